@@ -1,0 +1,1 @@
+"""Benches on the emitted Verilog, compared with the golden model bit for bit."""

@@ -1,0 +1,1 @@
+"""Emit Verilog and its manifest from a design."""

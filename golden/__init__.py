@@ -1,0 +1,1 @@
+"""What is true: the NumPy golden model of hybrid block floating point."""

@@ -1,0 +1,1 @@
+"""The design as data: formats, configurations and their options. Standard library only."""

@@ -1,0 +1,183 @@
+"""One design, as data: what the generator emits, the golden model mirrors and the flows measure."""
+
+from dataclasses import asdict, dataclass, field
+from math import gcd
+
+from .format import HBFPFormat, check_choice, check_range
+
+ARITHMETICS = ("hbfp", "fp32", "bf16", "int")
+ACCUMULATES = ("fp32", "aligned")
+SIDE_RANGE = (1, 256)
+DEPTH_RANGE = (1, 65536)
+TILE_BITS = 16    # bits of the command's count of K tiles
+
+
+def _divisor(number, limit):
+    """Largest divisor of ``number`` that is a power of two and at most ``limit``."""
+    return min(number & -number, limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A systolic core: number format, array shape, accumulation.
+
+    Parameters
+    ----------
+    format : HBFPFormat
+        Format of both operands. ``int`` uses its mantissa alone; ``fp32`` and ``bf16`` use none of it.
+    rows, cols : int
+        Elements along K and along N, 1 to 256; ``cols`` None means as many as rows.
+    accumulate : str
+        ``fp32`` or ``aligned``: how block sums add up along K.
+    arithmetic : str
+        ``hbfp``, or a baseline with the same dataflow: ``fp32``, ``bf16`` (FP32 sums), ``int``.
+    group : tuple of int, optional
+        Rows and columns of the elements that form one combinational dot product between pipeline
+        registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
+    depth : int
+        Rows of X that one command may stream: words of an accumulator bank.
+    ragged : bool
+        Accept a block that neither divides nor is divided by the rows, leaving rows idle.
+    guard, growth : int
+        ``aligned`` only: fraction bits below a block sum, and bits for 2^growth blocks along K.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range or two values contradict each other.
+    """
+    #: Default group, rows x columns; see docs/decisions for the area behind it.
+    GROUP = (8, 4)
+
+    format: HBFPFormat = field(default_factory=HBFPFormat)
+    rows: int = 32
+    cols: int | None = None
+    accumulate: str = "fp32"
+    arithmetic: str = "hbfp"
+    group: tuple[int, int] | None = None
+    depth: int = 512
+    ragged: bool = False
+    guard: int = 4
+    growth: int = 8
+
+    def __post_init__(self):
+        check_range("Rows", self.rows, *SIDE_RANGE)
+        if self.cols is None:
+            object.__setattr__(self, "cols", self.rows)
+        check_range("Columns", self.cols, *SIDE_RANGE)
+        check_range("Depth", self.depth, *DEPTH_RANGE, " rows")
+        check_range("Guard width", self.guard, 0, 16, " bits")
+        check_range("Growth width", self.growth, 0, 16, " bits")
+        check_choice("Accumulation", self.accumulate, ACCUMULATES)
+        check_choice("Arithmetic", self.arithmetic, ARITHMETICS)
+        if self.arithmetic != "hbfp" and self.accumulate != "fp32":
+            raise ValueError(f"Accumulation 'aligned' needs arithmetic 'hbfp', not {self.arithmetic!r}")
+        terms = self.format.terms
+        if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
+            raise ValueError(f"Block of {terms} along K must divide or be divided by the {self.rows} rows "
+                             "(or accept idle rows with ragged)")
+        if self.group is None:
+            object.__setattr__(self, "group", (_divisor(gcd(self.height, self.rows), self.GROUP[0]),
+                                               _divisor(self.cols, self.GROUP[1])))
+        object.__setattr__(self, "group", tuple(self.group))
+        for what, side, whole, of in zip(("rows", "columns"), self.group, (gcd(self.height, self.rows), self.cols),
+                                         ("rows of a segment", "columns"), strict=True):
+            if isinstance(side, bool) or not isinstance(side, int) or side < 1 or whole % side:
+                raise ValueError(f"Group {what} must divide the {whole} {of}, not {side!r}")
+
+    @property
+    def blocked(self):
+        """Whether operands carry shared exponents."""
+        return self.arithmetic == "hbfp"
+
+    # --- How blocks lie on the rows -------------------------------------------------------------
+
+    @property
+    def height(self):
+        """Rows of a segment: the elements of a column whose sum leaves as one integer."""
+        return min(self.format.terms, self.rows) if self.blocked else self.rows
+
+    @property
+    def segments(self):
+        """Segments that a column is cut into; more than one where blocks are shorter than the column."""
+        return self.rows // self.height
+
+    @property
+    def tile_rows(self):
+        """Terms along K that one pass covers; below ``rows`` only if ragged."""
+        return self.segments * self.height
+
+    @property
+    def block_tiles(self):
+        """Passes that one block spans; more than one where blocks are longer than the column."""
+        return -(-self.format.terms // self.height) if self.blocked else 1
+
+    # --- Widths ---------------------------------------------------------------------------------
+
+    @property
+    def lane_width(self):
+        """Bits of an operand element."""
+        return {"fp32": 32, "bf16": 16}.get(self.arithmetic, self.format.mantissa)
+
+    @property
+    def integer(self):
+        """Whether products and their sums are exact integers."""
+        return self.arithmetic in ("hbfp", "int")
+
+    def psum_width(self, terms):
+        """Bits of the partial sum of ``terms`` products."""
+        return self.format.sum_width(terms) if self.integer else 32
+
+    @property
+    def accumulator_width(self):
+        """Bits of an integer accumulator: ``aligned``, or of the ``int`` baseline."""
+        terms = self.format.terms if self.blocked else self.rows
+        return self.format.sum_width(terms) + self.growth + (self.guard if self.blocked else 0)
+
+    @property
+    def result_width(self):
+        """Bits of one element of the result stream."""
+        return self.accumulator_width if self.arithmetic == "int" else 32
+
+    # --- Groups and the converter ---------------------------------------------------------------
+
+    @property
+    def group_rows(self):
+        """Groups down a column."""
+        return self.rows // self.group[0]
+
+    @property
+    def group_cols(self):
+        """Groups along a row."""
+        return self.cols // self.group[1]
+
+    @property
+    def encode_lanes(self):
+        """Elements a cycle that the FP32 -> HBFP converter takes."""
+        terms = self.format.terms
+        return max(lanes for lanes in range(1, min(terms, self.rows) + 1) if terms % lanes == 0)
+
+    @property
+    def encode_beats(self):
+        """Beats of ``encode_lanes`` elements that form one block, in row-major order of the block."""
+        return self.format.block[0] * self.format.terms // self.encode_lanes
+
+    @property
+    def name(self):
+        """Stem of the Verilog names: every parameter that changes the hardware."""
+        fmt = self.format
+        size = f"r{self.rows}_c{self.cols}"
+        groups = f"g{self.group[0]}x{self.group[1]}"
+        match self.arithmetic:
+            case "hbfp":
+                short = "" if fmt.rounding == "rne" else f"_{fmt.rounding}"
+                return (f"hbfp_m{fmt.mantissa}_e{fmt.exponent}_b{fmt.block[0]}x{fmt.block[1]}_{size}_{groups}"
+                        f"_{self.accumulate}{short}")
+            case "int":
+                return f"int{fmt.mantissa}_{size}_{groups}"
+            case _:
+                return f"{self.arithmetic}_{size}_{groups}"
+
+    def as_dict(self):
+        """Plain data for manifests: every parameter, nested as in the dataclass."""
+        return asdict(self)

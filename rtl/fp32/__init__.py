@@ -1,0 +1,1 @@
+"""FP32 arithmetic components."""

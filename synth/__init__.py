@@ -1,0 +1,1 @@
+"""Area and timing of the emitted Verilog."""
