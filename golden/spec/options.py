@@ -1,0 +1,155 @@
+"""The design options that every command line takes, and the way from them to a :class:`Design`."""
+
+import argparse
+import sys
+import tomllib
+from dataclasses import fields
+
+from .config import ACCUMULATES, ARITHMETICS, DEPTH_RANGE, SIDE_RANGE, Design
+from .format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS, HBFPFormat
+from .presets import PRESETS
+
+#: Option name -> (type, what is valid); the names are those of a configuration file, too.
+_INTEGERS = {
+    "mantissa": (MANTISSA_RANGE, "mantissa bits, sign included"),
+    "exponent": (EXPONENT_RANGE, "bits of the shared exponent"),
+    "rows": (SIDE_RANGE, "elements along K"),
+    "cols": (SIDE_RANGE, "elements along N (default: as many as rows)"),
+    "depth": (DEPTH_RANGE, "rows of X that one command may stream"),
+    "guard": ((0, 16), "aligned: fraction bits below a block sum"),
+    "growth": ((0, 16), "aligned: 2^growth blocks along K fit"),
+    "noise_bits": ((1, 24), "stochastic: random bits of a rounding"),
+}
+_CHOICES = {
+    "accumulate": (ACCUMULATES, "how block sums add up along K"),
+    "arithmetic": (ARITHMETICS, "hbfp, or a baseline with the same dataflow"),
+    "rounding": (ROUNDINGS, "of FP32 -> HBFP"),
+    "subnormals": (SUBNORMALS, "of FP32 -> HBFP"),
+}
+_PAIRS = {
+    "block": ((1, 1024), "1,B along K, or t,t (default: 1,32 where that fits the rows, else 1,rows)"),
+    "group": ((1, 256), "rows,columns of one combinational dot product (default: what fits, at most "
+                        f"{Design.GROUP[0]},{Design.GROUP[1]})"),
+}
+_FLAGS = {"ragged": "accept a block that leaves rows idle"}
+OPTIONS = (*_INTEGERS, *_CHOICES, *_PAIRS, *_FLAGS)
+_FORMAT_FIELDS = {f.name for f in fields(HBFPFormat)}
+
+
+class OptionError(ValueError):
+    """A value that a user gave is not valid; the message is one line for them."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose every complaint is one line and exit status 2."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+
+    def error(self, message):
+        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _integer(name, value, low, high):
+    try:
+        if isinstance(value, (bool, float)):
+            raise ValueError
+        number = int(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not low <= number <= high:
+        raise OptionError(f"--{name.replace('_', '-')} {value}: must be {low} to {high}")
+    return number
+
+
+def _pair(name, value, low, high):
+    parts = value.replace("x", ",").split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2:
+        raise OptionError(f"--{name} {value}: must be two numbers such as 1,32, each {low} to {high}")
+    try:
+        return tuple(_integer(name, part, low, high) for part in parts)
+    except OptionError:
+        raise OptionError(f"--{name} {value}: must be two numbers such as 1,32, each {low} to {high}") from None
+
+
+def _checked(name, value):
+    """The value of one option, from a command line or a file, or OptionError."""
+    if name in _INTEGERS:
+        return _integer(name, value, *_INTEGERS[name][0])
+    if name in _PAIRS:
+        return _pair(name, value, *_PAIRS[name][0])
+    if name in _CHOICES:
+        if value not in _CHOICES[name][0]:
+            raise OptionError(f"--{name} {value}: must be one of {', '.join(_CHOICES[name][0])}")
+        return value
+    if not isinstance(value, bool):
+        raise OptionError(f"--{name} {value}: must be true or false")
+    return value
+
+
+def add_design_options(parser):
+    """Add the options of a design to an ``argparse`` parser; :func:`design_from_args` reads them."""
+    group = parser.add_argument_group("design", "Values from --preset, then --config, then the command line.")
+    for name, ((low, high), text) in _INTEGERS.items():
+        group.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"{text}, {low} to {high}")
+    for name, (choices, text) in _CHOICES.items():
+        group.add_argument(f"--{name}", metavar="NAME", help=f"{text}: {', '.join(choices)}")
+    for name, (_, text) in _PAIRS.items():
+        group.add_argument(f"--{name}", metavar="A,B", help=text)
+    for name, text in _FLAGS.items():
+        group.add_argument(f"--{name}", action="store_true", default=None, help=text)
+    group.add_argument("--preset", metavar="NAME", help=f"a named design: {', '.join(PRESETS)}")
+    group.add_argument("--config", metavar="FILE", help="a TOML file with any of these options as keys")
+
+
+def _read_config(path):
+    try:
+        with open(path, "rb") as file:
+            values = tomllib.load(file)
+    except OSError as error:
+        raise OptionError(f"--config {path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"--config {path}: is not TOML ({error})") from None
+    for key in values:
+        if key not in OPTIONS:
+            raise OptionError(f"--config {path}: unknown key {key!r}; valid are {', '.join(OPTIONS)}")
+    return values
+
+
+def design_from_values(values):
+    """A :class:`Design` from option names and values; those not named have their defaults.
+
+    Raises
+    ------
+    OptionError
+        If a value is out of range or values contradict each other; one line.
+    """
+    values = {name: _checked(name, value) for name, value in values.items() if value is not None}
+    rows = values.get("rows", Design.rows)
+    if "block" not in values and 32 % rows and rows % 32 and not values.get("ragged"):
+        values["block"] = (1, rows)
+    try:
+        fmt = HBFPFormat(**{name: value for name, value in values.items() if name in _FORMAT_FIELDS})
+        return Design(format=fmt, **{name: value for name, value in values.items() if name not in _FORMAT_FIELDS})
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+
+
+def design_from_args(args):
+    """A :class:`Design` from parsed arguments: preset, then configuration file, then options.
+
+    Raises
+    ------
+    OptionError
+        If a value, a preset or a file is not valid; one line.
+    """
+    values = {}
+    if args.preset is not None:
+        if args.preset not in PRESETS:
+            raise OptionError(f"--preset {args.preset}: must be one of {', '.join(PRESETS)}")
+        values |= PRESETS[args.preset]
+    if args.config is not None:
+        values |= _read_config(args.config)
+    values |= {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    return design_from_values(values)

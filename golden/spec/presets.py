@@ -1,0 +1,12 @@
+"""Named designs, as option values."""
+
+#: Name -> option values. Each is built and checked bit for bit by the regressions.
+PRESETS = {
+    "default": {},
+    "tiny": {"rows": 4, "cols": 4, "block": (1, 4), "depth": 32},
+    "hbfp4": {"mantissa": 4},
+    "hbfp6": {"mantissa": 6},
+    "hbfp8": {"mantissa": 8},
+    "hbfp8-aligned": {"mantissa": 8, "accumulate": "aligned"},
+    "hbfp8-tile24": {"mantissa": 8, "rows": 24, "block": (24, 24)},
+}
