@@ -28,8 +28,7 @@ _CHOICES = {
 }
 _PAIRS = {
     "block": ((1, 1024), "1,B along K, or t,t (default: 1,32 where that fits the rows, else 1,rows)"),
-    "group": ((1, 256), "rows,columns of one combinational dot product (default: what fits, at most "
-                        f"{Design.GROUP[0]},{Design.GROUP[1]})"),
+    "group": ((1, 256), f"rows,columns of one combinational dot product (default: what fits, at most {Design.GROUP})"),
 }
 _FLAGS = {"ragged": "accept a block that leaves rows idle"}
 OPTIONS = (*_INTEGERS, *_CHOICES, *_PAIRS, *_FLAGS)
