@@ -1,0 +1,111 @@
+"""Integer and wide results to FP32, rounded once: docs/numerics.md, section 4."""
+
+import numpy as np
+
+from .bfp import CANONICAL_NAN
+from .rounding import shift_rne
+
+#: Smallest normal FP32, and the largest value that rounds (24 bits, exponent unbounded) below it.
+_NORMAL = np.float64(2.0 ** -126)
+_FLUSHED_BELOW = np.float64(2.0 ** -126 - 2.0 ** -151)
+
+
+def bit_length(magnitude):
+    """Bits of each int64, 0 for 0; exact, by halving."""
+    rest, length = np.asarray(magnitude, np.int64).copy(), 0
+    for step in (32, 16, 8, 4, 2, 1):
+        high = rest >> step > 0
+        length = length + np.where(high, step, 0)
+        rest = np.where(high, rest >> step, rest)
+    return length + (rest > 0)
+
+
+def to_fp32(total, exponent, subnormals="flush"):
+    """``total * 2^exponent`` as FP32, rounded once to nearest even.
+
+    Parameters
+    ----------
+    total : array of int64
+        Signed integers, magnitude below 2^62.
+    exponent : array of int
+        Power of two of the last bit of ``total``: ``Es - 2m`` for a block sum.
+    subnormals : str
+        ``flush``: results below 2^-126, judged after rounding, become +0; ``gradual``: IEEE.
+
+    Returns
+    -------
+    ndarray of float32
+        0 gives +0; 2^128 and above, after rounding, gives +-Inf.
+    """
+    total, exponent = np.broadcast_arrays(np.asarray(total, np.int64), np.asarray(exponent, np.int64))
+    magnitude = np.abs(total)
+    length = bit_length(magnitude)
+    drop = length - 24                               # the significand keeps 24 bits
+    if subnormals == "gradual":
+        drop = np.maximum(drop, -149 - exponent)     # but no bit below 2^-149
+    significand = np.where(drop >= 0, shift_rne(magnitude, np.maximum(drop, 0)),
+                           magnitude << np.clip(-drop, 0, 62))
+    carry = significand >> 24                        # rounded up to 2^24
+    significand, last = significand >> carry, exponent + drop + carry
+    field = np.where(significand >> 23 > 0, last + 150, 0)
+    bits = (field << 23) + (significand & 0x7FFFFF)
+    bits = np.where(field >= 255, 0x7F800000, bits)
+    if subnormals == "flush":
+        bits = np.where(field < 1, 0, bits)
+    bits = np.where(magnitude == 0, 0, bits)
+    bits = bits | np.where((total < 0) & ((bits != 0) | (subnormals == "gradual")), 1 << 31, 0)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def round_fp32(wide, subnormals="flush"):
+    """float64 to FP32 as :func:`to_fp32` rounds; NaN becomes canonical.
+
+    Exact where ``wide`` is exact, or is odd in its last bit wherever it is not.
+    """
+    with np.errstate(all="ignore"):
+        y = np.asarray(wide, np.float64).astype(np.float32)
+    if subnormals == "flush":
+        y = np.where(np.abs(wide) < _FLUSHED_BELOW, np.float32(0), y)
+    return np.where(np.isnan(y), CANONICAL_NAN.view(np.float32), y)
+
+
+def add_fp32(a, b, subnormals="flush"):
+    """FP32 addition of the accumulator: IEEE RNE, one NaN; ``flush`` gives +0 below 2^-126.
+
+    A sum of FP32 numbers below 2^-126 is exact, so flushing it after the IEEE addition is the law.
+    """
+    with np.errstate(all="ignore"):
+        y = np.add(a, b, dtype=np.float32)
+    if subnormals == "flush":
+        y = np.where(np.abs(y) < np.float32(_NORMAL), np.float32(0), y)
+    return np.where(np.isnan(y), CANONICAL_NAN.view(np.float32), y)
+
+
+def add_product_fp32(total, a, b):
+    """``total + a * b``, the product exact and the sum rounded once: FP32 total, BF16 operands.
+
+    The product of two BF16 numbers is exact in float64. Their sum with ``total`` need not be, so it
+    is first rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums:
+    proved algorithms using rounding to odd", IEEE TC 2008), which makes the second rounding safe.
+    """
+    with np.errstate(all="ignore"):
+        wide, product = np.float64(total), np.float64(a) * np.float64(b)
+        y = wide + product
+        part = y - wide
+        error = (wide - (y - part)) + (product - part)
+        inexact = np.isfinite(y) & (error != 0) & (y.view(np.int64) & 1 == 0)
+        y = np.where(inexact, np.nextafter(y, np.where(error > 0, np.inf, -np.inf)), y)
+    return round_fp32(y)
+
+
+def flush(x):
+    """FP32 with subnormals replaced by +0, as an operand of the baselines is read."""
+    return np.where(np.abs(x) < np.float32(_NORMAL), np.float32(0), x)
+
+
+def to_bf16(x):
+    """FP32 rounded to BF16 (RNE, subnormals to +0), as the FP32 number that it is."""
+    bits = flush(x).view(np.uint32).astype(np.int64)
+    rounded = shift_rne(bits & 0x7FFFFFFF, 16) << 16
+    y = (rounded | bits & 1 << 31).astype(np.uint32).view(np.float32)
+    return np.where(np.isnan(x), CANONICAL_NAN.view(np.float32), y)

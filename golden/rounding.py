@@ -1,0 +1,59 @@
+"""Shift right and round, on integers: every rounding rule of the number formats, once.
+
+All functions take int64 arrays (or ints), broadcast, and accept any shift of 0 or more; they are
+exact for ``|value| < 2^62``.
+"""
+
+import numpy as np
+
+#: Shifts are cut here: beyond it every value below 2^62 has left the word, and C leaves >> 64 undefined.
+_LONGEST = 63
+
+
+def _operands(value, shift):
+    return np.asarray(value, np.int64), np.minimum(np.asarray(shift, np.int64), _LONGEST)
+
+
+def shift_rne(value, shift):
+    """``value * 2^-shift`` to the nearest integer, ties to even; signed."""
+    value, shift = _operands(value, shift)
+    whole = value >> shift
+    rest = value - (whole << shift)                  # 0 .. 2^shift - 1, also for negative values
+    half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), np.int64(1))
+    return whole + ((rest > half) | ((rest == half) & (whole & 1 == 1)))
+
+
+def shift_truncate(value, shift):
+    """``value * 2^-shift`` toward zero; signed."""
+    value, shift = _operands(value, shift)
+    return np.where(value < 0, -(np.abs(value) >> shift), value >> shift)
+
+
+def shift_half_up(value, shift):
+    """``floor(value * 2^-shift + 1/2)``: to nearest, ties toward plus infinity; signed.
+
+    One adder and one bit: the rule of the ``aligned`` accumulator.
+    """
+    value, shift = _operands(value, shift)
+    below = (value >> np.maximum(shift - 1, 0)) & 1
+    return (value >> shift) + np.where(shift > 0, below, 0)
+
+
+def shift_stochastic(magnitude, shift, noise, noise_bits):
+    """``floor(magnitude * 2^-shift + noise * 2^-noise_bits)`` with ``noise_bits`` fraction bits kept.
+
+    Parameters
+    ----------
+    magnitude : array of int
+        Not negative, below 2^38.
+    shift : array of int
+        Not negative.
+    noise : array of int
+        ``0 .. 2^noise_bits - 1``, one per element.
+    noise_bits : int
+        Fraction bits kept below the cut; what lies below them is dropped.
+    """
+    magnitude, shift = _operands(magnitude, shift)
+    kept = np.where(shift > noise_bits, magnitude >> np.maximum(shift - noise_bits, 0),
+                    magnitude << np.maximum(noise_bits - shift, 0))
+    return (kept + np.asarray(noise, np.int64)) >> noise_bits
