@@ -35,10 +35,10 @@ def step(state):
 def _run(state, out):
     for beat in range(out.shape[0]):
         for lane in range(out.shape[1]):
-            s = state[lane]
-            s ^= s << np.uint32(13)
-            s ^= s >> np.uint32(17)
-            s ^= s << np.uint32(5)
+            s = np.int64(state[lane])                # Numba widens uint32 shifts: mask by hand
+            s = (s ^ s << 13) & 0xFFFFFFFF
+            s = s ^ s >> 17
+            s = (s ^ s << 5) & 0xFFFFFFFF
             state[lane] = s
             out[beat, lane] = s
 
