@@ -1,0 +1,83 @@
+"""``python -m gen``: a design in, Verilog and its manifest out."""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from rtl.core import Core
+
+from .emit import Emitter, verilog
+from .manifest import manifest
+
+EXAMPLES = """\
+examples:
+  python -m gen --mantissa 8 --rows 32            the default design, 32 x 32
+  python -m gen --mantissa 4 --rows 16 --cols 64 --block 16,16 --accumulate aligned
+  python -m gen --arithmetic fp32 --rows 32       the FP32 baseline with the same dataflow
+  python -m gen --preset hbfp6 --out build/hbfp6
+  python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
+"""
+
+
+def write_files(folder, files):
+    """Write ``files``, name -> text, into ``folder``: all of them or none.
+
+    Raises
+    ------
+    OptionError
+        If the folder cannot be made or written.
+    """
+    folder, done = Path(folder), []
+    try:
+        made = [parent for parent in [folder, *folder.parents] if not parent.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+            done.append((temporary, folder / name))
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+        while done:
+            os.replace(*done[0])
+            done.pop(0)
+    except OSError as error:
+        for temporary, _ in done:
+            Path(temporary).unlink(missing_ok=True)
+        for parent in made:
+            if parent.is_dir() and not any(parent.iterdir()):
+                parent.rmdir()
+        raise OptionError(f"--out {folder}: cannot be written ({error.strerror})") from None
+
+
+def emit_core(design, folder):
+    """Emit a design's core into ``folder``; return the manifest."""
+    emitter = Emitter()
+    top = emitter.convert(Core(design))
+    text = verilog(emitter)
+    data = manifest(emitter, top, text, design)
+    write_files(folder, {data["verilog"]: text, "manifest.json": json.dumps(data, indent=1) + "\n"})
+    return data
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    parser = Parser(prog="python -m gen", epilog=EXAMPLES, description="Emit Verilog-2005 and manifest.json for a design.")
+    add_design_options(parser)
+    parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
+    args = parser.parse_args(argv)
+    try:
+        design = design_from_args(args)
+        folder = Path(args.out or f"build/gen/{design.name}")
+        data = emit_core(design, folder)
+    except OptionError as error:
+        parser.error(str(error))
+    print(f"{folder / data['verilog']}: {len(data['modules'])} modules, top {data['top']}")
+    print(f"{folder / 'manifest.json'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

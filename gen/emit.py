@@ -1,0 +1,78 @@
+"""Conversion to Verilog: one module per distinct cell, the same bytes for the same input."""
+
+import re
+
+from amaranth import ClockSignal, Instance, ResetSignal
+from amaranth._toolchain.yosys import find_yosys
+from amaranth.back import rtlil
+from amaranth.lib.wiring import In
+
+#: RTLIL attributes that say where a line came from: text that changes without the logic.
+_SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
+
+
+class Emitter:
+    """A platform under which cells elaborate to instances; it gathers the RTLIL of each distinct one.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        Module name -> RTLIL, in the order of completion: parts before their users.
+    cells : dict of str to Cell
+        Module name -> a cell of that module.
+    uses : dict of str to dict
+        Module name -> how often it instantiates each other module.
+    """
+
+    def __init__(self):
+        self.texts, self.cells, self.uses = {}, {}, {}
+        self._open = []
+
+    def convert(self, cell):
+        """Convert a cell and all that it needs; return its module name."""
+        name = cell.module
+        self.cells[name], self.uses[name] = cell, {}
+        self._open.append(cell)
+        self.texts[name] = rtlil.convert(cell, name=name, platform=self, emit_src=False)
+        self._open.pop()
+        return name
+
+    def place(self, cell):
+        """Called by a cell that elaborates: an instance of its module, or None if its logic is wanted."""
+        if cell is self._open[-1]:
+            return None
+        name = cell.module
+        if name not in self.cells:
+            self.convert(cell)
+        elif self.cells[name].signature != cell.signature:
+            raise ValueError(f"Two different cells have the name {name!r}: their parameters must tell them apart")
+        user = self.uses[self._open[-1].module]
+        user[name] = user.get(name, 0) + 1
+        ports = {}
+        for path, member, value in cell.signature.flatten(cell):
+            ports[f"{'i' if member.flow == In else 'o'}_{'__'.join(map(str, path))}"] = value
+        for port, value in (("clk", ClockSignal()), ("rst", ResetSignal())):
+            if re.search(rf"^  wire (?:width 1 )?input \d+\s+\\{port}$", self.texts[name], re.MULTILINE):
+                ports[f"i_{port}"] = value
+        return Instance(name, **ports)
+
+    def counts(self, top):
+        """Instances of each module in the whole design below ``top``, itself included."""
+        totals = dict.fromkeys(self.texts, 0)
+        totals[top] = 1
+        for name in reversed(self.texts):    # users come after their parts
+            for part, times in self.uses[name].items():
+                totals[part] += totals[name] * times
+        return {name: count for name, count in totals.items() if count}
+
+
+def verilog(emitter):
+    """Verilog-2005 text of everything that ``emitter`` gathered."""
+    yosys = find_yosys(lambda version: version >= (0, 40))
+    removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES)
+    script = [f"read_rtlil <<rtlil\n{text}\nrtlil" for text in emitter.texts.values()]
+    script += ["proc -nomux -norom", "memory_collect", f"attrmap {removed}", f"attrmap -modattr {removed}",
+               "write_verilog -norename"]
+    # Amaranth's own flow silences the same warning: every process that it writes can be printed.
+    text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    return re.sub(r"\n{3,}", "\n\n", text)

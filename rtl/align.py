@@ -1,0 +1,83 @@
+"""Block-exponent alignment unit: adds a block sum to an integer accumulator with its own exponent."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib.wiring import In, Out
+
+from .cell import Cell
+from .layout import StructLayout
+
+
+def aligned_layout(width, exponent_width):
+    """An accumulator: ``sum`` * 2^``exponent``, or NaN if ``invalid``."""
+    return StructLayout({"sum": signed(width), "exponent": signed(exponent_width), "invalid": 1})
+
+
+class AlignAdd(Cell):
+    """Combinational sum of an accumulator and a block sum, at the larger of their exponents.
+
+    The operand with the smaller exponent is shifted right by the difference and rounded half up:
+    ``floor((v + 2^(d - 1)) / 2^d)``. Golden twin and rule: docs/numerics.md, section 5.
+
+    Parameters
+    ----------
+    sum_width, width : int
+        Bits of a block sum, and of the accumulator.
+    guard : int
+        Fraction bits of the accumulator below a block sum.
+    exponent_width : int
+        Bits of both exponents.
+
+    Members
+    -------
+    fresh : ``In(1)``
+        Start from the block sum alone.
+    acc, o : ``In``, ``Out(aligned_layout)``
+        Accumulator before and after.
+    sum, exponent, invalid : ``In``
+        The block sum, its exponent, and whether it is NaN.
+    """
+    kind = "align"
+    clocked = False
+
+    def __init__(self, sum_width, width, guard, exponent_width):
+        self.guard, self.width, self.exponent_width = guard, width, exponent_width
+        layout = aligned_layout(width, exponent_width)
+        super().__init__({"fresh": In(1), "acc": In(layout), "sum": In(signed(sum_width)),
+                          "exponent": In(signed(exponent_width)), "invalid": In(1), "o": Out(layout)},
+                         s=sum_width, a=width, g=guard, e=exponent_width)
+
+    def body(self, platform):
+        m = Module()
+        width = self.width
+        old = Signal(signed(width))
+        old_exponent = Signal(signed(self.exponent_width))
+        new = Signal(signed(width))
+        m.d.comb += [
+            old.eq(Mux(self.fresh, 0, self.acc.sum)),
+            old_exponent.eq(Mux(self.fresh, self.exponent, self.acc.exponent)),
+            new.eq(self.sum << self.guard),
+        ]
+        # The sign of the difference chooses the operand to shift, and the difference to shift it by.
+        raise_by, lower_by = (Signal(signed(self.exponent_width + 1), name=name) for name in ("raise_by", "lower_by"))
+        rises, amount = Signal(), Signal(self.exponent_width)
+        m.d.comb += [raise_by.eq(self.exponent - old_exponent), lower_by.eq(old_exponent - self.exponent),
+                     rises.eq(lower_by[-1]), amount.eq(Mux(rises, raise_by, lower_by))]
+        moving, fixed = Signal(signed(width)), Signal(signed(width))
+        m.d.comb += [moving.eq(Mux(rises, old, new)), fixed.eq(Mux(rises, new, old))]
+
+        # One bit below the cut stays in sight: it rounds.
+        shifted = Cat(Const(0, 1), moving).as_signed()
+        stages = min((width + 1).bit_length(), len(amount))
+        for stage in range(stages):
+            value = Signal(signed(width + 1), name=f"shift{stage}")
+            m.d.comb += value.eq(Mux(amount[stage], shifted >> (1 << stage), shifted))
+            shifted = value
+        gone, kept, half = Signal(), Signal(signed(width)), Signal()
+        m.d.comb += [gone.eq(amount[stages:].any()), kept.eq(Mux(gone, 0, shifted[1:].as_signed())),
+                     half.eq(shifted[0] & ~gone)]
+        m.d.comb += [
+            self.o.sum.eq(fixed + kept + Cat(half, Const(0, 1)).as_signed()),
+            self.o.exponent.eq(Mux(rises, self.exponent, old_exponent)),
+            self.o.invalid.eq(self.invalid | (self.acc.invalid & ~self.fresh)),
+        ]
+        return m

@@ -1,0 +1,145 @@
+"""The core: weights, array, accumulation, side unit, converter; see docs/design/01-core.md."""
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .accumulator import Lanes, row_exponent_shape, scale_offset
+from .array import Array
+from .cell import Cell
+from .drain import Drain
+from .encode import Encode, encoded_layout
+from .lanes import operand_layout, result_layout
+from .layout import ArrayLayout
+from .sequencer import Sequencer, beat_layout, command_layout
+from .skew import delay
+from .weights import WeightBuffer
+
+
+class Core(Cell):
+    """An HBFP core, or a baseline with the same dataflow.
+
+    Ports, order of events and manifest: docs/design/01-core.md. Golden twin: :func:`golden.matmul.matmul`.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+    """
+    kind = "core"
+
+    def __init__(self, design):
+        self.design = design
+        members = {
+            "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
+            "i_x": In(stream.Signature(operand_layout(design, design.rows, design.segments))),
+            "i_w": In(stream.Signature(operand_layout(design, design.cols, design.cols))),
+            "o": Out(stream.Signature(result_layout(design))),
+        }
+        if design.arithmetic != "int":
+            members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
+        if design.blocked:
+            members["i_q"] = In(stream.Signature(ArrayLayout(32, design.encode_lanes)))
+            members["o_q"] = Out(stream.Signature(encoded_layout(design)))
+            if design.format.rounding == "stochastic":
+                members["i_seed"] = In(stream.Signature(32))
+        super().__init__(members)
+
+    @property
+    def module(self):
+        """Name of the Verilog module: the design's."""
+        return self.design.name
+
+    @staticmethod
+    def interval(design):
+        """Fewest cycles from the start of a pass to the next, however few rows it has."""
+        return max(Lanes.interval(design), WeightBuffer.interval(design))
+
+    @staticmethod
+    def latencies(design):
+        """Cycles by name, for the manifest.
+
+        ``interval``: fewest from one pass to the next. ``array``: from a row's acceptance to its beat at the last
+        column group. ``accumulate``: from there to the bank. ``drain``: from a bank's last write to its first row on
+        ``o``; each step with an operand adds one. ``encode``: from a block's last beat to its first converted one.
+        """
+        latencies = {"interval": Core.interval(design),
+                     "array": design.height // design.group[0] + design.group_cols - 1,
+                     "accumulate": Lanes.latency(design), "drain": Drain.latency(design)}
+        if design.blocked:
+            latencies["encode"] = Encode.latency(design)
+        return latencies
+
+    def body(self, platform):
+        m = Module()
+        design = self.design
+        m.submodules.sequencer = sequencer = Sequencer(design, self.interval(design))
+        m.submodules.weights = weights = WeightBuffer(design)
+        m.submodules.array = array = Array(design)
+        m.submodules.drain = drain = Drain(design)
+        connect(m, flipped(self.i_cmd), sequencer.i_cmd)
+        connect(m, flipped(self.i_w), weights.i)
+        connect(m, drain.o, flipped(self.o))
+        if design.arithmetic != "int":
+            connect(m, flipped(self.i_v), drain.i_v)
+        m.d.comb += [
+            self.error.eq(sequencer.error), sequencer.x_valid.eq(self.i_x.valid),
+            self.i_x.ready.eq(sequencer.x_ready), sequencer.weights.eq(weights.ready), sequencer.free.eq(drain.free),
+            weights.start.eq(sequencer.start),
+            array.x.eq(self.i_x.payload.mantissa), array.swap.eq(sequencer.start), array.weight.eq(weights.weight),
+            drain.begin.eq(sequencer.begin), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
+            drain.steps.eq(sequencer.steps),
+        ]
+        self._accumulate(m, sequencer, weights, array, drain)
+
+        if design.blocked:
+            m.submodules.encode = encode = Encode(design)
+            connect(m, flipped(self.i_q), encode.i)
+            connect(m, encode.o, flipped(self.o_q))
+            if design.format.rounding == "stochastic":
+                connect(m, flipped(self.i_seed), encode.i_seed)
+        return m
+
+    def _accumulate(self, m, sequencer, weights, array, drain):
+        """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
+        design, kc = self.design, self.design.group[1]
+        per_segment = design.height // design.group[0]
+        beat = delay(m, sequencer.beat, per_segment, "beat", reset_less=False)
+        # The word's address is counted here, where it is needed, and not delayed.
+        address, following = Signal(range(design.depth)), Signal(range(design.depth))
+        with m.If(~beat.top):
+            m.d.comb += address.eq(following)
+        with m.If(beat.valid):
+            m.d.sync += following.eq(address + 1)
+        west = {"west": beat, "address": address}
+        if design.blocked:
+            for s in range(design.segments):
+                exponent = Signal(row_exponent_shape(design), name=f"x_{s}")
+                m.d.comb += exponent.eq(self.i_x.payload.exponent[s] - scale_offset(design))
+                cycles = (s + 1) * per_segment
+                west[f"x_{s}"] = delay(m, exponent, cycles, f"x_{s}")
+                west[f"nan_{s}"] = delay(m, self.i_x.payload.invalid[s], cycles, f"nan_{s}")
+            west["load"] = Cat(delay(m, sequencer.start, (s + 1) * per_segment - 1, f"load_{s}", reset_less=False)
+                               for s in range(design.segments))
+
+        for j in range(design.group_cols):
+            m.submodules[f"lanes{j}"] = lanes = Lanes(design)
+            columns = range(j * kc, (j + 1) * kc)
+            for name, value in west.items():
+                m.d.comb += getattr(lanes, name).eq(value)
+                west[name] = getattr(lanes, "east" if name == "west" else f"{name}_east")
+            m.d.comb += [lanes.draining.eq(drain.draining), lanes.drain_en.eq(drain.en),
+                         lanes.drain_address.eq(drain.address)]
+            for s in range(design.segments):
+                for n, column in enumerate(columns):
+                    m.d.comb += lanes.sums[s][n].eq(array.sums[s][column])
+                    if design.blocked:
+                        m.d.comb += [lanes.w[s].exponent[n].eq(weights.scale[s].exponent[column]),
+                                     lanes.w[s].invalid[n].eq(weights.scale[s].invalid[column])]
+            for n, column in enumerate(columns):
+                m.d.comb += drain.value[column].eq(lanes.o[n])
+
+        # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
+        final = Signal(beat_layout())
+        m.d.comb += final.eq(delay(m, lanes.east, Lanes.latency(design) - 1, "final", reset_less=False))
+        with m.If(final.valid & final.last):
+            m.d.comb += drain.done.eq(1 << final.bank)

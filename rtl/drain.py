@@ -1,0 +1,123 @@
+"""The way out: reads complete banks, row by row, through the side unit."""
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from .cell import Cell
+from .lanes import result_layout
+from .layout import ArrayLayout
+from .sequencer import steps_layout
+from .side import SideLane
+
+
+class Drain(Cell):
+    """Empties the banks in turn; a bank is free again when its last row has been read.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+
+    Members
+    -------
+    begin : ``In(1)``
+        A command starts to fill ``bank``, with ``rows`` rows, for the side unit's ``steps``.
+    bank, rows, steps : ``In``
+    done : ``In(2)``
+        The bank is complete.
+    free : ``Out(2)``
+        Banks that hold nothing.
+    draining, en, address : ``Out(2)``, ``Out(1)``, ``Out``
+        Bank to read, whether the way out moves, word to read.
+    value : ``In(C)``
+        The word, one cycle later.
+    i_v : ``In(stream)``
+        Factors, then biases, as the steps ask.
+    o : ``Out(stream)``
+        Rows of results.
+    """
+    kind = "drain"
+
+    def __init__(self, design):
+        self.design = design
+        word = range(design.depth)
+        members = {
+            "begin": In(1), "bank": In(1), "rows": In(range(design.depth + 1)), "steps": In(steps_layout()),
+            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
+            "value": In(ArrayLayout(design.result_width, design.cols)), "o": Out(stream.Signature(result_layout(design))),
+        }
+        if self.side:
+            members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
+        super().__init__(members, c=design.cols, d=design.depth, w=design.result_width, s=int(self.side))
+
+    @property
+    def side(self):
+        """Whether there is a side unit: integer results have none."""
+        return self.design.arithmetic != "int"
+
+    @staticmethod
+    def latency(design):
+        """Cycles from a bank's last write to its first row on ``o``, without factors and biases."""
+        return 3 + (SideLane.LATENCY if design.arithmetic != "int" else 0)
+
+    def body(self, platform):
+        m = Module()
+        design = self.design
+        rows = Array(Signal(range(design.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2))
+        steps = Array(Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2))
+        complete, current, row = Signal(2), Signal(), Signal(range(design.depth))
+        pending, start, reading, last, move = Signal(), Signal(), Signal(), Signal(), Signal()
+        freed = Signal(2)
+        with m.If(self.begin):
+            m.d.sync += [rows[self.bank].eq(self.rows), steps[self.bank].eq(self.steps)]
+        m.d.comb += [
+            pending.eq(complete.bit_select(current, 1) & ~reading), last.eq(row + 1 == rows[current]),
+            freed.eq((reading & last & move) << current), move.eq(~self.o.valid | self.o.ready),
+            self.draining.eq(reading << current), self.en.eq(move), self.address.eq(row),
+        ]
+        m.d.sync += [complete.eq((complete | self.done) & ~freed),
+                     self.free.eq((self.free & ~(self.begin << self.bank)) | freed)]
+        with m.If(start):
+            m.d.sync += [reading.eq(1), row.eq(0)]
+        with m.If(reading & move):
+            m.d.sync += row.eq(row + 1)
+            with m.If(last):
+                m.d.sync += [reading.eq(0), current.eq(~current)]
+
+        # A row is on `value` one cycle after its address, and on `o` when it has passed the side unit.
+        stages = 1 + (SideLane.LATENCY if self.side else 0)
+        flags = [(reading, last)]
+        for stage in range(stages):
+            valid, final = Signal(name=f"valid_{stage}"), Signal(name=f"last_{stage}", reset_less=True)
+            with m.If(move):
+                m.d.sync += [valid.eq(flags[-1][0]), final.eq(flags[-1][1])]
+            flags.append((valid, final))
+        m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
+
+        if not self.side:
+            m.d.comb += [start.eq(pending), self.o.payload.value.eq(self.value)]
+            return m
+
+        # Rows in the side unit share their operands: the last command's have to leave first.
+        active, got = Signal(steps_layout()), Signal(2)
+        want, empty = Signal(2), Signal()
+        m.d.comb += [
+            empty.eq(~Cat(valid for valid, _ in flags[1:]).any()),
+            want.eq(Cat(steps[current].scale, steps[current].bias) & ~got),
+            self.i_v.ready.eq(pending & empty & want.any()), start.eq(pending & empty & ~want.any()),
+        ]
+        factor = Signal()
+        m.d.comb += factor.eq(want[0])
+        with m.If(self.i_v.valid & self.i_v.ready):
+            m.d.sync += got.eq(got | Mux(factor, 1, 2))
+        with m.If(start):
+            m.d.sync += [got.eq(0), active.eq(steps[current])]
+        for column in range(design.cols):
+            m.submodules[f"lane{column}"] = lane = SideLane()
+            taken = self.i_v.valid & self.i_v.ready
+            m.d.comb += [
+                lane.en.eq(move), lane.steps.eq(active), lane.v.eq(self.i_v.payload[column]),
+                lane.load_scale.eq(taken & factor), lane.load_bias.eq(taken & ~factor),
+                lane.i.eq(self.value[column]), self.o.payload.value[column].eq(lane.o),
+            ]
+        return m

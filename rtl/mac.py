@@ -1,0 +1,40 @@
+"""The arithmetic of a column of elements: products and their running sum, per kind of number."""
+
+from amaranth import Signal
+
+from .lanes import psum_shape
+
+
+def _integer_chain(m, design, acts, weights, psum, terms, name):
+    total = Signal(psum_shape(design, terms), name=f"{name}_total")
+    products = [act * weight for act, weight in zip(acts, weights, strict=True)]
+    m.d.comb += total.eq(sum(products, 0 if psum is None else psum))
+    return total
+
+
+_CHAINS = {"hbfp": _integer_chain, "int": _integer_chain}
+
+
+def mac_chain(m, design, acts, weights, psum, terms, name):
+    """Combinational ``psum + sum of act * weight``, in the order of the rows.
+
+    Parameters
+    ----------
+    m : Module
+        Where the logic goes.
+    design : golden.spec.config.Design
+    acts, weights : list of Value
+        One per row, top first.
+    psum : Value or None
+        Sum of the rows above; None at the top of a segment.
+    terms : int
+        Products in the result, those of ``psum`` included.
+    name : str
+        Prefix of names, unique in ``m``.
+
+    Returns
+    -------
+    Signal
+        The sum: exact if integer; for floats each product and each sum is rounded as its unit says.
+    """
+    return _CHAINS[design.arithmetic](m, design, acts, weights, psum, terms, name)

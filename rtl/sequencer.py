@@ -1,0 +1,154 @@
+"""Commands in, passes out: counts rows and tiles, and says when a pass may start."""
+
+from amaranth import Module, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from golden.spec.config import TILE_BITS
+
+from .cell import Cell
+from .layout import StructLayout
+
+#: Steps of the side unit that a command may ask for, in their order.
+STEPS = ("scale", "bias", "relu")
+
+
+def steps_layout():
+    """One bit per step of the side unit."""
+    return StructLayout({step: 1 for step in STEPS})
+
+
+def command_layout(design):
+    """A command: the passes of one column of tiles."""
+    steps = STEPS if design.arithmetic != "int" else ()
+    return StructLayout({"rows": range(design.depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps}})
+
+
+def beat_layout():
+    """What travels with a row of X, from its acceptance to its sums.
+
+    ``valid``: a row is there. ``first``: its sums start a new accumulation. ``opens`` and ``closes``: the pass is the
+    first, the last of its block. ``last``: the row completes the command. ``top``: it is the first of a pass.
+    ``bank``: accumulator bank.
+    """
+    return StructLayout({name: 1 for name in ("valid", "first", "opens", "closes", "last", "top", "bank")})
+
+
+class Sequencer(Cell):
+    """Runs commands one after another without a bubble between them.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+    interval : int
+        Fewest cycles from the start of a pass to the next.
+
+    Members
+    -------
+    i_cmd : ``In(stream)``
+        Commands. One with no rows, more rows than ``depth``, no tiles or more blocks than an aligned accumulator
+        holds raises ``error`` and is dropped.
+    error : ``Out(1)``
+        A command was refused since reset.
+    x_valid, x_ready : ``In(1)``, ``Out(1)``
+        Handshake of the rows of X.
+    weights : ``In(1)``
+        A whole tile of weights is there.
+    start : ``Out(1)``
+        This cycle's row of X is the first of a pass.
+    beat : ``Out(beat_layout)``
+        About this cycle's row of X.
+    rows, steps : ``Out``
+        Of the command whose pass runs; valid while ``begin``.
+    begin : ``Out(1)``
+        First pass of a command starts; its bank is ``beat.bank``.
+    free : ``In(2)``
+        Accumulator banks that hold nothing.
+    """
+    kind = "sequencer"
+
+    def __init__(self, design, interval):
+        self.design, self.interval = design, interval
+        super().__init__({
+            "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
+            "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
+            "rows": Out(range(design.depth + 1)), "steps": Out(steps_layout()), "begin": Out(1), "free": In(2),
+        }, d=design.depth, b=design.block_tiles, i=interval, t=self.max_tiles(design),
+           **({} if design.arithmetic != "int" else {"int": 1}))
+
+    @staticmethod
+    def max_tiles(design):
+        """Most passes of a command."""
+        limit = 2 ** TILE_BITS - 1
+        if design.accumulate == "aligned":
+            limit = min(limit, 2 ** design.growth * design.block_tiles // design.segments)
+        return limit
+
+    def body(self, platform):
+        m = Module()
+        design = self.design
+        layout = command_layout(design)
+
+        # Two commands: the one that runs and the next, so that a change costs no cycle.
+        queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
+        held = Signal(range(3))
+        offered, good, push, pop = self.i_cmd.payload, Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.i_cmd.ready.eq(held != 2),
+            good.eq((offered.rows != 0) & (offered.rows <= design.depth) & (offered.tiles != 0)
+                    & (offered.tiles <= self.max_tiles(design))),
+            push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
+        ]
+        with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):
+            m.d.sync += self.error.eq(1)
+        m.d.sync += held.eq(held + push - pop)
+        with m.If(pop):
+            m.d.sync += queue[0].eq(queue[1])
+        with m.If(push):
+            with m.If((held - pop)[:2] == 0):
+                m.d.sync += queue[0].eq(offered)
+            with m.Else():
+                m.d.sync += queue[1].eq(offered)
+        command = queue[0]
+
+        row, tile, gap = Signal(range(design.depth)), Signal(TILE_BITS), Signal(range(self.interval))
+        bank, fresh = Signal(), Signal(init=1)
+        last_row, last_tile, may_start, step = Signal(), Signal(), Signal(), Signal()
+        opens, closes = Signal(), Signal()
+        m.d.comb += [
+            last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
+            may_start.eq(self.weights & (gap == 0) & ((tile != 0) | self.free.bit_select(bank, 1))),
+            self.x_ready.eq((held != 0) & ((row != 0) | may_start)),
+            step.eq(self.x_valid & self.x_ready),
+            self.start.eq(step & (row == 0)), self.begin.eq(self.start & (tile == 0)),
+            self.rows.eq(command.rows), pop.eq(step & last_row & last_tile),
+            self.beat.valid.eq(step), self.beat.first.eq(fresh), self.beat.opens.eq(opens),
+            self.beat.closes.eq(closes), self.beat.last.eq(last_row & last_tile), self.beat.top.eq(row == 0),
+            self.beat.bank.eq(bank),
+        ]
+        for name in STEPS:
+            if design.arithmetic != "int":
+                m.d.comb += self.steps[name].eq(command[name])
+        with m.If(gap != 0):
+            m.d.sync += gap.eq(gap - 1)
+        with m.If(self.start):
+            m.d.sync += gap.eq(self.interval - 1)
+        with m.If(step):
+            m.d.sync += row.eq(row + 1)
+            with m.If(last_row):
+                m.d.sync += [row.eq(0), tile.eq(tile + 1)]
+                with m.If(closes):
+                    m.d.sync += fresh.eq(0)
+                with m.If(last_tile):
+                    m.d.sync += [tile.eq(0), bank.eq(~bank), fresh.eq(1)]
+
+        if design.block_tiles == 1:
+            m.d.comb += [opens.eq(1), closes.eq(1)]
+        else:
+            place = Signal(range(design.block_tiles))
+            m.d.comb += [opens.eq(place == 0), closes.eq((place == design.block_tiles - 1) | last_tile)]
+            with m.If(step & last_row):
+                m.d.sync += place.eq(place + 1)
+                with m.If(closes):
+                    m.d.sync += place.eq(0)
+        return m

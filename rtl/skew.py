@@ -1,0 +1,49 @@
+"""Delays at the array's edge."""
+
+from amaranth import Module, Shape, Signal
+from amaranth.lib.wiring import In, Out
+
+from .cell import Cell
+
+
+def delay(m, value, cycles, name, reset_less=True):
+    """``value`` as it was ``cycles`` ago."""
+    for stage in range(cycles):
+        later = Signal.like(value, name=f"{name}_{stage + 1}", reset_less=reset_less)
+        m.d.sync += later.eq(value)
+        value = later
+    return value
+
+
+class Skew(Cell):
+    """Triangular delay: lane ``i`` leaves ``i + first`` cycles after it enters.
+
+    Parameters
+    ----------
+    shape : shape-like
+        One lane.
+    lanes : int
+    first : int
+        Delay of lane 0, in cycles.
+    reset_less : bool
+        Whether the registers keep their content on reset.
+
+    Members
+    -------
+    i_N, o_N : ``In(shape)``, ``Out(shape)``
+        Lane N.
+    """
+    kind = "skew"
+
+    def __init__(self, shape, lanes, first=0, reset_less=True):
+        self.lanes, self.first, self.reset_less = lanes, first, reset_less
+        members = {f"i_{lane}": In(shape) for lane in range(lanes)}
+        members |= {f"o_{lane}": Out(shape) for lane in range(lanes)}
+        super().__init__(members, w=Shape.cast(shape).width, n=lanes, f=first, **({} if reset_less else {"r": 1}))
+
+    def body(self, platform):
+        m = Module()
+        for lane in range(self.lanes):
+            out = getattr(self, f"o_{lane}")
+            m.d.comb += out.eq(delay(m, getattr(self, f"i_{lane}"), lane + self.first, f"lane{lane}", self.reset_less))
+        return m

@@ -1,0 +1,130 @@
+"""Weight buffer: rows of weight tiles in, one word per column group out, on the diagonal."""
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from .array import weight_word
+from .buffer import Ram
+from .cell import Cell
+from .lanes import operand_layout, scale_layout
+from .layout import ArrayLayout
+from .skew import delay
+
+
+class WeightBuffer(Cell):
+    """Holds :attr:`TILES` tiles of weights; the next is filled while the array takes up the last.
+
+    A row is written whole, one bank for each column group; a word is what a group takes up at once. Column group j
+    reads with an address that is j cycles late, so no weight is ever delayed in registers.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+
+    Members
+    -------
+    i : ``In(stream)``
+        Rows of tiles, R beats a tile.
+    ready : ``Out(1)``
+        A whole tile is there.
+    start : ``In(1)``
+        Take the next tile; only while ``ready``, at least :attr:`interval` cycles apart.
+    weight : ``Out``
+        With ``start`` at cycle t: word i for column group j at ``t + i + j``.
+    scale : ``Out(S)``
+        Exponents and invalid flags of the tile, C per segment: segment s from ``t + (s + 1) * h - 1`` on, h groups a
+        segment, for as many cycles as there are column groups. Only if the design has exponents.
+    """
+    kind = "weights"
+    #: Tiles that fit.
+    TILES = 2
+
+    def __init__(self, design):
+        self.design = design
+        members = {"i": In(stream.Signature(operand_layout(design, design.cols, design.cols))),
+                   "ready": Out(1), "start": In(1),
+                   "weight": Out(ArrayLayout(weight_word(design), design.group_cols))}
+        if design.blocked:
+            members["scale"] = Out(ArrayLayout(scale_layout(design, design.cols), design.segments))
+        super().__init__(members, **{design.arithmetic: design.lane_width}, r=design.rows, c=design.cols,
+                         **({"e": design.format.exponent, "h": design.height} if design.blocked else {}),
+                         g=f"{design.group[0]}x{design.group[1]}")
+
+    @staticmethod
+    def interval(design):
+        """Fewest cycles between two starts: every word of a tile is read, every column has its exponents."""
+        return max(design.group_rows, design.group_cols + 2)
+
+    def body(self, platform):
+        m = Module()
+        design, words = self.design, self.design.group_rows
+        kr, kc = design.group
+
+        # Fill: rows in order, tile after tile.
+        row, word, slot = Signal(range(kr)), Signal(range(self.TILES * words)), Signal(range(self.TILES))
+        tile_row = Signal(range(design.rows))
+        filled, taken = Signal(range(self.TILES + 1)), Signal(range(self.TILES + 1))
+        beat, tile_done, released = Signal(), Signal(), Signal()
+        m.d.comb += [self.i.ready.eq(taken != self.TILES), beat.eq(self.i.valid & self.i.ready),
+                     tile_done.eq(beat & (tile_row == design.rows - 1)),
+                     released.eq(delay(m, self.start, design.group_cols, "start", reset_less=False))]
+        with m.If(beat):
+            m.d.sync += [row.eq(row + 1), tile_row.eq(tile_row + 1)]
+            with m.If(row == kr - 1):
+                m.d.sync += [row.eq(0), word.eq(word + 1)]
+                with m.If(word == self.TILES * words - 1):
+                    m.d.sync += word.eq(0)
+        with m.If(tile_done):
+            m.d.sync += [tile_row.eq(0), slot.eq(slot + 1)]
+        # A slot counts as taken from its first row on, until every column has read its first word.
+        m.d.sync += taken.eq(taken + (beat & (tile_row == 0)) - released)
+        with m.If((taken == self.TILES) & (tile_row != 0)):
+            m.d.comb += self.i.ready.eq(1)
+        # One cycle late, so that a word just written can be read.
+        done = Signal()
+        m.d.sync += [done.eq(tile_done), filled.eq(filled + done - self.start)]
+        m.d.comb += self.ready.eq(filled != 0)
+
+        # Read: the address runs one ahead of the word on the bus.
+        pointer, following, within = (Signal(range(self.TILES * words), name=name)
+                                      for name in ("pointer", "following", "within"))
+        m.d.comb += following.eq(pointer)
+        m.d.sync += pointer.eq(following)
+        with m.If(self.start | (within != 0)):
+            m.d.comb += following.eq(pointer + 1)
+            with m.If(pointer == self.TILES * words - 1):
+                m.d.comb += following.eq(0)
+            m.d.sync += within.eq(within + 1)
+            with m.If(within == words - 1):
+                m.d.sync += within.eq(0)
+
+        mantissas = self.i.payload.mantissa
+        address = following
+        for j in range(design.group_cols):
+            bank = Ram(self.TILES * words, kr * kc * design.lane_width, kr)
+            m.submodules[f"bank{j}"] = bank
+            columns = Cat(mantissas[j * kc + c] for c in range(kc))
+            m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
+                         bank.r_en.eq(1), bank.r_addr.eq(address)]
+            width = design.lane_width
+            for c in range(kc):
+                for r in range(kr):
+                    m.d.comb += self.weight[j][c][r].eq(bank.r_data.word_select(r * kc + c, width))
+            if j + 1 < design.group_cols:
+                address = delay(m, address, 1, f"address{j}", reset_less=False)
+
+        if design.blocked:
+            per_segment = design.height // kr
+            for s in range(design.segments):
+                layout = scale_layout(design, design.cols)
+                m.submodules[f"scale{s}"] = bank = Ram(self.TILES, layout.size)
+                # Every column group has taken its exponents: on to the next tile's.
+                advance = delay(m, released, (s + 1) * per_segment - 1, f"advance{s}", reset_less=False)
+                current = Signal(range(self.TILES), name=f"current{s}")
+                with m.If(advance):
+                    m.d.sync += current.eq(current + 1)
+                m.d.comb += [bank.w_en.eq(beat & (tile_row == (s + 1) * design.height - 1)), bank.w_addr.eq(slot),
+                             bank.w_data.eq(Cat(self.i.payload.exponent, self.i.payload.invalid)),
+                             bank.r_en.eq(1), bank.r_addr.eq(current), self.scale[s].eq(bank.r_data)]
+        return m
