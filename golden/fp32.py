@@ -1,0 +1,307 @@
+"""FP32 arithmetic on bit patterns, in NumPy integers; see docs/design/fp32-arithmetic.md.
+
+Every operation takes and gives bit patterns (``uint32`` arrays or anything that broadcasts to
+them) and no step uses floating point. A result that is NaN is always the format's one NaN.
+Arguments common to all:
+
+fmt : FloatFormat
+    Format of operands and result; FP32 unless a small one is tested.
+subnormals : str
+    ``gradual`` is IEEE 754; ``flush`` reads subnormals as zero of their sign and gives zero for
+    results below the smallest normal number, judged after rounding.
+underflow : str
+    Sign of a result that ``flush`` turns into zero: ``signed`` keeps it (docs/numerics.md,
+    section 7), ``positive`` drops it, as in accumulation and integer to FP32 (sections 4 and 5).
+
+Large FP32 arrays go through :mod:`golden.fp32_fast`, which gives the same bits.
+"""
+
+import numpy as np
+
+from .spec.floats import BF16, FP32
+from .spec.format import SUBNORMALS, check_choice
+
+#: Sign of results that are flushed to zero.
+UNDERFLOWS = ("signed", "positive")
+#: Significands are aligned with their leading one at this bit of an int64.
+LEAD = 57
+FAR = 1 << 20    # exponent distance beyond any that operands can make
+
+
+def bit_length(x):
+    """Bits needed for each non-negative integer of ``x``; 0 for 0."""
+    x, length = np.array(x, np.int64), np.zeros(np.shape(x), np.int64)
+    for step in (32, 16, 8, 4, 2, 1):
+        big = x >= np.int64(1) << step
+        x, length = np.where(big, x >> step, x), length + step * big
+    return length + (x > 0)
+
+
+class Number:
+    """Operands taken apart: value = (-1)^sign * significand * 2^exponent, all ``int64``."""
+
+    def __init__(self, bits, fmt, subnormals):
+        check_choice("Subnormals", subnormals, SUBNORMALS)
+        bits = np.asarray(bits).astype(np.int64)
+        field, fraction = bits >> fmt.fraction & fmt.top, bits & ((1 << fmt.fraction) - 1)
+        self.sign = bits >> (fmt.width - 1) & 1
+        self.nan = (field == fmt.top) & (fraction != 0)
+        self.inf = (field == fmt.top) & (fraction == 0)
+        hidden = field != 0
+        if subnormals == "flush":
+            fraction = fraction * hidden
+        self.significand = fraction + (hidden.astype(np.int64) << fmt.fraction)
+        self.exponent = np.maximum(field, 1) - fmt.bias - fmt.fraction
+        self.zero = self.significand == 0
+
+
+def round_pack(sign, significand, exponent, sticky, fmt, subnormals, underflow="signed"):
+    """Nearest even of (-1)^sign * (significand + sticky * epsilon) * 2^exponent, as a bit pattern.
+
+    Parameters
+    ----------
+    significand : array of int64
+        At least 0, below 2^61. Where ``sticky`` is set it has more bits than the precision.
+    sticky : array of bool
+        Whether the value lies strictly between ``significand`` and ``significand + 1``.
+
+    Returns
+    -------
+    array of int64
+        Patterns; overflow is Inf.
+    """
+    check_choice("Underflow", underflow, UNDERFLOWS)
+    drop = bit_length(significand) - fmt.precision
+    if subnormals == "gradual":
+        drop = np.maximum(drop, 1 - fmt.bias - fmt.fraction - exponent)
+    exponent, right = exponent + drop, np.clip(drop, 0, 62)
+    kept = np.where(drop > 0, significand >> right, significand << np.clip(-drop, 0, fmt.precision))
+    lost, half = significand - (kept << right), (np.int64(1) << right) >> 1
+    up = (drop > 0) & ((lost > half) | (lost == half) & (sticky | (kept & 1 == 1)))
+    kept = kept + up
+    exponent, kept = exponent + (kept >> fmt.precision), kept >> (kept >> fmt.precision)
+    field = np.where(kept >> fmt.fraction, exponent + fmt.fraction + fmt.bias, 0)
+    fraction = kept & ((1 << fmt.fraction) - 1)
+    flushed = (field <= 0) & (subnormals == "flush")
+    sign = np.where(flushed & (underflow == "positive"), 0, sign)
+    magnitude = np.where(flushed, 0, np.where(field >= fmt.top, fmt.inf, (field << fmt.fraction) + fraction))
+    return magnitude + (sign << (fmt.width - 1))
+
+
+def exact_sum(sign_x, x, exponent_x, sign_y, y, exponent_y):
+    """Sum of two integers scaled by powers of two, as (sign, significand, exponent, sticky).
+
+    Both leading ones go to bit :data:`LEAD`; then the smaller moves right, and what leaves below
+    is only remembered as sticky. No bit that a 24-bit rounding sees is lost: if the distance is at
+    least 2, at most one leading bit cancels; if less, nothing leaves.
+    """
+    scaled = []
+    for value, exponent in ((x, exponent_x), (y, exponent_y)):
+        move = LEAD + 1 - bit_length(value)
+        scaled += [value << np.where(value, move, 0), np.where(value, exponent - move, -FAR)]
+    x, exponent_x, y, exponent_y = scaled
+    swap = exponent_x < exponent_y
+    large, small = np.where(swap, y, x), np.where(swap, x, y)
+    exponent = np.where(swap, exponent_y, exponent_x)
+    distance = np.minimum(np.abs(exponent_x - exponent_y), 62)
+    aligned = small >> distance
+    sticky = aligned << distance != small
+    same = sign_x == sign_y
+    total = np.where(same, large + aligned, large - aligned - sticky)
+    sign = np.where(swap, sign_y, sign_x) ^ (total < 0)
+    # Equal numbers of opposite sign give +0, zeros of one sign keep it.
+    sign = np.where((total == 0) & ~same, 0, sign)
+    return sign, np.abs(total), exponent, sticky
+
+
+def _special(result, cases):
+    """Overwrite ``result`` where special cases hold, later cases first in rank; give uint32."""
+    for where, value in cases:
+        result = np.where(where, value, result)
+    return result.astype(np.uint32)
+
+
+def _signed_inf(sign, fmt):
+    return fmt.inf + (sign << (fmt.width - 1))
+
+
+def add(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
+    """a + b."""
+    x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
+    total = exact_sum(x.sign, x.significand, x.exponent, y.sign, y.significand, y.exponent)
+    result = round_pack(*total, fmt, subnormals, underflow)
+    return _special(result, [
+        (x.inf, _signed_inf(x.sign, fmt)),
+        (y.inf, _signed_inf(y.sign, fmt)),
+        (x.nan | y.nan | x.inf & y.inf & (x.sign != y.sign), fmt.nan)])
+
+
+def sub(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
+    """a - b."""
+    return add(a, np.asarray(b).astype(np.int64) ^ 1 << (fmt.width - 1), fmt, subnormals, underflow)
+
+
+def mul(a, b, fmt=FP32, subnormals="gradual"):
+    """a * b."""
+    x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
+    sign = x.sign ^ y.sign
+    result = round_pack(sign, x.significand * y.significand, x.exponent + y.exponent, False, fmt, subnormals)
+    return _special(result, [
+        (x.inf | y.inf, _signed_inf(sign, fmt)),
+        (x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, fmt.nan)])
+
+
+def fma(a, b, c, fmt=FP32, subnormals="gradual", underflow="signed"):
+    """a * b + c, rounded once."""
+    x, y, z = (Number(v, fmt, subnormals) for v in (a, b, c))
+    sign = x.sign ^ y.sign
+    total = exact_sum(sign, x.significand * y.significand, x.exponent + y.exponent,
+                      z.sign, z.significand, z.exponent)
+    result = round_pack(*total, fmt, subnormals, underflow)
+    product_inf = x.inf | y.inf
+    return _special(result, [
+        (z.inf, _signed_inf(z.sign, fmt)),
+        (product_inf, _signed_inf(sign, fmt)),
+        (x.nan | y.nan | z.nan | x.inf & y.zero | x.zero & y.inf | product_inf & z.inf & (sign != z.sign),
+         fmt.nan)])
+
+
+def div(a, b, fmt=FP32, subnormals="gradual"):
+    """a / b; a nonzero number over zero is Inf."""
+    x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
+    sign = x.sign ^ y.sign
+    move_x, move_y = (fmt.precision - bit_length(n.significand) for n in (x, y))
+    spare = fmt.precision + 2
+    dividend = x.significand << (move_x * ~x.zero + spare)
+    divisor = np.where(y.zero, 1, y.significand << move_y * ~y.zero)
+    quotient = dividend // divisor
+    exponent = (x.exponent - move_x) - (y.exponent - move_y) - spare
+    result = round_pack(sign, quotient, exponent, quotient * divisor != dividend, fmt, subnormals)
+    return _special(result, [
+        (x.zero | y.inf, sign << (fmt.width - 1)),
+        (x.inf | y.zero, _signed_inf(sign, fmt)),
+        (x.nan | y.nan | x.zero & y.zero | x.inf & y.inf, fmt.nan)])
+
+
+def sqrt(a, fmt=FP32, subnormals="gradual"):
+    """Square root; that of -0 is -0, that of a number below zero NaN."""
+    x = Number(a, fmt, subnormals)
+    move = fmt.precision - bit_length(x.significand)
+    odd = (x.exponent - move) & 1
+    radicand = x.significand << (np.where(x.zero, 0, move) + odd)
+    digits = fmt.precision + 2
+    radicand = radicand << (2 * digits - fmt.precision + fmt.precision % 2)
+    exponent = (x.exponent - move - odd - (2 * digits - fmt.precision + fmt.precision % 2)) // 2
+    root = np.zeros_like(radicand)
+    for digit in reversed(range(digits + 1)):    # one binary digit of the root a step
+        trial = root | 1 << digit
+        root = np.where(trial * trial <= radicand, trial, root)
+    result = round_pack(x.sign, root, exponent, root * root != radicand, fmt, subnormals)
+    return _special(result, [
+        (x.inf, fmt.inf),
+        (x.zero, x.sign << (fmt.width - 1)),
+        (x.nan | (x.sign == 1) & ~x.zero, fmt.nan)])
+
+
+def _order(x):
+    """Signed integers in the order of the numbers, both zeros equal."""
+    magnitude = x.significand + (x.exponent + FAR << 32)
+    magnitude = np.where(x.inf, np.int64(1) << 60, np.where(x.zero, 0, magnitude))
+    return np.where(x.sign == 1, -magnitude, magnitude)
+
+
+def _clean(a, fmt, subnormals):
+    """Operand as a result: flushed if the mode says so, NaN made the one NaN."""
+    x = Number(a, fmt, subnormals)
+    zero = x.zero & ~x.inf & ~x.nan
+    return x, _special(np.asarray(a).astype(np.int64), [(zero, x.sign << (fmt.width - 1)), (x.nan, fmt.nan)])
+
+
+def _pick(a, b, fmt, subnormals, larger):
+    (x, clean_a), (y, clean_b) = _clean(a, fmt, subnormals), _clean(b, fmt, subnormals)
+    order_x, order_y = _order(x), _order(y)
+    # Zeros compare equal as numbers; here -0 lies below +0.
+    above = (order_x > order_y) | (order_x == order_y) & (x.sign < y.sign)
+    return _special(np.where(above == larger, clean_a, clean_b), [(x.nan | y.nan, fmt.nan)])
+
+
+def min(a, b, fmt=FP32, subnormals="gradual"):
+    """754-2019 minimum: NaN if either is NaN, -0 below +0."""
+    return _pick(a, b, fmt, subnormals, False)
+
+
+def max(a, b, fmt=FP32, subnormals="gradual"):
+    """754-2019 maximum: NaN if either is NaN, -0 below +0."""
+    return _pick(a, b, fmt, subnormals, True)
+
+
+def compare(a, b, fmt=FP32, subnormals="gradual"):
+    """Relation of two numbers, as bits: 1 less, 2 equal, 4 greater, 8 unordered (NaN); one is set."""
+    x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
+    order_x, order_y = _order(x), _order(y)
+    relation = np.where(order_x < order_y, 1, np.where(order_x == order_y, 2, 4))
+    return _special(relation, [(x.nan | y.nan, 8)])
+
+
+def select(condition, a, b, fmt=FP32, subnormals="gradual"):
+    """``a`` where ``condition``, else ``b``; bits move unchanged."""
+    check_choice("Subnormals", subnormals, SUBNORMALS)
+    return np.where(condition, a, b).astype(np.uint32)
+
+
+def abs(a, fmt=FP32, subnormals="gradual"):
+    """Absolute value."""
+    return _clean(a, fmt, subnormals)[1] & np.uint32((1 << (fmt.width - 1)) - 1)
+
+
+def neg(a, fmt=FP32, subnormals="gradual"):
+    """Negation; NaN gives the one NaN."""
+    x, clean = _clean(a, fmt, subnormals)
+    return np.where(x.nan, clean, clean ^ np.uint32(1 << (fmt.width - 1))).astype(np.uint32)
+
+
+def from_int(value, exponent=0, invalid=False, fmt=FP32, subnormals="gradual", underflow="signed"):
+    """value * 2^exponent of signed integers below 2^60, rounded once; 0 gives +0, ``invalid`` NaN.
+
+    docs/numerics.md, section 4, is ``subnormals="flush", underflow="positive"``.
+    """
+    value, exponent, invalid = np.broadcast_arrays(np.asarray(value, np.int64), exponent, invalid)
+    result = round_pack((value < 0).astype(np.int64), np.abs(value), exponent.astype(np.int64), False,
+                        fmt, subnormals, underflow)
+    return _special(result, [(invalid, fmt.nan)])
+
+
+def from_int32(value, fmt=FP32, subnormals="gradual"):
+    """Signed 32-bit integers (int32, or their patterns) to floats."""
+    return from_int(np.asarray(value).astype(np.int64).astype(np.int32), fmt=fmt, subnormals=subnormals)
+
+
+def to_int32(a, fmt=FP32, subnormals="gradual", rounding="rne"):
+    """Floats to int32 patterns; out of range saturates, NaN gives 0; ``rne`` or ``truncate``."""
+    check_choice("Rounding", rounding, ("rne", "truncate"))
+    x = Number(a, fmt, subnormals)
+    right = np.clip(-x.exponent, 0, 62)
+    kept = np.where(x.exponent > 0, x.significand << np.clip(x.exponent, 0, 32), x.significand >> right)
+    lost, half = x.significand - (kept << right), (np.int64(1) << right) >> 1
+    if rounding == "rne":
+        kept = kept + ((x.exponent < 0) & ((lost > half) | (lost == half) & (kept & 1 == 1)))
+    kept = np.where(x.inf, np.int64(1) << 40, kept)
+    signed = np.clip(np.where(x.sign == 1, -kept, kept), -2 ** 31, 2 ** 31 - 1)
+    return np.where(x.nan, 0, signed).astype(np.int32).view(np.uint32)
+
+
+def convert(a, source, target, subnormals="gradual"):
+    """Floats of format ``source`` to ``target``, rounded to nearest even."""
+    x = Number(a, source, subnormals)
+    result = round_pack(x.sign, x.significand, x.exponent, False, target, subnormals)
+    return _special(result, [(x.inf, _signed_inf(x.sign, target)), (x.nan, target.nan)])
+
+
+def to_bf16(a, subnormals="gradual"):
+    """FP32 patterns to BF16 patterns, in ``uint32``."""
+    return convert(a, FP32, BF16, subnormals)
+
+
+def from_bf16(a, subnormals="gradual"):
+    """BF16 patterns to FP32 patterns; exact, but for flushed subnormals and NaN."""
+    return convert(a, BF16, FP32, subnormals)
