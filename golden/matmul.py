@@ -1,12 +1,13 @@
 """Matrix products in the hardware's order: docs/numerics.md, sections 3 to 5.
 
-Two ways to the same bits. The plain one, in integers, is the definition; the quick one takes each
-block's dot product from a float BLAS where that is exact in any order, because every partial sum is
-an integer that the float holds (24 or 53 bits).
+Three ways to the same bits. The plain one, in integers, is the definition. The quick ones take each
+block's dot product in floating point where that is exact in any order, because every partial sum is
+an integer that the float holds (24 or 53 bits): from BLAS, or from compiled kernels.
 """
 
 import numpy as np
 
+from . import kernels
 from .bfp import CANONICAL_NAN, as_float32, encode, spread, used_blocks
 from .convert import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 from .rounding import shift_half_up
@@ -55,7 +56,13 @@ def matmul(x, w, fmt, accumulate="fp32", *, w_fmt=None, guard=4, growth=8, noise
         If shapes, formats, options or the number of blocks do not fit.
     """
     x, w = _operands(as_float32(x), as_float32(w, "w"))
-    return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt or fmt, w_noise, axis=0), accumulate,
+    w_fmt = w_fmt or fmt
+    if accumulate == "fp32" and noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.library():
+        a, x_span = kernels.quantise(np.ascontiguousarray(x), fmt)
+        b, w_span = kernels.quantise(np.ascontiguousarray(w), w_fmt, axis=0)
+        if kernels.exact(fmt, w_fmt, x_span, w_span):
+            return kernels.product(a, b, fmt.terms)
+    return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt, w_noise, axis=0), accumulate,
                          guard=guard, growth=growth)
 
 

@@ -1,0 +1,269 @@
+// Quick paths of the golden model; every result equals the NumPy definitions bit for bit (tests/golden/test_kernels.py).
+// Built by golden/kernels.py. No fast-math: the order of the additions written here is the law.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+struct Format {
+    int32_t magnitude;            // bits m without sign
+    int32_t lowest, highest;      // shared exponent
+    int32_t rounding;             // 0 rne, 1 truncate, 2 stochastic
+    int32_t noise_bits;
+    int32_t gradual;              // keep subnormal elements
+};
+
+// What a conversion leaves to know: powers of two of the last bits in use, largest exponent, whether a block is invalid.
+struct Span {
+    int32_t low, high, invalid;
+};
+
+inline uint32_t word(float x) { uint32_t w; std::memcpy(&w, &x, 4); return w; }
+inline float real(uint32_t w) { float x; std::memcpy(&x, &w, 4); return x; }
+inline int32_t field_of(uint32_t w) { return int32_t(w >> 23 & 0xFF); }
+
+// One element, any case: docs/numerics.md, section 2, steps 2, 4 and 5. Sets `used` if the mantissa is not 0.
+float element(uint32_t w, int32_t exponent, const Format &f, int32_t noise, bool &used) {
+    int32_t field = field_of(w);
+    uint64_t significand = w & 0x7FFFFF;
+    if (field) significand |= 1 << 23;
+    else if (!f.gradual) return 0;
+    int32_t shift = exponent + 126 - std::max(field, 1) + 24 - f.magnitude;
+    shift = std::min(std::max(shift, 0), 63);
+    uint64_t m = significand >> shift;
+    if (f.rounding == 0 && shift) {
+        uint64_t rest = significand - (m << shift), half = uint64_t(1) << (shift - 1);
+        m += rest > half || (rest == half && (m & 1));
+    } else if (f.rounding == 2) {
+        uint64_t kept = shift > f.noise_bits ? significand >> (shift - f.noise_bits)
+                                             : significand << (f.noise_bits - shift);
+        m = (kept + uint64_t(noise)) >> f.noise_bits;
+    }
+    m = std::min(m, (uint64_t(1) << f.magnitude) - 1);
+    used |= m != 0;
+    float y = std::ldexp(float(m), exponent - f.magnitude);
+    return m && w >> 31 ? -y : y;
+}
+
+// A block of rows x columns, any case.
+void block_any(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+               int64_t rows, int64_t columns, int32_t top, const Format &f, Span &span) {
+    int32_t exponent = std::min(std::max(top - 126, f.lowest), f.highest);
+    bool used = false;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            y[i * ldy + j] = top == 255 ? real(0x7FC00000)
+                : element(word(x[i * ldx + j]), exponent, f, noise ? noise[i * ldn + j] : 0, used);
+    span.invalid |= top == 255;
+    if (used) {
+        span.low = std::min(span.low, exponent - f.magnitude);
+        span.high = std::max(span.high, exponent);
+    }
+}
+
+// Blocks whose largest exponent field lies here, unclamped, may be rounded by float arithmetic: adding 1.5 * 2^23 steps
+// and taking it away again rounds to whole steps, ties to even, and no number on the way leaves the normal range.
+inline bool plain_range(int32_t top, const Format &f) {
+    return top >= 64 && top <= 220 && top - 126 >= f.lowest && top - 126 <= f.highest
+        && (f.rounding != 2 || f.noise_bits <= 24 - f.magnitude);
+}
+
+template <int ROUNDING>
+inline float plain(float x, float step, float magic, float limit, int32_t top, const Format &f, int32_t noise) {
+    if (ROUNDING == 0) {
+        float v = (x + magic) - magic;
+        v = v < -limit ? -limit : v;
+        return v > limit ? limit : v;
+    }
+    uint32_t w = word(x);
+    int32_t shift = top - field_of(w) + 24 - f.magnitude - (ROUNDING == 2 ? f.noise_bits : 0);
+    uint32_t m = ((w & 0x7FFFFF) | 1 << 23) >> (shift > 31 ? 31 : shift);
+    if (ROUNDING == 2) m = (m + uint32_t(noise)) >> f.noise_bits;
+    uint32_t most = (1u << f.magnitude) - 1;
+    float v = float(int32_t(m > most ? most : m)) * step;
+    return real(word(v) | (w & 0x80000000)) + 0.0f;                 // -0 becomes 0
+}
+
+inline float step_of(int32_t top, const Format &f) { return real(uint32_t(top + 1 - f.magnitude) << 23); }
+
+template <int ROUNDING>
+void tiles(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+           int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
+    const float limit_steps = float((1 << f.magnitude) - 1);
+    int32_t lowest = 1 << 20, highest = -1;
+    for (int64_t r = 0; r < rows; r += high) {
+        int64_t h = std::min(high, rows - r);
+        for (int64_t c = 0; c < columns; c += wide) {
+            int64_t n = std::min(wide, columns - c);
+            const float *in = x + r * ldx + c;
+            float *out = y + r * ldy + c;
+            uint32_t largest = 0;
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    largest = std::max(largest, word(in[i * ldx + j]) & 0x7FFFFFFF);
+            int32_t top = int32_t(largest >> 23);
+            if (top == 0 && !f.gradual) {
+                for (int64_t i = 0; i < h; i++) std::fill(out + i * ldy, out + i * ldy + n, 0.0f);
+                continue;
+            }
+            const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
+            if (!plain_range(top, f)) {
+                block_any(in, ldx, out, ldy, u, ldn, h, n, top, f, span);
+                continue;
+            }
+            lowest = std::min(lowest, top);
+            highest = std::max(highest, top);
+            const float step = step_of(top, f), magic = step * 12582912.0f, limit = step * limit_steps;
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step, magic, limit, top, f,
+                                                       ROUNDING == 2 ? u[i * ldn + j] : 0);
+        }
+    }
+    if (highest >= 0) {
+        span.low = std::min(span.low, lowest - 126 - f.magnitude);
+        span.high = std::max(span.high, highest - 126);
+    }
+}
+
+// Blocks of `high` rows and one column: many columns at once.
+template <int ROUNDING>
+void columns_of(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+                int64_t rows, int64_t columns, int64_t high, const Format &f, Span &span) {
+    constexpr int64_t wide = 64;
+    const float limit_steps = float((1 << f.magnitude) - 1);
+    for (int64_t r = 0; r < rows; r += high) {
+        int64_t h = std::min(high, rows - r);
+        for (int64_t c = 0; c < columns; c += wide) {
+            int64_t n = std::min(wide, columns - c);
+            const float *in = x + r * ldx + c;
+            float *out = y + r * ldy + c;
+            const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
+            uint32_t largest[wide] = {};
+            int32_t top[wide];
+            float step[wide], magic[wide], limit[wide];
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    largest[j] = std::max(largest[j], word(in[i * ldx + j]) & 0x7FFFFFFF);
+            bool all_plain = true;
+            for (int64_t j = 0; j < n; j++) {
+                top[j] = int32_t(largest[j] >> 23);
+                bool zero = top[j] == 0 && !f.gradual;
+                all_plain &= zero || plain_range(top[j], f);
+                int32_t t = zero ? 64 : top[j];
+                step[j] = step_of(t, f);
+                magic[j] = step[j] * 12582912.0f;
+                limit[j] = zero ? 0.0f : step[j] * limit_steps;
+            }
+            if (!all_plain) {
+                for (int64_t j = 0; j < n; j++)
+                    block_any(in + j, ldx, out + j, ldy, u ? u + j : nullptr, ldn, h, 1, top[j], f, span);
+                continue;
+            }
+            for (int64_t j = 0; j < n; j++)
+                if (limit[j] != 0) {
+                    span.low = std::min(span.low, top[j] - 126 - f.magnitude);
+                    span.high = std::max(span.high, top[j] - 126);
+                } else {
+                    top[j] = 1 << 20;                               // shifts everything out
+                    step[j] = 0;
+                }
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step[j], magic[j], limit[j], top[j], f,
+                                                       ROUNDING == 2 ? u[i * ldn + j] : 0) + 0.0f;
+        }
+    }
+}
+
+// --- Products ---------------------------------------------------------------------------------------------------
+
+typedef float Lanes __attribute__((vector_size(64)));
+constexpr int64_t LANES = 16;
+
+inline Lanes load(const float *p) { Lanes v; std::memcpy(&v, p, sizeof v); return v; }
+inline void store(float *p, Lanes v) { std::memcpy(p, &v, sizeof v); }
+
+// One block of `terms` along K into M x (16 N) sums: dot products from 0, then one addition each.
+template <int M, int N>
+inline void micro(const float *a, const int64_t *row, int64_t stride, const float *b, int64_t terms, float *y, int64_t ldy) {
+    Lanes p[M][N] = {};
+    for (int64_t k = 0; k < terms; k++) {
+        Lanes w[N];
+        for (int n = 0; n < N; n++) w[n] = load(b + k * N * LANES + n * LANES);
+        for (int m = 0; m < M; m++) {
+            float x = a[row[m] + k * stride];
+            for (int n = 0; n < N; n++) p[m][n] += x * w[n];
+        }
+    }
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) store(y + m * ldy + n * LANES, load(y + m * ldy + n * LANES) + p[m][n]);
+}
+
+// A panel of 16 N columns; `packed` holds K rows of it, `y` a strip of sums (rows, 16 N) to and from which results go.
+template <int N, int ROWS>
+void panel(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms, int64_t blocks,
+           int64_t stride, const float *packed, float *y, int64_t ldy, int64_t columns) {
+    float sums[ROWS * N * LANES];
+    for (int64_t m = 0; m < m_count; m += ROWS) {
+        int64_t rows = std::min<int64_t>(ROWS, m_count - m);
+        std::fill(sums, sums + ROWS * N * LANES, 0.0f);
+        const float *b = packed;
+        for (int64_t j = 0; j < blocks; j++) {
+            const float *from = a + block[j];
+            if (rows == ROWS) micro<ROWS, N>(from, row + m, stride, b, terms[j], sums, N * LANES);
+            else
+                for (int64_t i = 0; i < rows; i++)
+                    micro<1, N>(from, row + m + i, stride, b, terms[j], sums + i * N * LANES, N * LANES);
+            b += terms[j] * N * LANES;
+        }
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t n = 0; n < columns; n++) {
+                float v = sums[i * N * LANES + n];
+                y[(m + i) * ldy + n] = v == v ? v : real(0x7FC00000);
+            }
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Values after conversion, as FP32: rows x columns of x in blocks high x wide. `noise` may be null unless stochastic.
+void hbfp_quantise(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+                   int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format *f, Span *span) {
+#define HBFP_CALL(R) \
+    if (wide == 1 && high > 1) columns_of<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, *f, *span); \
+    else tiles<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span)
+    if (f->rounding == 0) { HBFP_CALL(0); }
+    else if (f->rounding == 1) { HBFP_CALL(1); }
+    else { HBFP_CALL(2); }
+#undef HBFP_CALL
+}
+
+// y (m_count, n_count) = sum over blocks j, ascending, of the dot products of `terms[j]` elements:
+// a[row[m] + block[j] + k * stride] * b[first[j] + k][n]. Each block sum must be exact in FP32.
+void hbfp_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
+                  int64_t blocks, int64_t stride, const float *b, int64_t ldb, int64_t n_count,
+                  float *y, int64_t ldy, float *work) {
+    int64_t k_count = 0;
+    for (int64_t j = 0; j < blocks; j++) k_count += terms[j];
+    for (int64_t n = 0; n < n_count;) {
+        int64_t left = n_count - n, wide = left > 32 ? 4 : left > 16 ? 2 : 1;
+        int64_t columns = std::min(left, wide * LANES);
+        for (int64_t k = 0; k < k_count; k++) {
+            float *to = work + k * wide * LANES;
+            std::copy(b + k * ldb + n, b + k * ldb + n + columns, to);
+            std::fill(to + columns, to + wide * LANES, 0.0f);
+        }
+        if (wide == 4) panel<4, 6>(a, row, m_count, block, terms, blocks, stride, work, y + n, ldy, columns);
+        else if (wide == 2) panel<2, 8>(a, row, m_count, block, terms, blocks, stride, work, y + n, ldy, columns);
+        else panel<1, 16>(a, row, m_count, block, terms, blocks, stride, work, y + n, ldy, columns);
+        n += columns;
+    }
+}
+
+}  // extern "C"

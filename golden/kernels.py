@@ -1,0 +1,240 @@
+"""Quick paths of the golden model, compiled from kernels.cpp when first used.
+
+They give the bits that :mod:`golden.bfp` and :mod:`golden.matmul` define, on whatever the machine's
+compiler makes of plain C++: no library, no threads of its own. Without a compiler everything still
+runs, on the NumPy definitions.
+"""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from .spec.format import ROUNDINGS, check_range
+
+_SOURCE = Path(__file__).with_name("kernels.cpp")
+_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
+#: Elements of a conversion, or multiplications of a product, below which one thread does it alone.
+_ALONE = 1 << 18
+_I64, _PTR = ctypes.c_int64, ctypes.c_void_p
+
+
+class _Format(ctypes.Structure):
+    """``struct Format`` of kernels.cpp."""
+    _fields_ = [(name, ctypes.c_int32) for name in
+                ("magnitude", "lowest", "highest", "rounding", "noise_bits", "gradual")]
+
+
+class Span(ctypes.Structure):
+    """What a conversion met: ``low`` and ``high``, powers of two of the last bits in use and above the
+    largest element; ``invalid``, whether a block held Inf or NaN."""
+    _fields_ = [(name, ctypes.c_int32) for name in ("low", "high", "invalid")]
+
+    @classmethod
+    def empty(cls):
+        """A span of no elements."""
+        return cls(1 << 20, -(1 << 20), 0)
+
+    def join(self, other):
+        """The span of both."""
+        return Span(min(self.low, other.low), max(self.high, other.high), self.invalid | other.invalid)
+
+
+def _cache_folder():
+    root = Path(__file__).resolve().parents[1]
+    if (root / "pyproject.toml").exists() and os.access(root, os.W_OK):
+        return root / "build" / "kernels"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hbfp"
+
+
+def _key(compiler):
+    """Hash of all that decides the machine code: source, flags, compiler, processor."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
+    cpu = Path("/proc/cpuinfo")
+    flags = next((line for line in cpu.read_text().splitlines() if line.startswith(("flags", "Features"))), "") \
+        if cpu.exists() else ""
+    return hashlib.sha256(b"\0".join([_SOURCE.read_bytes(), " ".join(_FLAGS).encode(), version,
+                                      flags.encode()])).hexdigest()[:16]
+
+
+@cache
+def library():
+    """The compiled kernels, or None without a C++ compiler (or with ``HBFP_KERNELS=0``)."""
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
+    if os.environ.get("HBFP_KERNELS") == "0" or compiler is None:
+        return None
+    target = _cache_folder() / f"kernels-{_key(compiler)}.so"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            made = Path(folder) / "kernels.so"
+            done = subprocess.run([compiler, *_FLAGS, "-o", str(made), str(_SOURCE)], capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {done.stderr.strip().splitlines()[0]}")
+            os.replace(made, target)                   # whole or not at all, also with two builders
+    loaded = ctypes.CDLL(str(target))
+    for name, arguments in (
+            ("hbfp_quantise", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
+            ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _PTR, _I64, _PTR])):
+        function = getattr(loaded, name)
+        function.argtypes, function.restype = arguments, None
+    return loaded
+
+
+# --- Threads ------------------------------------------------------------------------------------
+
+_threads = None
+
+
+def threads():
+    """Threads that a large conversion or product uses."""
+    return _threads or len(os.sched_getaffinity(0))
+
+
+def set_threads(count):
+    """Use ``count`` threads; None means one per processor. Results do not depend on it."""
+    global _threads
+    if count is not None:
+        check_range("Threads", count, 1, 1024)
+    _threads = count
+
+
+@cache
+def _pool(pid, count):
+    return ThreadPoolExecutor(count)
+
+
+def split(count, work, call, grain=1):
+    """Call ``call(first, last)`` on parts of ``range(count)``, cut at multiples of ``grain``; list the results."""
+    pieces = -(-count // grain)
+    parts = min(threads(), pieces) if work > _ALONE else 1
+    if parts <= 1:
+        return [call(0, count)]
+    cuts = [min(pieces * i // parts * grain, count) for i in range(parts + 1)]
+    cuts[-1] = count
+    # Keyed by process: a pool does not survive a fork.
+    return list(_pool(os.getpid(), parts).map(call, cuts[:-1], cuts[1:]))
+
+
+# --- Conversion ---------------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _format(fmt):
+    low, high = fmt.exponent_range
+    return _Format(fmt.magnitude, low, high, ("rne", "truncate", "stochastic").index(fmt.rounding), fmt.noise_bits,
+                   fmt.subnormals == "gradual")
+
+
+assert set(ROUNDINGS) == {"rne", "truncate", "stochastic"}
+
+
+def quantise(x, fmt, noise=None, *, axis=-1, out=None):
+    """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        (rows, columns); its last axis contiguous.
+    fmt, noise, axis
+        As of :func:`golden.bfp.encode`; noise as contiguous int32.
+    out : ndarray of float32, optional
+        Where the result goes; may be ``x``.
+
+    Returns
+    -------
+    tuple of (ndarray of float32, Span)
+    """
+    rows, columns = x.shape
+    y = np.empty((rows, columns), np.float32) if out is None else out
+    if not x.size:
+        return y, Span.empty()
+    high, wide = (fmt.block[0], fmt.terms) if fmt.square else (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
+    form, run = _format(fmt), library().hbfp_quantise
+    source, target, dice = x.ctypes.data, y.ctypes.data, 0 if noise is None else noise.ctypes.data
+    ldx, ldy = x.strides[0], y.strides[0]
+
+    def part(first, last):
+        span = Span.empty()
+        run(source + first * ldx, ldx // 4, target + first * ldy, ldy // 4, dice and dice + 4 * first * columns,
+            columns, last - first, columns, high, wide, ctypes.addressof(form), ctypes.addressof(span))
+        return span
+    spans = split(rows, x.size, part, high)
+    for span in spans[1:]:
+        spans[0] = spans[0].join(span)
+    return y, spans[0]
+
+
+def exact(x_fmt, w_fmt, x_span, w_span):
+    """Whether FP32 holds every partial sum of a block exactly, in any order, and no sum can underflow.
+
+    The sums are integers times 2^(low + low); they need 24 bits at most, and normal numbers.
+    """
+    bits = (x_fmt.terms * x_fmt.limit * w_fmt.limit).bit_length()
+    reach = x_span.high + w_span.high + x_fmt.terms.bit_length()
+    least = min(x_span.low + w_span.low, x_span.low, w_span.low)
+    return bits <= 24 and least >= -126 and max(reach, x_span.high, w_span.high) <= 127
+
+
+# --- Products -----------------------------------------------------------------------------------
+
+
+@lru_cache(4096)
+def _even_blocks(k, side):
+    first = np.arange(0, k, side, dtype=np.int64)
+    return first, np.minimum(side, k - first)
+
+
+@lru_cache(4096)
+def _even_rows(m, stride):
+    return np.arange(m, dtype=np.int64) * stride
+
+
+def product(a, b, side, *, rows=None, blocks=None, stride=1, out=None):
+    """Block-ordered product of converted values: ``acc = acc + (exact dot product of a block)``, blocks ascending.
+
+    Parameters
+    ----------
+    a : ndarray of float32
+        Anything contiguous; (M, K) unless ``rows`` and ``blocks`` say where its elements lie.
+    b : ndarray of float32
+        (K, N), its last axis contiguous.
+    side : int
+        Terms of a block; the last may be shorter.
+    rows, blocks : ndarray of int64, optional
+        Element (m, k) of block j is ``a.flat[rows[m] + blocks[j] + k * stride]``: convolutions and
+        transposes without copies.
+    stride : int
+        See ``rows``.
+    out : ndarray of float32, optional
+        (M, N).
+
+    Returns
+    -------
+    ndarray of float32
+        (M, N); NaN is canonical.
+    """
+    k, n = b.shape
+    first, terms = _even_blocks(k, side)
+    rows = _even_rows(a.shape[0], a.shape[1]) if rows is None else rows
+    blocks = first if blocks is None else blocks
+    m = len(rows)
+    y = np.empty((m, n), np.float32) if out is None else out
+    if not y.size:
+        return y
+    run = library().hbfp_product
+
+    def part(low, high):
+        work = np.empty(k * (64 if n > 32 else 32), np.float32)        # one panel of b
+        run(a.ctypes.data, rows.ctypes.data + 8 * low, high - low, blocks.ctypes.data, terms.ctypes.data, len(terms),
+            stride, b.ctypes.data, b.strides[0] // 4, n, y.ctypes.data + low * y.strides[0], y.strides[0] // 4,
+            work.ctypes.data)
+    split(m, m * k * n, part, 24)
+    return y

@@ -1,0 +1,112 @@
+"""The compiled quick paths give the bits of the NumPy definitions."""
+
+import numpy as np
+import pytest
+
+from golden import kernels
+from golden.bfp import decode, encode
+from golden.matmul import matmul, matmul_blocks
+from golden.spec.format import HBFPFormat
+
+pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+BLOCKS = [((1, 8), -1), ((1, 32), -1), ((1, 32), 0), ((1, 7), 0), ((8, 8), -1), ((24, 24), -1), ((1, 1), -1)]
+
+
+def awkward(seed, rows=75, columns=141):
+    """Ties, neighbours of ties, all exponents, zero blocks, subnormals, infinities and NaN."""
+    rng = np.random.default_rng(seed)
+    field = rng.integers(-10, 3, (rows, columns)) + rng.choice([5, 60, 70, 127, 140, 215, 230, 252], (rows, 1))
+    fraction = rng.integers(0, 1 << 23, (rows, columns))
+    coarse = rng.integers(4, 24, (rows, columns))
+    fraction = (fraction >> coarse << coarse) + rng.integers(-1, 2, (rows, columns))
+    bits = field.clip(0, 254) << 23 | fraction.clip(0, (1 << 23) - 1) | rng.integers(0, 2, (rows, columns)) << 31
+    bits[rng.random(bits.shape) < 0.05] = 0x80000000
+    bits[3:9], bits[30, 40:90] = 0, 0x00000123
+    bits[50, 5], bits[51, 100] = 0x7F800000, 0xFFC12345
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def same(a, b):
+    assert (a.view(np.uint32) == b.view(np.uint32)).all()
+
+
+@pytest.mark.parametrize("subnormals", ["flush", "gradual"])
+@pytest.mark.parametrize("rounding", ["rne", "truncate", "stochastic"])
+@pytest.mark.parametrize("block, axis", BLOCKS)
+@pytest.mark.parametrize("mantissa, exponent", [(2, 10), (4, 10), (8, 10), (16, 10), (8, 5), (8, 7)])
+def test_conversion_equals_numpy(mantissa, exponent, block, axis, rounding, subnormals):
+    x = awkward(mantissa)
+    for noise_bits in (1, 8, 20):
+        fmt = HBFPFormat(mantissa=mantissa, exponent=exponent, block=block, rounding=rounding, subnormals=subnormals,
+                         noise_bits=noise_bits)
+        noise = None
+        if rounding == "stochastic":
+            noise = np.random.default_rng(1).integers(0, 2 ** noise_bits, x.shape, dtype=np.int32)
+        blocks = encode(x, fmt, noise, axis=axis)
+        got, span = kernels.quantise(x, fmt, noise, axis=axis)
+        same(got, decode(blocks))
+        used = (blocks.mantissa != 0)
+        assert span.invalid and used.any()
+        per_element = np.frexp(np.abs(decode(blocks))[used])[1]
+        assert span.high >= per_element.max()
+        assert span.low <= per_element.min() - 1
+        clean = x[:, :5][10:20]
+        assert not kernels.quantise(clean, fmt, None if noise is None else np.ascontiguousarray(noise[10:20, :5]),
+                                    axis=axis)[1].invalid
+
+
+def test_conversion_in_place_and_in_parts():
+    x = awkward(1)
+    for block, axis in BLOCKS:
+        fmt = HBFPFormat(block=block)
+        want = decode(encode(x, fmt, axis=axis))
+        y = x.copy()
+        kernels.quantise(y, fmt, axis=axis, out=y)
+        same(y, want)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_threads_change_nothing(count):
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in ((700, 800), (800, 90)))
+    want = matmul_blocks(encode(x, HBFPFormat()), encode(w, HBFPFormat(), axis=0))
+    kernels.set_threads(count)
+    try:
+        same(matmul(x, w, HBFPFormat()), want)
+        same(kernels.quantise(x, HBFPFormat(block=(24, 24)))[0], decode(encode(x, HBFPFormat(block=(24, 24)))))
+    finally:
+        kernels.set_threads(None)
+
+
+@pytest.mark.parametrize("block", [(1, 8), (1, 16), (1, 32), (8, 8), (24, 24), (1, 576)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 33, 10), (50, 100, 70), (13, 64, 32), (6, 576, 129)])
+def test_product_equals_the_definition(block, shape):
+    m, k, n = shape
+    rng = np.random.default_rng(m)
+    x = (rng.standard_normal((m, k)) * 2.0 ** rng.integers(-6, 6, (m, k))).astype(np.float32)
+    w = rng.standard_normal((k, n)).astype(np.float32)
+    for mantissa in (2, 4, 8, 12):
+        fmt = HBFPFormat(mantissa=mantissa, block=block)
+        same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
+
+
+@pytest.mark.parametrize("scale", [-70, -62, -50, 50, 60, 63])
+def test_product_near_the_ends_of_the_range(scale):
+    rng = np.random.default_rng(2)
+    x, w = (np.ldexp(rng.standard_normal(s), scale).astype(np.float32) for s in ((9, 100), (100, 20)))
+    x[2, 3] = np.nan
+    fmt = HBFPFormat()
+    same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
+
+
+def test_product_of_scattered_rows():
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-127, 128, (64, 40)).astype(np.float32), rng.integers(-127, 128, (64, 33)).astype(np.float32)
+    # a transposed in place: row m starts at m, terms lie 40 apart.
+    got = kernels.product(a, b, 16, rows=np.arange(40), blocks=np.arange(0, 64, 16) * 40, stride=40)
+    same(got, kernels.product(np.ascontiguousarray(a.T), b, 16))
+
+
+def test_wrong_threads():
+    with pytest.raises(ValueError, match=r"^Threads must be 1 to 1024, not 0$"):
+        kernels.set_threads(0)
