@@ -64,7 +64,8 @@ def emit_core(design, folder):
 
 def main(argv=None):
     """Run the command; return its exit status."""
-    parser = Parser(prog="python -m gen", epilog=EXAMPLES, description="Emit Verilog-2005 and manifest.json for a design.")
+    parser = Parser(prog="python -m gen", epilog=EXAMPLES,
+                    description="Emit Verilog-2005 and manifest.json for a design.")
     add_design_options(parser)
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     args = parser.parse_args(argv)

@@ -10,6 +10,9 @@ from amaranth.lib.wiring import In
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
 _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
+#: Sums are wider than their operands on purpose; Verilator warns of each unless told so.
+HEADER = "/* verilator lint_off WIDTHEXPAND */\n"
+
 
 class Emitter:
     """A platform under which cells elaborate to instances; it gathers the RTLIL of each distinct one.
@@ -75,4 +78,5 @@ def verilog(emitter):
                "write_verilog -norename"]
     # Amaranth's own flow silences the same warning: every process that it writes can be printed.
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
-    return re.sub(r"\n{3,}", "\n\n", text)
+    # A logical not of a vector is a reduction: said so, no linter has to guess.
+    return HEADER + re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text))

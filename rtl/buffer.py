@@ -24,7 +24,8 @@ class Ram(Cell):
     w_addr, w_data : ``In``
         Written at the end of the cycle.
     r_en, r_addr : ``In``
-        ``r_data`` is word ``r_addr`` as it was before this cycle's write, one cycle later; it holds while ``r_en`` is low.
+        ``r_data`` is word ``r_addr`` as it was before this cycle's write, one cycle later; it holds while ``r_en``
+        is low.
     r_data : ``Out(width)``
     """
     kind = "ram"

@@ -1,6 +1,6 @@
 """The way out: reads complete banks, row by row, through the side unit."""
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -44,7 +44,8 @@ class Drain(Cell):
         members = {
             "begin": In(1), "bank": In(1), "rows": In(range(design.depth + 1)), "steps": In(steps_layout()),
             "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
-            "value": In(ArrayLayout(design.result_width, design.cols)), "o": Out(stream.Signature(result_layout(design))),
+            "value": In(ArrayLayout(design.result_width, design.cols)),
+            "o": Out(stream.Signature(result_layout(design))),
         }
         if self.side:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
@@ -63,15 +64,17 @@ class Drain(Cell):
     def body(self, platform):
         m = Module()
         design = self.design
-        rows = Array(Signal(range(design.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2))
-        steps = Array(Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2))
+        rows = [Signal(range(design.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2)]
+        steps = [Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2)]
         complete, current, row = Signal(2), Signal(), Signal(range(design.depth))
         pending, start, reading, last, move = Signal(), Signal(), Signal(), Signal(), Signal()
         freed = Signal(2)
-        with m.If(self.begin):
-            m.d.sync += [rows[self.bank].eq(self.rows), steps[self.bank].eq(self.steps)]
+        for n in range(2):
+            with m.If(self.begin & (self.bank == n)):
+                m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
         m.d.comb += [
-            pending.eq(complete.bit_select(current, 1) & ~reading), last.eq(row + 1 == rows[current]),
+            pending.eq(Mux(current, complete[1], complete[0]) & ~reading),
+            last.eq(row + 1 == Mux(current, rows[1], rows[0])),
             freed.eq((reading & last & move) << current), move.eq(~self.o.valid | self.o.ready),
             self.draining.eq(reading << current), self.en.eq(move), self.address.eq(row),
         ]
@@ -99,11 +102,12 @@ class Drain(Cell):
             return m
 
         # Rows in the side unit share their operands: the last command's have to leave first.
-        active, got = Signal(steps_layout()), Signal(2)
+        wanted, active, got = Signal(steps_layout()), Signal(steps_layout()), Signal(2)
         want, empty = Signal(2), Signal()
         m.d.comb += [
             empty.eq(~Cat(valid for valid, _ in flags[1:]).any()),
-            want.eq(Cat(steps[current].scale, steps[current].bias) & ~got),
+            Cat(wanted).eq(Mux(current, Cat(steps[1]), Cat(steps[0]))),
+            want.eq(Cat(wanted.scale, wanted.bias) & ~got),
             self.i_v.ready.eq(pending & empty & want.any()), start.eq(pending & empty & ~want.any()),
         ]
         factor = Signal()
@@ -111,7 +115,7 @@ class Drain(Cell):
         with m.If(self.i_v.valid & self.i_v.ready):
             m.d.sync += got.eq(got | Mux(factor, 1, 2))
         with m.If(start):
-            m.d.sync += [got.eq(0), active.eq(steps[current])]
+            m.d.sync += [got.eq(0), active.eq(wanted)]
         for column in range(design.cols):
             m.submodules[f"lane{column}"] = lane = SideLane()
             taken = self.i_v.valid & self.i_v.ready

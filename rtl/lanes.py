@@ -35,5 +35,6 @@ def operand_layout(design, count, scales):
 
 
 def result_layout(design):
-    """One beat of results: an element per column."""
-    return StructLayout({"value": ArrayLayout(unsigned(design.result_width), design.cols), "last": unsigned(1)})
+    """One beat of results: an element per column, an integer or the bits of an FP32."""
+    element = (signed if design.arithmetic == "int" else unsigned)(design.result_width)
+    return StructLayout({"value": ArrayLayout(element, design.cols), "last": unsigned(1)})

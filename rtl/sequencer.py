@@ -1,6 +1,6 @@
 """Commands in, passes out: counts rows and tiles, and says when a pass may start."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -32,6 +32,11 @@ def beat_layout():
     ``bank``: accumulator bank.
     """
     return StructLayout({name: 1 for name in ("valid", "first", "opens", "closes", "last", "top", "bank")})
+
+
+def _within(value, most):
+    """Whether ``value`` is 1 to ``most``."""
+    return value.any() & (value <= most if most < 2 ** len(value) - 1 else 1)
 
 
 class Sequencer(Cell):
@@ -95,8 +100,7 @@ class Sequencer(Cell):
         offered, good, push, pop = self.i_cmd.payload, Signal(), Signal(), Signal()
         m.d.comb += [
             self.i_cmd.ready.eq(held != 2),
-            good.eq((offered.rows != 0) & (offered.rows <= design.depth) & (offered.tiles != 0)
-                    & (offered.tiles <= self.max_tiles(design))),
+            good.eq(_within(offered.rows, design.depth) & _within(offered.tiles, self.max_tiles(design))),
             push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
         ]
         with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):
@@ -117,7 +121,7 @@ class Sequencer(Cell):
         opens, closes = Signal(), Signal()
         m.d.comb += [
             last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
-            may_start.eq(self.weights & (gap == 0) & ((tile != 0) | self.free.bit_select(bank, 1))),
+            may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
             self.x_ready.eq((held != 0) & ((row != 0) | may_start)),
             step.eq(self.x_valid & self.x_ready),
             self.start.eq(step & (row == 0)), self.begin.eq(self.start & (tile == 0)),
