@@ -2,6 +2,7 @@
 
 from amaranth import Signal
 
+from .fp32.arith import MulAdd, ProductAdd
 from .lanes import psum_shape
 
 
@@ -12,7 +13,16 @@ def _integer_chain(m, design, acts, weights, psum, terms, name):
     return total
 
 
-_CHAINS = {"hbfp": _integer_chain, "int": _integer_chain}
+def _float_chain(m, design, acts, weights, psum, terms, name):
+    for n, (act, weight) in enumerate(zip(acts, weights, strict=True)):
+        mac = MulAdd(underflow="positive") if design.arithmetic == "fp32" else ProductAdd(underflow="positive")
+        m.submodules[f"{name}_{n}"] = mac
+        m.d.comb += [mac.a.eq(act), mac.b.eq(weight), mac.c.eq(0 if psum is None else psum)]
+        psum = mac.o
+    return psum
+
+
+_CHAINS = {"hbfp": _integer_chain, "int": _integer_chain, "fp32": _float_chain, "bf16": _float_chain}
 
 
 def mac_chain(m, design, acts, weights, psum, terms, name):

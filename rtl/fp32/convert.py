@@ -19,7 +19,7 @@ class IntToFp32(Operation):
     Parameters
     ----------
     width, exponent_width : int
-        Bits of the two signed inputs, 2 to 60 and 1 to 16; ``exponent_width`` 0 leaves the port out.
+        Bits of the two signed inputs, 2 to 60 and 1 to 20; ``exponent_width`` 0 leaves the port out.
     underflow : str
         ``positive`` makes every zero +0, ``signed`` keeps the sign of an underflow.
 
@@ -34,7 +34,7 @@ class IntToFp32(Operation):
     """
     def __init__(self, width, exponent_width=10, *, fmt=FP32, pipeline=0, underflow="positive"):
         check_range("Integer width", width, 2, 60, " bits")
-        check_range("Exponent width", exponent_width, 0, 16, " bits")
+        check_range("Exponent width", exponent_width, 0, 20, " bits")
         check_choice("Underflow", underflow, UNDERFLOWS)
         self.integer_width, self.exponent_width, self.underflow = width, exponent_width, underflow
         scale = {"exponent": In(signed(exponent_width))} if exponent_width else {}

@@ -1,13 +1,15 @@
 """Pieces that every FP32 operation shares: fields, shifters, the rounder, the pipeline cuts."""
 
+import re
 from itertools import combinations
 
 from amaranth import Cat, Const, Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.floats import FP32, FloatFormat
 from golden.spec.format import check_choice, check_range
+
+from ..cell import Cell
 
 
 def named(m, value, name=None):
@@ -145,7 +147,7 @@ def choose_cuts(cuts, depth):
     return frozenset(best[1])
 
 
-class Operation(wiring.Component):
+class Operation(Cell):
     """An FP32 operation: operands in, one result out, ``pipeline`` cycles later.
 
     Parameters
@@ -174,6 +176,8 @@ class Operation(wiring.Component):
     """
     OPERANDS = ("a", "b")
     SUBNORMALS = ("flush",)
+    #: Attributes that tell one module from another; the format and the class do, too.
+    PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width")
     #: Cut name -> share of the combinational delay before it.
     CUTS = {}
 
@@ -194,7 +198,15 @@ class Operation(wiring.Component):
         """Cycles from operands to result."""
         return self.pipeline
 
-    def elaborate(self, platform):
+    @property
+    def module(self):
+        """Name of the Verilog module."""
+        kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+        words = [getattr(self, name) for name in ("fmt", *self.PARAMETERS) if hasattr(self, name)]
+        words = [f"e{word.exponent}f{word.fraction}" if isinstance(word, FloatFormat) else str(word) for word in words]
+        return "_".join(["hbfp", kind, *words])
+
+    def body(self, platform):
         m = Module()
         pipe = Pipeline(m, self.pipeline, self.CUTS, self.en if self.pipeline else Const(1))
         self.datapath(m, pipe)
