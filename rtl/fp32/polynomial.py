@@ -48,11 +48,11 @@ class Polynomial:
         self.bounds = _bounds(form, segments)
 
     def rom(self, address: Value):
-        """Coefficients of a segment, constant first. Unused addresses give zero."""
+        """Coefficients of a segment, constant first. Addresses beyond the last give the last."""
         word = Signal(sum(shape.width for shape in self.shapes), name=f"{self.name}_rom")
         with self.m.Switch(address):
             for index, segment in enumerate(self.segments):
-                with self.m.Case(index):
+                with self.m.Case(index) if index < len(self.segments) - 1 else self.m.Default():
                     self.m.d.comb += word.eq(Cat(Const(c, s) for c, s in zip(segment, self.shapes, strict=True)))
         result, start = [], 0
         for i, shape in enumerate(self.shapes):

@@ -7,7 +7,7 @@ One datapath serves any set of functions and holds only what the set needs (docs
 
 from functools import partial
 
-from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth import Cat, Const, Module, Mux
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.floats import FP32
@@ -96,13 +96,19 @@ class Function(Operation):
             ports["select"] = In(range(len(functions)))
         super().__init__(FP32, pipeline=pipeline, ports=ports)
 
+    @property
+    def module(self):
+        """Name of the Verilog module."""
+        names = "all" if self.functions == FUNCTIONS else "_".join(self.functions)
+        return f"hbfp_function_{names}_l{self.pipeline}"
+
     def any(self, group):
         """Whether the chosen function is in ``group``; a constant where the set decides it."""
         if not self.need & set(group):
             return Const(0, 1)
         if self.need <= set(group):
             return Const(1, 1)
-        hits = [self.chosen == i for i, name in enumerate(self.functions) if name in group]
+        hits = [self.chosen == i if i else ~self.chosen.any() for i, name in enumerate(self.functions) if name in group]
         return named(self.m, Cat(hits).any(), "is_" + "_".join(sorted(self.need & set(group))))
 
     def among(self, choices, default=None):
@@ -184,7 +190,7 @@ class Function(Operation):
         exponent = live["exponent"]
         distance = self.among({("exp", "sigmoid", "silu"): 133 - exponent, "tanh": 132 - exponent,
                                tuple(NORMAL): 261 - (exponent << 1)})
-        distance = named(m, distance.as_signed()[:9], "reduce_distance")     # at most 261, and not negative unless special
+        distance = named(m, distance.as_signed()[:9], "reduce_distance")     # negative for special values only
         y = live.pop("product")
         y = named(m, Mux(distance[6:].any(), 0, y >> distance[:6])[:len(y)], "magnitude_log2e")
         negative = self.among({"exp": live["sign"]}, Const(1, 1))
@@ -282,7 +288,7 @@ class Function(Operation):
         upper = named(m, fraction[19:] >= LOG_SPLIT, "upper")
         u = named(m, Mux(upper, (1 << 23) - fraction, Cat(Const(0, 1), fraction))[:24], "u")
         k = named(m, (live["exponent"] - 127 + upper).as_signed()[:9].as_signed(), "log_k")
-        near = named(m, k == 0, "near_one")
+        near = named(m, ~k.any(), "near_one")
         shifted, count = normalise(m, u)
         live |= dict(u=named(m, Mux(near, shifted, u), "log_u"), upper=upper, log_k=k, near=near,
                      lead=named(m, Mux(near, count, 0)[:5], "log_lead"), log_zero=named(m, ~u.any(), "log_zero"))
