@@ -4,12 +4,13 @@ from amaranth import Cat, Module, Mux, Shape, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from .align import AlignAdd, aligned_layout
+from .array import group_sums
 from .buffer import Ram
 from .cell import Cell
 from .fp32.arith import Add
 from .fp32.convert import IntToFp32
-from .lanes import exponent_shape, psum_shape, scale_layout
-from .layout import ArrayLayout
+from .lanes import exponent_shape, scale_layout
+from .layout import ArrayLayout, index
 from .sequencer import beat_layout
 from .skew import delay
 
@@ -71,15 +72,15 @@ class Lanes(Cell):
     def __init__(self, design):
         self.design = design
         kc, s = design.group[1], design.segments
-        word = range(design.depth)
+        word = index(design.depth)
         members = {
             "west": In(beat_layout()), "east": Out(beat_layout()), "address": In(word), "address_east": Out(word),
-            "sums": In(ArrayLayout(ArrayLayout(psum_shape(design, design.height), kc), s)),
+            "sums": In(group_sums(design, design.height)).array(s),
             "draining": In(2), "drain_en": In(1), "drain_address": In(word),
             "o": Out(ArrayLayout(design.result_width, kc)),
         }
         if design.blocked:
-            members |= {"load": In(s), "load_east": Out(s), "w": In(ArrayLayout(scale_layout(design, kc), s))}
+            members |= {"load": In(s), "load_east": Out(s), "w": In(scale_layout(design, kc)).array(s)}
             row = row_exponent_shape(design)
             for segment in range(s):
                 members |= {f"x_{segment}": In(row), f"x_{segment}_east": Out(row),
@@ -119,7 +120,7 @@ class Lanes(Cell):
         addresses = [self.address]
         for stage in range(self.latency(design)):
             late.append(Signal(beat_layout(), name=f"beat_{stage + 1}"))
-            addresses.append(Signal(range(design.depth), name=f"address_{stage + 1}", reset_less=True))
+            addresses.append(Signal(index(design.depth), name=f"address_{stage + 1}", reset_less=True))
             m.d.sync += [late[-1].eq(late[-2]), addresses[-1].eq(addresses[-2])]
 
         # Banks: one read port, for the accumulation or for the way out.

@@ -11,9 +11,14 @@ from .skew import Skew
 
 
 def weight_word(design):
-    """Weights of one group, column by column: what the array loads per column group and cycle."""
+    """Weights of one group, row by row: what the array loads per column group and cycle."""
     kr, kc = design.group
-    return ArrayLayout(ArrayLayout(lane_shape(design), kr), kc)
+    return ArrayLayout(ArrayLayout(lane_shape(design), kc), kr)
+
+
+def group_sums(design, terms):
+    """Partial sums of one group's columns."""
+    return ArrayLayout(psum_shape(design, terms), design.group[1])
 
 
 class GroupRow(Cell):
@@ -31,10 +36,10 @@ class GroupRow(Cell):
         Reaches group column j after j cycles.
     swap : ``In(1)``
         Likewise; loads weights as in :class:`rtl.pe.Group`.
-    weight : ``In``
+    weight : ``In(weight_word).array``
         One word per group column, valid when ``swap`` is there.
-    north, south : ``In``, ``Out``
-        One sum per column.
+    north, south : ``In(group_sums).array``, ``Out(group_sums).array``
+        By group column.
     """
     kind = "row"
 
@@ -43,23 +48,21 @@ class GroupRow(Cell):
         kr, _ = design.group
         below = above + kr
         members = {"west": In(ArrayLayout(lane_shape(design), kr)), "swap": In(1),
-                   "weight": In(ArrayLayout(weight_word(design), design.group_cols)),
-                   "south": Out(ArrayLayout(psum_shape(design, below), design.cols))}
+                   "weight": In(weight_word(design)).array(design.group_cols),
+                   "south": Out(group_sums(design, below)).array(design.group_cols)}
         if above:
-            members["north"] = In(ArrayLayout(psum_shape(design, above), design.cols))
+            members["north"] = In(group_sums(design, above)).array(design.group_cols)
         super().__init__(members, c=design.cols, **Group.parameters(design, above))
 
     def body(self, platform):
         m = Module()
-        kc = self.design.group[1]
         west, swap = self.west, self.swap
         for j in range(self.design.group_cols):
             m.submodules[f"g{j}"] = group = Group(self.design, self.above)
-            columns = slice(j * kc, (j + 1) * kc)
-            m.d.comb += [group.west.eq(west), group.swap.eq(swap), group.weight.eq(self.weight[j])]
-            m.d.comb += Cat(self.south[c] for c in range(columns.start, columns.stop)).eq(group.south)
+            m.d.comb += [group.west.eq(west), group.swap.eq(swap), group.weight.eq(self.weight[j]),
+                         self.south[j].eq(group.south)]
             if self.above:
-                m.d.comb += group.north.eq(Cat(self.north[c] for c in range(columns.start, columns.stop)))
+                m.d.comb += group.north.eq(self.north[j])
             west, swap = group.east, group.swap_east
         return m
 
@@ -79,22 +82,21 @@ class Array(Cell):
     x : ``In(R lanes)``
     swap : ``In(1)``
         High with the first row of X that uses a new tile of weights.
-    weight : ``In``
+    weight : ``In(weight_word).array``
         One word per group column: with ``swap`` at cycle t, group row i of group column j at ``t + i + j``.
-    sums : ``Out(S x C sums)``
+    sums : ``Out(group_sums).array``
+        By segment and group column.
     """
     kind = "array"
 
     def __init__(self, design):
         self.design = design
-        fmt = design.format
         super().__init__({
             "x": In(ArrayLayout(lane_shape(design), design.rows)), "swap": In(1),
-            "weight": In(ArrayLayout(weight_word(design), design.group_cols)),
-            "sums": Out(ArrayLayout(ArrayLayout(psum_shape(design, design.height), design.cols), design.segments)),
+            "weight": In(weight_word(design)).array(design.group_cols),
+            "sums": Out(group_sums(design, design.height)).array(design.segments, design.group_cols),
         }, **{design.arithmetic: design.lane_width}, r=design.rows, c=design.cols, h=design.height,
            g=f"{design.group[0]}x{design.group[1]}")
-        self.fmt = fmt
 
     def body(self, platform):
         m = Module()
@@ -109,13 +111,13 @@ class Array(Cell):
             if segment == design.segments:    # idle rows of a ragged design
                 break
             m.submodules[f"r{i}"] = row = GroupRow(design, place * kr)
-            m.d.comb += [getattr(skew, f"i_{i}").eq(Cat(self.x[i * kr + k] for k in range(kr))),
-                         getattr(swap_skew, f"i_{i}").eq(self.swap),
-                         row.west.eq(getattr(skew, f"o_{i}")), row.swap.eq(getattr(swap_skew, f"o_{i}")),
-                         row.weight.eq(self.weight)]
-            if place:
-                m.d.comb += row.north.eq(north)
+            m.d.comb += [skew.i[i].eq(Cat(self.x[i * kr + k] for k in range(kr))), swap_skew.i[i].eq(self.swap),
+                         row.west.eq(skew.o[i]), row.swap.eq(swap_skew.o[i])]
+            for j in range(design.group_cols):
+                m.d.comb += row.weight[j].eq(self.weight[j])
+                if place:
+                    m.d.comb += row.north[j].eq(north[j])
+                if place == per_segment - 1:
+                    m.d.comb += self.sums[segment][j].eq(row.south[j])
             north = row.south
-            if place == per_segment - 1:
-                m.d.comb += self.sums[segment].eq(north)
         return m

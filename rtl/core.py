@@ -10,7 +10,7 @@ from .cell import Cell
 from .drain import Drain
 from .encode import Encode, encoded_layout
 from .lanes import operand_layout, result_layout
-from .layout import ArrayLayout
+from .layout import ArrayLayout, index
 from .sequencer import Sequencer, beat_layout, command_layout
 from .skew import delay
 from .weights import WeightBuffer
@@ -85,7 +85,8 @@ class Core(Cell):
             self.error.eq(sequencer.error), sequencer.x_valid.eq(self.i_x.valid),
             self.i_x.ready.eq(sequencer.x_ready), sequencer.weights.eq(weights.ready), sequencer.free.eq(drain.free),
             weights.start.eq(sequencer.start),
-            array.x.eq(self.i_x.payload.mantissa), array.swap.eq(sequencer.start), array.weight.eq(weights.weight),
+            array.x.eq(self.i_x.payload.mantissa), array.swap.eq(sequencer.start),
+            *(into.eq(word) for into, word in zip(array.weight, weights.weight, strict=True)),
             drain.begin.eq(sequencer.begin), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
@@ -101,11 +102,11 @@ class Core(Cell):
 
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
-        design, kc = self.design, self.design.group[1]
+        design = self.design
         per_segment = design.height // design.group[0]
         beat = delay(m, sequencer.beat, per_segment, "beat", reset_less=False)
         # The word's address is counted here, where it is needed, and not delayed.
-        address, following = Signal(range(design.depth)), Signal(range(design.depth))
+        address, following = Signal(index(design.depth)), Signal(index(design.depth))
         with m.If(~beat.top):
             m.d.comb += address.eq(following)
         with m.If(beat.valid):
@@ -123,20 +124,15 @@ class Core(Cell):
 
         for j in range(design.group_cols):
             m.submodules[f"lanes{j}"] = lanes = Lanes(design)
-            columns = range(j * kc, (j + 1) * kc)
             for name, value in west.items():
                 m.d.comb += getattr(lanes, name).eq(value)
                 west[name] = getattr(lanes, "east" if name == "west" else f"{name}_east")
             m.d.comb += [lanes.draining.eq(drain.draining), lanes.drain_en.eq(drain.en),
-                         lanes.drain_address.eq(drain.address)]
+                         lanes.drain_address.eq(drain.address), drain.value[j].eq(lanes.o)]
             for s in range(design.segments):
-                for n, column in enumerate(columns):
-                    m.d.comb += lanes.sums[s][n].eq(array.sums[s][column])
-                    if design.blocked:
-                        m.d.comb += [lanes.w[s].exponent[n].eq(weights.scale[s].exponent[column]),
-                                     lanes.w[s].invalid[n].eq(weights.scale[s].invalid[column])]
-            for n, column in enumerate(columns):
-                m.d.comb += drain.value[column].eq(lanes.o[n])
+                m.d.comb += lanes.sums[s].eq(array.sums[s][j])
+                if design.blocked:
+                    m.d.comb += lanes.w[s].eq(weights.scale[s][j])
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
         final = Signal(beat_layout())

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
 from .lanes import result_layout
-from .layout import ArrayLayout
+from .layout import ArrayLayout, index
 from .sequencer import steps_layout
 from .side import SideLane
 
@@ -29,8 +29,8 @@ class Drain(Cell):
         Banks that hold nothing.
     draining, en, address : ``Out(2)``, ``Out(1)``, ``Out``
         Bank to read, whether the way out moves, word to read.
-    value : ``In(C)``
-        The word, one cycle later.
+    value : ``In.array``
+        The word by column group, one cycle later.
     i_v : ``In(stream)``
         Factors, then biases, as the steps ask.
     o : ``Out(stream)``
@@ -40,11 +40,11 @@ class Drain(Cell):
 
     def __init__(self, design):
         self.design = design
-        word = range(design.depth)
+        word = index(design.depth)
         members = {
             "begin": In(1), "bank": In(1), "rows": In(range(design.depth + 1)), "steps": In(steps_layout()),
             "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
-            "value": In(ArrayLayout(design.result_width, design.cols)),
+            "value": In(ArrayLayout(design.result_width, design.group[1])).array(design.group_cols),
             "o": Out(stream.Signature(result_layout(design))),
         }
         if self.side:
@@ -66,17 +66,15 @@ class Drain(Cell):
         design = self.design
         rows = [Signal(range(design.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2)]
         steps = [Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2)]
-        complete, current, row = Signal(2), Signal(), Signal(range(design.depth))
+        complete, current, row = Signal(2), Signal(), Signal(index(design.depth))
         pending, start, reading, last, move = Signal(), Signal(), Signal(), Signal(), Signal()
         freed = Signal(2)
         for n in range(2):
             with m.If(self.begin & (self.bank == n)):
                 m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
         m.d.comb += [
-            pending.eq(Mux(current, complete[1], complete[0]) & ~reading),
-            last.eq(row + 1 == Mux(current, rows[1], rows[0])),
-            freed.eq((reading & last & move) << current), move.eq(~self.o.valid | self.o.ready),
-            self.draining.eq(reading << current), self.en.eq(move), self.address.eq(row),
+            last.eq(row + 1 == Mux(current, rows[1], rows[0])), move.eq(~self.o.valid | self.o.ready),
+            self.en.eq(move), self.address.eq(row),
         ]
         m.d.sync += [complete.eq((complete | self.done) & ~freed),
                      self.free.eq((self.free & ~(self.begin << self.bank)) | freed)]
@@ -85,7 +83,7 @@ class Drain(Cell):
         with m.If(reading & move):
             m.d.sync += row.eq(row + 1)
             with m.If(last):
-                m.d.sync += [reading.eq(0), current.eq(~current)]
+                m.d.sync += reading.eq(0)
 
         # A row is on `value` one cycle after its address, and on `o` when it has passed the side unit.
         stages = 1 + (SideLane.LATENCY if self.side else 0)
@@ -95,10 +93,19 @@ class Drain(Cell):
             with m.If(move):
                 m.d.sync += [valid.eq(flags[-1][0]), final.eq(flags[-1][1])]
             flags.append((valid, final))
+        # The bank holds a row until the next stage has it: only then is it done with the last one.
+        held, leaves = flags[1][0], Signal()
+        m.d.comb += [
+            leaves.eq(held & flags[1][1] & move), freed.eq(leaves << current),
+            pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
+            self.draining.eq((reading | held) << current),
+        ]
+        with m.If(leaves):
+            m.d.sync += current.eq(~current)
         m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
 
         if not self.side:
-            m.d.comb += [start.eq(pending), self.o.payload.value.eq(self.value)]
+            m.d.comb += [start.eq(pending), self.o.payload.value.eq(Cat(self.value))]
             return m
 
         # Rows in the side unit share their operands: the last command's have to leave first.
@@ -116,12 +123,13 @@ class Drain(Cell):
             m.d.sync += got.eq(got | Mux(factor, 1, 2))
         with m.If(start):
             m.d.sync += [got.eq(0), active.eq(wanted)]
+        values = [value[n] for value in self.value for n in range(design.group[1])]
         for column in range(design.cols):
             m.submodules[f"lane{column}"] = lane = SideLane()
             taken = self.i_v.valid & self.i_v.ready
             m.d.comb += [
                 lane.en.eq(move), lane.steps.eq(active), lane.v.eq(self.i_v.payload[column]),
                 lane.load_scale.eq(taken & factor), lane.load_bias.eq(taken & ~factor),
-                lane.i.eq(self.value[column]), self.o.payload.value[column].eq(lane.o),
+                lane.i.eq(values[column]), self.o.payload.value[column].eq(lane.o),
             ]
         return m

@@ -1,8 +1,13 @@
 """Packed layouts that reach Verilog as one vector, without a wire for every field."""
 
-from amaranth import Value
+from amaranth import Value, unsigned
 from amaranth.hdl import Format
 from amaranth.lib import data
+
+
+def index(count):
+    """Shape of a number below ``count``: at least one bit, since Verilog has no vector of none."""
+    return unsigned(max(1, (count - 1).bit_length()))
 
 
 class ArrayLayout(data.ArrayLayout):

@@ -29,8 +29,8 @@ class Group(Cell):
     swap, swap_east : ``In(1)``, ``Out(1)``
         Load the weights from ``weight``, a cycle ahead of the first activations that use them; ``swap_east`` is one
         cycle later.
-    weight : ``In(kc x kr lanes)``
-        Column by column.
+    weight : ``In(kr x kc lanes)``
+        Row by row.
     north : ``In(kc sums)``
     south : ``Out(kc sums)``
         ``north + west . weights``, one cycle later.
@@ -44,7 +44,7 @@ class Group(Cell):
         members = {
             "west": In(ArrayLayout(lane, kr)), "east": Out(ArrayLayout(lane, kr)),
             "swap": In(1), "swap_east": Out(1),
-            "weight": In(ArrayLayout(ArrayLayout(lane, kr), kc)),
+            "weight": In(ArrayLayout(ArrayLayout(lane, kc), kr)),
             "south": Out(ArrayLayout(psum_shape(design, below), kc)),
         }
         if above:
@@ -70,7 +70,7 @@ class Group(Cell):
             m.d.sync += weights.eq(self.weight)
         for col in range(kc):
             m.d.sync += psum[col].eq(mac_chain(
-                m, self.design, [self.west[row] for row in range(kr)], [weights[col][row] for row in range(kr)],
+                m, self.design, [self.west[row] for row in range(kr)], [weights[row][col] for row in range(kr)],
                 self.north[col] if self.above else None, self.above + kr, f"c{col}"))
         m.d.comb += [self.east.eq(act), self.swap_east.eq(swap), self.south.eq(psum)]
         return m

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from golden.spec.config import TILE_BITS
 
 from .cell import Cell
-from .layout import StructLayout
+from .layout import StructLayout, index
 
 #: Steps of the side unit that a command may ask for, in their order.
 STEPS = ("scale", "bias", "relu")
@@ -115,7 +115,7 @@ class Sequencer(Cell):
                 m.d.sync += queue[1].eq(offered)
         command = queue[0]
 
-        row, tile, gap = Signal(range(design.depth)), Signal(TILE_BITS), Signal(range(self.interval))
+        row, tile, gap = Signal(index(design.depth)), Signal(TILE_BITS), Signal(range(self.interval))
         bank, fresh = Signal(), Signal(init=1)
         last_row, last_tile, may_start, step = Signal(), Signal(), Signal(), Signal()
         opens, closes = Signal(), Signal()

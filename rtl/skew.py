@@ -30,20 +30,17 @@ class Skew(Cell):
 
     Members
     -------
-    i_N, o_N : ``In(shape)``, ``Out(shape)``
-        Lane N.
+    i, o : ``In(shape).array(lanes)``, ``Out(shape).array(lanes)``
     """
     kind = "skew"
 
     def __init__(self, shape, lanes, first=0, reset_less=True):
         self.lanes, self.first, self.reset_less = lanes, first, reset_less
-        members = {f"i_{lane}": In(shape) for lane in range(lanes)}
-        members |= {f"o_{lane}": Out(shape) for lane in range(lanes)}
-        super().__init__(members, w=Shape.cast(shape).width, n=lanes, f=first, **({} if reset_less else {"r": 1}))
+        super().__init__({"i": In(shape).array(lanes), "o": Out(shape).array(lanes)},
+                         w=Shape.cast(shape).width, n=lanes, f=first, **({} if reset_less else {"r": 1}))
 
     def body(self, platform):
         m = Module()
         for lane in range(self.lanes):
-            out = getattr(self, f"o_{lane}")
-            m.d.comb += out.eq(delay(m, getattr(self, f"i_{lane}"), lane + self.first, f"lane{lane}", self.reset_less))
+            m.d.comb += self.o[lane].eq(delay(m, self.i[lane], lane + self.first, f"lane{lane}", self.reset_less))
         return m

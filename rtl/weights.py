@@ -8,7 +8,7 @@ from .array import weight_word
 from .buffer import Ram
 from .cell import Cell
 from .lanes import operand_layout, scale_layout
-from .layout import ArrayLayout
+from .layout import index
 from .skew import delay
 
 
@@ -30,11 +30,11 @@ class WeightBuffer(Cell):
         A whole tile is there.
     start : ``In(1)``
         Take the next tile; only while ``ready``, at least :attr:`interval` cycles apart.
-    weight : ``Out``
+    weight : ``Out(weight_word).array``
         With ``start`` at cycle t: word i for column group j at ``t + i + j``.
-    scale : ``Out(S)``
-        Exponents and invalid flags of the tile, C per segment: segment s from ``t + (s + 1) * h - 1`` on, h groups a
-        segment, for as many cycles as there are column groups. Only if the design has exponents.
+    scale : ``Out(scale_layout).array``
+        Exponents and invalid flags of the tile by segment and column group: segment s from ``t + (s + 1) * h - 1``
+        on, h groups a segment, for as many cycles as there are column groups. Only if the design has exponents.
     """
     kind = "weights"
     #: Tiles that fit.
@@ -44,9 +44,9 @@ class WeightBuffer(Cell):
         self.design = design
         members = {"i": In(stream.Signature(operand_layout(design, design.cols, design.cols))),
                    "ready": Out(1), "start": In(1),
-                   "weight": Out(ArrayLayout(weight_word(design), design.group_cols))}
+                   "weight": Out(weight_word(design)).array(design.group_cols)}
         if design.blocked:
-            members["scale"] = Out(ArrayLayout(scale_layout(design, design.cols), design.segments))
+            members["scale"] = Out(scale_layout(design, design.group[1])).array(design.segments, design.group_cols)
         super().__init__(members, **{design.arithmetic: design.lane_width}, r=design.rows, c=design.cols,
                          **({"e": design.format.exponent, "h": design.height} if design.blocked else {}),
                          g=f"{design.group[0]}x{design.group[1]}")
@@ -62,8 +62,8 @@ class WeightBuffer(Cell):
         kr, kc = design.group
 
         # Fill: rows in order, tile after tile.
-        row, word, slot = Signal(range(kr)), Signal(range(self.TILES * words)), Signal(range(self.TILES))
-        tile_row = Signal(range(design.rows))
+        row, word, slot = Signal(index(kr)), Signal(range(self.TILES * words)), Signal(range(self.TILES))
+        tile_row = Signal(index(design.rows))
         filled, taken = Signal(range(self.TILES + 1)), Signal(range(self.TILES + 1))
         beat, tile_done, released = Signal(), Signal(), Signal()
         m.d.comb += [self.i.ready.eq(taken != self.TILES), beat.eq(self.i.valid & self.i.ready),
@@ -106,25 +106,25 @@ class WeightBuffer(Cell):
             m.submodules[f"bank{j}"] = bank
             columns = Cat(mantissas[j * kc + c] for c in range(kc))
             m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
-                         bank.r_en.eq(1), bank.r_addr.eq(address)]
-            width = design.lane_width
-            for c in range(kc):
-                for r in range(kr):
-                    m.d.comb += self.weight[j][c][r].eq(bank.r_data.word_select(r * kc + c, width))
+                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(bank.r_data)]
             if j + 1 < design.group_cols:
                 address = delay(m, address, 1, f"address{j}", reset_less=False)
 
         if design.blocked:
             per_segment = design.height // kr
             for s in range(design.segments):
-                layout = scale_layout(design, design.cols)
-                m.submodules[f"scale{s}"] = bank = Ram(self.TILES, layout.size)
+                size = scale_layout(design, kc).size
+                m.submodules[f"scale{s}"] = bank = Ram(self.TILES, size * design.group_cols)
                 # Every column group has taken its exponents: on to the next tile's.
                 advance = delay(m, released, (s + 1) * per_segment - 1, f"advance{s}", reset_less=False)
                 current = Signal(range(self.TILES), name=f"current{s}")
                 with m.If(advance):
                     m.d.sync += current.eq(current + 1)
                 m.d.comb += [bank.w_en.eq(beat & (tile_row == (s + 1) * design.height - 1)), bank.w_addr.eq(slot),
-                             bank.w_data.eq(Cat(self.i.payload.exponent, self.i.payload.invalid)),
-                             bank.r_en.eq(1), bank.r_addr.eq(current), self.scale[s].eq(bank.r_data)]
+                             bank.r_en.eq(1), bank.r_addr.eq(current)]
+                for j in range(design.group_cols):
+                    columns = range(j * kc, (j + 1) * kc)
+                    m.d.comb += [bank.w_data.word_select(j, size).eq(Cat(
+                        *(self.i.payload.exponent[c] for c in columns), *(self.i.payload.invalid[c] for c in columns))),
+                        self.scale[s][j].eq(bank.r_data.word_select(j, size))]
         return m
