@@ -189,7 +189,8 @@ inline void store(float *p, Lanes v) { std::memcpy(p, &v, sizeof v); }
 
 // One block of `terms` along K into M x (16 N) sums: dot products from 0, then one addition each.
 template <int M, int N>
-inline void micro(const float *a, const int64_t *row, int64_t stride, const float *b, int64_t terms, float *y, int64_t ldy) {
+inline void micro(const float *a, const int64_t *row, int64_t stride, const float *b, int64_t terms, float *y,
+                  int64_t ldy) {
     Lanes p[M][N] = {};
     for (int64_t k = 0; k < terms; k++) {
         Lanes w[N];
@@ -245,23 +246,30 @@ void hbfp_quantise(const float *x, int64_t ldx, float *y, int64_t ldy, const int
 }
 
 // y (m_count, n_count) = sum over blocks j, ascending, of the dot products of `terms[j]` elements:
-// a[row[m] + block[j] + k * stride] * b[first[j] + k][n]. Each block sum must be exact in FP32.
+// a[row[m] + block[j] + k * stride] * b[(first[j] + k) * bk + n * bn]. Each block sum must be exact in FP32.
 void hbfp_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
-                  int64_t blocks, int64_t stride, const float *b, int64_t ldb, int64_t n_count,
+                  int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
                   float *y, int64_t ldy, float *work) {
     int64_t k_count = 0;
     for (int64_t j = 0; j < blocks; j++) k_count += terms[j];
     for (int64_t n = 0; n < n_count;) {
-        int64_t left = n_count - n, wide = left > 32 ? 4 : left > 16 ? 2 : 1;
-        int64_t columns = std::min(left, wide * LANES);
-        for (int64_t k = 0; k < k_count; k++) {
-            float *to = work + k * wide * LANES;
-            std::copy(b + k * ldb + n, b + k * ldb + n + columns, to);
-            std::fill(to + columns, to + wide * LANES, 0.0f);
-        }
-        if (wide == 4) panel<4, 6>(a, row, m_count, block, terms, blocks, stride, work, y + n, ldy, columns);
-        else if (wide == 2) panel<2, 8>(a, row, m_count, block, terms, blocks, stride, work, y + n, ldy, columns);
-        else panel<1, 16>(a, row, m_count, block, terms, blocks, stride, work, y + n, ldy, columns);
+        int64_t left = n_count - n, wide = left > 32 ? 4 : left > 16 ? 2 : 1, lanes = wide * LANES;
+        int64_t columns = std::min(left, lanes);
+        const float *from = b + n * bn, *packed = work;
+        if (bn == 1 && bk == lanes && columns == lanes) packed = from;
+        else if (bn == 1)
+            for (int64_t k = 0; k < k_count; k++) {
+                std::copy(from + k * bk, from + k * bk + columns, work + k * lanes);
+                std::fill(work + k * lanes + columns, work + (k + 1) * lanes, 0.0f);
+            }
+        else                                                        // 16 rows of the panel at once, for the caches
+            for (int64_t k = 0; k < k_count; k += 16)
+                for (int64_t i = 0; i < lanes; i++)
+                    for (int64_t l = k; l < std::min(k + 16, k_count); l++)
+                        work[l * lanes + i] = i < columns ? from[l * bk + i * bn] : 0.0f;
+        if (wide == 4) panel<4, 6>(a, row, m_count, block, terms, blocks, stride, packed, y + n, ldy, columns);
+        else if (wide == 2) panel<2, 8>(a, row, m_count, block, terms, blocks, stride, packed, y + n, ldy, columns);
+        else panel<1, 16>(a, row, m_count, block, terms, blocks, stride, packed, y + n, ldy, columns);
         n += columns;
     }
 }

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
@@ -82,7 +83,7 @@ def library():
     loaded = ctypes.CDLL(str(target))
     for name, arguments in (
             ("hbfp_quantise", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
-            ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _PTR, _I64, _PTR])):
+            ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _I64, _PTR, _I64, _PTR])):
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, None
     return loaded
@@ -91,6 +92,7 @@ def library():
 # --- Threads ------------------------------------------------------------------------------------
 
 _threads = None
+_inside = threading.local()
 
 
 def threads():
@@ -114,13 +116,17 @@ def _pool(pid, count):
 def split(count, work, call, grain=1):
     """Call ``call(first, last)`` on parts of ``range(count)``, cut at multiples of ``grain``; list the results."""
     pieces = -(-count // grain)
-    parts = min(threads(), pieces) if work > _ALONE else 1
+    parts = min(threads(), pieces) if work > _ALONE and not getattr(_inside, "part", False) else 1
     if parts <= 1:
         return [call(0, count)]
     cuts = [min(pieces * i // parts * grain, count) for i in range(parts + 1)]
     cuts[-1] = count
+
+    def marked(low, high):
+        _inside.part = True                            # a part does not split further: the pool could starve
+        return call(low, high)
     # Keyed by process: a pool does not survive a fork.
-    return list(_pool(os.getpid(), parts).map(call, cuts[:-1], cuts[1:]))
+    return list(_pool(os.getpid(), parts).map(marked, cuts[:-1], cuts[1:]))
 
 
 # --- Conversion ---------------------------------------------------------------------------------
@@ -187,9 +193,9 @@ def exact(x_fmt, w_fmt, x_span, w_span):
 
 
 @lru_cache(4096)
-def _even_blocks(k, side):
+def _even_blocks(k, side, stride):
     first = np.arange(0, k, side, dtype=np.int64)
-    return first, np.minimum(side, k - first)
+    return first * stride, np.minimum(side, k - first)
 
 
 @lru_cache(4096)
@@ -197,24 +203,21 @@ def _even_rows(m, stride):
     return np.arange(m, dtype=np.int64) * stride
 
 
-def product(a, b, side, *, rows=None, blocks=None, stride=1, out=None):
+def product(a, b, side, *, rows=None, blocks=None, out=None):
     """Block-ordered product of converted values: ``acc = acc + (exact dot product of a block)``, blocks ascending.
 
     Parameters
     ----------
     a : ndarray of float32
-        Anything contiguous; (M, K) unless ``rows`` and ``blocks`` say where its elements lie.
+        (M, K) with any strides; or, with ``rows`` and ``blocks``, anything contiguous.
     b : ndarray of float32
-        (K, N), its last axis contiguous.
+        (K, N) with any strides.
     side : int
         Terms of a block; the last may be shorter.
     rows, blocks : ndarray of int64, optional
-        Element (m, k) of block j is ``a.flat[rows[m] + blocks[j] + k * stride]``: convolutions and
-        transposes without copies.
-    stride : int
-        See ``rows``.
+        Element (m, k) of block j is ``a.flat[rows[m] + blocks[j] + k]``: convolutions without copies.
     out : ndarray of float32, optional
-        (M, N).
+        (M, N), its last axis contiguous.
 
     Returns
     -------
@@ -222,19 +225,30 @@ def product(a, b, side, *, rows=None, blocks=None, stride=1, out=None):
         (M, N); NaN is canonical.
     """
     k, n = b.shape
-    first, terms = _even_blocks(k, side)
-    rows = _even_rows(a.shape[0], a.shape[1]) if rows is None else rows
+    if rows is None:
+        row_stride, stride = (step // 4 for step in a.strides)
+        rows = _even_rows(a.shape[0], row_stride)
+    else:
+        stride = 1
+    first, terms = _even_blocks(k, side, stride)
     blocks = first if blocks is None else blocks
     m = len(rows)
     y = np.empty((m, n), np.float32) if out is None else out
     if not y.size:
         return y
-    run = library().hbfp_product
+    if not k:
+        y[:] = 0
+        return y
+    run, ldy = library().hbfp_product, y.strides[0] // 4
+    bk, bn = (step // 4 for step in b.strides)
 
-    def part(low, high):
-        work = np.empty(k * (64 if n > 32 else 32), np.float32)        # one panel of b
-        run(a.ctypes.data, rows.ctypes.data + 8 * low, high - low, blocks.ctypes.data, terms.ctypes.data, len(terms),
-            stride, b.ctypes.data, b.strides[0] // 4, n, y.ctypes.data + low * y.strides[0], y.strides[0] // 4,
-            work.ctypes.data)
-    split(m, m * k * n, part, 24)
+    def part(m_low, m_high, n_low, n_high):
+        work = np.empty(k * (64 if n_high - n_low > 32 else 32), np.float32)       # one panel of b
+        run(a.ctypes.data, rows.ctypes.data + 8 * m_low, m_high - m_low, blocks.ctypes.data, terms.ctypes.data,
+            len(terms), stride, b.ctypes.data + 4 * n_low * bn, bk, bn, n_high - n_low,
+            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data)
+    if n >= 128 * threads():                           # by columns, so that each panel is packed once
+        split(n, m * k * n, lambda low, high: part(0, m, low, high), 64)
+    else:
+        split(m, m * k * n, lambda low, high: part(low, high, 0, n), 48)
     return y

@@ -43,21 +43,59 @@ def _run(state, out):
             out[beat, lane] = s
 
 
+class Stream:
+    """The lanes' generators, running on from one tensor to the next.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2^32 - 1.
+    lanes : int
+        Elements a beat (``Design.encode_lanes``).
+
+    Attributes
+    ----------
+    state : ndarray of uint32
+        (lanes,): all there is to save and restore.
+    """
+
+    def __init__(self, seed, lanes):
+        self.state = lane_seeds(seed, lanes)
+
+    def words(self, beats):
+        """Next states: uint32 ``(beats, lanes)``, each lane stepped before use."""
+        out = np.empty((beats, len(self.state)), np.uint32)
+        _run(self.state, out)
+        return out
+
+    def draw(self, shape, fmt, *, axis=-1):
+        """Noise of the next tensor; see :func:`noise`."""
+        axis, lanes = block_axis(len(shape), fmt, axis), len(self.state)
+        elements = fmt.block[0] * fmt.terms
+        if elements % lanes:
+            raise ValueError(f"Lanes must divide the {elements} elements of a block, not {lanes!r}")
+        pieces = cut(np.empty(shape, np.int8), fmt, axis).shape
+        words = self.words(int(np.prod(pieces, dtype=np.int64)) // lanes)
+        values = (words >> np.uint32(32 - fmt.noise_bits)).astype(np.int32)
+        if fmt.square:
+            *lead, rows, side, columns, _ = pieces
+            values = values.reshape(*lead, rows, columns, side, side).swapaxes(-2, -3)
+        return join(np.ascontiguousarray(values).reshape(pieces), shape, fmt, axis)
+
+
 def states(seed, lanes, beats):
-    """States that the lanes use: uint32 ``(beats, lanes)``, each lane stepped before use."""
-    out = np.empty((beats, lanes), np.uint32)
-    _run(lane_seeds(seed, lanes), out)
-    return out
+    """States that the lanes use from reset: uint32 ``(beats, lanes)``."""
+    return Stream(seed, lanes).words(beats)
 
 
 def noise(shape, fmt, lanes, *, seed=1, axis=-1):
-    """The noise array that :func:`golden.bfp.encode` needs to repeat the hardware.
+    """The noise array that :func:`golden.bfp.encode` needs to repeat the hardware from reset.
 
     Parameters
     ----------
     shape : tuple of int
         Shape of the tensor; its blocks enter the converter in row-major order of the block grid,
-        with ``axis`` moved last, from a fresh reset.
+        with ``axis`` moved last.
     fmt : HBFPFormat
         Format; its ``noise_bits`` are the top bits of a state.
     lanes : int
@@ -69,7 +107,7 @@ def noise(shape, fmt, lanes, *, seed=1, axis=-1):
 
     Returns
     -------
-    ndarray of int64
+    ndarray of int32
         ``0 .. 2^noise_bits - 1``, of ``shape``.
 
     Raises
@@ -77,15 +115,4 @@ def noise(shape, fmt, lanes, *, seed=1, axis=-1):
     ValueError
         If the lanes do not divide the block.
     """
-    axis = block_axis(len(shape), fmt, axis)
-    elements = fmt.block[0] * fmt.terms
-    check_range("Lanes", lanes, 1, elements)
-    if elements % lanes:
-        raise ValueError(f"Lanes must divide the {elements} elements of a block, not {lanes!r}")
-    pieces = cut(np.empty(shape, np.int8), fmt, axis).shape
-    words = states(seed, lanes, int(np.prod(pieces, dtype=np.int64)) // lanes)
-    values = (words >> np.uint32(32 - fmt.noise_bits)).astype(np.int64)
-    if fmt.square:
-        *lead, rows, side, columns, _ = pieces
-        values = values.reshape(*lead, rows, columns, side, side).swapaxes(-2, -3)
-    return join(np.ascontiguousarray(values).reshape(pieces), shape, fmt, axis)
+    return Stream(seed, lanes).draw(shape, fmt, axis=axis)

@@ -99,12 +99,15 @@ def test_product_near_the_ends_of_the_range(scale):
     same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
 
 
-def test_product_of_scattered_rows():
+@pytest.mark.parametrize("n", [10, 16, 33, 64, 300])
+def test_product_of_transposed_and_scattered_operands(n):
     rng = np.random.default_rng(3)
-    a, b = rng.integers(-127, 128, (64, 40)).astype(np.float32), rng.integers(-127, 128, (64, 33)).astype(np.float32)
-    # a transposed in place: row m starts at m, terms lie 40 apart.
-    got = kernels.product(a, b, 16, rows=np.arange(40), blocks=np.arange(0, 64, 16) * 40, stride=40)
-    same(got, kernels.product(np.ascontiguousarray(a.T), b, 16))
+    a, b = rng.integers(-127, 128, (70, 40)).astype(np.float32), rng.integers(-127, 128, (70, n)).astype(np.float32)
+    want = kernels.product(np.ascontiguousarray(a.T), b, 16)
+    same(kernels.product(a.T, b, 16), want)
+    same(kernels.product(a.T, np.asfortranarray(b), 16), want)
+    scattered = np.concatenate([a.T.ravel(), a.T.ravel()])
+    same(kernels.product(scattered, b, 16, rows=np.arange(40) * 70, blocks=np.arange(0, 70, 16)), want)
 
 
 def test_wrong_threads():
