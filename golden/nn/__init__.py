@@ -1,0 +1,15 @@
+"""HBFP layers and training in PyTorch, equal to the NumPy golden model bit for bit.
+
+    import golden.nn
+    model = golden.nn.convert(model, golden.nn.HBFPFormat(mantissa=8))
+"""
+
+from ..spec.format import HBFPFormat
+from . import functional
+from .formats import Formats
+from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
+from .optimiser import wide_weights
+from .replace import convert, hbfp_layers
+
+__all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention", "convert",
+           "functional", "hbfp_layers", "wide_weights"]

@@ -1,0 +1,159 @@
+"""Two-dimensional convolution as matrix products in HBFP.
+
+The law: with K in the order (kernel row, kernel column, channel),
+
+- ``y  = patches(x) @ w``, patches (pixels, K), w (K, O);
+- ``gx = patches(g, spread by the stride, padded) @ w turned``, K over the output channels;
+- ``gw = patches(x)^T @ g``, reduced over the output pixels;
+
+each as :func:`golden.matmul.matmul` gives it. Where blocks ``(1, B)`` fit the channels an element
+falls into the same block in every patch, so it is converted once and the patches are never built.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+from .. import kernels
+from .products import Operand, check_float32, product
+
+
+def _channels_last(x, padding):
+    """(N, C, H, W) -> (N, H + padding, W + padding, C), contiguous; padding (left, right, top, bottom)."""
+    x = x.permute(0, 2, 3, 1)
+    return (pad(x, (0, 0, *padding)) if any(padding) else x).contiguous()
+
+
+def _patches(x, size, stride, dilation):
+    """View (N, OH, OW, kh, kw, C) of padded channels-last ``x``."""
+    n, h, w, c = x.shape
+    (kh, kw), (sh, sw), (dh, dw) = size, stride, dilation
+    oh, ow = (h - dh * (kh - 1) - 1) // sh + 1, (w - dw * (kw - 1) - 1) // sw + 1
+    return x.as_strided((n, oh, ow, kh, kw, c), (h * w * c, sh * w * c, sw * c, dh * w * c, dw * c, 1))
+
+
+@lru_cache(64)
+def _offsets(shape, size, stride, dilation, side):
+    """Where patches' rows and blocks start in flat channels-last x of ``shape``."""
+    view = _patches(torch.empty(shape, device="meta"), size, stride, dilation)
+    steps, c = view.stride(), shape[-1]
+
+    def starts(dimensions):
+        total = np.zeros(1, np.int64)
+        for d in dimensions:
+            total = (total[:, None] + np.arange(view.shape[d], dtype=np.int64) * steps[d]).ravel()
+        return total
+    taps = starts((3, 4))
+    return starts((0, 1, 2)), (taps[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
+
+
+def _direct(x, fmt, other, formats):
+    """Whether the quick way serves: compiled kernels, hardware order, blocks within the channels, no dice."""
+    return (x.device.type == "cpu" and kernels.library() is not None and formats.order == "block"
+            and formats.accumulate == "fp32" and not fmt.square and not other.square
+            and "stochastic" not in (fmt.rounding, other.rounding) and x.numel() > 0)
+
+
+def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
+    """Patches of channels-last ``x`` times ``w`` (K, O): pixels (N, OH, OW, O)."""
+    view = _patches(x, size, stride, dilation)
+    n, oh, ow, kh, kw, c = view.shape
+    if c % fmt.terms == 0 and _direct(x, fmt, w_fmt, formats):
+        a, a_span = kernels.quantise(x.reshape(-1, c).numpy(), fmt)
+        b, b_span = kernels.quantise(w.numpy(), w_fmt, axis=0)
+        if kernels.exact(fmt, w_fmt, a_span, b_span):
+            rows, blocks = _offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
+            return torch.from_numpy(kernels.product(a, b, fmt.terms, rows=rows, blocks=blocks)).view(n, oh, ow, -1)
+    matrix = view.reshape(n * oh * ow, kh * kw * c)
+    return product(Operand(matrix, fmt, stream).along(-1), Operand(w, w_fmt, stream).along(0),
+                   formats).view(n, oh, ow, w.shape[1])
+
+
+def _over_pixels(x, g, formats, stream, size, stride, dilation):
+    """Patches of ``x``, turned, times ``g`` (N, OH, OW, O): gradient (kh, kw, C, O) of the weights."""
+    view = _patches(x, size, stride, dilation)
+    n, oh, ow, kh, kw, c = view.shape
+    pixels, out = n * oh * ow, g.shape[-1]
+    flat = g.reshape(pixels, out)
+    if _direct(x, formats.x, formats.g, formats):
+        b, b_span = kernels.quantise(flat.numpy(), formats.g, axis=0)
+        y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
+
+        def taps(first, last):
+            for tap in range(first, last):
+                i, j = divmod(tap, kw)
+                a = source[:, :, :, i, j].reshape(pixels, c)          # a copy, unless nothing was strided
+                a, a_span = kernels.quantise(a, formats.x, axis=0)
+                if not kernels.exact(formats.x, formats.g, a_span, b_span):
+                    return False
+                kernels.product(a.T, b, formats.x.terms, out=y[i, j])
+            return True
+        if all(kernels.split(kh * kw, x.numel(), taps)):
+            return torch.from_numpy(y)
+    matrix = view.reshape(pixels, kh * kw * c)
+    return product(Operand(matrix, formats.x, stream).along(0), Operand(flat, formats.g, stream).along(0), formats,
+                   turn_a=True).view(kh, kw, c, out)
+
+
+class Conv2d(torch.autograd.Function):
+    """Convolution without groups and its two gradients."""
+
+    @staticmethod
+    def forward(ctx, x, w, stride, padding, dilation, formats, stream):
+        """``x`` (N, C, H, W), ``w`` (O, C, kh, kw) -> (N, O, OH, OW), channels last in memory."""
+        ctx.save_for_backward(x, w)
+        ctx.options = stride, padding, dilation, formats, stream
+        ph, pw = padding
+        last = _channels_last(x.detach(), (pw, pw, ph, ph))
+        ctx.last = last
+        matrix = w.detach().permute(2, 3, 1, 0).reshape(-1, w.shape[0]).contiguous()
+        y = _over_channels(last, matrix, formats.x, formats.w, formats, stream, tuple(w.shape[2:]), stride, dilation)
+        return y.permute(0, 3, 1, 2)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        """Gradients of ``x`` and ``w``."""
+        x, w = ctx.saved_tensors
+        stride, padding, dilation, formats, stream = ctx.options
+        size = tuple(w.shape[2:])
+        gx = gw = None
+        if ctx.needs_input_grad[0]:
+            gx = _input_gradient(g, w, x.shape, stride, padding, dilation, formats, stream)
+        if ctx.needs_input_grad[1]:
+            last = g.permute(0, 2, 3, 1).contiguous()
+            gw = _over_pixels(ctx.last, last, formats, stream, size, stride, dilation).permute(3, 2, 0, 1)
+        return gx, gw, None, None, None, None, None
+
+
+def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
+    """Gradient (N, C, H, W) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
+    n, c, h, wide = shape
+    o, _, kh, kw = w.shape
+    full = [d * (k - 1) for d, k in zip(dilation, (kh, kw), strict=True)]
+    spread = torch.zeros(n, h + 2 * padding[0] + full[0], wide + 2 * padding[1] + full[1], o, device=g.device)
+    oh, ow = g.shape[2:]
+    spread[:, full[0]:full[0] + (oh - 1) * stride[0] + 1:stride[0],
+           full[1]:full[1] + (ow - 1) * stride[1] + 1:stride[1]] = g.permute(0, 2, 3, 1)
+    spread = spread[:, padding[0]:padding[0] + h + full[0], padding[1]:padding[1] + wide + full[1]].contiguous()
+    turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, c).contiguous()
+    y = _over_channels(spread, turned, formats.g, formats.w, formats, stream, (kh, kw), (1, 1), dilation)
+    return y.permute(0, 3, 1, 2)
+
+
+@torch.compiler.disable
+def conv2d(x, w, formats, *, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, stream=None):
+    """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around."""
+    check_float32(input=x, weight=w)
+    if x.dim() != 4 or w.dim() != 4 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
+        raise ValueError(f"Shapes of input and weight must be (N, C, H, W) and (O, C / groups, kh, kw), not "
+                         f"{tuple(x.shape)} and {tuple(w.shape)} with {groups} groups")
+    for axis in range(2):
+        if x.shape[2 + axis] + 2 * padding[axis] < dilation[axis] * (w.shape[2 + axis] - 1) + 1:
+            raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
+    parts = [Conv2d.apply(a, b, stride, padding, dilation, formats, stream)
+             for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
+    return parts[0] if groups == 1 else torch.cat(parts, 1)

@@ -1,0 +1,78 @@
+"""The three matrix products of training as torch autograd functions: docs/numerics.md, section 9."""
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from .products import Operand, check_float32, product
+
+
+class Linear(torch.autograd.Function):
+    """``y = x w^T``; ``gx = g w``; ``gw = g^T x``, each in HBFP."""
+
+    @staticmethod
+    def forward(ctx, x, w, formats, stream):
+        """``x`` (M, I), ``w`` (O, I) -> (M, O)."""
+        operands = Operand(x, formats.x, stream), Operand(w, formats.w, stream)
+        ctx.save_for_backward(x, w)                    # for torch's check that nobody changed them meanwhile
+        ctx.operands, ctx.formats, ctx.stream = operands, formats, stream
+        return product(operands[0].along(-1), operands[1].along(-1), formats, turn_b=True)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        """Gradients of ``x`` and ``w``."""
+        _ = ctx.saved_tensors
+        (x, w), formats = ctx.operands, ctx.formats
+        g = Operand(g, formats.g, ctx.stream)
+        gx = product(g.along(-1), w.along(0), formats) if ctx.needs_input_grad[0] else None
+        gw = product(g.along(0), x.along(0), formats, turn_a=True) if ctx.needs_input_grad[1] else None
+        return gx, gw, None, None
+
+
+class Matmul(torch.autograd.Function):
+    """``y = a b`` of stacked matrices; ``ga = g b^T``; ``gb = a^T g``, each in HBFP."""
+
+    @staticmethod
+    def forward(ctx, a, b, formats, stream):
+        """``a`` (S, M, K), ``b`` (S, K, N) -> (S, M, N)."""
+        ctx.save_for_backward(a, b)
+        ctx.pairs = [(Operand(x, formats.x, stream), Operand(w, formats.w, stream)) for x, w in zip(a, b, strict=True)]
+        ctx.formats, ctx.stream = formats, stream
+        y = torch.empty(a.shape[0], a.shape[1], b.shape[2], device=a.device)
+        for out, (x, w) in zip(y, ctx.pairs, strict=True):
+            out.copy_(product(x.along(-1), w.along(0), formats))
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        """Gradients of ``a`` and ``b``."""
+        a, b = ctx.saved_tensors
+        ga, gb = torch.empty_like(a), torch.empty_like(b)
+        for i, (x, w) in enumerate(ctx.pairs):
+            top = Operand(g[i], ctx.formats.g, ctx.stream)
+            ga[i] = product(top.along(-1), w.along(-1), ctx.formats, turn_b=True)
+            gb[i] = product(x.along(0), top.along(0), ctx.formats, turn_a=True)
+        return ga, gb, None, None
+
+
+@torch.compiler.disable
+def linear(x, w, formats, stream=None):
+    """``x @ w.T`` of x (..., I) and w (O, I); see :class:`Linear`."""
+    check_float32(input=x, weight=w)
+    if x.shape[-1:] != w.shape[1:] or w.dim() != 2:
+        raise ValueError(f"Shapes of input and weight must be (..., I) and (O, I), not {tuple(x.shape)} and "
+                         f"{tuple(w.shape)}")
+    y = Linear.apply(x.reshape(-1, x.shape[-1]), w, formats, stream)
+    return y.reshape(*x.shape[:-1], w.shape[0])
+
+
+@torch.compiler.disable
+def matmul(a, b, formats, stream=None):
+    """``a @ b`` of a (..., M, K) and b (..., K, N) with equal leading dimensions; see :class:`Matmul`."""
+    check_float32(a=a, b=b)
+    if a.dim() < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"Shapes of a and b must be (..., M, K) and (..., K, N), not {tuple(a.shape)} and "
+                         f"{tuple(b.shape)}")
+    y = Matmul.apply(a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:]), formats, stream)
+    return y.reshape(*a.shape[:-1], b.shape[-1])

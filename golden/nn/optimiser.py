@@ -1,0 +1,69 @@
+"""Wide master weights: the optimiser's copy is HBFP too, with W = 16 mantissas."""
+
+import numpy as np
+import torch
+
+from .. import kernels
+from ..bfp import decode, encode
+from ..spec.format import HBFPFormat
+from . import portable
+
+#: docs/numerics.md, section 8, with the published tile.
+WIDE = HBFPFormat(mantissa=16, block=(24, 24))
+
+
+@torch.no_grad()
+def store(parameter, fmt=WIDE):
+    """Round a parameter of two or more dimensions, seen as (first, rest), to ``fmt`` in place."""
+    if parameter.dim() < 2 or not parameter.numel():
+        return
+    matrix = parameter.detach().reshape(parameter.shape[0], -1)
+    if parameter.device.type != "cpu":
+        values = portable.quantise(matrix, fmt)[0]
+    elif kernels.library():
+        values = torch.from_numpy(kernels.quantise(matrix.numpy(), fmt)[0])
+    else:
+        values = torch.from_numpy(decode(encode(np.ascontiguousarray(matrix.numpy()), fmt)))
+    parameter.copy_(values.view(parameter.shape))
+
+
+def wide_weights(optimiser, fmt=WIDE):
+    """Make any ``torch.optim`` optimiser keep its weights in HBFP with wide mantissas.
+
+    After each step every parameter of two or more dimensions is rounded to ``fmt``, as it would be
+    stored; a layer's narrow copy is then the RNE of the wide mantissas, saturated. Biases and
+    normalisation parameters stay FP32.
+
+    Parameters
+    ----------
+    optimiser : torch.optim.Optimizer
+        Any; its schedulers and ``state_dict`` work as before.
+    fmt : HBFPFormat
+        The storage format, ``rne`` or ``truncate``.
+
+    Returns
+    -------
+    torch.optim.Optimizer
+        The same optimiser.
+
+    Raises
+    ------
+    TypeError
+        If ``optimiser`` is none.
+    ValueError
+        If the format is stochastic.
+    """
+    if not isinstance(optimiser, torch.optim.Optimizer):
+        raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
+    if fmt.rounding == "stochastic":
+        raise ValueError("Wide weights need rounding 'rne' or 'truncate', not 'stochastic'")
+
+    def after(optimiser, args, kwargs):
+        for group in optimiser.param_groups:
+            for parameter in group["params"]:
+                store(parameter, fmt)
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            store(parameter, fmt)
+    optimiser.register_step_post_hook(after)
+    return optimiser

@@ -1,0 +1,103 @@
+"""Matrices converted to HBFP and multiplied: one definition for all layers.
+
+On the CPU these are :mod:`golden.kernels` or, without a compiler or outside their exact range, the
+NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in torch operations.
+"""
+
+import numpy as np
+import torch
+
+from .. import kernels
+from ..bfp import decode, encode
+from ..matmul import matmul_blocks
+from . import portable
+
+
+def check_float32(**tensors):
+    """Raise ``TypeError`` with one line if a tensor is not float32."""
+    for name, tensor in tensors.items():
+        if tensor.dtype != torch.float32:
+            raise TypeError(f"{name} must be float32, not {str(tensor.dtype).removeprefix('torch.')}")
+
+
+class Operand:
+    """A matrix and what it becomes in HBFP; square tiles are converted once for both orientations.
+
+    Parameters
+    ----------
+    source : Tensor
+        (rows, columns) float32, detached.
+    fmt : HBFPFormat
+        Its format.
+    stream : golden.noise.Stream, optional
+        Where ``stochastic`` draws from, once per conversion.
+    """
+
+    def __init__(self, source, fmt, stream=None):
+        self.source, self.fmt, self.stream = source.detach(), fmt, stream
+        if fmt.rounding == "stochastic" and stream is None:
+            raise ValueError("Rounding 'stochastic' needs a noise stream")
+        self._tile = None
+
+    def along(self, axis):
+        """Converted with blocks ``(1, B)`` along ``axis``; see :class:`Converted`."""
+        if not self.fmt.square:
+            return Converted(self, axis)
+        if self._tile is None:
+            self._tile = Converted(self, -1)
+        return self._tile
+
+
+class Converted:
+    """One conversion: ``values`` as FP32, and what a fallback needs to repeat it."""
+
+    def __init__(self, operand, axis):
+        source, fmt = operand.source, operand.fmt
+        self.fmt, self.axis = fmt, axis
+        noise = None
+        if fmt.rounding == "stochastic":
+            noise = operand.stream.draw(tuple(source.shape), fmt, axis=axis)
+        if source.device.type != "cpu":
+            self.source, self.noise = source, None if noise is None else torch.from_numpy(noise).to(source.device)
+            self.values, self.span = portable.quantise(source, fmt, self.noise, axis=axis)
+            return
+        self.source, self.noise = source.numpy(), noise
+        flip = self.source.strides[-1] != 4 and self.source.strides[0] == 4
+        matrix = self.source.T if flip else np.ascontiguousarray(self.source)
+        dice = None if noise is None else np.ascontiguousarray(noise.T if flip else noise)
+        if kernels.library() is None:
+            self.values, self.span = decode(encode(self.source, fmt, noise, axis=axis)), None
+            return
+        turned = (-1 if axis == 0 else 0) if flip else axis
+        values, self.span = kernels.quantise(matrix, fmt, dice, axis=turned)
+        self.values = values.T if flip else values
+
+    def blocks(self, transposed):
+        """:class:`golden.bfp.Blocks` of the matrix or its transpose."""
+        source, noise, axis = self.source, self.noise, self.axis
+        if transposed:
+            source, axis = source.T, -1 if axis == 0 else 0
+            noise = None if noise is None else noise.T
+        return encode(source, self.fmt, noise, axis=axis)
+
+
+def product(a, b, formats, *, turn_a=False, turn_b=False):
+    """``a @ b`` of two :class:`Converted`, either turned first; a float32 tensor.
+
+    ``a`` must have been converted along its columns' dimension K, ``b`` along its rows' (tiles
+    serve both).
+    """
+    if torch.is_tensor(a.values):
+        left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
+        if formats.order == "quick":
+            return left @ right
+        if formats.accumulate == "aligned":
+            raise ValueError("Accumulation 'aligned' needs CPU tensors")
+        return portable.product(left, right, a.fmt, b.fmt, a.span, b.span)
+    left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
+    if formats.order == "quick":
+        return torch.from_numpy(left) @ torch.from_numpy(right)
+    if formats.accumulate == "fp32" and a.span is not None and b.span is not None \
+            and kernels.exact(a.fmt, b.fmt, a.span, b.span):
+        return torch.from_numpy(kernels.product(left, right, a.fmt.terms))
+    return torch.from_numpy(matmul_blocks(a.blocks(turn_a), b.blocks(turn_b), formats.accumulate))
