@@ -1,0 +1,184 @@
+"""The vector unit as data: its size, its instructions, their 64-bit words. Contract: docs/design/vector-unit.md."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from .format import check_range
+from .tables import FUNCTIONS
+
+
+class Kind(IntEnum):
+    """What an instruction does; every other code is reserved."""
+    VECTOR = 1     # one pass over the row
+    SCALAR = 2     # the same operation, once, on scalars
+    SET = 3        # scalar := immediate
+    LENGTH = 4     # elements of a row := immediate
+
+
+class Source(IntEnum):
+    """Where an operand comes from."""
+    CONSTANT = 0
+    REGISTER = 1
+    SCALAR = 2     # broadcast over the row
+    STREAM = 3     # one beat of the input stream for every beat of the pass
+
+
+class Target(IntEnum):
+    """Where results go."""
+    NONE = 0
+    REGISTER = 1
+    SCALAR = 2     # only of Kind.SCALAR
+    STREAM = 3
+
+
+class Op(IntEnum):
+    """First step."""
+    MULADD = 0     # a * b + c, each step rounded
+    MAX = 1        # maximum of a and b
+    GATE = 2       # b where a > 0, else +0
+
+
+class Reduce(IntEnum):
+    """What becomes of the results of a row."""
+    NONE = 0
+    SUM = 1
+    MAX = 2
+
+
+#: Bit patterns of Source.CONSTANT, by index; -0 is the addend that changes nothing.
+CONSTANTS = (0x00000000, 0x3F800000, 0x80000000)
+ZERO, ONE, NOTHING = range(3)
+#: Second step: nothing, relu, or a function; codes beyond are reserved.
+POSTS = ("none", "relu", *FUNCTIONS)
+#: Scalars of a unit.
+SCALARS = 16
+REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 1024)
+
+#: Instruction fields from bit 0 up; the kind is in the top four bits, all others must be zero.
+FIELDS = (("a_source", 2), ("a", 4), ("b_source", 2), ("b", 4), ("c_source", 2), ("c", 4), ("target", 2),
+          ("target_index", 4), ("op", 3), ("negate_a", 1), ("negate_c", 1), ("post", 4), ("reduce", 2),
+          ("reduce_index", 4))
+WORD, KIND = 64, 60
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand: its source and its index there."""
+    source: Source = Source.CONSTANT
+    index: int = 0
+
+
+def register(index):
+    """Vector register."""
+    return Operand(Source.REGISTER, index)
+
+
+def scalar(index):
+    """Scalar, broadcast."""
+    return Operand(Source.SCALAR, index)
+
+
+def constant(index):
+    """One of :data:`CONSTANTS`."""
+    return Operand(Source.CONSTANT, index)
+
+
+STREAM = Operand(Source.STREAM)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruction:
+    """``u = post(op(a, b, c))`` over a row (or once), its target, and a reduction of u into a scalar.
+
+    ``negate_a`` negates the product of MULADD (a of MAX and GATE), ``negate_c`` the addend. The defaults pass ``a``
+    on: a * 1 + -0. ``immediate`` is for SET and LENGTH alone; SET writes the scalar ``target_index``.
+    """
+    kind: Kind = Kind.VECTOR
+    a: Operand = STREAM
+    b: Operand = constant(ONE)
+    c: Operand = constant(NOTHING)
+    op: Op = Op.MULADD
+    negate_a: bool = False
+    negate_c: bool = False
+    post: str = "none"
+    target: Target = Target.NONE
+    target_index: int = 0
+    reduce: Reduce = Reduce.NONE
+    reduce_index: int = 0
+    immediate: int = 0
+
+    def encode(self):
+        """The 64-bit word."""
+        if self.kind == Kind.SET:
+            return self.kind << KIND | self.target_index << 32 | self.immediate
+        if self.kind == Kind.LENGTH:
+            return self.kind << KIND | self.immediate
+        values = {"post": POSTS.index(self.post)}
+        for name in "abc":
+            operand = getattr(self, name)
+            values[f"{name}_source"], values[name] = operand.source, operand.index
+        word, position = self.kind << KIND, 0
+        for name, width in FIELDS:
+            word |= int(values[name] if name in values else getattr(self, name)) << position
+            position += width
+        return word
+
+
+def field_values(word):
+    """Fields of a word as integers, ``kind`` and what lies between as ``spare`` included."""
+    result, position = {"kind": word >> KIND}, 0
+    for name, width in FIELDS:
+        result[name] = word >> position & ((1 << width) - 1)
+        position += width
+    return result | {"spare": (word & ((1 << KIND) - 1)) >> position}
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorUnit:
+    """Size of a vector unit.
+
+    Parameters
+    ----------
+    lanes : int
+        Elements a cycle, a power of two, 1 to 64.
+    beats : int
+        Beats of the longest row, 1 to 1024: a row has at most ``lanes * beats`` elements.
+    registers : int
+        Vector registers, 1 to 16, each one row.
+    functions : tuple of str
+        Functions that the unit has; the codes of the others are reserved.
+    pipeline : int
+        Registers inside each function, 0 to 5 and as many as its datapath has cuts.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+    """
+    lanes: int = 8
+    beats: int = 16
+    registers: int = 8
+    functions: tuple[str, ...] = field(default=FUNCTIONS)
+    pipeline: int = 4
+
+    def __post_init__(self):
+        check_range("Lanes", self.lanes, *LANES_RANGE)
+        if self.lanes & self.lanes - 1:
+            raise ValueError(f"Lanes must be a power of two, not {self.lanes}")
+        check_range("Beats", self.beats, *BEATS_RANGE)
+        check_range("Vector registers", self.registers, *REGISTERS_RANGE)
+        check_range("Function pipeline", self.pipeline, 0, 5, " cycles")
+        object.__setattr__(self, "functions", tuple(self.functions))
+        for name in self.functions:
+            if name not in FUNCTIONS:
+                raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+
+    @property
+    def longest(self):
+        """Most elements of a row."""
+        return self.lanes * self.beats
+
+    @property
+    def posts(self):
+        """Legal codes of the second step."""
+        return tuple(code for code, name in enumerate(POSTS) if code < 2 or name in self.functions)

@@ -1,0 +1,200 @@
+"""Programs of the vector unit: activations, normalisation, loss gradient, optimisers.
+
+Each function gives a list of instructions. ``i0, i1, ...`` in a docstring are the rows that the program takes from
+the stream, in order; the rows that it gives are named after them. Constants are set at the start of a program, so
+programs are independent of each other, but for the registers that a docstring names. Every order of operations below
+is the definition: golden and hardware execute these instructions and no other arithmetic.
+"""
+
+import struct
+
+from .spec.vector import NOTHING, ONE, STREAM, Instruction, Kind, Op, Reduce, Target, constant, register, scalar
+
+_1, _NIL = constant(ONE), constant(NOTHING)
+
+
+def bits(value):
+    """FP32 pattern of a Python number, rounded to nearest even."""
+    return struct.unpack("<I", struct.pack("<f", value))[0]
+
+
+def load(index, value):
+    """Set a scalar to a number."""
+    return Instruction(kind=Kind.SET, target_index=index, immediate=bits(value))
+
+
+def length(elements):
+    """Set the number of elements of a row."""
+    return Instruction(kind=Kind.LENGTH, immediate=elements)
+
+
+def vector(a=STREAM, b=_1, c=_NIL, *, to=None, sum=None, max=None, **rest):
+    """A pass: ``to`` is a register number, ``"out"`` or None; ``sum`` or ``max`` the scalar of a reduction."""
+    target = {"target": Target.NONE} if to is None else {"target": Target.STREAM} if to == "out" else {
+        "target": Target.REGISTER, "target_index": to}
+    if sum is not None:
+        rest |= {"reduce": Reduce.SUM, "reduce_index": sum}
+    if max is not None:
+        rest |= {"reduce": Reduce.MAX, "reduce_index": max}
+    return Instruction(a=a, b=b, c=c, **target, **rest)
+
+
+def single(a, b=_1, c=_NIL, *, to, **rest):
+    """One operation on scalars."""
+    return Instruction(kind=Kind.SCALAR, a=a, b=b, c=c, target=Target.SCALAR, target_index=to, **rest)
+
+
+def activation(post="none"):
+    """post(i0)."""
+    return [vector(to="out", post=post)]
+
+
+def load_row(index):
+    """Register ``index`` := i0."""
+    return [vector(to=index)]
+
+
+def bias_activation(post="none", bias=0):
+    """post(i0 + bias), the bias row in register ``bias``: one pass."""
+    return [vector(c=register(bias), to="out", post=post)]
+
+
+def add():
+    """i0 + i1."""
+    return [vector(to=0), vector(c=register(0), to="out")]
+
+
+def multiply():
+    """i0 * i1."""
+    return [vector(to=0), vector(b=register(0), to="out")]
+
+
+def relu_gradient():
+    """Gradient i1 where i0 > 0, else +0; i0 is the input of ReLU, i1 the gradient of its output."""
+    return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to="out")]
+
+
+def gelu_gradient():
+    """i1 * (Phi(i0) + i0 * exp(-i0^2 / 2) / sqrt(2 pi)); i0 is the input of GELU."""
+    return [load(0, -0.5), load(1, -0.9189385332046727),
+            vector(to=0),
+            vector(register(0), to=1, post="normcdf"),
+            vector(register(0), register(0), to=2),
+            vector(register(2), scalar(0), scalar(1), to=2, post="exp"),    # ln(1 / sqrt(2 pi)) as the addend
+            vector(register(0), register(2), register(1), to=2),
+            vector(STREAM, register(2), to="out")]
+
+
+def _softmax(row):
+    """Register ``row`` := softmax(i0), without the last product, whose factor is scalar 2."""
+    return [vector(to=row, max=0),
+            vector(register(row), _1, scalar(0), negate_c=True, to=row, post="exp", sum=1),
+            single(scalar(1), to=2, post="recip")]
+
+
+def softmax():
+    """softmax(i0): three passes (maximum; exponential and sum; product) and a reciprocal."""
+    return [*_softmax(0), vector(register(0), scalar(2), to="out")]
+
+
+def cross_entropy_gradient(scale=1.0):
+    """(softmax(i0) - i1) * scale, i1 the target distribution, scale usually 1 / batch."""
+    return [load(3, scale), *_softmax(0),
+            vector(STREAM, to=1),
+            vector(register(0), scalar(2), register(1), negate_c=True, to=0),
+            vector(register(0), scalar(3), to="out")]
+
+
+def _statistics(n, eps):
+    """Register 0 := i0 - mean; scalar 2 := 1 / sqrt(variance + eps). Scalars 8, 9: 1 / n, eps."""
+    return [load(8, 1 / n), load(9, eps),
+            vector(to=0, sum=0),
+            single(scalar(0), scalar(8), to=1),
+            vector(register(0), _1, scalar(1), negate_c=True, to=0),
+            vector(register(0), register(0), sum=1),
+            single(scalar(1), scalar(8), scalar(9), to=2, post="rsqrt")]
+
+
+def layer_norm(n, eps=1e-5, gamma=6, beta=7):
+    """(i0 - mean) / sqrt(variance + eps) * gamma + beta; gamma and beta are rows in those registers."""
+    return [*_statistics(n, eps),
+            vector(register(0), scalar(2), to=0),
+            vector(register(0), register(gamma), register(beta), to="out")]
+
+
+def layer_norm_gradient(n, eps=1e-5, gamma=6, gamma_gradient=4, beta_gradient=5):
+    """Gradient of layer_norm's input, of i0 its input and i1 the gradient of its output.
+
+    Registers ``gamma_gradient`` and ``beta_gradient`` are added to: clear them first and read them after the batch.
+    """
+    return [*_statistics(n, eps),
+            vector(register(0), scalar(2), to=0),                                            # xhat
+            vector(STREAM, to=1),                                                            # dy
+            vector(register(1), _1, register(beta_gradient), to=beta_gradient),
+            vector(register(1), register(0), register(gamma_gradient), to=gamma_gradient),
+            vector(register(1), register(gamma), to=1, sum=3),                               # dxhat
+            *_input_gradient()]
+
+
+def _input_gradient():
+    """scalar 2 * (register 1 - mean - xhat * mean(register 1 * xhat)), the sum of register 1 in scalar 3."""
+    return [single(scalar(3), scalar(8), to=3),
+            vector(register(1), register(0), sum=4),
+            single(scalar(4), scalar(8), to=4),
+            vector(register(1), _1, scalar(3), negate_c=True, to=1),
+            vector(register(0), scalar(4), register(1), negate_a=True, to=1),
+            vector(register(1), scalar(2), to="out")]
+
+
+def batch_norm(n, gamma, beta, eps=1e-5):
+    """As layer_norm, but a row holds one channel of the batch, so gamma and beta are numbers."""
+    return [load(10, gamma), load(11, beta), *_statistics(n, eps),
+            vector(register(0), scalar(2), to=0),
+            vector(register(0), scalar(10), scalar(11), to="out")]
+
+
+def batch_norm_gradient(n, gamma, eps=1e-5):
+    """Gradient of batch_norm's input, then a row each of the gradients of gamma and of beta (all elements equal).
+
+    i0 is its input, i1 the gradient of its output.
+    """
+    return [load(10, gamma), *_statistics(n, eps),
+            vector(register(0), scalar(2), to=0),
+            vector(STREAM, to=1, sum=6),
+            vector(register(1), register(0), sum=7),
+            vector(register(1), scalar(10), to=1, sum=3),
+            *_input_gradient(),
+            vector(scalar(7), to="out"), vector(scalar(6), to="out")]
+
+
+def sgd_momentum(rate, momentum=0.9):
+    """m = momentum * m + g; w = w - rate * m. Takes g, m, w; gives m, w."""
+    return [load(0, momentum), load(1, rate),
+            vector(to=0),
+            vector(STREAM, scalar(0), register(0), to=0),
+            vector(register(0), to="out"),
+            vector(STREAM, to=1),
+            vector(register(0), scalar(1), register(1), negate_a=True, to="out")]
+
+
+def adam(rate, step, beta1=0.9, beta2=0.999, eps=1e-8):
+    """Adam at ``step`` (1, 2, ...). Takes g, m, v, w; gives m, v, w.
+
+    Definition of the root: sqrt(v) = v * rsqrt(max(v, 2^-126)), so that of zero is zero.
+    """
+    return [load(0, beta1), load(1, 1 - beta1), load(2, beta2), load(3, 1 - beta2),
+            load(4, rate / (1 - beta1 ** step)), load(5, 1 / (1 - beta2 ** step)), load(6, eps), load(7, 2.0 ** -126),
+            vector(to=0),                                                              # g
+            vector(register(0), scalar(1), to=1),
+            vector(STREAM, scalar(0), register(1), to=1),                              # m
+            vector(register(1), to="out"),
+            vector(register(0), register(0), to=2),
+            vector(register(2), scalar(3), to=2),
+            vector(STREAM, scalar(2), register(2), to=2),                              # v
+            vector(register(2), to="out"),
+            vector(register(2), scalar(5), to=2),                                      # v / (1 - beta2^t)
+            vector(register(2), scalar(7), op=Op.MAX, to=3, post="rsqrt"),
+            vector(register(2), register(3), scalar(6), to=3, post="recip"),           # 1 / (sqrt(v) + eps)
+            vector(register(1), scalar(4), to=1),
+            vector(STREAM, to=0),
+            vector(register(1), register(3), register(0), negate_a=True, to="out")]
