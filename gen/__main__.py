@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
-from rtl.core import Core
 
 from .emit import Emitter, verilog
 from .manifest import manifest
+from .units import UNITS, make_unit
 
 EXAMPLES = """\
 examples:
@@ -18,6 +18,7 @@ examples:
   python -m gen --mantissa 4 --rows 16 --cols 64 --block 16,16 --accumulate aligned
   python -m gen --arithmetic fp32 --rows 32       the FP32 baseline with the same dataflow
   python -m gen --preset hbfp6 --out build/hbfp6
+  python -m gen --unit encode --mantissa 6        one part alone: the FP32 -> HBFP converter
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """
 
@@ -52,10 +53,10 @@ def write_files(folder, files):
         raise OptionError(f"--out {folder}: cannot be written ({error.strerror})") from None
 
 
-def emit_core(design, folder):
-    """Emit a design's core into ``folder``; return the manifest."""
+def emit(design, folder, unit="core"):
+    """Emit a design, or one unit of it, into ``folder``; return the manifest."""
     emitter = Emitter()
-    top = emitter.convert(Core(design))
+    top = emitter.convert(make_unit(unit, design))
     text = verilog(emitter)
     data = manifest(emitter, top, text, design)
     write_files(folder, {data["verilog"]: text, "manifest.json": json.dumps(data, indent=1) + "\n"})
@@ -67,12 +68,13 @@ def main(argv=None):
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
                     description="Emit Verilog-2005 and manifest.json for a design.")
     add_design_options(parser)
+    parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join(UNITS)}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     args = parser.parse_args(argv)
     try:
         design = design_from_args(args)
-        folder = Path(args.out or f"build/gen/{design.name}")
-        data = emit_core(design, folder)
+        folder = Path(args.out or Path("build/gen") / (design.name if args.unit == "core" else args.unit))
+        data = emit(design, folder, args.unit)
     except OptionError as error:
         parser.error(str(error))
     print(f"{folder / data['verilog']}: {len(data['modules'])} modules, top {data['top']}")

@@ -12,6 +12,20 @@ DEPTH_RANGE = (1, 65536)
 TILE_BITS = 16    # bits of the command's count of K tiles
 
 
+class ConflictError(ValueError):
+    """One parameter contradicts another.
+
+    Attributes
+    ----------
+    name, value, rule : str
+        The parameter, its value as text, and what it must be.
+    """
+
+    def __init__(self, name, value, rule):
+        self.name, self.value, self.rule = name, value, rule
+        super().__init__(f"{name.capitalize()} {value} {rule}")
+
+
 def _divisor(number, limit):
     """Largest divisor of ``number`` that is a power of two and at most ``limit``."""
     return min(number & -number, limit)
@@ -71,19 +85,20 @@ class Design:
         check_choice("Accumulation", self.accumulate, ACCUMULATES)
         check_choice("Arithmetic", self.arithmetic, ARITHMETICS)
         if self.arithmetic != "hbfp" and self.accumulate != "fp32":
-            raise ValueError(f"Accumulation 'aligned' needs arithmetic 'hbfp', not {self.arithmetic!r}")
+            raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
         terms = self.format.terms
         if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
-            raise ValueError(f"Block of {terms} along K must divide or be divided by the {self.rows} rows "
-                             "(or accept idle rows with ragged)")
+            raise ConflictError("block", f"{self.format.block[0]},{terms}",
+                                f"must divide or be divided by the {self.rows} rows along K, or be ragged")
         if self.group is None:
             object.__setattr__(self, "group", (_divisor(gcd(self.height, self.rows), self.GROUP[0]),
                                                _divisor(self.cols, self.GROUP[1])))
         object.__setattr__(self, "group", tuple(self.group))
-        for what, side, whole, of in zip(("rows", "columns"), self.group, (gcd(self.height, self.rows), self.cols),
-                                         ("rows of a segment", "columns"), strict=True):
-            if isinstance(side, bool) or not isinstance(side, int) or side < 1 or whole % side:
-                raise ValueError(f"Group {what} must divide the {whole} {of}, not {side!r}")
+        wholes = gcd(self.height, self.rows), self.cols
+        if len(self.group) != 2 or any(isinstance(side, bool) or not isinstance(side, int) or side < 1 or whole % side
+                                       for side, whole in zip(self.group, wholes, strict=True)):
+            raise ConflictError("group", ",".join(map(str, self.group)),
+                                f"must divide {wholes[0]} rows of a segment and {wholes[1]} columns")
 
     @property
     def blocked(self):
@@ -164,19 +179,25 @@ class Design:
 
     @property
     def name(self):
-        """Stem of the Verilog names: every parameter that changes the hardware."""
+        """Name of the top module: every parameter that changes the hardware, the rare ones only where they do."""
         fmt = self.format
         size = f"r{self.rows}_c{self.cols}"
         groups = f"g{self.group[0]}x{self.group[1]}"
         match self.arithmetic:
             case "hbfp":
-                short = "" if fmt.rounding == "rne" else f"_{fmt.rounding}"
-                return (f"hbfp_m{fmt.mantissa}_e{fmt.exponent}_b{fmt.block[0]}x{fmt.block[1]}_{size}_{groups}"
-                        f"_{self.accumulate}{short}")
+                stem = (f"hbfp_m{fmt.mantissa}_e{fmt.exponent}_b{fmt.block[0]}x{fmt.block[1]}_{size}_{groups}"
+                        f"_{self.accumulate}")
+                rare = {"": (fmt.rounding, HBFPFormat.rounding), "n": (fmt.noise_bits, HBFPFormat.noise_bits),
+                        "s": (fmt.subnormals, HBFPFormat.subnormals)}
+                if self.accumulate == "aligned":
+                    rare |= {"ag": (self.guard, Design.guard), "aw": (self.growth, Design.growth)}
             case "int":
-                return f"int{fmt.mantissa}_{size}_{groups}"
+                stem = f"int{fmt.mantissa}_{size}_{groups}"
+                rare = {"aw": (self.growth, Design.growth)}
             case _:
-                return f"{self.arithmetic}_{size}_{groups}"
+                stem, rare = f"{self.arithmetic}_{size}_{groups}", {}
+        rare["d"] = self.depth, Design.depth
+        return stem + "".join(f"_{letter}{value}" for letter, (value, usual) in rare.items() if value != usual)
 
     def as_dict(self):
         """Plain data for manifests: every parameter, nested as in the dataclass."""

@@ -5,8 +5,8 @@ import sys
 import tomllib
 from dataclasses import fields
 
-from .config import ACCUMULATES, ARITHMETICS, DEPTH_RANGE, SIDE_RANGE, Design
-from .format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS, HBFPFormat
+from .config import ACCUMULATES, ARITHMETICS, DEPTH_RANGE, SIDE_RANGE, ConflictError, Design
+from .format import BLOCK_LIMIT, EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS, HBFPFormat
 from .presets import PRESETS
 
 #: Option name -> (type, what is valid); the names are those of a configuration file, too.
@@ -27,7 +27,7 @@ _CHOICES = {
     "subnormals": (SUBNORMALS, "of FP32 -> HBFP"),
 }
 _PAIRS = {
-    "block": ((1, 1024), "1,B along K, or t,t (default: 1,32 where that fits the rows, else 1,rows)"),
+    "block": ((1, BLOCK_LIMIT), "1,B along K, or t,t (default: 1,32 where that fits the rows, else 1,rows)"),
     "group": ((1, 256), f"rows,columns of one combinational dot product (default: what fits, at most {Design.GROUP})"),
 }
 _FLAGS = {"ragged": "accept a block that leaves rows idle"}
@@ -77,7 +77,10 @@ def _checked(name, value):
     if name in _INTEGERS:
         return _integer(name, value, *_INTEGERS[name][0])
     if name in _PAIRS:
-        return _pair(name, value, *_PAIRS[name][0])
+        pair = _pair(name, value, *_PAIRS[name][0])
+        if name == "block" and pair[0] not in (1, pair[1]):
+            raise OptionError(f"--block {pair[0]},{pair[1]}: must be 1,B or t,t")
+        return pair
     if name in _CHOICES:
         if value not in _CHOICES[name][0]:
             raise OptionError(f"--{name} {value}: must be one of {', '.join(_CHOICES[name][0])}")
@@ -131,6 +134,8 @@ def design_from_values(values):
     try:
         fmt = HBFPFormat(**{name: value for name, value in values.items() if name in _FORMAT_FIELDS})
         return Design(format=fmt, **{name: value for name, value in values.items() if name not in _FORMAT_FIELDS})
+    except ConflictError as error:
+        raise OptionError(f"--{error.name} {error.value}: {error.rule}") from None
     except ValueError as error:
         raise OptionError(str(error)) from None
 
