@@ -1,5 +1,6 @@
 """Parts that can be emitted alone, by name."""
 
+from golden.spec.config import ConflictError
 from golden.spec.options import OptionError
 from rtl.accumulator import Lanes, sum_exponent_width
 from rtl.align import AlignAdd
@@ -50,4 +51,7 @@ def make_unit(name, design):
     make, blocked = UNITS[name]
     if blocked and not design.blocked:
         raise OptionError(f"--unit {name}: must be a part of --arithmetic {design.arithmetic}, which has no blocks")
-    return make(design)
+    try:
+        return make(design)
+    except ConflictError as error:
+        raise OptionError(f"--{error.name} {error.value}: {error.rule}") from None

@@ -216,7 +216,7 @@ class Lanes(Cell):
         return self._chain(m, column, acc, step)
 
     def _float_add(self, m, column, s, acc, value):
-        m.submodules[f"add{s}_{column}"] = add = Add(underflow="positive")
+        m.submodules[f"add{s}_{column}"] = add = Add(subnormals="flush", underflow="positive")
         total = Signal(32, name=f"s{s}_c{column}_acc", reset_less=True)
         m.d.comb += [add.a.eq(acc), add.b.eq(value)]
         m.d.sync += total.eq(add.o)

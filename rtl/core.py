@@ -4,6 +4,8 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from golden.spec.config import ConflictError
+
 from .accumulator import Lanes, row_exponent_shape, scale_offset
 from .array import Array
 from .cell import Cell
@@ -24,10 +26,17 @@ class Core(Cell):
     Parameters
     ----------
     design : golden.spec.config.Design
+
+    Raises
+    ------
+    ConflictError
+        If the format is to keep subnormals: only the converter alone can.
     """
     kind = "core"
 
     def __init__(self, design):
+        if design.blocked and design.format.subnormals != "flush":
+            raise ConflictError("subnormals", design.format.subnormals, "must be flush: the core's sums are")
         self.design = design
         members = {
             "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),

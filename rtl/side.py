@@ -34,8 +34,8 @@ class SideLane(Cell):
 
     def body(self, platform):
         m = Module()
-        m.submodules.mul = mul = Mul()
-        m.submodules.add = add = Add()
+        m.submodules.mul = mul = Mul(subnormals="flush")
+        m.submodules.add = add = Add(subnormals="flush")
         scale, bias, taken, scaled, biased = (Signal(32, name=name, reset_less=True)
                                               for name in ("scale", "bias", "taken", "scaled", "biased"))
         with m.If(self.load_scale):

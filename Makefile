@@ -1,0 +1,33 @@
+# Two commands: `make` runs the main job on the default design, `make test` passes the tests.
+# Design options go through DESIGN, for example: make DESIGN="--mantissa 4 --rows 16"
+
+PYTHON ?= python3
+EXTRAS ?= test,train
+DESIGN ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: all test regression bench area clean
+all: $(VENV)/.main
+	$(BIN)/python -m flow $(DESIGN)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not slow"
+
+# Hours, not minutes: every case of the long sweeps.
+regression: $(VENV)/.test
+	$(BIN)/python -m pytest -m slow
+
+clean:
+	rm -rf build
+
+$(VENV)/.main: pyproject.toml
+	@sh .ci/check-tools $(PYTHON)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.main
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	touch $@

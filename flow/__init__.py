@@ -1,0 +1,1 @@
+"""The main job: generate, co-simulate, measure."""
