@@ -46,7 +46,8 @@ class Sequencer(Cell):
     ----------
     design : golden.spec.config.Design
     interval : int
-        Fewest cycles from the start of a pass to the next.
+        Fewest cycles between a row of a pass and the same row of the next; a pass without pauses starts no
+        sooner after the last.
 
     Members
     -------
@@ -133,7 +134,8 @@ class Sequencer(Cell):
         for name in STEPS:
             if design.arithmetic != "int":
                 m.d.comb += self.steps[name].eq(command[name])
-        with m.If(gap != 0):
+        # While a row of the pass is late the gap waits with it: the next pass gets no closer to that row.
+        with m.If((gap != 0) & (step | (row == 0))):
             m.d.sync += gap.eq(gap - 1)
         with m.If(self.start):
             m.d.sync += gap.eq(self.interval - 1)
