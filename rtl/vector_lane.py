@@ -1,0 +1,146 @@
+"""One lane of the vector unit: the two steps of an instruction, and the lane's part of a reduction."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from golden.spec.vector import Op
+
+from .cell import Cell
+from .fp32.arith import Add, Mul
+from .fp32.special import Function
+
+NAN, LOWEST, NEGATIVE_ZERO = 0x7FC00000, 0xFF800000, 0x80000000
+
+
+def is_nan(x: Value):
+    """Whether a pattern is a NaN."""
+    return x[23:31].all() & x[:23].any()
+
+
+def is_positive(x: Value):
+    """Whether x > 0; false for NaN, zeros and subnormals."""
+    return ~x[31] & x[23:31].any() & ~is_nan(x)
+
+
+def maximum(m: Module, a: Value, b: Value):
+    """IEEE 754-2019 maximum of flushed operands: NaN if either is, -0 below +0."""
+    flushed = []
+    for name, x in (("max_a", a), ("max_b", b)):
+        signal = Signal(32, name=name)
+        m.d.comb += signal.eq(Cat(x[:23] & x[23:31].any().replicate(23), x[23:]))
+        flushed.append(signal)
+    a, b = flushed
+    less, result = Signal(name="max_less"), Signal(32, name="max_value")
+    m.d.comb += [less.eq(Mux(a[31] == b[31], (a[:31] < b[:31]) ^ a[31], a[31])),
+                 result.eq(Mux(is_nan(a) | is_nan(b), NAN, Mux(less, b, a)))]
+    return result
+
+
+class VectorLane(Cell):
+    """``o = post(op(a, b, c))``, :meth:`latency` cycles later, one a cycle.
+
+    Everything but the operands holds still while a pass is in flight.
+
+    Parameters
+    ----------
+    unit : golden.spec.vector.VectorUnit
+
+    Members
+    -------
+    en : ``In(1)``
+        While low every register holds.
+    a, b, c : ``In(32)``
+    op, negate_a, negate_c : ``In``
+        First step, see :class:`golden.spec.vector.Op`.
+    relu, function : ``In(1)``
+        Second step: ReLU, or the function ``select``; neither passes the value on.
+    select : ``In``
+        Position in ``unit.functions``.
+    o : ``Out(32)``
+    """
+    kind = "vector_lane"
+
+    def __init__(self, unit):
+        self.unit = unit
+        names = "all" if len(unit.functions) == 9 else "_".join(unit.functions) or "none"
+        super().__init__({"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
+                          "negate_c": In(1), "relu": In(1), "function": In(1), "select": In(4), "o": Out(32)},
+                         f=names, p=self.depth(unit))
+
+    @staticmethod
+    def depth(unit):
+        """Registers inside the functions."""
+        return unit.pipeline if unit.functions else 0
+
+    @classmethod
+    def latency(cls, unit):
+        """Cycles from operands to result."""
+        return 2 + cls.depth(unit)
+
+    def body(self, platform):
+        m = Module()
+        m.submodules.mul = mul = Mul()
+        m.submodules.add = add = Add()
+        a = Signal(32, name="a_signed")
+        product, addend, other, value = (Signal(32, name=name, reset_less=True)
+                                         for name in ("product", "addend", "other", "value"))
+        m.d.comb += [a.eq(Cat(self.a[:31], self.a[31] ^ self.negate_a)), mul.a.eq(a), mul.b.eq(self.b),
+                     add.a.eq(product), add.b.eq(addend)]
+        largest = maximum(m, a, self.b)
+        gated = Mux(is_positive(a), self.b, 0)
+        with m.If(self.en):
+            m.d.sync += [product.eq(mul.o), addend.eq(Cat(self.c[:31], self.c[31] ^ self.negate_c)),
+                         other.eq(Mux(self.op == Op.MAX, largest, gated)),
+                         value.eq(Mux(self.op.any(), other, add.o))]
+
+        bypass = Mux(self.relu & ~is_positive(value) & ~is_nan(value), Const(0, 32), value)
+        if not self.unit.functions:
+            m.d.comb += self.o.eq(bypass)
+            return m
+        m.submodules.function = function = Function(self.unit.functions, pipeline=self.depth(self.unit))
+        m.d.comb += function.a.eq(value)
+        if self.depth(self.unit):
+            m.d.comb += function.en.eq(self.en)
+        if len(self.unit.functions) > 1:
+            m.d.comb += function.select.eq(self.select)
+        for stage in range(self.depth(self.unit)):
+            held = Signal(32, name=f"bypass_{stage}", reset_less=True)
+            with m.If(self.en):
+                m.d.sync += held.eq(bypass)
+            bypass = held
+        m.d.comb += self.o.eq(Mux(self.function, function.o, bypass))
+        return m
+
+
+class Fold(Cell):
+    """A lane's running sum or maximum; with ``tree`` that of two other lanes' instead.
+
+    Members
+    -------
+    start : ``In(1)``
+        Forget: -0 for a sum, -Inf for a maximum.
+    step : ``In(1)``
+        Take ``x`` in, or with ``tree`` replace by ``left`` and ``right`` together.
+    maximum, tree : ``In(1)``
+    x, left, right : ``In(32)``
+    o : ``Out(32)``
+        Total so far.
+    """
+    kind = "fold"
+
+    def __init__(self):
+        super().__init__({"start": In(1), "step": In(1), "maximum": In(1), "tree": In(1), "x": In(32),
+                          "left": In(32), "right": In(32), "o": Out(32)})
+
+    def body(self, platform):
+        m = Module()
+        m.submodules.add = add = Add()
+        total = Signal(32, reset_less=True)
+        m.d.comb += [add.a.eq(Mux(self.tree, self.left, total)), add.b.eq(Mux(self.tree, self.right, self.x)),
+                     self.o.eq(total)]
+        largest = maximum(m, add.a, add.b)
+        with m.If(self.step):
+            m.d.sync += total.eq(Mux(self.maximum, largest, add.o))
+        with m.If(self.start):
+            m.d.sync += total.eq(Mux(self.maximum, LOWEST, NEGATIVE_ZERO))
+        return m
