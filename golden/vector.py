@@ -195,6 +195,24 @@ class Machine:
         return total[..., 0]
 
 
+def cycles(program, unit, length=None):
+    """Clock cycles of a program whose streams never wait.
+
+    A pass takes ``ceil(length / lanes)`` cycles and :attr:`~VectorUnit.pass_cycles`, with a reduction also
+    :attr:`~VectorUnit.reduce_cycles`; an operation on scalars is a pass of one beat; SET and LENGTH take one cycle.
+    """
+    length, total = unit.longest if length is None else length, 0
+    for instruction in program:
+        if instruction.kind == Kind.LENGTH:
+            length = instruction.immediate
+        if instruction.kind in (Kind.SET, Kind.LENGTH):
+            total += 1
+            continue
+        beats = 1 if instruction.kind == Kind.SCALAR else -(-length // unit.lanes)
+        total += beats + unit.pass_cycles + (unit.reduce_cycles if instruction.reduce else 0)
+    return total
+
+
 def positive(x):
     """Whether x > 0; false for NaN, zeros and subnormals."""
     return (x >> 31 == 0) & (x >> 23 > 0) & (x <= 0x7F800000)

@@ -179,6 +179,16 @@ class VectorUnit:
         return self.lanes * self.beats
 
     @property
+    def pass_cycles(self):
+        """Cycles of a pass beyond its beats: issue, operands, product, sum, functions, result."""
+        return 5 + (self.pipeline if self.functions else 0)
+
+    @property
+    def reduce_cycles(self):
+        """Cycles more with a reduction: one a level of the tree of lanes, one to write the scalar."""
+        return (self.lanes - 1).bit_length() + 1
+
+    @property
     def posts(self):
         """Legal codes of the second step."""
         return tuple(code for code, name in enumerate(POSTS) if code < 2 or name in self.functions)

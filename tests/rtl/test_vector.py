@@ -17,7 +17,7 @@ from golden.spec.vector import (
     Target,
     VectorUnit,
 )
-from golden.vector import Machine
+from golden.vector import Machine, cycles
 from rtl.vector import UNITS, Vector
 from rtl.vector_lane import VectorLane
 from tests.golden.test_vector import RESERVED
@@ -127,11 +127,12 @@ def test_unit_without_functions():
 @pytest.mark.parametrize("unit", [SMALL, BARE])
 @pytest.mark.parametrize("reduce", [False, True])
 def test_pass_takes_its_stated_cycles(unit, reduce):
-    cycles = Vector.latencies(unit)
+    latencies = Vector.latencies(unit)
     step = programs.vector(to=0, sum=1 if reduce else None)
     program = [programs.length(2 * unit.lanes), step, step, step]
     _, accepted, _ = simulate(unit, program, rows(3, 2 * unit.lanes), 2 * unit.lanes)
-    assert np.diff(accepted).tolist() == [1] + [2 + cycles["pass"] + (cycles["reduce"] if reduce else 0)] * 2
+    assert np.diff(accepted).tolist() == [1] + [2 + latencies["pass"] + (latencies["reduce"] if reduce else 0)] * 2
+    assert (latencies["pass"], latencies["reduce"]) == (unit.pass_cycles, unit.reduce_cycles)
 
 
 def test_reserved_instructions_raise_error_and_change_nothing():
@@ -206,9 +207,13 @@ def test_verilog_equals_golden(model, name):
     for length, idle, stall in ((128, 0, 0), (61, 0.4, 0.4), (3, 0, 0.7), (64, 0.7, 0)):
         program, data = [programs.length(length), *make(length)], rows(count, length)
         want = Machine(FULL).run(program, data)
-        got, _, error = model(program, data, len(want), length, idle, stall)
+        got, taken, error = model(program, data, len(want), length, idle, stall)
         compare(got, want)
         assert not error
+        if not idle and not stall:
+            assert taken == cycles(program, FULL)
+        else:
+            assert taken >= cycles(program, FULL)
 
 
 def random_program(rng, unit, steps):

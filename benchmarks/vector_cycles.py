@@ -1,0 +1,54 @@
+"""Clock cycles of the vector unit's programs for one row: ``python -m benchmarks.vector_cycles``.
+
+Constants are counted too: a program that runs for many rows would set them once. The cycles are those of the Verilog:
+``tests/rtl/test_vector.py`` holds the count to the Verilated unit.
+"""
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from golden import vector_programs as programs
+from golden.spec.vector import Kind, VectorUnit
+from golden.vector import cycles
+
+PROGRAMS = {
+    "bias + activation": lambda n: programs.bias_activation("gelu"),
+    "softmax": lambda n: programs.softmax(),
+    "layer norm": programs.layer_norm,
+    "layer norm gradient": programs.layer_norm_gradient,
+    "batch norm": lambda n: programs.batch_norm(n, 1.0, 0.0),
+    "batch norm gradient": lambda n: programs.batch_norm_gradient(n, 1.0),
+    "ReLU gradient": lambda n: programs.relu_gradient(),
+    "GELU gradient": lambda n: programs.gelu_gradient(),
+    "cross-entropy gradient": lambda n: programs.cross_entropy_gradient(),
+    "SGD with momentum": lambda n: programs.sgd_momentum(0.1),
+    "Adam": lambda n: programs.adam(0.001, 1),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.vector_cycles", description=__doc__.splitlines()[0],
+                                     epilog="example: python -m benchmarks.vector_cycles --row 256 --pipeline 2")
+    parser.add_argument("--row", type=int, default=64, help="elements of the row (default %(default)s)")
+    parser.add_argument("--pipeline", type=int, default=4, help="registers inside the functions (default %(default)s)")
+    args = parser.parse_args()
+    widths = [1, 4, 8, 16, 32, 64]
+    table = Table("program", "passes", *(f"{lanes} lanes" for lanes in widths))
+    try:
+        units = [VectorUnit(lanes=lanes, beats=max(1, -(-args.row // lanes)), pipeline=args.pipeline)
+                 for lanes in widths]
+    except ValueError as error:
+        parser.error(str(error))
+    for name, make in PROGRAMS.items():
+        program = make(args.row)
+        table.add_row(name, str(sum(item.kind == Kind.VECTOR for item in program)),
+                      *(str(cycles(program, unit, args.row)) for unit in units))
+    Console(width=110).print(table)
+    Console(width=110).print(f"pass: row / lanes + {units[0].pass_cycles} cycles; with a reduction "
+                             "log2(lanes) + 1 more; constants 1, operations on scalars a pass of one beat")
+
+
+if __name__ == "__main__":
+    main()
