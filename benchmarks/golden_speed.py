@@ -1,6 +1,6 @@
 """Speed of the golden model: conversion, products, training steps; ratios side by side in one run.
 
-    python benchmarks/golden_speed.py [conversion] [matmul] [step] [--repeat 15]
+    python benchmarks/golden_speed.py [conversion] [matmul] [step] [fused] [--repeat 15]
 
 Each figure is the best of --repeat rounds in which both sides take turns, in wall time; other load on the
 machine makes single rounds slow, not the best of many.
@@ -19,6 +19,7 @@ import golden.nn as gn
 from golden import kernels
 from golden.bfp import decode, encode
 from golden.matmul import matmul
+from golden.nn import fused
 from golden.nn.resnet import resnet20
 
 
@@ -142,9 +143,46 @@ def training(console, repeat):
     console.print(table)
 
 
+def jobs(console, repeat):
+    """Eight digits MLPs as one job against eight serial steps."""
+    table = Table("models", "batch", "threads", "serial ms", "job ms", "serial / job",
+                  title="Eight HBFP8 MLPs 64-128-64-10: forward, backward, SGD with momentum")
+
+    def make(index, mixed):
+        torch.manual_seed(index)
+        net = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 64), torch.nn.ReLU(),
+                                  torch.nn.Linear(64, 10))
+        return gn.convert(net, gn.HBFPFormat(mantissa=(4, 6, 8)[index % 3] if mixed else 8, block=(1, 16)))
+    for mixed in (False, True):
+        for batch in (16, 32, 64):
+            x, t = torch.randn(8 * batch, 64), torch.randint(10, (8 * batch,))
+            alone, members = ([make(i, mixed) for i in range(8)] for _ in range(2))
+            own = [torch.optim.SGD(net.parameters(), 0.01, momentum=0.9) for net in alone]
+            job = fused.fuse(members)
+            joint = torch.optim.SGD([{"params": list(net.parameters()), "lr": 0.01 * (1 + i)}
+                                     for i, net in enumerate(members)], 0.01, momentum=0.9)
+
+            def serial(alone=alone, own=own, x=x, t=t):
+                for net, optimiser, a, b in zip(alone, own, x.chunk(8), t.chunk(8), strict=True):
+                    optimiser.zero_grad()
+                    torch.nn.functional.cross_entropy(net(a), b).backward()
+                    optimiser.step()
+
+            def together(job=job, joint=joint, x=x, t=t):
+                joint.zero_grad()
+                fused.cross_entropy(job(x), t, 8).backward()
+                joint.step()
+            for count in (1, 2):
+                with threads(count):
+                    one, other = best([serial, together], 4 * repeat)
+                table.add_row("4, 6, 8 bits" if mixed else "8 bits", str(batch), str(count), f"{one * 1e3:.2f}",
+                              f"{other * 1e3:.2f}", f"{one / other:.2f}")
+    console.print(table)
+
+
 def main():
     """Run the parts asked for."""
-    parts = {"conversion": conversion, "matmul": products, "step": training}
+    parts = {"conversion": conversion, "matmul": products, "step": training, "fused": jobs}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all by default")
     parser.add_argument("--repeat", type=int, default=15)

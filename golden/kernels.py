@@ -83,6 +83,8 @@ def library():
     loaded = ctypes.CDLL(str(target))
     for name, arguments in (
             ("hbfp_quantise", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
+            ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),
+            ("hbfp_row_sums", [_PTR, _I64, _I64, _I64, _PTR]),
             ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _I64, _PTR, _I64, _PTR])):
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, None
@@ -251,4 +253,73 @@ def product(a, b, side, *, rows=None, blocks=None, out=None):
         split(n, m * k * n, lambda low, high: part(0, m, low, high), 64)
     else:
         split(m, m * k * n, lambda low, high: part(low, high, 0, n), 48)
+    return y
+
+
+# --- Several models at once ---------------------------------------------------------------------
+
+
+class StackFormats:
+    """Formats of one operand pair for each of several models, as the kernel reads them.
+
+    Parameters
+    ----------
+    a, b : sequence of HBFPFormat
+        One per model.
+    """
+
+    def __init__(self, a, b):
+        self.a, self.b = ((_Format * len(a))(*map(_format, side)) for side in (a, b))
+        self.high = np.array([fmt.block[0] for fmt in a], np.int64)
+        self.terms = np.array([fmt.terms for fmt in a], np.int64)
+
+
+def stack_product(a, b, formats, skip):
+    """``q(a[i]) q(b[i])`` for each model i in block order: :func:`quantise`, then :func:`product`.
+
+    Parameters
+    ----------
+    a, b : ndarray of float32
+        (models, M, K) and (models, K, N); of the last two strides one is an element.
+    formats : StackFormats
+        Formats.
+    skip : ndarray of int32
+        (models,): 0, or 2 to leave the model alone.
+
+    Returns
+    -------
+    tuple of (ndarray of float32, ndarray of int32)
+        (models, M, N), and per model 1 where it was computed.
+    """
+    (count, m, k), n = a.shape, b.shape[2]
+    y, done = np.empty((count, m, n), np.float32), skip.copy()
+    (a_step, am, ak), (b_step, bk, bn) = (tuple(step // 4 for step in x.strides) for x in (a, b))
+    form = ctypes.sizeof(_Format)
+
+    def part(low, high):
+        work = np.empty(m * k + k * n + 64 * k, np.float32)
+        index = np.empty(m + 2 * k, np.int64)
+        library().hbfp_stack(
+            high - low, a.ctypes.data + 4 * low * a_step, a_step, am, ak, b.ctypes.data + 4 * low * b_step, b_step,
+            bk, bn, m, k, n, y.ctypes.data + 4 * low * m * n, ctypes.addressof(formats.a) + form * low,
+            ctypes.addressof(formats.b) + form * low, formats.high.ctypes.data + 8 * low,
+            formats.terms.ctypes.data + 8 * low, done.ctypes.data + 4 * low, work.ctypes.data, index.ctypes.data)
+    if skip.all():
+        pass
+    elif y.size and k:
+        split(count, count * m * k * n, part)
+    else:
+        y[:], done[:] = 0, 1
+    return y, done
+
+
+def row_sums(x):
+    """Sums of (models, rows, columns) over the rows, ascending: (models, columns), the same on every machine."""
+    y = np.zeros((x.shape[0], x.shape[2]), np.float32)
+    if library() is None:
+        for row in x.swapaxes(0, 1):
+            y += row
+    elif x.size:
+        x = np.ascontiguousarray(x)
+        library().hbfp_row_sums(x.ctypes.data, *x.shape, y.ctypes.data)
     return y

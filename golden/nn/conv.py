@@ -51,9 +51,11 @@ def _offsets(shape, size, stride, dilation, side):
 
 
 def _direct(x, fmt, other, formats):
-    """Whether the quick way serves: compiled kernels, hardware order, blocks within the channels, no dice."""
-    return (x.device.type == "cpu" and kernels.library() is not None and formats.order == "block"
-            and formats.accumulate == "fp32" and not fmt.square and not other.square
+    """Whether the quick way serves: compiled kernels, FP32 accumulation, blocks along K, no dice.
+
+    It is in hardware order, and quicker than patches with BLAS: order ``quick`` takes it too.
+    """
+    return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32" and not fmt.square and not other.square
             and "stochastic" not in (fmt.rounding, other.rounding) and x.numel() > 0)
 
 

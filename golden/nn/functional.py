@@ -14,8 +14,7 @@ from .formats import Formats
 
 def linear(input, weight, bias=None, formats=None, *, stream=None):
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
-    y = ops.linear(input, weight, Formats.of(formats), stream)
-    return y if bias is None else y + bias
+    return ops.linear(input, weight, Formats.of(formats), stream, bias)
 
 
 def matmul(a, b, formats=None, *, stream=None):

@@ -3,6 +3,7 @@
 import torch
 from torch.autograd.function import once_differentiable
 
+from .. import kernels
 from .products import Operand, check_float32, product
 
 
@@ -56,14 +57,41 @@ class Matmul(torch.autograd.Function):
         return ga, gb, None, None
 
 
+class AddBias(torch.autograd.Function):
+    """``y + bias`` along the last dimension; the gradient of the bias is summed over the rows in ascending order."""
+
+    @staticmethod
+    def forward(ctx, y, bias):
+        """``y`` (models * rows, O), ``bias`` (models, O)."""
+        ctx.models = len(bias)
+        return (y.view(len(bias), -1, bias.shape[1]) + bias[:, None]).view(y.shape)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        """Gradients of ``y`` and ``bias``."""
+        return g, row_sums(g, ctx.models) if ctx.needs_input_grad[1] else None
+
+
+def row_sums(g, models=1):
+    """Sums over the rows of each model: (models * rows, O) -> (models, O)."""
+    stacked = g.reshape(models, -1, g.shape[-1]) if g.numel() else g.reshape(models, 0, g.shape[-1])
+    if g.device.type != "cpu":
+        return stacked.sum(1)
+    return torch.from_numpy(kernels.row_sums(stacked.detach().numpy()))
+
+
 @torch.compiler.disable
-def linear(x, w, formats, stream=None):
-    """``x @ w.T`` of x (..., I) and w (O, I); see :class:`Linear`."""
+def linear(x, w, formats, stream=None, bias=None):
+    """``x @ w.T + bias`` of x (..., I) and w (O, I); see :class:`Linear` and :class:`AddBias`."""
     check_float32(input=x, weight=w)
     if x.shape[-1:] != w.shape[1:] or w.dim() != 2:
         raise ValueError(f"Shapes of input and weight must be (..., I) and (O, I), not {tuple(x.shape)} and "
                          f"{tuple(w.shape)}")
-    y = Linear.apply(x.reshape(-1, x.shape[-1]), w, formats, stream)
+    rows = x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(x.shape[:-1].numel(), x.shape[-1])
+    y = Linear.apply(rows, w, formats, stream)
+    if bias is not None:
+        y = AddBias.apply(y, bias[None])
     return y.reshape(*x.shape[:-1], w.shape[0])
 
 
