@@ -1,13 +1,14 @@
 """Conversions between integers, BF16 and FP32."""
 
-from amaranth import Cat, Const, signed
+from amaranth import Cat, Const, Mux, signed
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import FP32
+from golden.spec.floats import BF16, FP32
 from golden.spec.format import check_choice, check_range
 
-from .arith import UNDERFLOWS, pack, round_flush
-from .raw import Operation, named, normalise
+from .arith import UNDERFLOWS
+from .operation import Operation
+from .raw import named, normalise, pack, round_flush, shift_right_sticky, unpack
 
 
 class IntToFp32(Operation):
@@ -32,6 +33,9 @@ class IntToFp32(Operation):
     invalid : ``In(1)``
         Result is NaN.
     """
+    SUBNORMALS = ("flush",)
+    CUTS = {"magnitude": 0.3, "normalise": 0.75, "output": 1.0}
+
     def __init__(self, width, exponent_width=10, *, fmt=FP32, pipeline=0, underflow="positive"):
         check_range("Integer width", width, 2, 60, " bits")
         check_range("Exponent width", exponent_width, 0, 20, " bits")
@@ -42,15 +46,97 @@ class IntToFp32(Operation):
         super().__init__(fmt, pipeline=pipeline, ports=ports)
 
     def datapath(self, m, pipe):
-        fmt, width = self.fmt, self.integer_width
-        sign = self.i[-1]
-        # -i, bit by bit: a bit flips if a one lies below it.
-        borrow = Cat(*[named(m, sign & self.i[:k].any(), f"borrow{k}") for k in range(width)])
-        magnitude = named(m, self.i.as_unsigned() ^ borrow, "magnitude")
-        normal, count = normalise(m, magnitude)
-        scale = self.exponent if self.exponent_width else 0
-        exponent = named(m, (scale + (fmt.bias + width - 1) - count).as_signed(), "biased")
-        # One spare bit at least keeps the rounder's guard well defined.
-        normal = Cat(Const(0, max(fmt.precision + 1 - width, 0)), normal)
-        raw = round_flush(m, fmt, sign, exponent, normal, ~normal[-1], Const(0, 1), self.invalid)
-        m.d.comb += self.o.eq(pack(fmt, raw, self.underflow))
+        scale = self.exponent if self.exponent_width else Const(0, 1)
+        return pack(self.fmt, int_to_raw(m, pipe, self.fmt, self.i, scale, self.invalid), self.underflow)
+
+
+def int_to_raw(m, pipe, fmt, integer, scale, nan):
+    """Signed integer times 2^scale, rounded."""
+    sign = integer[-1]
+    # -i, bit by bit: a bit flips if a one lies below it.
+    borrow = Cat(*[named(m, sign & integer[:k].any(), f"borrow{k}") for k in range(len(integer))])
+    magnitude = named(m, integer.as_unsigned() ^ borrow, "magnitude")
+    magnitude, scale, sign, nan = pipe.cut("magnitude", magnitude, named(m, scale, "scale"), sign, nan)
+    normal = normalise(m, magnitude, fmt.precision + 1)
+    exponent = named(m, (scale + (fmt.bias + len(magnitude) - 1) - normal.count).as_signed(), "biased")
+    normal, exponent, sign, nan = pipe.cut("normalise", normal, exponent, sign, nan)
+    return round_flush(m, fmt, sign, exponent, normal.value[1:], normal.value[0], normal.below,
+                       ~normal.value[-1], Const(0, 1), nan)
+
+
+class FromInt32(Operation):
+    """Signed 32-bit integer to float. Golden twin: :func:`golden.fp32.from_int32`."""
+    CUTS = IntToFp32.CUTS
+
+    def __init__(self, fmt=FP32, **options):
+        super().__init__(fmt, ports={"a": In(signed(32)), "o": Out(fmt.width)}, **options)
+
+    def datapath(self, m, pipe):
+        return pack(self.fmt, int_to_raw(m, pipe, self.fmt, self.a, Const(0, 1), Const(0, 1)))
+
+
+class ToInt32(Operation):
+    """Float to signed 32-bit integer; out of range saturates, NaN gives 0.
+
+    Golden twin: :func:`golden.fp32.to_int32`.
+
+    Parameters
+    ----------
+    rounding : str
+        ``rne``, or ``truncate`` toward zero.
+    """
+    CUTS = {"align": 0.6, "output": 1.0}
+
+    def __init__(self, fmt=FP32, *, rounding="rne", **options):
+        check_choice("Rounding", rounding, ("rne", "truncate"))
+        self.rounding = rounding
+        super().__init__(fmt, ports={"a": In(fmt.width), "o": Out(signed(32))}, **options)
+
+    def datapath(self, m, pipe):
+        fmt = self.fmt
+        x = unpack(m, fmt, self.a, "a", self.flush)
+        # The leading one at bit 31 moves down by 31 less the exponent.
+        distance = named(m, (fmt.bias + 31 - x.exponent).as_signed(), "distance")
+        large = named(m, distance[-1] & ~x.zero | x.inf, "large")
+        far = named(m, distance[6:-1].any() | x.zero, "far")
+        shifted, sticky = shift_right_sticky(m, Cat(Const(0, 32 - fmt.precision), x.significand), distance[:6], 33)
+        shifted = named(m, shifted & ~far.replicate(33), "aligned")
+        sign, nan = x.sign, x.nan
+        shifted, sticky, far, large, sign, nan = pipe.cut("align", shifted, sticky, far, large, sign, nan)
+        up = Const(0, 1)
+        if self.rounding == "rne":
+            up = named(m, shifted[0] & ((sticky & ~far) | shifted[1]), "up")
+        # -(kept + up) = ~kept + (1 - up): one carry serves rounding and negation.
+        value = named(m, (shifted[1:] ^ sign.replicate(32)) + (sign ^ up), "value")[:32]
+        over = named(m, large | shifted[-1] & ~(sign & ~shifted[1:-1].any() & ~up) | ~sign & value[-1], "over")
+        limit = Cat(~sign.replicate(31), sign)
+        return Mux(nan, Const(0, 32), Mux(over, limit, value)).as_signed()
+
+
+class ToBf16(Operation):
+    """FP32 to BF16, to nearest even. Golden twin: :func:`golden.fp32.to_bf16`."""
+
+    def __init__(self, **options):
+        super().__init__(FP32, ports={"a": In(32), "o": Out(16)}, **options)
+
+    def datapath(self, m, pipe):
+        x = unpack(m, FP32, self.a, "a", self.flush)
+        cut = FP32.fraction - BF16.fraction
+        up = self.a[cut - 1] & (self.a[:cut - 1].any() | self.a[cut])
+        # A carry out of the fraction is the next exponent, up to and including Inf.
+        magnitude = (self.a[cut:-1] + (up & ~x.inf))[:15]
+        zero = x.zero if self.flush else Const(0, 1)
+        return Mux(x.nan, BF16.nan, Cat(magnitude & ~zero.replicate(15), x.sign))
+
+
+class FromBf16(Operation):
+    """BF16 to FP32; exact. Golden twin: :func:`golden.fp32.from_bf16`."""
+
+    def __init__(self, **options):
+        super().__init__(FP32, ports={"a": In(16), "o": Out(32)}, **options)
+
+    def datapath(self, m, pipe):
+        x = unpack(m, BF16, self.a, "a", self.flush)
+        zero = x.zero if self.flush else Const(0, 1)
+        wide = Cat(Const(0, 16), self.a[:-1] & ~zero.replicate(15), x.sign)
+        return Mux(x.nan, Const(FP32.nan, 32), wide)

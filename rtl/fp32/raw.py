@@ -1,15 +1,6 @@
-"""Pieces that every FP32 operation shares: fields, shifters, the rounder, the pipeline cuts."""
+"""Pieces that every FP32 operation shares: unpack, shifters, the rounder, pack."""
 
-import re
-from itertools import combinations
-
-from amaranth import Cat, Const, Module, Mux, Signal
-from amaranth.lib.wiring import In, Out
-
-from golden.spec.floats import FP32, FloatFormat
-from golden.spec.format import check_choice, check_range
-
-from ..cell import Cell
+from amaranth import Cat, Const, Mux, Signal
 
 
 def named(m, value, name=None):
@@ -19,15 +10,29 @@ def named(m, value, name=None):
     return signal
 
 
+class Raw:
+    """An operand taken apart: (-1)^sign * significand * 2^exponent, plus what overrides it.
+
+    ``exponent`` is biased, that of a leading one in the top bit of ``significand``.
+    """
+
+    def __init__(self, sign, exponent, significand, zero, inf, nan):
+        self.sign, self.exponent, self.significand = sign, exponent, significand
+        self.zero, self.inf, self.nan = zero, inf, nan
+
+    def map(self, function):
+        """The same with ``function`` applied to every part."""
+        return Raw(*(function(part) for part in (self.sign, self.exponent, self.significand,
+                                                 self.zero, self.inf, self.nan)))
+
+
 class Fields:
     """Sign, exponent field and fraction of one operand, with the tests that operations need."""
 
     def __init__(self, m, fmt, value, name):
-        self.fmt = fmt
         self.fraction = value[:fmt.fraction]
         self.exponent = value[fmt.fraction:fmt.width - 1]
         self.sign = value[fmt.width - 1]
-        self.magnitude = value[:fmt.width - 1]
         self.nonzero_exponent = named(m, self.exponent.any(), f"{name}_nonzero_exponent")
         self.top = named(m, self.exponent.all(), f"{name}_top")
         self.nonzero_fraction = named(m, self.fraction.any(), f"{name}_nonzero_fraction")
@@ -41,6 +46,23 @@ class Fields:
     def inf(self):
         """Either infinity."""
         return self.top & ~self.nonzero_fraction
+
+
+def unpack(m, fmt, value, name, flush):
+    """Take a bit pattern apart.
+
+    With ``flush`` the hidden one is constant and ``zero`` decides; without, a subnormal has exponent
+    1 and no hidden one, and its significand is not normalised.
+    """
+    f = Fields(m, fmt, value, name)
+    hidden, exponent = f.nonzero_exponent, f.exponent
+    if flush:
+        significand, zero = Cat(f.fraction, Const(1, 1)), ~hidden
+    else:
+        significand, zero = Cat(f.fraction, hidden), ~(hidden | f.nonzero_fraction)
+        exponent = Cat(exponent[0] | ~hidden, exponent[1:])
+    return Raw(f.sign, exponent, significand, named(m, zero, f"{name}_zero"), named(m, f.inf, f"{name}_inf"),
+               named(m, f.nan, f"{name}_nan"))
 
 
 def shift_right_sticky(m, value, amount, kept):
@@ -69,145 +91,123 @@ def shift_right_sticky(m, value, amount, kept):
     return named(m, value, "shifted"), named(m, Cat(lost).any(), "sticky")
 
 
-def normalise(m, value, fill=0, stages=None):
+class Normal:
+    """What :func:`normalise` gives: the top bits, the tests of all below, and count or exponent."""
+
+    def __init__(self, value, below, ones, count, exponent):
+        self.value, self.below, self.ones, self.count, self.exponent = value, below, ones, count, exponent
+
+    def map(self, function):
+        """The same with ``function`` applied to every part."""
+        return Normal(*(function(part) for part in (self.value, self.below, self.ones, self.count, self.exponent)))
+
+
+def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None):
     """Left shift until the top bit is one, testing and shifting by halves of the width.
 
-    Each stage that tests its top bits for zero yields one bit of the leading zero count, so no
-    separate counter is needed.
+    Each stage that finds its top bits empty yields one bit of the leading zero count, so no
+    separate counter is needed. Bits that can no longer reach the ``keep`` top ones leave the
+    shifter early and are only tested.
 
     Parameters
     ----------
     value : Value
-        Number to normalise.
-    fill : Value or int
+        Number to normalise. All zeros stay zero, with the largest count.
+    keep : int, optional
+        Bits of the result; all unless given.
+    fill : Value, optional
         One bit that enters from below.
+    exponent : Value, optional
+        Unsigned; the shift stops where it would pass zero, and it is lowered by the shift.
+    stages : int, optional
+        Bits of the shift distance, if the width does not set them.
+    """
+    stages = (len(value) - 1).bit_length() if stages is None else stages
+    keep = len(value) if keep is None else keep
+    fill = Const(0, 1) if fill is None else fill
+    count, below, ones = [], [], []
+    for stage in reversed(range(stages)):
+        step, value = 1 << stage, named(m, value, f"left{stage}")
+        move = ~value[-step:].any()
+        if exponent is not None:
+            exponent = named(m, exponent, f"exponent{stage}")
+            move = move & exponent[stage:].any()
+        move = named(m, move, f"move{stage}")
+        if exponent is not None:
+            exponent = Cat(exponent[:stage], (exponent[stage:] - move)[:len(exponent) - stage])
+        value = Mux(move, Cat(fill.replicate(step), value)[:len(value)], value)
+        count.insert(0, move)
+        spare = len(value) - (keep + step - 1)
+        if spare > 0:
+            value = named(m, value, f"moved{stage}")
+            below.append(value[:spare].any())
+            ones.append(value[:spare].all())
+            value = value[spare:]
+    if len(value) < keep:
+        value = Cat(fill.replicate(keep - len(value)), value)
+    return Normal(named(m, value, "normal"), named(m, Cat(below).any(), "below"), named(m, Cat(ones).all(), "ones"),
+                  Cat(count), None if exponent is None else named(m, exponent, "lowered"))
+
+
+def _round_up(significand, guard, below, tie):
+    up = guard & (below | significand[0])
+    return up if tie is None else up | tie & significand[0]
+
+
+def round_flush(m, fmt, sign, exponent, significand, guard, below, zero, inf, nan, tie=None):
+    """Round to nearest even a number whose top bit is one; overflow to Inf, underflow to zero.
+
+    Parameters
+    ----------
+    exponent : Value
+        Biased exponent, signed, of the leading one.
+    significand, guard, below : Value
+        ``fmt.precision`` bits, the next bit, and whether any bit follows.
+    tie : Value, optional
+        A tie that the bits do not show.
 
     Returns
     -------
-    (Signal, Value)
-        Shifted value of the same width, and the leading zero count. A value of all zeros with
-        ``fill`` 0 stays zero, with the largest count.
+    Raw
+        With ``exponent`` all zeros or all ones where the number is zero or special; the fraction
+        is not masked there.
     """
-    width, count = len(value), []
-    if stages is None:
-        stages = (width - 1).bit_length()
-    fill = Const(fill, 1) if isinstance(fill, int) else fill
-    for stage in reversed(range(stages)):
-        step, value = 1 << stage, named(m, value, f"left{stage}")
-        empty = named(m, ~value[-step:].any(), f"empty{stage}")
-        value = Mux(empty, Cat(fill.replicate(step), value)[:width], value)
-        count.insert(0, empty)
-    return named(m, value, "normal"), Cat(count)
+    up = named(m, _round_up(significand, guard, below, tie), "up")
+    packed = named(m, Cat(significand[:-1], exponent) + up, "packed")[:fmt.fraction + len(exponent)]
+    rounded = named(m, packed[fmt.fraction:], "rounded_exponent")
+    under = named(m, zero | rounded[-1] | ~rounded.any(), "under")
+    over = named(m, inf | ~under & (rounded[:-1] >= fmt.top), "over")
+    force = named(m, over | nan, "force")
+    field = rounded[:fmt.exponent] & ~under.replicate(fmt.exponent) | force.replicate(fmt.exponent)
+    return Raw(sign, named(m, field, "field"), Cat(packed[:fmt.fraction], Const(1, 1)), under, force, nan)
 
 
-class Pipeline:
-    """Places registers at the named cuts of a datapath.
+def round_gradual(m, fmt, sign, base, significand, guard, below, inf, nan, tie=None):
+    """Round to nearest even a number that is normalised as far as its exponent allows.
 
     Parameters
     ----------
-    m : Module
-        Module that the datapath is built in.
-    depth : int
-        Registers between input and output.
-    cuts : dict of str to float
-        Places where a register may stand, in order, with the share of the combinational delay
-        that lies before it. The last one is the output.
-    en : Value
-        Registers hold while low.
-    """
+    base : Value
+        Unsigned; exponent field less one. Where the top bit of ``significand`` is zero the number is
+        zero or subnormal, whatever ``base``.
 
-    def __init__(self, m, depth, cuts, en):
-        self.m, self.en, self.cuts = m, en, cuts
-        self.active = choose_cuts(cuts, depth)
-
-    def cut(self, name, *values):
-        """Delay every value by the registers at cut ``name``; ``None`` passes through."""
-        if name not in self.active:
-            return values
-        out = []
-        for value in values:
-            if value is None:
-                out.append(None)
-                continue
-            held = Signal.like(value if isinstance(value, Signal) else Signal(value.shape()), name=f"{name}_held")
-            with self.m.If(self.en):
-                self.m.d.sync += held.eq(value)
-            out.append(held)
-        return tuple(out)
-
-
-def choose_cuts(cuts, depth):
-    """The ``depth`` cuts whose slowest segment is shortest; ties go to the later register."""
-    best = None
-    for chosen in combinations(cuts, depth):
-        marks = [0.0, *(cuts[name] for name in chosen), 1.0]
-        cost = max(high - low for low, high in zip(marks, marks[1:], strict=False))
-        if best is None or cost <= best[0]:
-            best = cost, chosen
-    return frozenset(best[1])
-
-
-class Operation(Cell):
-    """An FP32 operation: operands in, one result out, ``pipeline`` cycles later.
-
-    Parameters
-    ----------
-    fmt : FloatFormat
-        Format of operands and result; FP32 unless a small one is tested.
-    subnormals : str
-        One of :attr:`SUBNORMALS`, the first unless given: ``flush`` treats subnormals as zero of
-        their sign on input and output, the output judged after rounding; ``gradual`` is IEEE 754.
-    pipeline : int
-        Registers between input and output, 0 (combinational) to the number of cuts.
-
-    Members
+    Returns
     -------
-    a, b, c : ``In(width)``
-        Operands; those that the operation has.
-    o : ``Out(width)``
-        Result, :attr:`LATENCY` cycles later. A NaN is always the format's one NaN.
-    en : ``In(1)``
-        Only if pipelined: while low every register holds.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+    Raw
+        As :func:`round_flush`, but a subnormal is not zero: only specials mask the fraction.
     """
-    OPERANDS = ("a", "b")
-    SUBNORMALS = ("flush",)
-    #: Attributes that tell one module from another; the format and the class do, too.
-    PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width")
-    #: Cut name -> share of the combinational delay before it.
-    CUTS = {}
+    up = named(m, _round_up(significand, guard, below, tie), "up")
+    rounded = named(m, significand + up, "rounded")
+    field = named(m, (base & significand[-1].replicate(len(base))) + rounded[fmt.fraction:], "rounded_exponent")
+    over = named(m, field >= fmt.top, "over")
+    force = named(m, over | inf | nan, "force")
+    return Raw(sign, named(m, field[:fmt.exponent] | force.replicate(fmt.exponent), "field"),
+               rounded[:fmt.precision], Const(0, 1), force, nan)
 
-    def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, ports=None):
-        subnormals = self.SUBNORMALS[0] if subnormals is None else subnormals
-        if not isinstance(fmt, FloatFormat):
-            raise ValueError(f"Float format must be a FloatFormat, not {fmt!r}")
-        check_choice("Subnormals", subnormals, self.SUBNORMALS)
-        check_range("Pipeline depth", pipeline, 0, len(self.CUTS), " cycles")
-        self.fmt, self.subnormals, self.pipeline = fmt, subnormals, pipeline
-        members = ports or {**{name: In(fmt.width) for name in self.OPERANDS}, "o": Out(fmt.width)}
-        if pipeline:
-            members = {"en": In(1, init=1), **members}
-        super().__init__(members)
 
-    @property
-    def LATENCY(self):  # noqa: N802 - an attribute by convention of this project
-        """Cycles from operands to result."""
-        return self.pipeline
-
-    @property
-    def module(self):
-        """Name of the Verilog module."""
-        kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
-        words = [getattr(self, name) for name in ("fmt", *self.PARAMETERS) if hasattr(self, name)]
-        words = [f"e{word.exponent}f{word.fraction}" if isinstance(word, FloatFormat) else str(word) for word in words]
-        return "_".join(["hbfp", kind, *words])
-
-    def body(self, platform):
-        m = Module()
-        pipe = Pipeline(m, self.pipeline, self.CUTS, self.en if self.pipeline else Const(1))
-        self.datapath(m, pipe)
-        return m
+def pack(fmt, raw, underflow="signed"):
+    """Bit pattern of what a rounder gives."""
+    fraction = raw.significand[:fmt.fraction] & ~(raw.zero | raw.inf).replicate(fmt.fraction)
+    fraction = Cat(fraction[:-1], fraction[-1] | raw.nan)
+    keep = ~raw.nan if underflow == "signed" else ~(raw.nan | raw.zero & ~raw.inf)
+    return Cat(fraction, raw.exponent, raw.sign & keep)

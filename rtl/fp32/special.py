@@ -27,8 +27,9 @@ from golden.spec.tables import (
     first_row,
 )
 
+from .operation import Operation, Pipeline
 from .polynomial import Polynomial
-from .raw import Fields, Operation, Pipeline, named, normalise
+from .raw import Fields, named, normalise
 
 #: Functions that need E = 2^f; those of 1 / (1 + e^-a); those of the normal distribution; those times the argument.
 EXPONENTIAL = {"exp", "tanh", "sigmoid", "silu", "gelu", "normcdf"}
@@ -144,7 +145,7 @@ class Function(Operation):
         self._tables(live)
         self._value(live)
         self._scale(live)
-        self._pack(live)
+        return self._pack(live)
 
     # --- Special values -------------------------------------------------------------------------
 
@@ -289,7 +290,8 @@ class Function(Operation):
         u = named(m, Mux(upper, (1 << 23) - fraction, Cat(Const(0, 1), fraction))[:24], "u")
         k = named(m, (live["exponent"] - 127 + upper).as_signed()[:9].as_signed(), "log_k")
         near = named(m, ~k.any(), "near_one")
-        shifted, count = normalise(m, u)
+        lead = normalise(m, u)
+        shifted, count = lead.value, lead.count
         live |= dict(u=named(m, Mux(near, shifted, u), "log_u"), upper=upper, log_k=k, near=near,
                      lead=named(m, Mux(near, count, 0)[:5], "log_lead"), log_zero=named(m, ~u.any(), "log_zero"))
 
@@ -378,7 +380,8 @@ class Function(Operation):
         """Normalise, round half up, select special values."""
         m, number, base = self.m, live["number"], live["base"]
         width = len(number)
-        normal, count = normalise(m, number, stages=4 if "log" in self.need else 3)
+        lead = normalise(m, number, stages=4 if "log" in self.need else 3)
+        normal, count = lead.value, lead.count
         rounded = named(m, (normal[-24:] + normal[-25])[:25], "rounded")
         biased = named(m, (base + (127 + width - 1 - FINAL_BITS) - count + rounded[24]).as_signed(), "biased")
         zero = biased <= 0
@@ -390,8 +393,7 @@ class Function(Operation):
         magnitude = Cat(rounded[:23], biased[:8])
         magnitude = Mux(zero, 0, Mux(over, FP32.inf, magnitude))
         result = Mux(live["special"], live["code"], Cat(magnitude[:31], sign))
-        result, = self.pipe.cut("output", named(m, result[:32], "result"))
-        m.d.comb += self.o.eq(result)
+        return named(m, result[:32], "result")
 
 
 #: Unit name -> constructor with its keyword arguments, for ``python -m gen --unit``.

@@ -1,0 +1,29 @@
+"""FP32 fused multiply-add."""
+
+from amaranth import Cat, Const, Mux
+
+from .arith import Add, add_raw, bound_product, multiply_raw
+from .raw import named
+
+
+class Fma(Add):
+    """Product and sum rounded once: ``o = a * b + c``. Golden twin: :func:`golden.fp32.fma`.
+
+    The addend is widened to the exact product and the two meet in the adder of :class:`~.arith.Add`;
+    a window of twice the precision and two bits is enough, see docs/design/fp32-arithmetic.md.
+    """
+    OPERANDS = ("a", "b", "c")
+    CUTS = {"partial": 0.25, "product": 0.45, "swap": 0.55, "align": 0.65, "sum": 0.75, "normalise": 0.9,
+            "output": 1.0}
+
+    def datapath(self, m, pipe):
+        fmt = self.fmt
+        x, y, z = (self.operand(m, name) for name in self.OPERANDS)
+        z, = pipe.cut("partial", z)
+        product = bound_product(m, multiply_raw(m, pipe, x, y, fmt.bias))
+        z.significand = Cat(Const(0, fmt.precision - 1), z.significand, Const(0, 1))
+        if self.flush:
+            lowest = Const(-1 << (fmt.exponent + 1), product.exponent.shape())
+            z.exponent = named(m, Mux(z.zero, lowest, z.exponent), "addend_exponent")
+        product, z = pipe.cut("product", product, z)
+        return add_raw(m, pipe, fmt, product, z, self.flush, self.underflow)

@@ -1,0 +1,140 @@
+"""What FP32 operations have in common: ports, parameters, registers at the cuts of the datapath."""
+
+import re
+from itertools import combinations
+
+from amaranth import Const, Module, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from golden.spec.floats import FP32, FloatFormat
+from golden.spec.format import check_choice, check_range
+
+from ..cell import Cell
+
+
+def choose_cuts(cuts, depth):
+    """The ``depth`` cuts whose slowest segment is shortest.
+
+    Parameters
+    ----------
+    cuts : dict of str to float
+        Cut name -> share of the combinational delay before it, ascending.
+    """
+    def slowest(chosen):
+        marks = [0.0, *(cuts[name] for name in chosen), 1.0]
+        return max(high - low for low, high in zip(marks, marks[1:], strict=False))
+
+    if len(cuts) <= 12:
+        return frozenset(min(combinations(cuts, depth), key=slowest))
+    # Many evenly spaced cuts (rows of digits): take the nearest to equal shares.
+    names, left = list(cuts), []
+    for k in range(depth):
+        rest = names[:len(names) - (depth - 1 - k)]
+        left.append(min(rest, key=lambda name: abs(cuts[name] - (k + 1) / (depth + 1))))
+        names = names[names.index(left[-1]) + 1:]
+    return frozenset(left)
+
+
+class Pipeline:
+    """Registers at the chosen cuts of a datapath; they hold while ``en`` is low."""
+
+    def __init__(self, m, active, en):
+        self.m, self.active, self.en = m, active, en
+
+    def cut(self, name, *values):
+        """The ``values``, as a tuple, behind the register at cut ``name``, if there is one.
+
+        A value may be a ``Value``, a tuple of them, an object with ``map``, or ``None``.
+        """
+        if name not in self.active:
+            return values
+        return tuple(self._hold(name, value) for value in values)
+
+    def _hold(self, name, value):
+        if value is None or isinstance(value, (int, Const)):
+            return value
+        if isinstance(value, (tuple, list)):
+            return tuple(self._hold(name, part) for part in value)
+        if not isinstance(value, Value):
+            return value.map(lambda part: self._hold(name, part))
+        held = Signal(value.shape(), name=f"{name}_{value.name}" if isinstance(value, Signal) else f"{name}_held",
+                      reset_less=True)
+        with self.m.If(self.en):
+            self.m.d.sync += held.eq(value)
+        return held
+
+
+class Operation(Cell):
+    """An FP32 operation: operands in, one result out, ``pipeline`` cycles later.
+
+    Parameters
+    ----------
+    fmt : FloatFormat
+        Format of operands and result; FP32 unless a small one is tested.
+    subnormals : str
+        One of :attr:`SUBNORMALS`, the first unless given: ``gradual`` is IEEE 754; ``flush`` treats
+        subnormals as zero of their sign on input and output, the output judged after rounding.
+    pipeline : int
+        Registers between input and output, 0 (combinational) to the number of :attr:`CUTS`.
+
+    Members
+    -------
+    a, b, c : ``In(width)``
+        Operands; those that the operation has.
+    o : ``Out(width)``
+        Result, :attr:`LATENCY` cycles later, one a cycle. A NaN is always the format's one NaN.
+    en : ``In(1)``
+        Only if pipelined: while low every register holds.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    OPERANDS = ("a", "b")
+    SUBNORMALS = ("gradual", "flush")
+    #: Attributes that tell one module from another; the format and the class do, too.
+    PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width", "rounding")
+    #: Cut name -> share of the combinational delay before it; benchmarks/fp32_area.py measures it.
+    CUTS = {"output": 1.0}
+
+    def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, ports=None):
+        subnormals = self.SUBNORMALS[0] if subnormals is None else subnormals
+        if not isinstance(fmt, FloatFormat):
+            raise ValueError(f"Float format must be a FloatFormat, not {fmt!r}")
+        check_choice("Subnormals", subnormals, self.SUBNORMALS)
+        self.fmt, self.subnormals, self.pipeline = fmt, subnormals, pipeline
+        check_range("Pipeline depth", pipeline, 0, len(self.CUTS), " cycles")
+        members = ports or {**{name: In(fmt.width) for name in self.OPERANDS}, "o": Out(fmt.width)}
+        if pipeline:
+            members = {"en": In(1, init=1), **members}
+        super().__init__(members)
+
+    @property
+    def LATENCY(self):  # noqa: N802 - the name that manifests use
+        """Cycles from operands to result."""
+        return self.pipeline
+
+    @property
+    def flush(self):
+        """Whether subnormals count as zero."""
+        return self.subnormals == "flush"
+
+    @property
+    def module(self):
+        """Name of the Verilog module."""
+        kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+        words = [getattr(self, name) for name in ("fmt", *self.PARAMETERS) if hasattr(self, name)]
+        words = [f"e{word.exponent}f{word.fraction}" if isinstance(word, FloatFormat) else str(word) for word in words]
+        return "_".join(["hbfp", kind, *words])
+
+    def body(self, platform):
+        m = Module()
+        pipe = Pipeline(m, choose_cuts(self.CUTS, self.pipeline), self.en if self.pipeline else Const(1))
+        result, = pipe.cut("output", self.datapath(m, pipe))
+        m.d.comb += self.o.eq(result)
+        return m
+
+    def datapath(self, m, pipe):
+        """Build the operation in ``m`` with its registers from ``pipe``; the result, before the last cut."""
+        raise NotImplementedError

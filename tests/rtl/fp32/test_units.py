@@ -1,0 +1,168 @@
+# amaranth: UnusedElaboratable=no
+"""Every unit against its golden twin: FP32 on specials and random operands, small formats on all."""
+
+import numpy as np
+import pytest
+
+import golden.fp32 as fp32
+from golden.spec.floats import FP32, FloatFormat
+from rtl.fp32.arith import Add, ProductAdd
+from rtl.fp32.convert import IntToFp32, ToInt32
+from rtl.fp32.units import UNITS, build
+from tests.rtl.fp32.table import SMALL, TABLE, expected, pairs, small_operands
+from tests.rtl.fp32.verilated import Verilated
+
+cosim = pytest.mark.cosim
+
+
+def unit(name, **parameters):
+    """Like :func:`build`, but in this file, whose first line allows units that are never used."""
+    return UNITS[name](**parameters)
+
+
+#: Lean units that only array baselines and accumulators use know one mode.
+MODES = {name: unit(name).SUBNORMALS for name in UNITS}
+CASES = [(name, mode) for name in TABLE for mode in MODES[name]]
+SMALL_CASES = [(name, fmt, mode) for name, (_, _, count) in TABLE.items() if count
+               for fmt in SMALL if fmt.width * count <= 16 or count == 3 and fmt.width <= 6
+               for mode in MODES[name]
+               if not (name == "fp32.sqrt" and mode == "gradual" and fmt in (SMALL[0], SMALL[4]))]
+WIDTHS = (8, 22, 24, 25, 30, 60)
+
+
+class Bench:
+    """Units by key in one Verilated build."""
+
+    def __init__(self, units):
+        self.keys, self.model = list(units), Verilated(list(units.values()))
+
+    def __call__(self, key, *operands):
+        n = self.keys.index(key)
+        return self.model(n, *operands) & ((1 << len(self.model.units[n].o)) - 1)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """Gradual units combinational, flushing ones at their deepest; small formats combinational."""
+    units = {(name, mode): unit(name, subnormals=mode, pipeline=len(unit(name).CUTS) if mode == "flush" else 0)
+             for name, mode in CASES}
+    units |= {case: unit(case[0], fmt=case[1], subnormals=case[2]) for case in SMALL_CASES}
+    units |= {width: IntToFp32(width, pipeline=width % 4) for width in WIDTHS}
+    units |= {"positive": Add(subnormals="flush", underflow="positive"), "truncate": ToInt32(rounding="truncate"),
+              "product": ProductAdd(FloatFormat(3, 1), FloatFormat(3, 4))}
+    return Bench(units)
+
+
+@cosim
+@pytest.mark.parametrize("name, mode", CASES)
+def test_unit_equals_golden(bench, name, mode):
+    operands = TABLE[name][1](200_000, 1)
+    np.testing.assert_array_equal(bench((name, mode), *operands), expected(name, operands, FP32, mode))
+
+
+@cosim
+@pytest.mark.parametrize("name, fmt, mode", SMALL_CASES)
+def test_small_format_equals_golden_everywhere(bench, name, fmt, mode):
+    operands = small_operands(name, fmt)
+    np.testing.assert_array_equal(bench((name, fmt, mode), *operands), expected(name, operands, fmt, mode))
+
+
+@cosim
+def test_positive_underflow_equals_golden(bench):
+    operands = pairs(200_000, 2)
+    want = fp32.add(*operands, subnormals="flush", underflow="positive")
+    np.testing.assert_array_equal(bench("positive", *operands), want)
+
+
+@cosim
+def test_truncation_equals_golden(bench):
+    operands = TABLE["fp32.to_int32"][1](200_000, 2)
+    np.testing.assert_array_equal(bench("truncate", *operands), fp32.to_int32(*operands, rounding="truncate"))
+
+
+@cosim
+def test_narrow_product_plus_wide_equals_golden(bench):
+    a, b, c = (v.reshape(-1) for v in np.meshgrid(np.arange(32), np.arange(32), np.arange(256)))
+    want = fp32.fma(a << 3, b << 3, c, FloatFormat(3, 4), "flush")
+    np.testing.assert_array_equal(bench("product", a, b, c), want)
+
+
+@cosim
+@pytest.mark.parametrize("width", WIDTHS)
+def test_scaled_integer_equals_golden(bench, width):
+    rng = np.random.default_rng(width)
+    value = rng.integers(-2 ** 62, 2 ** 62, 300_000) >> rng.integers(63 - width, 63, 300_000)
+    value[:4] = -2 ** (width - 1), 2 ** (width - 1) - 1, 0, -1
+    exponent, invalid = rng.integers(-200, 150, value.size), rng.random(value.size) < 0.01
+    want = fp32.from_int(value, exponent, invalid, subnormals="flush", underflow="positive")
+    np.testing.assert_array_equal(bench(width, value, exponent, invalid), want)
+
+
+@cosim
+@pytest.mark.slow
+@pytest.mark.parametrize("name, mode", CASES)
+def test_every_depth_equals_golden_on_a_million(name, mode):
+    operands = TABLE[name][1](1_000_000, 3)
+    want = expected(name, operands, FP32, mode)
+    depths = range(len(unit(name).CUTS) + 1)
+    every = Bench({depth: unit(name, subnormals=mode, pipeline=depth) for depth in depths})
+    for depth in depths:
+        np.testing.assert_array_equal(every(depth, *operands), want, err_msg=f"depth {depth}")
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_latency_is_pipeline(name):
+    for depth in range(len(unit(name).CUTS) + 1):
+        assert unit(name, pipeline=depth).LATENCY == depth
+
+
+def test_wrong_unit():
+    with pytest.raises(ValueError, match=r"^Unit must be one of fp32\.add, .*, not 'fp32\.cos'$"):
+        build("fp32.cos")
+
+
+def test_wrong_format():
+    with pytest.raises(ValueError, match=r"^Float format must be a FloatFormat, not 'half'$"):
+        unit("fp32.add", fmt="half")
+
+
+def test_wrong_product_format():
+    with pytest.raises(ValueError, match=r"^Product of .*fraction=12\) must fit the precision of .*$"):
+        ProductAdd(FloatFormat(8, 12))
+
+
+def test_wrong_square_root_format():
+    with pytest.raises(ValueError, match=r"^Square root of .* could be subnormal$"):
+        unit("fp32.sqrt", fmt=FloatFormat(3, 4))
+
+
+def test_wrong_integer_width():
+    with pytest.raises(ValueError, match=r"^Integer width must be 2 to 60 bits, not 61$"):
+        IntToFp32(61)
+
+
+def test_wrong_exponent_width():
+    with pytest.raises(ValueError, match=r"^Exponent width must be 0 to 20 bits, not 21$"):
+        IntToFp32(22, 21)
+
+
+def test_wrong_subnormals():
+    with pytest.raises(ValueError, match=r"^Subnormals must be one of flush, not 'gradual'$"):
+        unit("fp32.mul_add", subnormals="gradual")
+
+
+def test_wrong_underflow():
+    with pytest.raises(ValueError, match=r"^Underflow positive needs subnormals flush, not gradual$"):
+        Add(underflow="positive")
+    with pytest.raises(ValueError, match=r"^Underflow must be one of signed, positive, not 'up'$"):
+        Add(underflow="up")
+
+
+def test_wrong_rounding():
+    with pytest.raises(ValueError, match=r"^Rounding must be one of rne, truncate, not 'floor'$"):
+        ToInt32(rounding="floor")
+
+
+def test_wrong_pipeline():
+    with pytest.raises(ValueError, match=r"^Pipeline depth must be 0 to 5 cycles, not 6$"):
+        unit("fp32.add", pipeline=6)
