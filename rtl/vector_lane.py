@@ -79,8 +79,8 @@ class VectorLane(Cell):
 
     def body(self, platform):
         m = Module()
-        m.submodules.mul = mul = Mul()
-        m.submodules.add = add = Add()
+        m.submodules.mul = mul = Mul(subnormals="flush")
+        m.submodules.add = add = Add(subnormals="flush")
         a = Signal(32, name="a_signed")
         product, addend, other, value = (Signal(32, name=name, reset_less=True)
                                          for name in ("product", "addend", "other", "value"))
@@ -134,7 +134,7 @@ class Fold(Cell):
 
     def body(self, platform):
         m = Module()
-        m.submodules.add = add = Add()
+        m.submodules.add = add = Add(subnormals="flush")
         total = Signal(32, reset_less=True)
         m.d.comb += [add.a.eq(Mux(self.tree, self.left, total)), add.b.eq(Mux(self.tree, self.right, self.x)),
                      self.o.eq(total)]
