@@ -24,13 +24,20 @@ from tests.golden.test_vector import RESERVED
 from tests.rtl.vector_model import VectorModel
 
 SMALL = VectorUnit(lanes=2, beats=8, functions=("exp", "recip", "rsqrt"), pipeline=1)
-BARE = VectorUnit(lanes=1, beats=8, registers=4, functions=())
+BARE = VectorUnit(lanes=1, beats=9, registers=4, functions=())
 FULL = VectorUnit(lanes=4, beats=32, pipeline=3)
 RNG = np.random.default_rng(11)
 
 
-def rows(count, length):
-    return list((RNG.normal(size=(count, length)) * 2).astype(np.float32).view(np.uint32))
+#: Zeros, subnormals, the smallest and largest numbers, infinities, NaN.
+SPECIAL = np.array([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000], np.uint32)
+
+
+def rows(count, length, special=0.0, rng=RNG):
+    """Ordinary numbers, a share of them replaced by special ones of either sign."""
+    x = (rng.normal(size=(count, length)) * 2).astype(np.float32).view(np.uint32)
+    other = rng.choice(SPECIAL, x.shape) | rng.choice(np.array([0, 1 << 31], np.uint32), x.shape)
+    return list(np.where(rng.random(x.shape) < special, other, x))
 
 
 def chance(share):
@@ -117,6 +124,28 @@ def test_program_equals_golden(name, length, idle, stall):
     got, _, error = simulate(SMALL, program, data, length, idle, stall)
     compare(got, Machine(SMALL).run(program, data))
     assert got and not error
+
+
+def test_special_values_pass_every_step():
+    program = [programs.length(9), *(programs.vector(to=n) for n in (0, 1))]
+    for op in Op:
+        for post in ("none", "relu"):
+            program.append(programs.vector(programs.register(0), programs.register(1), op=op, post=post, to="out"))
+    for source in (SPECIAL, SPECIAL | np.uint32(1 << 31)):
+        for turn in range(9):
+            data = [SPECIAL, np.roll(source, turn)]
+            compare(simulate(BARE, program, data, 9)[0], Machine(BARE).run(program, data))
+
+
+@pytest.mark.parametrize("unit", [SMALL, BARE])
+def test_sum_of_negative_zeros_and_maximum_of_infinities(unit):
+    program = [programs.length(5), programs.vector(sum=0), programs.vector(max=1),
+               *(programs.vector(programs.scalar(n), to="out") for n in (0, 1))]
+    for pattern in (0x80000000, 0xFF800000):
+        data = [np.full(5, pattern, np.uint32)] * 2
+        want = Machine(unit).run(program, data)
+        assert [row[0] for row in want] == [pattern] * 2
+        compare(simulate(unit, program, data, 5)[0], want)
 
 
 def test_unit_without_functions():
@@ -245,7 +274,7 @@ def check_random(model, seeds):
         rng = np.random.default_rng(seed)
         program, reads, gives = random_program(rng, FULL, 40)
         length = int(rng.integers(1, FULL.longest + 1))
-        program, data = [programs.length(length), *program], rows(reads, length)
+        program, data = [programs.length(length), *program], rows(reads, length, 0.1 * (seed % 3), rng)
         want = Machine(FULL).run(program, data)
         assert len(want) == gives
         compare(model(program, data, gives, length, *rng.choice([0, 0.5], 2), seed + 1)[0], want)
