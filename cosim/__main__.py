@@ -1,0 +1,176 @@
+"""``python -m cosim``: the same work on the Verilated core and on the golden model, compared bit for bit."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+
+from .emit import EmitError, emit
+from .verilator import BUILD, BuildError
+
+EXAMPLES = """\
+examples:
+  python -m cosim                                   everything for the default design, 32 x 32
+  python -m cosim --mantissa 4 --rows 16 --bench workload
+  python -m cosim --rows 4 --block 1,4 --bench core --waves
+  python -m cosim --arithmetic bf16 --rows 16 --json build/bf16.json
+  python -m cosim matrix --help                     the regression over widths, blocks and arrays
+"""
+BENCHES = ("core", "workload", "all")
+#: Elements up to which the protocol benches run on the design itself; beyond, a smaller one stands for it.
+PROTOCOL_LIMIT = 64
+
+
+def smaller(design):
+    """A design with at most :data:`PROTOCOL_LIMIT` elements that has the same relation of block, rows and groups."""
+    if design.rows * design.cols <= PROTOCOL_LIMIT:
+        return design
+    fmt, rows = design.format, min(design.rows, 8)
+    terms = max(1, fmt.terms * rows // design.rows)
+    block = (terms, terms) if fmt.square else (1, terms)
+    fits = not terms % rows or not rows % terms
+    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, 8), group=None,
+                   depth=min(design.depth, 64), ragged=design.ragged or not fits)
+
+
+def _parser():
+    parser = Parser(prog="python -m cosim", description=__doc__, epilog=EXAMPLES)
+    add_design_options(parser)
+    run = parser.add_argument_group("run")
+    run.add_argument("--bench", default="all", metavar="NAME",
+                     help="core (protocols with cocotb; random and corner data), workload (the digits network), all")
+    run.add_argument("--waves", nargs="?", const="", metavar="FILE",
+                     help="also write a VCD trace of a short product, for Surfer or GTKWave")
+    run.add_argument("--seed", default="1", metavar="N", help="of data and pauses, 0 to 4294967295 (default 1)")
+    run.add_argument("--json", metavar="FILE", help="also write the results there")
+    run.add_argument("--quiet", action="store_true", help="no progress bars")
+    return parser
+
+
+def _check(args):
+    """Values of the options that are not the design's; OptionError if one is not valid."""
+    if args.bench not in BENCHES:
+        raise OptionError(f"--bench {args.bench}: must be one of {', '.join(BENCHES)}")
+    if not args.seed.isdecimal() or int(args.seed) >= 2**32:
+        raise OptionError(f"--seed {args.seed}: must be 0 to 4294967295")
+    for name in ("json", "waves"):
+        value = getattr(args, name)
+        if value and (Path(value).is_dir() or not Path(value).parent.is_dir()):
+            raise OptionError(f"--{name} {value}: cannot be written (no such folder, or a folder itself)")
+    return int(args.seed)
+
+
+def _table(console, design, outcomes):
+    table = Table(title=f"Co-simulation of {design.name}")
+    for name, justify in (("bench", "left"), ("outputs compared", "right"), ("mismatches", "right"),
+                          ("cycles", "right"), ("million MAC/s", "right"), ("", "left")):
+        table.add_column(name, justify=justify)
+    for outcome in outcomes:
+        speed = f"{outcome.macs / outcome.seconds / 1e6:.1f}" if outcome.macs and outcome.seconds else ""
+        table.add_row(outcome.name, f"{outcome.comparison.compared:,}", f"{outcome.comparison.mismatches:,}",
+                      f"{outcome.cycles:,}" if outcome.cycles else "", speed,
+                      "[green]passed" if outcome.passed else "[red]FAILED")
+    console.print(table)
+
+
+def _protocols(design, seed, console):
+    """The cocotb benches, as an outcome."""
+    from .bench import run_bench
+    from .compare import Comparison
+    from .runs import Outcome
+
+    small = smaller(design)
+    size = f"{small.rows} x {small.cols}"
+    if small != design:
+        console.print(f"Protocols are tested on {size}, block {small.format.block}, otherwise the same.")
+    result = run_bench(emit(small), seed=seed)
+    problems = [f"{name}: {message}" for name, message in result.failures]
+    problems += [f"corner not seen: {name}" for name in result.missing]
+    if not result.ran:
+        problems.append("no test ran")
+    outcome = Outcome(f"protocols {size}", Comparison(result.compared, len(problems), problems),
+                      notes={"tests": result.ran, "failed": result.failed, "corners": result.corners,
+                             "log": str(result.log), "design": small.name})
+    return outcome
+
+
+def run(args):
+    """Everything that the arguments ask for; the exit status."""
+    seed, design = _check(args), design_from_args(args)
+    console, outcomes = Console(highlight=False), []
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
+               TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=args.quiet, transient=True) as progress:
+        def bar(text):
+            task = progress.add_task(text, total=None)
+            return lambda done, total: progress.update(task, completed=done, total=total)
+
+        step = bar("generate")
+        manifest = emit(design)
+        step(1, 1)
+
+        from .bulk import Simulation  # NumPy and the golden model take a moment; complaints come before
+        from .core import Core
+        from .runs import random_products, workload
+
+        core = Core(Simulation(manifest, seed=seed, progress=bar("build the model")))
+        files = [("Verilog", manifest.verilog), ("manifest", manifest.path)]
+        folder = BUILD / "cosim" / manifest.top
+        if args.bench in ("core", "all"):
+            bar("protocols (cocotb)")
+            outcomes.append(_protocols(design, seed, console))
+            outcomes.append(random_products(core, seed=seed, progress=bar("random and corner data")))
+        if args.bench in ("workload", "all"):
+            from . import pictures
+
+            core.bucket = 64
+            outcome, shown = workload(core, progress=bar("digits network"))
+            outcomes.append(outcome)
+            title = (f"{manifest.top}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
+                     f"(NumPy float32 {outcome.notes['accuracy_fp32']:.1%})")
+            files.append(("digits", pictures.digits(folder / "digits.png", title, **shown)))
+            title = f"{manifest.top}: products of the digits network"
+            files.append(("activity", pictures.activity(folder / "activity.png", title, core.activity, core.bucket)))
+        if args.waves is not None:
+            from .waves import write_waves
+
+            path = Path(args.waves) if args.waves else folder / "waves.vcd"
+            files.append(("waves", write_waves(manifest, path, progress=bar("build for waves"))))
+    _table(console, design, outcomes)
+    for outcome in outcomes:
+        for line in outcome.comparison.first[:5]:
+            console.print(f"{outcome.name}: {line}", markup=False)
+    for name, path in files:
+        console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
+    if args.json:
+        data = {"design": design.as_dict(), "top": manifest.top, "sha256": manifest.data.get("sha256"), "seed": seed,
+                "outcomes": [outcome.as_dict() for outcome in outcomes],
+                "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}
+        Path(args.json).write_text(json.dumps(data, indent=1) + "\n")
+    return 0 if outcomes and all(outcome.passed for outcome in outcomes) else 1
+
+
+def main(argv=None):
+    """Command line; returns the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["matrix"]:
+        from .matrix import main as matrix
+
+        return matrix(argv[1:])
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        return run(args)
+    except (OptionError, EmitError, BuildError) as error:
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Builds a design for cocotb, runs a bench on it and counts what ran."""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from .core import design_of
+from .coverage import Coverage
+from .verilator import CACHE, VERILATE, BuildError, check_system_tools, find_tool
+
+#: Options that the cocotb runner or the need for random reset values sets otherwise.
+_RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a bench did.
+
+    Attributes
+    ----------
+    ran, failed : int
+        Tests.
+    compared : int
+        Elements of results that were compared.
+    failures : list of (str, str)
+        Name and message of each failed test.
+    corners : dict
+        Corner -> times seen.
+    log : Path
+        Everything that the simulator and the tests printed.
+    """
+    ran: int
+    failed: int
+    compared: int
+    failures: list
+    corners: dict
+    log: Path
+
+    @property
+    def missing(self):
+        """Corners that were not seen, of those asked for."""
+        return [name for name, count in self.corners.items() if not count]
+
+    @property
+    def passed(self):
+        """Whether tests ran, none failed and no corner is missing."""
+        return self.ran > 0 and self.compared > 0 and not self.failed and not self.missing
+
+
+def _failures(results):
+    """Name and first line of the message of each failed test in a results file."""
+    found = []
+    for case in ElementTree.parse(results).iter("testcase"):
+        for failure in [*case.iter("failure"), *case.iter("error")]:
+            text = failure.get("error_msg") or failure.get("message") or failure.text or failure.get("error_type") or ""
+            found.append((case.get("name"), text.strip().split("\n")[0]))
+    return found
+
+
+@contextlib.contextmanager
+def _environment(values):
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
+    """Run the tests of a cocotb module on a design.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The design.
+    module : str
+        Python module with the tests.
+    seed : int
+        Of all random data.
+    tests : str, optional
+        Regular expression: run only tests that match; corners are then not asked for.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    BuildError
+        If a tool is missing or the build fails.
+    """
+    from cocotb_tools.runner import get_results, get_runner  # slow to import
+
+    check_system_tools()
+    tool = find_tool()
+    text = manifest.verilog.read_bytes()
+    options = [option for option in VERILATE if option not in _RUNNER_SETS] + ["--x-initial", "unique"]
+    key = hashlib.sha256(repr((text, options, tool.version)).encode()).hexdigest()[:24]
+    folder = CACHE / f"cocotb-{key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    built, log = folder / "built", folder / f"run-{uuid.uuid4().hex[:8]}.log"
+    corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")
+    variables = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}
+    variables |= {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),
+                  "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    runner = get_runner("verilator")
+    with _environment(variables):
+        if not built.exists():
+            try:
+                runner.build(sources=[manifest.verilog], hdl_toplevel=manifest.top, build_dir=folder / "sim",
+                             build_args=options, always=True, log_file=folder / "build.log")
+            except (RuntimeError, SystemExit) as error:
+                raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
+            built.touch()
+        with contextlib.suppress(RuntimeError, SystemExit):    # failures are counted below
+            runner.test(hdl_toplevel=manifest.top, test_module=module, build_dir=folder / "sim", test_dir=folder,
+                        results_xml=str(results), log_file=log, test_filter=tests, seed=seed)
+    ran, failed = get_results(results) if results.exists() else (0, 0)
+    saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
+    wanted = {} if tests else dict.fromkeys(Coverage.corners(design_of(manifest)), 0)
+    if tests:
+        saved["corners"] = {}
+    return Result(ran, failed, saved["compared"], _failures(results) if failed else [], wanted | saved["corners"], log)

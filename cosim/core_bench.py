@@ -1,0 +1,264 @@
+"""cocotb tests of a whole core; run by :mod:`cosim.bench`, which names the manifest in the environment."""
+
+import os
+import random
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from .core import design_of
+from .coverage import Coverage
+from .data import awkward, awkward_blocks
+from .manifest import Manifest
+from .scoreboard import ConverterScoreboard, ProductScoreboard
+from .stream import Monitor, Pauses, Sink, Source, clocked
+from .tiling import Plan, w_beats, x_beats
+
+MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
+DESIGN = design_of(MANIFEST)
+SEED = int(os.environ.get("HBFP_SEED", "1"))
+#: Idle and stall, each off, often and nearly always, in long and short pauses.
+LEVELS = ((0.0, 1), (0.5, 1), (0.8, 6))
+
+
+class Bench:
+    """Drivers, monitors and scoreboards on one core.
+
+    Parameters
+    ----------
+    dut : cocotb handle
+        The core.
+    idle, stall : tuple
+        Share and length of the pauses on inputs and on outputs.
+    seed : int
+        Of data and pauses.
+    """
+
+    def __init__(self, dut, idle=(0.0, 1), stall=(0.0, 1), seed=0):
+        self.dut, self.rng = dut, np.random.default_rng([SEED, seed])
+        self.coverage = Coverage(DESIGN)
+        self.products = ProductScoreboard(MANIFEST, DESIGN, self.coverage)
+        self.boards = [self.products]
+        if "o_q" in MANIFEST.streams:
+            self.converter = ConverterScoreboard(MANIFEST, DESIGN, self.coverage)
+            self.boards.append(self.converter)
+        self.sources, self.sinks, self.monitors = {}, {}, {}
+        for stream in MANIFEST.streams.values():
+            share, burst = idle if stream.direction == "in" else stall
+            pause = Pauses(random.Random(f"{SEED} {seed} {stream.name}"), share, burst)
+            kind, into = (Source, self.sources) if stream.direction == "in" else (Sink, self.sinks)
+            into[stream.name] = kind(dut, stream, pause)
+            board = self.converter if stream.name.endswith("_q") else self.products
+            self.monitors[stream.name] = Monitor(dut, stream, board.taken(stream.name))
+        self.awaited = 0
+
+    async def start(self):
+        """Clock, reset, and everything running."""
+        self.dut.rst.value = 1
+        Clock(self.dut.clk, 10, unit="ns").start()
+        await ClockCycles(self.dut.clk, 3)
+        self.dut.rst.value = 0
+        self.running = self._go()
+
+    def _go(self):
+        return cocotb.start_soon(clocked(self.dut, *self.monitors.values(), *self.sources.values(),
+                                         *self.sinks.values(), self))
+
+    def step(self):
+        """Count crossed pauses: what one stream does while another waits."""
+        handles = {name: monitor.handle for name, monitor in self.monitors.items()}
+        o, x = handles["o"], handles["i_x"]
+        o_valid, o_ready, x_valid = int(o.valid.value), int(o.ready.value), int(x.valid.value)
+        self.coverage.see("o stalls while i_x waits", o_valid and not o_ready and x_valid and not x.ready.value)
+        self.coverage.see("i_x idles while o is ready", o_ready and not x_valid)
+
+    async def reset(self, cycles=1):
+        """Reset in whatever is going on; nothing of before may come out after."""
+        self.running.cancel()
+        for part in (*self.sources.values(), *self.sinks.values(), *self.monitors.values(), *self.boards):
+            part.clear()
+        self.dut.rst.value = 1
+        await ClockCycles(self.dut.clk, cycles)
+        for name in self.monitors:
+            self.monitors[name].clear()
+        self.dut.rst.value = 0
+        self.awaited = 0
+        self.running = self._go()
+
+    # --- Stimulus -------------------------------------------------------------------------------
+
+    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False):
+        """Queue one command of awkward data (``calm``: without blocks that overflow or are invalid)."""
+        from golden.core import convert  # operands come converted; the converter is tested by itself
+
+        plan = Plan(DESIGN, terms)
+        rare = 0.0 if calm else None
+        if DESIGN.arithmetic == "int":
+            limit = DESIGN.format.limit
+            x, w = (self.rng.integers(-limit, limit + 1, shape) for shape in ((rows, terms), (terms, DESIGN.cols)))
+            parts = (x,), (w,)
+        else:
+            x = awkward(self.rng, (rows, terms), DESIGN.format, rare=rare)
+            w = awkward(self.rng, (terms, DESIGN.cols), DESIGN.format, -2, rare=rare)
+            parts = self._patterns(x, w) if not DESIGN.blocked else tuple(
+                self._lines(convert(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
+        self._send(rows, plan, parts, {"scale": scale, "bias": bias, "relu": relu})
+
+    @staticmethod
+    def _patterns(x, w):
+        from golden.convert import to_bf16
+
+        if DESIGN.arithmetic == "fp32":
+            return (x.view(np.uint32),), (w.view(np.uint32),)
+        return tuple((to_bf16(part).view(np.uint32) >> 16,) for part in (x, w))
+
+    @staticmethod
+    def _lines(blocks, axis):
+        exponent, invalid = blocks.exponent, blocks.invalid
+        if blocks.fmt.square:
+            count = np.arange(blocks.mantissa.shape[1 + axis])
+            exponent, invalid = (part.repeat(blocks.fmt.terms, 1 + axis).take(count, 1 + axis)
+                                 for part in (exponent, invalid))
+        return blocks.mantissa, exponent, invalid
+
+    def _send(self, rows, plan, parts, steps):
+        sources, streams = self.sources, MANIFEST.streams
+        fields = {"rows": np.array([rows]), "tiles": np.array([plan.passes])}
+        if "i_v" in streams:
+            fields |= {name: np.array([value]) for name, value in steps.items()}
+            for name in ("scale", "bias"):
+                if steps[name]:
+                    # Now and then a special value: the side unit has them too.
+                    vector = awkward_blocks(self.rng, DESIGN.cols, 1, DESIGN.format, rare=0.1).reshape(1, -1)
+                    sources["i_v"].send(streams["i_v"].pack(value=vector))
+        sources["i_cmd"].send(streams["i_cmd"].pack(**fields))
+        sources["i_x"].send(streams["i_x"].pack(**x_beats(plan, *parts[0])))
+        weights = w_beats(plan, *parts[1], rng=self.rng)
+        sources["i_w"].send(streams["i_w"].pack(**{name: value[0] for name, value in weights.items()}))
+        self.awaited += rows
+
+    def convert(self, blocks, rare=0.1):
+        """Queue blocks for the converter."""
+        elements = DESIGN.encode_beats * DESIGN.encode_lanes
+        value = awkward_blocks(self.rng, blocks, elements, DESIGN.format, rare).reshape(-1, DESIGN.encode_lanes)
+        self.sources["i_q"].send(MANIFEST.streams["i_q"].pack(value=value))
+        return len(value)
+
+    # --- Waiting and judging --------------------------------------------------------------------
+
+    async def until(self, done, patience=20_000):
+        """Wait until ``done()``; fail after ``patience`` cycles without a transfer on any stream."""
+        moved, quiet = -1, 0
+        while not done():
+            await RisingEdge(self.dut.clk)
+            total = sum(monitor.transfers for monitor in self.monitors.values())
+            quiet = quiet + 1 if total == moved else 0
+            moved = total
+            assert quiet < patience, f"no transfer for {patience} cycles"
+
+    async def finish(self, beats_q=0):
+        """Wait for all results, then compare them, then see that nothing follows."""
+        start_o, start_q = self.monitors["o"].transfers, 0
+        queues = self.products.queues
+        expected = start_o + self.awaited - len(queues["o"])
+        goal_q = None
+        if beats_q:
+            start_q = self.monitors["o_q"].transfers
+            goal_q = start_q + beats_q - len(self.converter.queues["o_q"])
+        await self.until(lambda: self.monitors["o"].transfers >= expected
+                         and (goal_q is None or self.monitors["o_q"].transfers >= goal_q))
+        await ClockCycles(self.dut.clk, 50)
+        for board in self.boards:
+            board.check()
+            assert not board.leftovers(), f"left over: {board.leftovers()}"
+        self.awaited = 0
+        self.coverage.save(os.environ["HBFP_COVERAGE"])
+
+
+def _terms():
+    """Lengths of K that matter: less than a tile, a tile, more, and a block that is cut short."""
+    rows, block = DESIGN.rows, DESIGN.format.terms
+    return sorted({1, rows - 1 or 1, rows, rows + 1, 2 * rows, block, block + 1, 3 * max(rows, block) - 1})
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+@cocotb.parametrize(idle=LEVELS, stall=LEVELS)
+async def products_equal_golden(dut, idle, stall):
+    bench = Bench(dut, idle, stall)
+    await bench.start()
+    for number, terms in enumerate(_terms()):
+        steps = [bool(number >> bit & 1) for bit in range(3)]
+        bench.command(int(bench.rng.integers(1, min(DESIGN.depth, 12) + 1)), terms, *steps)
+        bench.command(1, terms, calm=True)
+    bench.command(DESIGN.depth, DESIGN.rows)
+    await bench.finish()
+    assert bench.products.compared > 100 and bench.products.commands == 2 * len(_terms()) + 1
+    assert not dut.error.value
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms", skip="i_q" not in MANIFEST.streams)
+@cocotb.parametrize(idle=LEVELS, stall=LEVELS)
+async def conversions_equal_golden(dut, idle, stall):
+    bench = Bench(dut, idle, stall)
+    await bench.start()
+    beats = bench.convert(60) + bench.convert(10, rare=0)
+    await bench.finish(beats)
+    assert bench.converter.compared == 70 * DESIGN.encode_beats * DESIGN.encode_lanes
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms", skip="i_q" not in MANIFEST.streams)
+async def both_paths_at_once(dut):
+    bench = Bench(dut, (0.3, 2), (0.3, 2))
+    await bench.start()
+    for terms in _terms():
+        bench.command(5, terms, bias=True)
+    beats = bench.convert(40)
+    await bench.finish(beats)
+    assert bench.products.compared and bench.converter.compared
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def reset_in_mid_stream_leaves_nothing(dut):
+    bench = Bench(dut, (0.2, 2), (0.2, 2))
+    await bench.start()
+    for cut in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89):
+        for terms in _terms()[-3:]:
+            bench.command(6, terms, scale=True)
+        if "i_q" in MANIFEST.streams:
+            bench.convert(10)
+        await ClockCycles(dut.clk, cut)
+        await bench.reset()
+        bench.coverage.see("reset in mid-stream")
+        bench.command(3, DESIGN.rows + 1, bias=True)
+        beats = bench.convert(4) if "i_q" in MANIFEST.streams else 0
+        await bench.finish(beats)
+    assert bench.products.commands == 10
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+@cocotb.parametrize(rows_tiles=[(0, 1), (DESIGN.depth + 1, 1), (1, 0)])
+async def refused_commands_change_nothing(dut, rows_tiles):
+    bench = Bench(dut)
+    await bench.start()
+    stream = MANIFEST.streams["i_cmd"]
+    if rows_tiles[0] >= 1 << stream.field["rows"].width:
+        return    # the field cannot say so much
+    bench.command(4, DESIGN.rows + 1)
+    bench.sources["i_cmd"].send(stream.pack(rows=np.array(rows_tiles[:1]), tiles=np.array(rows_tiles[1:])))
+    bench.command(4, DESIGN.rows, bias=True)
+    assert not dut.error.value
+    await bench.finish()
+    assert bench.products.refused == 1 and bench.products.commands == 2
+    assert dut.error.value
+    bench.coverage.see("refused command")
+    bench.command(2, DESIGN.rows)
+    await bench.finish()
+    assert dut.error.value, "error must stay until reset"
+    await bench.reset()
+    await ClockCycles(dut.clk, 1)
+    assert not dut.error.value
+    bench.command(2, DESIGN.rows)
+    await bench.finish()
+    bench.coverage.save(os.environ["HBFP_COVERAGE"])

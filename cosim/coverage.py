@@ -1,0 +1,134 @@
+"""Named corners that a bench must have seen, or it fails: passing without them means little."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+_NAN, _INF, _SIGN = 0x7FC00000, 0x7F800000, 0x80000000
+
+
+class Coverage:
+    """Counts how often each corner was seen.
+
+    Parameters
+    ----------
+    design : Design
+        Decides which corners there are.
+    """
+
+    def __init__(self, design):
+        self.design = design
+        self.seen = dict.fromkeys(self.corners(design), 0)
+        self.compared = 0    # elements of results
+
+    @staticmethod
+    def corners(design):
+        """Names of the corners of a design."""
+        names = ["one row", "depth rows", "one pass", "several passes", "negative result", "zero result",
+                 "refused command", "reset in mid-stream", "o stalls while i_x waits", "i_x idles while o is ready"]
+        if design.arithmetic != "int":
+            names += ["scale", "bias", "no steps", "ReLU clamps", "ReLU passes", "NaN result"]
+        if design.arithmetic != "int":
+            names += ["infinite result"]
+        if design.blocked:
+            names += ["invalid block of X", "invalid block of W", "zero block of X", "cancelled sum", "largest sum",
+                      "underflow to +0"]
+            names += ["converter: " + name for name in (
+                "zero block", "Inf", "NaN", "negative zero", "subnormal", "largest exponent", "largest mantissa",
+                "saturated by rounding", "far below the maximum", "cut off exactly half")]
+            if design.format.rounding == "rne":
+                names += ["converter: tie to even, down", "converter: tie to even, up"]
+            if design.format.exponent < 9:
+                names += ["converter: exponent clamped"]
+        return names
+
+    def see(self, name, count=1):
+        """Count a corner; ``count`` may be a truth value."""
+        if name in self.seen:
+            self.seen[name] += int(count)
+
+    def missing(self):
+        """Corners not seen."""
+        return [name for name, count in self.seen.items() if not count]
+
+    def save(self, path):
+        """Add the counts to those in a JSON file, and start from zero."""
+        path = Path(path)
+        before = json.loads(path.read_text()) if path.exists() else {"compared": 0, "corners": {}}
+        corners = {name: count + before["corners"].get(name, 0) for name, count in self.seen.items()}
+        path.write_text(json.dumps({"compared": before["compared"] + self.compared, "corners": corners}, indent=1))
+        self.seen, self.compared = dict.fromkeys(self.seen, 0), 0
+
+    # --- What was seen --------------------------------------------------------------------------
+
+    def product(self, command, x, w, result):
+        """Corners of one command: its fields, its beats, its result as bit patterns."""
+        design = self.design
+        self.see("one row", command["rows"] == 1)
+        self.see("depth rows", command["rows"] == design.depth)
+        self.see("one pass", command["tiles"] == 1)
+        self.see("several passes", command["tiles"] > 1)
+        if design.arithmetic == "int":
+            self.see("negative result", (result < 0).any())
+            self.see("zero result", (result == 0).any())
+            return
+        self.see("scale", command["scale"])
+        self.see("bias", command["bias"])
+        self.see("no steps", not (command["scale"] or command["bias"] or command["relu"]))
+        self.see("ReLU clamps", command["relu"] and (result == 0).any())
+        self.see("ReLU passes", command["relu"] and ((result > 0) & (result < _INF)).any())
+        self.see("negative result", ((result & _SIGN) > 0).any())
+        self.see("zero result", (result == 0).any())
+        self.see("NaN result", (result == _NAN).any())
+        self.see("infinite result", ((result & ~np.uint32(_SIGN)) == _INF).any())
+        if design.blocked:
+            self._blocks(command, x, w, result)
+
+    def _blocks(self, command, x, w, result):
+        design, passes = self.design, command["tiles"]
+        a = x["mantissa"].reshape(passes, -1, design.rows)[:, :, :design.tile_rows].astype(np.int64)
+        b = w["mantissa"].reshape(passes, design.rows, design.cols)[:, :design.tile_rows].astype(np.int64)
+        a = a.reshape(passes, -1, design.segments, design.height)
+        b = b.reshape(passes, design.segments, design.height, design.cols)
+        sums = np.einsum("pmsh,pshc->pmsc", a, b)
+        self.see("invalid block of X", x["invalid"].any())
+        self.see("invalid block of W", (w["invalid"].reshape(passes, design.rows, -1)[
+            :, design.height - 1:design.tile_rows:design.height]).any())
+        empty = ~a.any(-1)                                                   # (pass, m, segment)
+        self.see("zero block of X", empty.any())
+        busy = np.einsum("pmsh,pshc->pmsc", (a != 0).astype(int), (b != 0).astype(int)) > 0
+        self.see("cancelled sum", ((sums == 0) & busy).any())
+        self.see("largest sum", (np.abs(sums) == design.height * design.format.limit ** 2).any())
+        plain = not (command["scale"] or command["bias"] or command["relu"])
+        flushed = (result == 0) & (sums != 0).any((0, 2)) if plain and passes * design.segments == 1 else False
+        self.see("underflow to +0", np.any(flushed))
+
+    def conversion(self, value, want):
+        """Corners of whole blocks: bit patterns (beats, lanes) and the expected fields of `o_q`."""
+        design, fmt = self.design, self.design.format
+        bits = value.reshape(-1, design.encode_beats * design.encode_lanes).astype(np.int64)
+        mantissa = want["mantissa"].reshape(bits.shape).astype(np.int64)
+        exponent = want["exponent"].reshape(len(bits), -1)[:, :1].astype(np.int64)
+        valid = ~want["invalid"].reshape(len(bits), -1)[:, :1]
+        field, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
+        top = field.max(1, keepdims=True)
+        shift = exponent + 126 - field + 24 - fmt.magnitude
+        significand = np.where(field > 0, fraction | 1 << 23, 0)
+        cut = np.clip(shift, 0, 40)
+        half = (significand & (1 << cut) - 1) == 1 << cut >> 1
+        half &= valid & (shift > 0) & (field > 0)
+        kept = np.where(shift >= 0, significand >> cut, 0)
+        see = {"zero block": (top == 0).any(), "Inf": ((field == 255) & (fraction == 0)).any(),
+               "NaN": ((field == 255) & (fraction > 0)).any(), "negative zero": (bits == _SIGN).any(),
+               "subnormal": ((field == 0) & (fraction > 0)).any(), "largest exponent": (top == 254).any(),
+               "largest mantissa": (np.abs(mantissa) == fmt.limit).any(),
+               "saturated by rounding": (valid & (np.abs(mantissa) == fmt.limit) & (shift > 0) & (
+                   significand * 2 >= (2 * fmt.limit + 1) << cut)).any(),
+               "far below the maximum": (valid & (field > 0) & (shift > 25)).any(),
+               "cut off exactly half": half.any(),
+               "tie to even, down": (half & (kept % 2 == 0)).any(),
+               "tie to even, up": (half & (kept % 2 == 1) & (kept < fmt.limit)).any(),
+               "exponent clamped": (exponent != top - 126).any()}
+        for name, hit in see.items():
+            self.see(f"converter: {name}", hit)

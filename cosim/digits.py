@@ -1,0 +1,115 @@
+"""The workload: scikit-learn's handwritten digits and a small network, trained here.
+
+Training takes about a second, so weights are no file of the repository: they are trained where they are
+needed and kept in the build cache, under the hash of this file.
+"""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from golden.mlp import Layer
+
+from .verilator import CACHE
+
+#: Neurons of each layer, input first.
+SIZES = (64, 256, 128, 10)
+#: Images held out, of 1797.
+HELD_OUT = 360
+EPOCHS, BATCH, RATE, MOMENTUM = 30, 32, 0.05, 0.9
+
+
+def load():
+    """Images (1797, 64), 0 to 1 in steps of 1/16, and their classes, in a fixed random order."""
+    from sklearn.datasets import load_digits  # takes a second to import; not needed once trained
+
+    images, classes = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(images))
+    return (images[order] / 16).astype(np.float32), classes[order]
+
+
+def train(images, classes, *, seed=0, progress=None):
+    """Stochastic gradient descent with momentum, in float64.
+
+    Parameters
+    ----------
+    images, classes : ndarray
+        (count, 64) and (count,).
+    seed : int
+        Of the starting weights and the order of the images.
+    progress : callable, optional
+        Called with (done, total) epochs.
+
+    Returns
+    -------
+    list of Layer
+    """
+    rng = np.random.default_rng(seed)
+    weights = [rng.normal(0, np.sqrt(2 / k), (k, n)) for k, n in zip(SIZES, SIZES[1:], strict=False)]
+    parts = [*weights, *(np.zeros(n) for n in SIZES[1:])]
+    speed = [np.zeros_like(part) for part in parts]
+    count = len(weights)
+    for epoch in range(EPOCHS):
+        order = rng.permutation(len(images))
+        for start in range(0, len(order), BATCH):
+            pick = order[start:start + BATCH]
+            gradients = _gradients(parts, images[pick].astype(np.float64), classes[pick])
+            for part, velocity, gradient in zip(parts, speed, gradients, strict=True):
+                velocity *= MOMENTUM
+                velocity -= RATE * gradient
+                part += velocity
+        if progress:
+            progress(epoch + 1, EPOCHS)
+    return [Layer(parts[i].astype(np.float32), parts[count + i].astype(np.float32), i < count - 1)
+            for i in range(count)]
+
+
+def _gradients(parts, x, classes):
+    """Of the mean cross entropy: weights first, then biases."""
+    count = len(parts) // 2
+    inputs = []
+    for i in range(count):
+        inputs.append(x)
+        x = x @ parts[i] + parts[count + i]
+        x = np.maximum(x, 0) if i < count - 1 else x
+    error = np.exp(x - x.max(1, keepdims=True))
+    error /= error.sum(1, keepdims=True)
+    error[np.arange(len(classes)), classes] -= 1
+    error /= len(classes)
+    by_weight, by_bias = [None] * count, [None] * count
+    for i in reversed(range(count)):
+        by_weight[i], by_bias[i] = inputs[i].T @ error, error.sum(0)
+        error = error @ parts[i].T * (inputs[i] > 0)
+    return by_weight + by_bias
+
+
+def prepare(progress=None):
+    """The trained network and the held-out images.
+
+    Returns
+    -------
+    (list of Layer, ndarray of float32 (360, 64), ndarray of int (360,))
+    """
+    path = CACHE / f"digits-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:24]}.npz"
+    if not path.exists():
+        from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+        images, classes = load()
+        with threadpool_limits(1):    # small products: several threads take ten times as long
+            layers = train(images[:-HELD_OUT], classes[:-HELD_OUT], progress=progress)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial.npz")
+        np.savez(partial, images=images[-HELD_OUT:], classes=classes[-HELD_OUT:],
+                 **{f"w{i}": layer.weight for i, layer in enumerate(layers)},
+                 **{f"b{i}": layer.bias for i, layer in enumerate(layers)})
+        partial.replace(path)
+    with np.load(path) as data:
+        count = len(SIZES) - 1
+        layers = [Layer(data[f"w{i}"], data[f"b{i}"], i < count - 1) for i in range(count)]
+        return layers, data["images"], data["classes"]
+
+
+def accuracy(scores, classes):
+    """Share of images whose highest score is that of their class."""
+    return float(np.mean(np.argmax(scores, 1) == classes))

@@ -1,0 +1,66 @@
+"""Runs the generator as a command; nothing of it is imported here."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from golden.spec.format import HBFPFormat
+
+from .manifest import Manifest
+from .verilator import BUILD
+
+ROOT = Path(__file__).parents[1]
+
+
+class EmitError(RuntimeError):
+    """The generator refused a design; the message is its one line."""
+
+
+def options(design):
+    """The command line options that give a design."""
+    words = []
+    for part, default in ((design.format, HBFPFormat()), (design, None)):
+        for name in part.__dataclass_fields__:
+            value = getattr(part, name)
+            if name == "format" or default is not None and value == getattr(default, name) and name != "block":
+                continue
+            flag = f"--{name.replace('_', '-')}"
+            if isinstance(value, bool):
+                words += [flag] if value else []
+            else:
+                words += [flag, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    return words
+
+
+def emit(design, *, unit=None, folder=None):
+    """Emit a design, or one unit of it, below ``build/designs``.
+
+    Parameters
+    ----------
+    design : Design
+        What to emit.
+    unit : str, optional
+        A part of the core by itself, such as ``encode``.
+    folder : Path, optional
+        Where to; by default a folder named by the options.
+
+    Returns
+    -------
+    Manifest
+
+    Raises
+    ------
+    EmitError
+        If the generator fails; its last line.
+    """
+    words = options(design) + (["--unit", unit] if unit else [])
+    if folder is None:
+        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
+        folder = BUILD / "designs" / f"{unit + '_' if unit else ''}{design.name}-{key}"
+    run = subprocess.run([sys.executable, "-m", "gen", *words, "--out", str(folder)], cwd=ROOT,
+                         capture_output=True, text=True)
+    if run.returncode:
+        lines = (run.stderr or run.stdout).strip().splitlines() or ["no message"]
+        raise EmitError(f"python -m gen {' '.join(words)}: {lines[-1]}")
+    return Manifest.load(folder)

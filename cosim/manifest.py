@@ -1,0 +1,180 @@
+"""The manifest beside emitted Verilog: ports and streams, and payloads packed from and to NumPy arrays."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Field:
+    """``count`` elements of ``width`` bits from bit ``offset`` upwards, element 0 lowest."""
+    name: str
+    offset: int
+    width: int
+    count: int
+    signed: bool
+
+    @property
+    def whole(self):
+        """Whether the elements are machine integers at byte borders, so that they can be copied as they are."""
+        return self.width in (8, 16, 32, 64) and self.offset % 8 == 0
+
+    @property
+    def bytes(self):
+        """Byte range of the payload, for a field that is :attr:`whole`."""
+        return slice(self.offset // 8, (self.offset + self.width * self.count) // 8)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream of the top module: ``NAME__payload``, ``NAME__valid``, ``NAME__ready``.
+
+    Payloads are rows of bytes, little-endian and zero-filled to :attr:`stride`, which is how a
+    Verilated model stores a port of that width.
+    """
+    name: str
+    direction: str
+    width: int
+    fields: tuple[Field, ...]
+
+    @property
+    def stride(self):
+        """Bytes of one payload in a Verilated model: 1, 2, 4, 8, then multiples of 4."""
+        for size in (1, 2, 4, 8):
+            if self.width <= 8 * size:
+                return size
+        return -(-self.width // 32) * 4
+
+    @cached_property
+    def field(self):
+        """Fields by name."""
+        return {field.name: field for field in self.fields}
+
+    def pack(self, **values):
+        """Payloads of integer arrays, one per field, each of shape (beats, count) or (beats,) where count is 1.
+
+        Fields that are not named are zero. Values are taken modulo 2^width.
+
+        Returns
+        -------
+        ndarray of uint8, (beats, stride)
+
+        Raises
+        ------
+        ValueError
+            If a name is no field of the stream, or a shape does not fit.
+        """
+        arrays = {}
+        for name, value in values.items():
+            if name not in self.field:
+                raise ValueError(f"Stream {self.name} has no field {name!r}; it has {', '.join(self.field)}")
+            array, count = np.asarray(value), self.field[name].count
+            array = array[:, None] if array.ndim == 1 and count == 1 else array
+            if array.ndim != 2 or array.shape[1] != count:
+                raise ValueError(f"Field {name} of stream {self.name} needs shape (beats, {count}), not {array.shape}")
+            arrays[name] = array
+        beats = {len(array) for array in arrays.values()}
+        if len(beats) != 1:
+            raise ValueError(f"Fields of stream {self.name} must have the same number of beats, not {sorted(beats)}")
+        payload = np.zeros((beats.pop(), self.stride), np.uint8)
+        bits = None
+        for name, array in arrays.items():
+            field = self.field[name]
+            if field.whole:
+                words = array.astype(f"<u{field.width // 8}" if array.dtype.kind == "u" else f"<i{field.width // 8}")
+                payload[:, field.bytes] = np.ascontiguousarray(words).view(np.uint8)
+                continue
+            if bits is None:
+                bits = np.zeros((len(payload), 8 * self.stride), np.uint8)
+            ones = (array.astype(np.int64)[:, :, None] >> np.arange(field.width)) & 1
+            bits[:, field.offset:field.offset + field.count * field.width] = ones.reshape(len(payload), -1)
+        if bits is not None:
+            payload |= np.packbits(bits, axis=1, bitorder="little")
+        return payload
+
+    def unpack(self, payload):
+        """Integer arrays (beats, count) by field name, of payloads (beats, stride)."""
+        payload = np.ascontiguousarray(payload, np.uint8)
+        bits, values = None, {}
+        for field in self.fields:
+            if field.whole:
+                kind = "i" if field.signed else "u"
+                part = np.ascontiguousarray(payload[:, field.bytes])
+                values[field.name] = part.view(f"<{kind}{field.width // 8}")
+                continue
+            if bits is None:
+                bits = np.unpackbits(payload, axis=1, bitorder="little")
+            part = bits[:, field.offset:field.offset + field.count * field.width]
+            part = part.reshape(len(payload), field.count, field.width).astype(np.int64)
+            weights = 1 << np.arange(field.width, dtype=np.int64)
+            if field.signed:
+                weights[-1] = -weights[-1]
+            values[field.name] = part @ weights
+        return values
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What ``manifest.json`` says, and where it lies.
+
+    Attributes
+    ----------
+    path : Path
+        The file; the Verilog lies beside it.
+    data : dict
+        The file's content.
+    """
+    path: Path
+    data: dict
+
+    @classmethod
+    def load(cls, path):
+        """Read a manifest, or the manifest in a folder."""
+        path = Path(path)
+        path = path / "manifest.json" if path.is_dir() else path
+        return cls(path, json.loads(path.read_text()))
+
+    @property
+    def top(self):
+        """Name of the top module."""
+        return self.data["top"]
+
+    @property
+    def verilog(self):
+        """Path of the Verilog file."""
+        return self.path.parent / self.data["verilog"]
+
+    @property
+    def ports(self):
+        """Port name -> direction, width, signed."""
+        return self.data["ports"]
+
+    @property
+    def latency(self):
+        """Cycles by name."""
+        return self.data.get("latency", {})
+
+    @cached_property
+    def streams(self):
+        """Stream name -> :class:`Stream`, in the manifest's order."""
+        return {name: Stream(name, entry["direction"], entry["width"],
+                             tuple(Field(f["name"], f["offset"], f["width"], f.get("count", 1), f.get("signed", False))
+                                   for f in entry["fields"]))
+                for name, entry in self.data["streams"].items()}
+
+    def inputs(self):
+        """Streams into the module."""
+        return [stream for stream in self.streams.values() if stream.direction == "in"]
+
+    def outputs(self):
+        """Streams out of the module."""
+        return [stream for stream in self.streams.values() if stream.direction == "out"]
+
+    def flags(self):
+        """Outputs of at most 64 bits that belong to no stream, such as ``error``."""
+        parts = {f"{name}__{part}" for name in self.streams for part in ("payload", "valid", "ready")}
+        return [name for name, port in self.ports.items()
+                if port["direction"] == "out" and name not in parts and port["width"] <= 64]

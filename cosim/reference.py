@@ -1,0 +1,130 @@
+"""What a core must send for the beats that it took: the golden model behind the streams."""
+
+import numpy as np
+
+from golden.bfp import Blocks, encode
+from golden.core import side
+from golden.matmul import matmul_bf16, matmul_blocks, matmul_fp32, matmul_int
+from golden.noise import states
+from golden.spec.format import HBFPFormat
+
+
+class CoreReference:
+    """Predicts stream `o`, command by command.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    """
+
+    def __init__(self, design):
+        self.design = design
+
+    def refuses(self, command):
+        """Whether a command raises `error`; ``command`` is a dict of the fields of `i_cmd`."""
+        design, blocks = self.design, 0
+        if design.accumulate == "aligned":
+            blocks = self._blocks(command["tiles"])
+        return not (1 <= command["rows"] <= design.depth and command["tiles"] >= 1) or blocks > 2 ** design.growth
+
+    def _blocks(self, passes):
+        return -(-passes // self.design.block_tiles) * self.design.segments
+
+    def result(self, command, x, w, v=()):
+        """Rows of `o`, as bit patterns (rows, columns).
+
+        Parameters
+        ----------
+        command : dict
+            Fields of `i_cmd`.
+        x, w : dict
+            Fields of the ``rows * tiles`` beats of `i_x` and of the ``tiles * R`` beats of `i_w`.
+        v : sequence of ndarray of uint32, (columns,)
+            Beats of `i_v`.
+        """
+        design, passes = self.design, command["tiles"]
+        lanes = x["mantissa"].reshape(passes, -1, design.rows)          # (pass, m, row)
+        tile = w["mantissa"].reshape(passes, design.rows, design.cols)
+        match design.arithmetic:
+            case "int":
+                wide = matmul_int(self._flat(lanes), tile.reshape(-1, design.cols))
+                half = 1 << design.accumulator_width - 1
+                return (wide + half) % (2 * half) - half
+            case "fp32":
+                y = matmul_fp32(*(np.ascontiguousarray(part).astype(np.uint32).view(np.float32)
+                                  for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)
+            case "bf16":
+                y = matmul_bf16(*((np.ascontiguousarray(part).astype(np.uint32) << 16).view(np.float32)
+                                  for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)
+            case "hbfp":
+                y = self._blocked(passes, lanes, tile, x, w)
+        v = list(v)
+        scale = v.pop(0) if command["scale"] else None
+        bias = v.pop(0) if command["bias"] else None
+        return side(y.view(np.uint32), scale, bias, command["relu"])
+
+    @staticmethod
+    def _flat(lanes):
+        """(pass, m, row) to (m, term)."""
+        return lanes.swapaxes(0, 1).reshape(lanes.shape[1], -1)
+
+    def _blocked(self, passes, lanes, tile, x, w):
+        """The same product of :class:`Blocks`: each block padded to the rows of the passes that it spans."""
+        design, count, fmt = self.design, lanes.shape[1], self.design.format
+        side_rows, span = design.height, design.block_tiles
+        short = -passes % span
+        used = design.tile_rows
+        mantissa = self._flat(np.pad(lanes[:, :, :used], ((0, short), (0, 0), (0, 0))))
+        weight = np.pad(tile[:, :used], ((0, short), (0, 0), (0, 0))).reshape(-1, design.cols)
+        long = HBFPFormat(mantissa=fmt.mantissa, exponent=fmt.exponent, block=(1, side_rows * span),
+                          subnormals=fmt.subnormals)
+        last = np.minimum(np.arange(span - 1, passes + short, span), passes - 1)    # pass that ends each block
+        ends = (np.arange(design.segments) + 1) * side_rows - 1
+        parts = {}
+        for name, fields in (("x", x), ("w", w)):
+            for what in ("exponent", "invalid"):
+                value = fields[what].astype(np.int64)
+                if name == "x":
+                    value = value.reshape(passes, count, design.segments)[last]     # (block, m, segment)
+                    parts[name, what] = value.swapaxes(0, 1).reshape(count, -1)
+                else:
+                    value = value.reshape(passes, design.rows, design.cols)[last][:, ends]
+                    parts[name, what] = value.reshape(-1, design.cols)
+        blocks = {name: Blocks(np.ascontiguousarray(m).astype(np.int32), parts[name, "exponent"],
+                               parts[name, "invalid"].astype(bool), long, axis)
+                  for name, m, axis in (("x", mantissa, -1), ("w", weight, -2))}
+        return matmul_blocks(blocks["x"], blocks["w"], design.accumulate, guard=design.guard, growth=design.growth)
+
+
+class ConverterReference:
+    """Predicts stream `o_q`, block by block, from reset.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    seed : int
+        Of the random stream.
+    """
+
+    def __init__(self, design, seed=1):
+        self.design, self.seed, self.beats = design, seed, 0
+
+    def result(self, value):
+        """Fields of `o_q` for whole blocks: ``value`` (beats, lanes) of bit patterns."""
+        design, fmt = self.design, self.design.format
+        x = np.ascontiguousarray(value, np.uint32).view(np.float32)
+        beats, lanes = x.shape
+        noise = None
+        if fmt.rounding == "stochastic":
+            words = states(self.seed, lanes, self.beats + beats)[self.beats:]
+            noise = (words >> np.uint32(32 - fmt.noise_bits)).astype(np.int64)
+        self.beats += beats
+        flat = HBFPFormat(mantissa=fmt.mantissa, exponent=fmt.exponent, block=(1, lanes * design.encode_beats),
+                          rounding=fmt.rounding, noise_bits=fmt.noise_bits, subnormals=fmt.subnormals)
+        shape = (-1, lanes * design.encode_beats)
+        blocks = encode(x.reshape(shape), flat, None if noise is None else noise.reshape(shape))
+        return {"mantissa": blocks.mantissa.reshape(beats, lanes),
+                "exponent": blocks.exponent.reshape(-1).repeat(design.encode_beats),
+                "invalid": blocks.invalid.reshape(-1).repeat(design.encode_beats)}

@@ -1,0 +1,146 @@
+"""How a matrix product lies on the core: passes, segments, rows, and the beats that carry them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The passes of ``terms`` along K on a design; docs/design/01-core.md, "Order of things".
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    terms : int
+        Length of K, at least 1.
+    """
+    design: object
+    terms: int
+
+    @cached_property
+    def blocks(self):
+        """Blocks along K."""
+        return -(-self.terms // self._block)
+
+    @property
+    def _block(self):
+        return self.design.format.terms if self.design.blocked else self.design.rows
+
+    @cached_property
+    def index(self):
+        """Term of K on each row of each pass, -1 where there is none: (passes, rows)."""
+        design, block = self.design, self._block
+        rows = []
+        if design.block_tiles > 1:
+            for start in range(0, self.terms, block):
+                stop = min(start + block, self.terms)
+                rows += [(top, min(top + design.rows, stop)) for top in range(start, stop, design.rows)]
+        else:
+            step = design.tile_rows
+            rows = [(top, min(top + step, self.terms)) for top in range(0, self.terms, step)]
+        index = np.full((len(rows), design.rows), -1)
+        for line, (start, stop) in zip(index, rows, strict=True):
+            line[:stop - start] = np.arange(start, stop)
+        return index
+
+    @property
+    def passes(self):
+        """Passes of a command, its field ``tiles``."""
+        return len(self.index)
+
+    @cached_property
+    def block_index(self):
+        """Block along K of each segment of each pass, -1 where there is none: (passes, segments)."""
+        first = self.index[:, ::self.design.height][:, :self.design.segments]
+        return np.where(first < 0, -1, first // self._block)
+
+    @cached_property
+    def segment_rows(self):
+        """Last row of each segment, where a weight tile carries the segment's exponents."""
+        return (np.arange(self.design.segments) + 1) * self.design.height - 1
+
+
+def commands(design, count):
+    """Rows of X that each command streams: slices that cover ``count`` rows, at most ``depth`` each."""
+    return [slice(top, min(top + design.depth, count)) for top in range(0, count, design.depth)]
+
+
+def _gather(array, index, fill):
+    """``array`` taken along its first axis, ``fill`` where the index is -1."""
+    padded = np.concatenate([array, np.full((1, *array.shape[1:]), fill, array.dtype)])
+    return padded[index]
+
+
+def zero_exponent(design):
+    """Shared exponent of a block of zeros, which padding has: the lowest there is."""
+    return max(-126, design.format.exponent_range[0])
+
+
+def x_beats(plan, mantissa, exponent=None, invalid=None):
+    """Fields of `i_x` for one command.
+
+    Parameters
+    ----------
+    plan : Plan
+        Passes.
+    mantissa : ndarray, (M, K)
+        Rows of X.
+    exponent, invalid : ndarray, (M, blocks), optional
+        One per block.
+
+    Returns
+    -------
+    dict of ndarray
+        Field -> (passes * M, count).
+    """
+    design = plan.design
+    lanes = _gather(mantissa.T, plan.index, 0).swapaxes(1, 2)              # (pass, m, row)
+    fields = {"mantissa": lanes.reshape(-1, design.rows)}
+    if exponent is not None:
+        for name, value, fill in (("exponent", exponent, zero_exponent(design)), ("invalid", invalid, False)):
+            part = _gather(value.T, plan.block_index, fill).swapaxes(1, 2)   # (pass, m, segment)
+            fields[name] = part.reshape(-1, design.segments)
+    return fields
+
+
+def w_beats(plan, mantissa, exponent=None, invalid=None, *, rng=None):
+    """Fields of `i_w` for all column tiles, one after the other; each is (tiles, passes * rows, columns).
+
+    Parameters
+    ----------
+    plan : Plan
+        Passes.
+    mantissa : ndarray, (K, N)
+        Weights.
+    exponent, invalid : ndarray, (blocks, N), optional
+        One per block.
+    rng : numpy Generator, optional
+        Fills with noise what the core must not read: exponents on rows that end no segment.
+    """
+    design = plan.design
+    tiles = -(-mantissa.shape[1] // design.cols)
+
+    def columns(array, fill):
+        """Padded to whole tiles, the tile first: (tile, ..., column)."""
+        short = tiles * design.cols - array.shape[-1]
+        array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, short)], constant_values=fill)
+        return np.moveaxis(array.reshape(*array.shape[:-1], tiles, design.cols), -2, 0)
+
+    shape = (tiles, plan.passes, design.rows, design.cols)
+    fields = {"mantissa": columns(_gather(mantissa, plan.index, 0), 0)}
+    if exponent is not None:
+        low, high = design.format.exponent_range
+        for name, value, fill, span in (("exponent", exponent, zero_exponent(design), (low, high + 1)),
+                                        ("invalid", invalid, False, (0, 2))):
+            spread = np.zeros(shape, np.int32) if rng is None else rng.integers(*span, shape, np.int32)
+            spread[:, :, plan.segment_rows] = columns(_gather(value, plan.block_index, fill), fill)
+            fields[name] = spread
+    return {name: value.reshape(tiles, -1, design.cols) for name, value in fields.items()}
+
+
+def block_beats(design, pieces):
+    """Elements of blocks in the order of `i_q`: ``pieces`` (blocks, elements) to (beats, lanes)."""
+    return pieces.reshape(-1, design.encode_lanes)

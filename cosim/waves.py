@@ -1,0 +1,48 @@
+"""A trace of a short run for a waveform viewer."""
+
+import numpy as np
+
+from golden.mlp import Golden
+
+from .bulk import Pause, Simulation
+from .core import Core
+from .data import awkward
+
+
+def write_waves(manifest, path, *, seed=1, progress=None):
+    """Write a VCD file: two products of one tile and a bit, with pauses, and conversions where there is a converter.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The design.
+    path : Path
+        File to write; Surfer and GTKWave open it.
+    seed : int
+        Of data and pauses.
+    progress : callable, optional
+        Called with (done, total) as the model that can trace is built.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(seed)
+    with Simulation(manifest, level="-O1", trace=path, seed=seed, progress=progress) as simulation:
+        core = Core(simulation)
+        design = core.design
+        count, terms = min(8, design.depth), design.rows + 1
+        shapes = (count, terms), (terms, design.cols)
+        if design.arithmetic == "int":
+            x, w = (rng.integers(-design.format.limit, design.format.limit + 1, shape) for shape in shapes)
+        else:
+            x, w = awkward(rng, shapes[0], design.format), awkward(rng, shapes[1], design.format, -2)
+        if design.blocked:
+            core.convert(x)
+            x, w = Golden(design).convert(x), Golden(design).convert(w, -2)
+        for share in (0.0, 0.4):
+            core.pauses = dict.fromkeys(simulation.streams, Pause(share, 2))
+            core.matmul(x, w)
+    return path

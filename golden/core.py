@@ -1,0 +1,88 @@
+"""The core of a design on whole tensors, untimed: conversion, product, side unit."""
+
+import numpy as np
+
+from . import fp32
+from .bfp import Blocks, encode
+from .matmul import matmul_bf16, matmul_blocks, matmul_fp32, matmul_int
+from .noise import noise
+
+
+def convert(design, x, axis=-1, *, seed=1):
+    """``x`` (float32) as the core's converter gives it, from reset: :class:`~golden.bfp.Blocks`.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        Format and lanes of the converter.
+    axis : int
+        As of :func:`golden.bfp.encode`.
+    seed : int
+        Of the random stream, for ``stochastic``.
+    """
+    fmt = design.format
+    random = None
+    if fmt.rounding == "stochastic":
+        random = noise(x.shape, fmt, design.encode_lanes, seed=seed, axis=axis)
+    return encode(x, fmt, random, axis=axis)
+
+
+def side(y, scale=None, bias=None, relu=False):
+    """The side unit on bit patterns: times ``scale``, plus ``bias``, ReLU; docs/numerics.md, section 7.
+
+    Subnormals are flushed with their sign. ReLU is the maximum with +0: NaN stays, -0 becomes +0.
+
+    Parameters
+    ----------
+    y : ndarray of uint32
+        (M, N).
+    scale, bias : ndarray of uint32, (N,), optional
+        One for each column.
+
+    Returns
+    -------
+    ndarray of uint32
+        (M, N).
+    """
+    if scale is not None:
+        y = fp32.mul(y, scale, subnormals="flush")
+    if bias is not None:
+        y = fp32.add(y, bias, subnormals="flush")
+    if relu:
+        y = fp32.max(y, np.uint32(0), subnormals="flush")
+    return np.asarray(y, np.uint32)
+
+
+def matmul(design, x, w, *, scale=None, bias=None, relu=False):
+    """``x @ w`` and the side unit's steps, in the core's order.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    x, w : Blocks, or ndarray
+        (M, K) and (K, N): blocks (or float32, converted here) for ``hbfp``, float32 for ``fp32`` and ``bf16``,
+        integers for ``int``.
+    scale, bias : ndarray of float32, (N,), optional
+        One for each column; none for ``int``.
+    relu : bool
+        Clamp below at 0; not for ``int``.
+
+    Returns
+    -------
+    ndarray of float32, (M, N); int64 for ``int``
+    """
+    match design.arithmetic:
+        case "int":
+            return matmul_int(x, w)
+        case "fp32":
+            y = matmul_fp32(x, w, design.rows)
+        case "bf16":
+            y = matmul_bf16(x, w, design.rows)
+        case "hbfp":
+            x, w = (part if isinstance(part, Blocks) else convert(design, part, axis)
+                    for part, axis in ((x, -1), (w, -2)))
+            y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
+    vectors = [None if vector is None else np.ascontiguousarray(vector, np.float32).view(np.uint32)
+               for vector in (scale, bias)]
+    return side(y.view(np.uint32), *vectors, relu).view(np.float32)

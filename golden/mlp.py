@@ -1,0 +1,99 @@
+"""A multilayer perceptron on the core: every conversion, product, bias and ReLU as the hardware does them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import core
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """``relu(x @ weight + bias)``.
+
+    Attributes
+    ----------
+    weight, bias : ndarray of float32
+        (K, N) and (N,).
+    relu : bool
+        Whether the activation is there; the last layer has none.
+    """
+    weight: np.ndarray
+    bias: np.ndarray
+    relu: bool
+
+
+class Golden:
+    """The golden core as a device; anything with the same two methods can take its place.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    """
+
+    def __init__(self, design):
+        self.design = design
+
+    def convert(self, x, axis=-1):
+        """FP32 to blocks."""
+        return core.convert(self.design, x, axis)
+
+    def matmul(self, x, w, **steps):
+        """Product and side unit's steps."""
+        return core.matmul(self.design, x, w, **steps)
+
+
+def quantise(x, mantissa):
+    """Integers and the step of a tensor, for the ``int`` baseline: one scale a tensor, ties to even.
+
+    Returns
+    -------
+    (ndarray of int64, float)
+        ``x`` is about the integers times the step.
+    """
+    limit = 2 ** (mantissa - 1) - 1
+    step = float(np.abs(x).max(initial=0)) / limit or 1.0
+    return np.rint(np.float64(x) / step).astype(np.int64), step
+
+
+def forward(device, x, layers):
+    """Run a network on a device.
+
+    The baselines ``fp32`` and ``bf16`` skip the conversions. ``int`` has neither converter nor side unit: scales,
+    biases and ReLU are the host's, in float32.
+
+    Parameters
+    ----------
+    device : Golden, or one like it
+        Has ``design``, ``convert`` and ``matmul``.
+    x : ndarray of float32
+        (M, K).
+    layers : sequence of Layer
+        The network.
+
+    Yields
+    ------
+    (str, result)
+        Name and value of every result in order: ``layer 1 weight``, ``layer 1 input`` (Blocks) and ``layer 1 output``
+        (an array), and so on; the last is the scores (M, classes).
+    """
+    arithmetic = device.design.arithmetic
+    for number, layer in enumerate(layers, 1):
+        if arithmetic == "int":
+            (a, a_step), (b, b_step) = (quantise(part, device.design.format.mantissa) for part in (x, layer.weight))
+            total = device.matmul(a, b)
+            yield f"layer {number} sums", total
+            x = (total * (a_step * b_step)).astype(np.float32) + layer.bias
+            x = np.maximum(x, 0) if layer.relu else x
+            continue
+        w = layer.weight
+        if arithmetic == "hbfp":
+            w = device.convert(w, -2)
+            yield f"layer {number} weight", w
+            x = device.convert(x)
+            yield f"layer {number} input", x
+        x = device.matmul(x, w, bias=layer.bias, relu=layer.relu)
+        yield f"layer {number} output", x
+    if arithmetic == "int":
+        yield "scores", x
