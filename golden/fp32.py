@@ -25,6 +25,8 @@ from .spec.format import SUBNORMALS, check_choice
 UNDERFLOWS = ("signed", "positive")
 #: Significands are aligned with their leading one at this bit of an int64.
 LEAD = 57
+#: Smallest FP32 array for which add, mul and fma use the compiled loops.
+COMPILED_SIZE = 1 << 14
 FAR = 1 << 20    # exponent distance beyond any that operands can make
 
 
@@ -114,6 +116,17 @@ def exact_sum(sign_x, x, exponent_x, sign_y, y, exponent_y):
     return sign, np.abs(total), exponent, sticky
 
 
+def _compiled(name, operands, fmt, subnormals, underflow):
+    """The result of compiled loop ``name``, or None where operands are few or the format is another."""
+    check_choice("Subnormals", subnormals, SUBNORMALS)
+    check_choice("Underflow", underflow, UNDERFLOWS)
+    if fmt != FP32 or np.broadcast(*operands).size < COMPILED_SIZE:
+        return None
+    from . import fp32_fast  # here, because numba takes long to load
+    flush = subnormals == "flush"
+    return fp32_fast.run(getattr(fp32_fast, name), operands, flush, flush and underflow == "positive")
+
+
 def _special(result, cases):
     """Overwrite ``result`` where special cases hold, later cases first in rank; give uint32."""
     for where, value in cases:
@@ -127,6 +140,9 @@ def _signed_inf(sign, fmt):
 
 def add(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
     """a + b."""
+    fast = _compiled("add", (a, b), fmt, subnormals, underflow)
+    if fast is not None:
+        return fast
     x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
     total = exact_sum(x.sign, x.significand, x.exponent, y.sign, y.significand, y.exponent)
     result = round_pack(*total, fmt, subnormals, underflow)
@@ -143,6 +159,9 @@ def sub(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
 
 def mul(a, b, fmt=FP32, subnormals="gradual"):
     """a * b."""
+    fast = _compiled("mul", (a, b), fmt, subnormals, "signed")
+    if fast is not None:
+        return fast
     x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
     sign = x.sign ^ y.sign
     result = round_pack(sign, x.significand * y.significand, x.exponent + y.exponent, False, fmt, subnormals)
@@ -153,6 +172,9 @@ def mul(a, b, fmt=FP32, subnormals="gradual"):
 
 def fma(a, b, c, fmt=FP32, subnormals="gradual", underflow="signed"):
     """a * b + c, rounded once."""
+    fast = _compiled("fma", (a, b, c), fmt, subnormals, underflow)
+    if fast is not None:
+        return fast
     x, y, z = (Number(v, fmt, subnormals) for v in (a, b, c))
     sign = x.sign ^ y.sign
     total = exact_sum(sign, x.significand * y.significand, x.exponent + y.exponent,

@@ -1,0 +1,29 @@
+"""The compiled loops against the plain NumPy functions."""
+
+import numpy as np
+import pytest
+
+import golden.fp32 as fp32
+from tests.golden.fp32_values import random_pairs, special_pairs
+
+MODES = [("gradual", "signed"), ("flush", "signed"), ("flush", "positive")]
+
+
+@pytest.mark.parametrize("subnormals, underflow", MODES)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "fma"])
+def test_compiled_equals_plain(monkeypatch, name, subnormals, underflow):
+    a, b = (np.concatenate(v) for v in zip(special_pairs(), random_pairs(100_000, 11), strict=True))
+    rng = np.random.default_rng(12)
+    c = (fp32.mul(a, b) ^ np.uint32(1 << 31)) + (rng.integers(-2, 3, a.size) << rng.integers(0, 27, a.size))
+    operands = (a, b, c.astype(np.uint32)) if name == "fma" else (a, b)
+    options = {"subnormals": subnormals} | ({} if name == "mul" else {"underflow": underflow})
+    assert a.size >= fp32.COMPILED_SIZE
+    fast = getattr(fp32, name)(*operands, **options)
+    monkeypatch.setattr(fp32, "COMPILED_SIZE", 1 << 60)
+    np.testing.assert_array_equal(fast, getattr(fp32, name)(*operands, **options))
+
+
+def test_broadcast_and_shape():
+    a = np.arange(1 << 15, dtype=np.uint32).reshape(2, -1)
+    got = fp32.add(a, 0x3F800000, subnormals="flush")
+    assert got.shape == a.shape and got.dtype == np.uint32 and (got == 0x3F800000).all()
