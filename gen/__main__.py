@@ -10,7 +10,7 @@ from golden.spec.options import OptionError, Parser, add_design_options, design_
 
 from .emit import Emitter, verilog
 from .manifest import manifest
-from .units import UNITS, make_unit
+from .units import PARTS, UNITS, make_part, make_unit
 
 EXAMPLES = """\
 examples:
@@ -19,6 +19,8 @@ examples:
   python -m gen --arithmetic fp32 --rows 32       the FP32 baseline with the same dataflow
   python -m gen --preset hbfp6 --out build/hbfp6
   python -m gen --unit encode --mantissa 6        one part alone: the FP32 -> HBFP converter
+  python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
+  python -m gen --unit vector --lanes 16          the vector unit
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """
 
@@ -63,20 +65,53 @@ def emit(design, folder, unit="core"):
     return data
 
 
+#: Options of the FP32 and vector units, beside --subnormals.
+PART_OPTIONS = {"pipeline": "registers between input and output", "lanes": "elements a cycle",
+                "beats": "beats of the longest row", "registers": "rows that the unit holds"}
+
+
+def emit_part(name, options, folder):
+    """Emit an FP32 or vector unit into ``folder``; return the manifest."""
+    emitter = Emitter()
+    component = make_part(name, options)
+    top = emitter.convert(component)
+    text = verilog(emitter)
+    data = manifest(emitter, top, text) | {"unit": name, "parameters": options}
+    latency = {"result": component.LATENCY} if hasattr(component, "LATENCY") else component.latencies(component.unit)
+    data["latency"] = latency
+    write_files(folder, {data["verilog"]: text, "manifest.json": json.dumps(data, indent=1) + "\n"})
+    return data
+
+
 def main(argv=None):
     """Run the command; return its exit status."""
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
                     description="Emit Verilog-2005 and manifest.json for a design.")
     add_design_options(parser)
-    parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join(UNITS)}")
+    parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join((*UNITS, *PARTS))}")
+    for name, text in PART_OPTIONS.items():
+        parser.add_argument(f"--{name}", metavar="N", type=int, help=f"fp32 and vector units: {text}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     args = parser.parse_args(argv)
     try:
+        given = {name: getattr(args, name) for name in (*PART_OPTIONS, "subnormals") if getattr(args, name) is not None}
+        if args.unit in PARTS:
+            folder = Path(args.out or Path("build/gen") / args.unit)
+            data = emit_part(args.unit, given, folder)
+            return report(folder, data)
+        for name in PART_OPTIONS:
+            if name in given:
+                raise OptionError(f"--{name} {given[name]}: must not be given, {args.unit} has none")
         design = design_from_args(args)
         folder = Path(args.out or Path("build/gen") / (design.name if args.unit == "core" else args.unit))
         data = emit(design, folder, args.unit)
     except OptionError as error:
         parser.error(str(error))
+    return report(folder, data)
+
+
+def report(folder, data):
+    """Say what was written; the exit status."""
     print(f"{folder / data['verilog']}: {len(data['modules'])} modules, top {data['top']}")
     print(f"{folder / 'manifest.json'}")
     return 0

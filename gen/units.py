@@ -1,4 +1,5 @@
-"""Parts that can be emitted alone, by name."""
+# amaranth: UnusedElaboratable=no
+"""Parts that can be emitted alone, by name: those of a core, and the FP32 and vector units."""
 
 from golden.spec.config import ConflictError
 from golden.spec.options import OptionError
@@ -8,10 +9,12 @@ from rtl.array import Array, GroupRow
 from rtl.core import Core
 from rtl.drain import Drain
 from rtl.encode import Encode, EncodeLane
+from rtl.fp32.units import UNITS as FP32_UNITS
 from rtl.lfsr import Xorshift32
 from rtl.pe import Group
 from rtl.sequencer import Sequencer
 from rtl.side import SideLane
+from rtl.vector import UNITS as VECTOR_UNITS
 from rtl.weights import WeightBuffer
 
 
@@ -38,6 +41,29 @@ UNITS = {
 }
 
 
+#: Name -> constructor from keywords; these belong to no design.
+PARTS = FP32_UNITS | VECTOR_UNITS
+
+
+def make_part(name, options):
+    """The FP32 or vector unit of that name, from the options that the user gave.
+
+    Raises
+    ------
+    OptionError
+        If it has no such option, or not that value.
+    """
+    known = ("pipeline", "lanes", "beats", "registers") if name in VECTOR_UNITS else ("pipeline", "subnormals")
+    for option, value in options.items():
+        if option not in known:
+            raise OptionError(f"--{option} {value}: must not be given, {name} has none")
+    try:
+        return PARTS[name](**options)
+    except ValueError as error:
+        blame = [f"--{option} {value}" for option, value in options.items()] if len(options) == 1 else []
+        raise OptionError(f"{blame[0] if blame else f'--unit {name}'}: {error}") from None
+
+
 def make_unit(name, design):
     """The component of that name.
 
@@ -47,7 +73,7 @@ def make_unit(name, design):
         If there is none, or the design has none.
     """
     if name not in UNITS:
-        raise OptionError(f"--unit {name}: must be one of {', '.join(UNITS)}")
+        raise OptionError(f"--unit {name}: must be one of {', '.join((*UNITS, *PARTS))}")
     make, blocked = UNITS[name]
     if blocked and not design.blocked:
         raise OptionError(f"--unit {name}: must be a part of --arithmetic {design.arithmetic}, which has no blocks")

@@ -56,6 +56,8 @@ class Function(Operation):
     ----------
     functions : sequence of str
         Of ``exp log recip rsqrt tanh sigmoid gelu silu normcdf``; the order numbers them for ``select``.
+    subnormals : str
+        ``flush`` only: no function has an IEEE definition to be faithful to.
     pipeline : int
         Registers between input and output, 0 to the number of cuts that the set has.
 
@@ -76,8 +78,9 @@ class Function(Operation):
         If a function is unknown or named twice, or the pipeline is deeper than there are cuts.
     """
     OPERANDS = ("a",)
+    SUBNORMALS = ("flush",)
 
-    def __init__(self, functions=FUNCTIONS, *, pipeline=0):
+    def __init__(self, functions=FUNCTIONS, *, subnormals="flush", pipeline=0):
         functions = (functions,) if isinstance(functions, str) else tuple(functions)
         if not functions:
             raise ValueError("Functions must name at least one")
@@ -95,7 +98,7 @@ class Function(Operation):
         ports = {"a": In(32), "o": Out(32)}
         if len(functions) > 1:
             ports["select"] = In(range(len(functions)))
-        super().__init__(FP32, pipeline=pipeline, ports=ports)
+        super().__init__(FP32, subnormals=subnormals, pipeline=pipeline, ports=ports)
 
     @property
     def module(self):
@@ -396,5 +399,5 @@ class Function(Operation):
         return named(m, result[:32], "result")
 
 
-#: Unit name -> constructor with its keyword arguments, for ``python -m gen --unit``.
-UNITS = {name: partial(Function, (name,)) for name in FUNCTIONS} | {"function": Function}
+#: Unit name -> constructor with its keyword arguments, for :mod:`rtl.fp32.units`.
+UNITS = {f"fp32.{name}": partial(Function, (name,)) for name in FUNCTIONS} | {"fp32.function": Function}

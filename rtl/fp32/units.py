@@ -9,6 +9,7 @@ from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select
 from .convert import FromBf16, FromInt32, IntToFp32, ToBf16, ToInt32
 from .divsqrt import Div, Sqrt
 from .fma import Fma
+from .special import UNITS as FUNCTION_UNITS
 
 #: Name -> constructor. All take the keywords ``pipeline`` and ``subnormals``; ``from_int`` also
 #: ``width`` and ``exponent_width``, ``to_int32`` also ``rounding``, ``add``, ``sub``, ``fma``,
@@ -33,6 +34,7 @@ UNITS = {
     "fp32.mul_add": MulAdd,
     "fp32.bf16_mul_add": ProductAdd,
     "fp32.from_int": partial(IntToFp32, 22),
+    **FUNCTION_UNITS,
 }
 
 

@@ -112,9 +112,9 @@ def test_verilog_of_all_functions_equals_golden_spread(rack):
 
 
 def test_units_have_every_function():
-    assert set(UNITS) == {*FUNCTIONS, "function"}
-    assert UNITS["exp"](pipeline=2).functions == ("exp",)
-    assert UNITS["function"]().functions == FUNCTIONS
+    assert set(UNITS) == {*(f"fp32.{name}" for name in FUNCTIONS), "fp32.function"}
+    assert UNITS["fp32.exp"](pipeline=2).functions == ("exp",)
+    assert UNITS["fp32.function"]().functions == FUNCTIONS
     assert set(LARGE) < set(FUNCTIONS)
 
 
@@ -151,3 +151,8 @@ def test_wrong_functions(functions, message):
 def test_wrong_pipeline():
     with pytest.raises(ValueError, match="^Pipeline depth must be 0 to 6 cycles, not 7$"):
         Function(("exp",), pipeline=7)
+
+
+def test_wrong_subnormals():
+    with pytest.raises(ValueError, match="^Subnormals must be one of flush, not 'gradual'$"):
+        Function(("exp",), subnormals="gradual")
