@@ -159,8 +159,8 @@ def jobs(console, repeat):
             alone, members = ([make(i, mixed) for i in range(8)] for _ in range(2))
             own = [torch.optim.SGD(net.parameters(), 0.01, momentum=0.9) for net in alone]
             job = fused.fuse(members)
-            joint = torch.optim.SGD([{"params": list(net.parameters()), "lr": 0.01 * (1 + i)}
-                                     for i, net in enumerate(members)], 0.01, momentum=0.9)
+            step = fused.Step(job, [torch.optim.SGD(net.parameters(), 0.01 * (1 + i), momentum=0.9)
+                                    for i, net in enumerate(members)])
 
             def serial(alone=alone, own=own, x=x, t=t):
                 for net, optimiser, a, b in zip(alone, own, x.chunk(8), t.chunk(8), strict=True):
@@ -168,10 +168,11 @@ def jobs(console, repeat):
                     torch.nn.functional.cross_entropy(net(a), b).backward()
                     optimiser.step()
 
-            def together(job=job, joint=joint, x=x, t=t):
-                joint.zero_grad()
+            def together(job=job, step=step, x=x, t=t):
+                for optimiser in step.optimisers:
+                    optimiser.zero_grad()
                 fused.cross_entropy(job(x), t, 8).backward()
-                joint.step()
+                step()
             for count in (1, 2):
                 with threads(count):
                     one, other = best([serial, together], 4 * repeat)

@@ -22,8 +22,10 @@ from .spec.format import ROUNDINGS, check_range
 
 _SOURCE = Path(__file__).with_name("kernels.cpp")
 _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
-#: Elements of a conversion, or multiplications of a product, below which one thread does it alone.
-_ALONE = 1 << 18
+#: Nanoseconds of work, roughly, below which one thread does it alone: handing over costs about 50000.
+_ALONE = 200_000
+#: Nanoseconds, roughly, of one thread for an element's conversion and for a multiplication.
+_ELEMENT, _MULTIPLICATION = 0.5, 0.01
 _I64, _PTR = ctypes.c_int64, ctypes.c_void_p
 
 
@@ -116,7 +118,10 @@ def _pool(pid, count):
 
 
 def split(count, work, call, grain=1):
-    """Call ``call(first, last)`` on parts of ``range(count)``, cut at multiples of ``grain``; list the results."""
+    """Call ``call(first, last)`` on parts of ``range(count)``, cut at multiples of ``grain``; list the results.
+
+    ``work`` is an estimate of the whole in nanoseconds.
+    """
     pieces = -(-count // grain)
     parts = min(threads(), pieces) if work > _ALONE and not getattr(_inside, "part", False) else 1
     if parts <= 1:
@@ -174,7 +179,7 @@ def quantise(x, fmt, noise=None, *, axis=-1, out=None):
         run(source + first * ldx, ldx // 4, target + first * ldy, ldy // 4, dice and dice + 4 * first * columns,
             columns, last - first, columns, high, wide, ctypes.addressof(form), ctypes.addressof(span))
         return span
-    spans = split(rows, x.size, part, high)
+    spans = split(rows, x.size * _ELEMENT, part, high)
     for span in spans[1:]:
         spans[0] = spans[0].join(span)
     return y, spans[0]
@@ -250,9 +255,9 @@ def product(a, b, side, *, rows=None, blocks=None, out=None):
             len(terms), stride, b.ctypes.data + 4 * n_low * bn, bk, bn, n_high - n_low,
             y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data)
     if n >= 128 * threads():                           # by columns, so that each panel is packed once
-        split(n, m * k * n, lambda low, high: part(0, m, low, high), 64)
+        split(n, m * k * n * _MULTIPLICATION, lambda low, high: part(0, m, low, high), 64)
     else:
-        split(m, m * k * n, lambda low, high: part(low, high, 0, n), 48)
+        split(m, m * k * n * _MULTIPLICATION, lambda low, high: part(low, high, 0, n), 48)
     return y
 
 
@@ -307,7 +312,7 @@ def stack_product(a, b, formats, skip):
     if skip.all():
         pass
     elif y.size and k:
-        split(count, count * m * k * n, part)
+        split(count, count * (m * k * n * _MULTIPLICATION + (m + n) * k * _ELEMENT), part)
     else:
         y[:], done[:] = 0, 1
     return y, done

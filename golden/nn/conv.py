@@ -55,8 +55,9 @@ def _direct(x, fmt, other, formats):
 
     It is in hardware order, and quicker than patches with BLAS: order ``quick`` takes it too.
     """
-    return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32" and not fmt.square and not other.square
-            and "stochastic" not in (fmt.rounding, other.rounding) and x.numel() > 0)
+    return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32"
+            and not fmt.square and not other.square and x.numel() > 0
+            and "stochastic" not in (fmt.rounding, other.rounding))
 
 
 def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
@@ -93,7 +94,7 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
                     return False
                 kernels.product(a.T, b, formats.x.terms, out=y[i, j])
             return True
-        if all(kernels.split(kh * kw, x.numel(), taps)):
+        if all(kernels.split(kh * kw, 2.0 * kh * kw * x.numel(), taps)):
             return torch.from_numpy(y)
     matrix = view.reshape(pixels, kh * kw * c)
     return product(Operand(matrix, formats.x, stream).along(0), Operand(flat, formats.g, stream).along(0), formats,

@@ -71,14 +71,15 @@ def boost(model, index, step, steps):
 def together(build, shape, classes, steps):
     models, optimisers, schedulers = zip(*(make(build, index) for index in range(len(MIXED))), strict=True)
     job = fused.fuse(models)
+    update = fused.Step(job, optimisers)
     for step, parts in enumerate(zip(*(batches(shape, classes, i, steps) for i in range(len(MIXED))), strict=True)):
         for index, (model, optimiser) in enumerate(zip(models, optimisers, strict=True)):
             boost(model, index, step, steps)
             optimiser.zero_grad()
         x, t = (torch.cat(side) for side in zip(*parts, strict=True))
         fused.cross_entropy(job(x), t, job.count).backward()
-        for optimiser, scheduler in zip(optimisers, schedulers, strict=True):
-            optimiser.step()
+        update()
+        for scheduler in schedulers:
             scheduler.step()
     return models
 
@@ -135,6 +136,35 @@ def test_job_equals_serial_runs(build, shape, classes, steps):
         for (name, a), b in zip(one.state_dict().items(), other.state_dict().values(), strict=True):
             assert torch.equal(a, b), name
             assert not a.is_floating_point() or a.isfinite().all()
+
+
+def test_joint_step_equals_eight_steps():
+    decays, models = [0, 1e-3] * 4, [[gn.convert(mlp(torch.manual_seed(i))) for i in range(8)] for _ in range(2)]
+    own = [[torch.optim.SGD(m.parameters(), 0.01 * (i + 1), momentum=0.9, weight_decay=decays[i])
+            for i, m in enumerate(side)] for side in models]
+    jobs = [fused.fuse(side) for side in models]
+    update = fused.Step(jobs[1], own[1])
+    assert update.joint
+    for round_ in range(20):
+        x, t = torch.randn(8 * 4, 64), torch.randint(10, (32,))
+        for job, optimisers in zip(jobs, own, strict=True):
+            for i, optimiser in enumerate(optimisers):
+                optimiser.zero_grad()
+                optimiser.param_groups[0]["lr"] = 0.01 * (i + 1) / (1 + round_)
+            fused.cross_entropy(job(x), t, 8).backward()
+        for optimiser in own[0]:
+            optimiser.step()
+        update()
+    for a, b, c, d in zip(*models, *own, strict=True):
+        assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
+        for p, q in zip(c.state_dict()["state"].values(), d.state_dict()["state"].values(), strict=True):
+            assert torch.equal(p["momentum_buffer"], q["momentum_buffer"])
+
+
+def test_wrong_optimisers():
+    job = fused.fuse([gn.convert(mlp(i)) for i in range(2)])
+    with pytest.raises(ValueError, match=r"^Optimisers must be 2, one per model, not 1$"):
+        fused.Step(job, [torch.optim.SGD(job.models[0].parameters(), 0.1)])
 
 
 def test_models_of_a_job_work_alone():
