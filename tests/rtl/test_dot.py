@@ -112,18 +112,18 @@ def test_every_product(width):
     assert run(width, 1, None, rows) == expected(rows)
 
 
-@pytest.mark.parametrize("width", [2, 3, 4, 6, 7, 8, 12, 16])
-@pytest.mark.parametrize("terms", [1, 2, 4])
+@pytest.mark.parametrize("width, terms", [(2, 4), (3, 4), (4, 4), (5, 2), (6, 2), (7, 1), (8, 1), (8, 2), (12, 1),
+                                          (16, 1)])
 def test_extremes_and_random_sums(width, terms):
     low, high = limits(width)
     rng = np.random.default_rng(width * 100 + terms)
     north = signed((2 * terms * high ** 2).bit_length() + 1)
     most = 2 * terms * high ** 2
-    corners = [low, low + 1, -1, 0, 1, high - 1, high]
-    rows = [([a] * terms, [w] * terms, p) for a in corners for w in corners for p in (-most, 0, most)]
+    corners = [low, -1, 0, high]
+    rows = [([a] * terms, [w] * terms, p) for a in corners for w in corners for p in (-most, most)]
     rows += [(rng.integers(low, high, terms, endpoint=True).tolist(),
               rng.integers(low, high, terms, endpoint=True).tolist(),
-              int(rng.integers(-most, most, endpoint=True))) for _ in range(100)]
+              int(rng.integers(-most, most, endpoint=True))) for _ in range(30)]
     assert run(width, terms, north, rows) == expected(rows)
 
 

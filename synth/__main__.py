@@ -1,0 +1,133 @@
+"""``python -m synth``: the area of a design, and what FP32 would take instead."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+
+from . import library, recipes, report
+from .errors import SynthError
+from .study import BASELINES, study
+
+EXAMPLES = """\
+examples:
+  python -m synth                                 the default design, 32 x 32, against FP32 and integer arrays
+  python -m synth fetch                           fetch the OSU018 cell library (Debian's apt-get and dpkg)
+  python -m synth --mantissa 4 --recipe stock     the recipe of the manuals instead of the pinned one
+  python -m synth --liberty cells.lib --against fp32,bf16,int
+  python -m synth --unit encode                   one part alone
+  python -m synth sweep --help                    many designs
+"""
+
+
+def _progress(console):
+    return Progress(TextColumn("{task.description:45.45}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                    console=console, transient=True)
+
+
+def choose_library(args):
+    """The library and the recipe that the options ask for."""
+    cells = None if args.recipe in recipes.GENERIC_RECIPES + recipes.FPGA_RECIPES else \
+        library.load(args.liberty) if args.liberty else library.default()
+    recipe = args.recipe or ("area" if cells else "generic")
+    if recipe in recipes.CELL_RECIPES and not cells:
+        raise SynthError(f"--recipe {recipe}: needs a cell library: python -m synth fetch, or --liberty FILE")
+    return cells, recipe
+
+
+def add_flow_options(parser):
+    """Options that one report and a sweep share."""
+    names = (*recipes.CELL_RECIPES, *recipes.GENERIC_RECIPES, *recipes.FPGA_RECIPES)
+    parser.add_argument("--liberty", metavar="FILE", help="cell library (default: OSU018 if fetched, else "
+                        "generic gates)")
+    parser.add_argument("--recipe", metavar="NAME", help=f"Yosys script: {', '.join(names)} (default: area)")
+    parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count(), help="processes (default: all cores)")
+
+
+def check_flow_options(args):
+    """Complain of what ``add_flow_options`` cannot know."""
+    names = (*recipes.CELL_RECIPES, *recipes.GENERIC_RECIPES, *recipes.FPGA_RECIPES)
+    if args.recipe is not None and args.recipe not in names:
+        raise OptionError(f"--recipe {args.recipe}: must be one of {', '.join(names)}")
+    if args.jobs < 1:
+        raise OptionError(f"--jobs {args.jobs}: must be 1 or more")
+
+
+def write(path, text):
+    """Write a file whole or not at all."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    console = Console()
+    if argv[:1] == ["fetch"]:
+        try:
+            path = library.fetch()
+        except SynthError as error:
+            print(f"python -m synth: error: {error}", file=sys.stderr)
+            return 1
+        console.print(f"{path}: {library.load(path).name}")
+        return 0
+    if argv[:1] == ["sweep"]:
+        from .sweep import main as sweep
+        return sweep(argv[1:])
+    parser = Parser(prog="python -m synth", epilog=EXAMPLES,
+                    description="Area of a design by Yosys, by component, and of baselines with the same dataflow.")
+    add_design_options(parser)
+    add_flow_options(parser)
+    parser.add_argument("--against", metavar="NAMES", help=f"baselines: {','.join(BASELINES)} (default: fp32,int)")
+    parser.add_argument("--unit", metavar="NAME", default="core", help="a part alone, as python -m gen --unit")
+    parser.add_argument("--out", metavar="DIR", help="folder of synth.json and synth.csv (default: build/NAME)")
+    args = parser.parse_args(argv)
+    try:
+        design = design_from_args(args)
+        check_flow_options(args)
+        against = [name for name in (args.against if args.against is not None else "fp32,int").split(",") if name]
+        for name in against:
+            if name not in BASELINES:
+                raise OptionError(f"--against {name}: must be of {', '.join(BASELINES)}")
+    except OptionError as error:
+        parser.error(str(error))
+    try:
+        cells, recipe = choose_library(args)
+        with _progress(console) as bar:
+            task = bar.add_task("Yosys")
+            if args.unit != "core":
+                from .area import measure
+                single = measure(design, recipe, cells, args.unit,
+                                 lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
+            else:
+                found = study(design, recipe, cells, against, args.jobs,
+                              lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
+        folder = Path(args.out or Path("build") / design.name)
+        folder.mkdir(parents=True, exist_ok=True)
+    except (SynthError, OSError) as error:
+        print(f"python -m synth: error: {error}", file=sys.stderr)
+        return 1
+    if args.unit != "core":
+        console.print(report.breakdown_table(single))
+        write(folder / f"{args.unit}.json", json.dumps(single.as_dict(), indent=1) + "\n")
+        return 0
+    write(folder / "synth.json", json.dumps(found.as_dict(), indent=1) + "\n")
+    write(folder / "synth.csv", report.csv_text([found]))
+    console.print(report.breakdown_table(found.report))
+    console.print(report.ratio_table(found))
+    tools = ", ".join(f"{name} {version}" for name, version in found.report.tools.items())
+    where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
+        "generic gates; for cells: python -m synth fetch"
+    console.print(f"[dim]library {where}; {tools}[/dim]")
+    console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

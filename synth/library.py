@@ -1,0 +1,86 @@
+"""Cell libraries: a Liberty file by path, or OSU018 from Debian."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import SynthError
+
+PACKAGE = "qflow-tech-osu018"
+_INSIDE = "usr/share/qflow/tech/osu018/osu018_stdcells.lib"
+#: Where ``python -m synth fetch`` puts the library and where it is looked for.
+OSU018 = Path("build/lib/osu018_stdcells.lib")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A cell library; ``nand2`` is the area of its smallest two-input NAND."""
+    name: str
+    path: Path
+    nand2: float
+    sha256: str
+
+
+def _cells(text):
+    """Name -> area of each cell of a Liberty file."""
+    return {name.strip('" '): float(area) for name, area in
+            re.findall(r'\bcell\s*\(([^)]+)\)\s*\{.*?\barea\s*:\s*"?([\d.eE+-]+)', text, re.DOTALL)}
+
+
+def load(path):
+    """Read a Liberty file.
+
+    Raises
+    ------
+    SynthError
+        If it cannot be read, is no Liberty file, or has no two-input NAND to measure by.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise SynthError(f"--liberty {path}: cannot be read ({reason})") from None
+    name = re.search(r'\blibrary\s*\(\s*"?([^")]+)', text)
+    cells = _cells(text)
+    if not name or not cells:
+        raise SynthError(f"--liberty {path}: is not a Liberty file with cells")
+    nands = [area for cell, area in cells.items() if re.search(r"nand_?2", cell, re.IGNORECASE) and area > 0]
+    if not nands:
+        raise SynthError(f"--liberty {path}: has no two-input NAND to count areas in")
+    return Library(name[1], path, min(nands), hashlib.sha256(data).hexdigest())
+
+
+def fetch(path=OSU018):
+    """Fetch OSU018 with ``apt-get download`` and unpack it; nothing is installed.
+
+    Raises
+    ------
+    SynthError
+        If that cannot be done.
+    """
+    path = Path(path)
+    for tool in ("apt-get", "dpkg"):
+        if not shutil.which(tool):
+            raise SynthError(f"OSU018 comes as the Debian package {PACKAGE}, and there is no {tool} here: "
+                             "give a library with --liberty FILE")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["apt-get", "download", PACKAGE], cwd=folder, capture_output=True, text=True)
+        packages = list(Path(folder).glob("*.deb"))
+        if done.returncode or not packages:
+            why = (done.stderr.strip().splitlines() or ["no package came"])[-1]
+            raise SynthError(f"apt-get download {PACKAGE} failed: {why}")
+        subprocess.run(["dpkg", "-x", packages[0], folder], check=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(Path(folder) / _INSIDE, path)
+    return path
+
+
+def default():
+    """OSU018 if it was fetched, else None: then areas are transistor counts of generic gates."""
+    return load(OSU018) if OSU018.exists() else None

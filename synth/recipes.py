@@ -1,0 +1,35 @@
+"""Yosys scripts: one design file in, one ``stat`` file out.
+
+``area`` is the recipe of all published figures; ``stock`` is what the manuals suggest, printed beside it.
+"""
+
+#: ABC script of ``area``: structural choices before each of two area-oriented mappings.
+AREA_ABC = "+strash;&get,-n;&fraig,-x;&put;scorr;dc2;dc2;strash;dch,-f;amap,-m;strash;dch,-f;amap,-m;topo;stime"
+#: ABC script of ``speed``: delay-oriented mapping, then buffers and sizes.
+SPEED_ABC = ("+strash;ifraig;scorr;dc2;strash;dch,-f;map,-B,0.9;topo;buffer,-c;upsize,-c;dnsize,-c;topo;stime")
+
+#: Recipes with a Liberty file, and those without.
+CELL_RECIPES = ("area", "stock", "speed")
+GENERIC_RECIPES = ("generic",)
+FPGA_RECIPES = ("ecp5", "ice40")
+
+_READ = "read_verilog -sv {file}\nhierarchy -check -top {top}\n"
+_MAPPED = ("opt_clean -purge\ntee -q -o stat.json stat -json -liberty {liberty}\n"
+           "write_verilog -noattr mapped.v\nwrite_blif mapped.blif\n")
+
+_SCRIPTS = {
+    "area": "synth -flatten -noabc -booth -top {top}\nopt_clean -purge\ndfflibmap -liberty {liberty}\n"
+            f"abc -liberty {{liberty}} -script {AREA_ABC}\n" + _MAPPED,
+    "speed": "synth -flatten -noabc -booth -top {top}\nopt_clean -purge\ndfflibmap -liberty {liberty}\n"
+             f"abc -liberty {{liberty}} -script {SPEED_ABC}\n" + _MAPPED,
+    "stock": "synth -flatten -top {top}\ndfflibmap -liberty {liberty}\nabc -liberty {liberty}\n" + _MAPPED,
+    "generic": "synth -flatten -booth -top {top}\nabc -g cmos\nopt_clean -purge\n"
+               "tee -q -o stat.json stat -json -tech cmos\nwrite_verilog -noattr mapped.v\n",
+    "ecp5": "synth_ecp5 -top {top}\nopt_clean -purge\ntee -q -o stat.json stat -json\n",
+    "ice40": "synth_ice40 -dsp -top {top}\nopt_clean -purge\ntee -q -o stat.json stat -json\n",
+}
+
+
+def script(recipe, file, top, liberty=None):
+    """The Yosys script of a recipe, with relative paths."""
+    return _READ.format(file=file, top=top) + _SCRIPTS[recipe].format(top=top, liberty=liberty)

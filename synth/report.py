@@ -1,0 +1,70 @@
+"""A study as a table on a terminal, JSON and CSV."""
+
+import csv
+import io
+
+from rich.table import Table
+
+from .area import BESIDE
+from .study import BASELINES, SCOPES
+
+#: What no figure here contains.
+NOT_COUNTED = "memories (given in bits), clock tree, wires, pads"
+
+
+def _number(value):
+    return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def breakdown_table(report):
+    """Components with their share of the core."""
+    what = "NAND2-equivalents" if report.library else "NAND2-equivalents (transistors / 4)"
+    table = Table(title=f"{report.name}, recipe {report.recipe}", title_justify="left",
+                  caption=f"{what}; not counted: {NOT_COUNTED}", caption_justify="left")
+    table.add_column("component")
+    for head in ("a MAC", "all", "share", "cells", "flip-flops", "memory bits"):
+        table.add_column(head, justify="right")
+    core = report.core
+    for name, fig in report.components.items():
+        if not fig.cells and not fig.bits:
+            continue
+        share = "beside" if name in BESIDE else f"{fig.area / core.area:.1%}" if core.area else ""
+        table.add_row(name, _number(fig.area / report.macs), _number(fig.area), share, f"{fig.cells:,}",
+                      f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
+    table.add_section()
+    table.add_row("core", _number(core.area / report.macs), _number(core.area), "", f"{core.cells:,}",
+                  f"{core.flipflops:,}", f"{core.bits:,}")
+    return table
+
+
+def ratio_table(study):
+    """Baseline over design, by scope."""
+    table = Table(title="Area of the baseline over that of the design", title_justify="left")
+    table.add_column("against")
+    for scope in SCOPES:
+        table.add_column(scope, justify="right")
+    table.add_column("core, NAND2 a MAC", justify="right")
+    for name, ratios in study.ratios.items():
+        table.add_row(BASELINES[name], *(f"{ratios[scope]:.2f} x" if scope in ratios else "" for scope in SCOPES),
+                      _number(study.baselines[name].scopes()["core"]))
+    return table
+
+
+def csv_text(studies):
+    """One row per design and recipe; the columns are stable."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "accumulate", "recipe",
+                     "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors", "cells", "flipflops",
+                     "bits", *(f"{name} over core" for name in BASELINES)])
+    for study in studies:
+        report, design = study.report, study.report.design
+        fmt, core, scopes = design["format"], report.core, report.scopes()
+        writer.writerow([report.name, design["arithmetic"], fmt["mantissa"], design["rows"], design["cols"],
+                         "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["accumulate"],
+                         report.recipe, report.library["name"] if report.library else "generic",
+                         *(f"{scopes[scope]:.2f}" for scope in SCOPES),
+                         "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,
+                         core.flipflops, core.bits,
+                         *(f"{study.ratios[name]['core']:.3f}" if name in study.ratios else "" for name in BASELINES)])
+    return out.getvalue()

@@ -1,0 +1,85 @@
+"""One design against its baselines: areas, ratios, and what they were measured with."""
+
+from dataclasses import dataclass
+
+from joblib import Parallel, delayed
+
+from golden.spec.config import Design
+
+from . import netlist
+from .area import Report, baseline, generate, measure, measure_unit
+from .formulas import element, float_element
+
+#: Denominators made by the same generator, with the names that tables print.
+BASELINES = {"fp32": "lean FP32", "bf16": "BF16 x BF16 + FP32", "int": "integer of the same width"}
+#: Scopes of a ratio, as in :meth:`synth.area.Report.scopes`.
+SCOPES = ("mac", "element", "core", "core and side")
+
+
+@dataclass
+class Study:
+    """A report, those of its baselines by arithmetic, and the area ratios baseline / design by scope."""
+    report: Report
+    baselines: dict
+
+    @property
+    def ratios(self):
+        own = self.report.scopes()
+        return {name: {scope: other.scopes()[scope] / own[scope] for scope in SCOPES if own[scope]}
+                for name, other in self.baselines.items()}
+
+    def as_dict(self):
+        """Plain data: what ``synth.json`` holds."""
+        return {"report": self.report.as_dict(), "ratios": self.ratios,
+                "baselines": {name: other.as_dict() for name, other in self.baselines.items()},
+                "published": published(self.report.design["format"]["mantissa"])}
+
+
+def published(width):
+    """Ratios to FP32 that the published formula gives for 16 x 16 tiles, with its own primitives."""
+    if width not in (4, 6, 8):
+        return None
+    return {"element, BF16 sums": float_element("fp32") / element(width, 16),
+            "element, FP32 sums": float_element("fp32") / element(width, 16, "fp32")}
+
+
+def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):
+    """Measure a design and its baselines.
+
+    All units of all designs are synthesised first, in ``jobs`` processes; the reports then come from the cache.
+
+    Parameters
+    ----------
+    design : Design
+    recipe, library
+        As for :func:`synth.area.measure`.
+    against : sequence of str
+        Keys of :data:`BASELINES`.
+    jobs : int
+    progress : callable, optional
+        ``progress(done, total, name)``.
+    """
+    designs = [design] + [baseline(design, name) for name in against if name != design.arithmetic]
+    prepare(designs, recipe, library, jobs, progress)
+    reports = [measure(each, recipe, library) for each in designs]
+    return Study(reports[0], {each.arithmetic: report for each, report in zip(designs[1:], reports[1:], strict=True)})
+
+
+def prepare(designs: list[Design], recipe, library, jobs=2, progress=None):
+    """Bring every unit of ``designs`` into the cache, each distinct one once, the largest first."""
+    found = {}
+    for each in designs:
+        for unit in netlist.units(*generate(each)):
+            if unit.kind != "ram":
+                found[unit.verilog] = unit
+    todo = sorted(found.values(), key=lambda unit: len(unit.verilog), reverse=True)
+    work = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_prepare_one)(unit, recipe, library) for unit in todo)
+    for n, name in enumerate(work):
+        if progress:
+            progress(n + 1, len(todo), name)
+
+
+def _prepare_one(unit, recipe, library):
+    measure_unit(unit, recipe, library)
+    return unit.top
