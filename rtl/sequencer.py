@@ -52,8 +52,8 @@ class Sequencer(Cell):
     Members
     -------
     i_cmd : ``In(stream)``
-        Commands. One with no rows, more rows than ``depth``, no tiles or more blocks than an aligned accumulator
-        holds raises ``error`` and is dropped.
+        Commands. One with no rows, more rows than ``depth``, no tiles or more of them than an integer
+        accumulator holds raises ``error`` and is dropped.
     error : ``Out(1)``
         A command was refused since reset.
     x_valid, x_ready : ``In(1)``, ``Out(1)``
@@ -86,7 +86,7 @@ class Sequencer(Cell):
     def max_tiles(design):
         """Most passes of a command."""
         limit = 2 ** TILE_BITS - 1
-        if design.accumulate == "aligned":
+        if design.accumulate == "aligned" or design.arithmetic == "int":    # accumulators of limited width
             limit = min(limit, 2 ** design.growth * design.block_tiles // design.segments)
         return limit
 

@@ -10,6 +10,7 @@ ACCUMULATES = ("fp32", "aligned")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 TILE_BITS = 16    # bits of the command's count of K tiles
+ACCUMULATOR_LIMIT = 60    # widest integer that is converted to FP32
 
 
 class ConflictError(ValueError):
@@ -53,7 +54,8 @@ class Design:
     ragged : bool
         Accept a block that neither divides nor is divided by the rows, leaving rows idle.
     guard, growth : int
-        ``aligned`` only: fraction bits below a block sum, and bits for 2^growth blocks along K.
+        ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K. ``int``: bits for
+        2^growth tiles along K.
 
     Raises
     ------
@@ -90,6 +92,13 @@ class Design:
         if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
             raise ConflictError("block", f"{self.format.block[0]},{terms}",
                                 f"must divide or be divided by the {self.rows} rows along K, or be ragged")
+        if self.accumulate == "aligned":
+            if 2 ** self.growth < self.segments:
+                raise ConflictError("growth", self.growth, f"must be {(self.segments - 1).bit_length()} or more for "
+                                    f"{self.segments} segments of a column")
+            if self.accumulator_width > ACCUMULATOR_LIMIT:
+                raise ConflictError("growth", self.growth, f"must keep the accumulator at {ACCUMULATOR_LIMIT} bits or "
+                                    f"fewer, not {self.accumulator_width}")
         if self.group is None:
             object.__setattr__(self, "group", (_divisor(gcd(self.height, self.rows), self.GROUP[0]),
                                                _divisor(self.cols, self.GROUP[1])))
