@@ -1,0 +1,145 @@
+# amaranth: UnusedElaboratable=no
+"""FP32 units against SMT-LIB floating point, for all inputs."""
+
+import pytest
+from amaranth.lib.wiring import Component, In, Out
+
+from golden.spec.floats import FP32, FloatFormat
+from rtl.fp32.units import UNITS
+from tests.formal.prove import proved
+
+E4F3, E3F2 = FloatFormat(4, 3), FloatFormat(3, 2)
+
+#: 754-2019 minimum and maximum from those of SMT-LIB, which leave zeros and NaN open.
+PICK = ("(ite (or (fp.isNaN A) (fp.isNaN B)) (_ NaN 8 24) (ite (and (fp.isZero A) (fp.isZero B)) "
+        "(ite (fp.is{} A) A B) (fp.{} A B)))")
+
+
+def to_fp(fmt, bits):
+    return f"((_ to_fp {fmt.exponent} {fmt.precision}) {bits})"
+
+
+def bits(value, width):
+    return f"#b{value:0{width}b}"
+
+
+def definitions(fmt, operands, subnormals):
+    """A, B, C as floats, flushed if the mode says so, O as the result."""
+    sort = f"(_ FloatingPoint {fmt.exponent} {fmt.precision})"
+    lines = [f"(define-fun O () {sort} {to_fp(fmt, 'o')})"]
+    lines.append(f"(define-fun flush ((x {sort})) {sort} (ite (fp.isSubnormal x) (ite (fp.isNegative x) "
+                 f"(_ -zero {fmt.exponent} {fmt.precision}) (_ +zero {fmt.exponent} {fmt.precision})) x))")
+    for name in operands:
+        value = to_fp(fmt, name)
+        value = f"(flush {value})" if subnormals == "flush" else value
+        lines.append(f"(define-fun {name.upper()} () {sort} {value})")
+    return "\n".join(lines)
+
+
+def law(fmt, term, subnormals):
+    """The result is ``term``, signs of zeros included, and a NaN is the one NaN."""
+    term = f"(flush {term})" if subnormals == "flush" else term
+    return f"(and (= O {term}) (=> (fp.isNaN O) (= o {bits(fmt.nan, fmt.width)})))"
+
+
+def check(name, fmt, term, operands, subnormals, seconds=300, **parameters):
+    unit = UNITS[f"fp32.{name}"](fmt, subnormals=subnormals, **parameters)
+    stem = f"{name}_e{fmt.exponent}f{fmt.fraction}_{subnormals}"
+    return proved(unit, stem, law(fmt, term, subnormals), definitions(fmt, operands, subnormals), seconds,
+                  "bitwuzla" if fmt.width in (16, 32) else "z3")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subnormals", ["gradual", "flush"])
+def test_adder_is_ieee(subnormals):
+    """All 2^64 pairs; a sum that falls below the normal numbers is exact, so flushing commutes."""
+    assert check("add", FP32, "(fp.add RNE A B)", "ab", subnormals, 1800)
+
+
+@pytest.mark.parametrize("subnormals", ["gradual", "flush"])
+@pytest.mark.parametrize("name, term, fmt", [
+    pytest.param("add", "(fp.add RNE A B)", FloatFormat(5, 10), marks=pytest.mark.slow),
+    pytest.param("sub", "(fp.sub RNE A B)", FloatFormat(5, 10), marks=pytest.mark.slow),
+    ("min", PICK.format("Negative", "min"), FP32),
+    ("max", PICK.format("Positive", "max"), FP32),
+])
+def test_pair_is_ieee(name, term, fmt, subnormals):
+    assert check(name, fmt, term, "ab", subnormals)
+
+
+@pytest.mark.parametrize("name, term", [("abs", "(fp.abs A)"), ("neg", "(fp.neg A)")])
+@pytest.mark.parametrize("subnormals", ["gradual", "flush"])
+def test_sign_is_ieee(name, term, subnormals):
+    assert check(name, FP32, term, "a", subnormals)
+
+
+@pytest.mark.parametrize("name, term, operands, fmt", [
+    ("add", "(fp.add RNE A B)", "ab", E4F3),
+    ("sub", "(fp.sub RNE A B)", "ab", E3F2),
+    ("mul", "(fp.mul RNE A B)", "ab", E4F3),
+    ("div", "(fp.div RNE A B)", "ab", E4F3),
+    ("sqrt", "(fp.sqrt RNE A)", "a", E4F3),
+    ("fma", "(fp.fma RNE A B C)", "abc", E3F2),
+    pytest.param("fma", "(fp.fma RNE A B C)", "abc", E4F3, marks=pytest.mark.slow),
+    pytest.param("sqrt", "(fp.sqrt RNE A)", "a", FloatFormat(5, 10), marks=pytest.mark.slow),
+])
+def test_small_format_is_ieee(name, term, operands, fmt):
+    assert check(name, fmt, term, operands, "gradual")
+
+
+@pytest.mark.parametrize("subnormals", ["gradual", "flush"])
+def test_compare_is_ieee(subnormals):
+    terms = ("(fp.lt A B)", "(fp.eq A B)", "(fp.gt A B)", "(or (fp.isNaN A) (fp.isNaN B))")
+    flags = " ".join(f"(= ((_ extract {n} {n}) o) (ite {term} #b1 #b0))" for n, term in enumerate(terms))
+    relation = f"(and {flags})"
+    lines = [line for line in definitions(FP32, "ab", subnormals).splitlines() if not line.startswith("(define-fun O")]
+    assert proved(UNITS["fp32.compare"](subnormals=subnormals), f"compare_{subnormals}", relation, "\n".join(lines))
+
+
+def test_integer_is_ieee():
+    assert proved(UNITS["fp32.from_int32"](), "from_int32", f"(= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE a))")
+
+
+@pytest.mark.parametrize("width", [22, 30])
+def test_scaled_integer_is_ieee(width):
+    """Scale 0, where no flush can happen; NaN if invalid."""
+    from rtl.fp32.convert import IntToFp32
+    term = f"(ite (= invalid #b1) (= o #x7FC00000) (= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE i)))"
+    assert proved(IntToFp32(width, 0), f"int{width}", term)
+
+
+@pytest.mark.parametrize("rounding, mode", [("rne", "RNE"), ("truncate", "RTZ")])
+def test_integer_result_is_ieee(rounding, mode):
+    """In range the SMT-LIB conversion; out of range the nearest limit; NaN gives 0."""
+    term = ("(ite (fp.isNaN A) (= o #x00000000) "
+            f"(let ((r (fp.roundToIntegral {mode} A))) "
+            "(ite (fp.geq r ((_ to_fp 8 24) #x4F000000)) (= o #x7FFFFFFF) "
+            "(ite (fp.lt r ((_ to_fp 8 24) #xCF000000)) (= o #x80000000) "
+            f"(= o ((_ fp.to_sbv 32) {mode} A))))))")
+    lines = f"(define-fun A () (_ FloatingPoint 8 24) {to_fp(FP32, 'a')})"
+    assert proved(UNITS["fp32.to_int32"](rounding=rounding), f"to_int32_{rounding}", term, lines)
+
+
+def test_bf16_is_ieee():
+    lines = f"(define-fun A () (_ FloatingPoint 8 24) {to_fp(FP32, 'a')})"
+    term = "(and (= ((_ to_fp 8 8) o) ((_ to_fp 8 8) RNE A)) (=> (fp.isNaN A) (= o #x7FC0)))"
+    assert proved(UNITS["fp32.to_bf16"](), "to_bf16", term, lines)
+
+
+class Wrong(Component):
+    """An adder whose result has its last bit cleared."""
+
+    def __init__(self):
+        super().__init__({"a": In(8), "b": In(8), "o": Out(8)})
+
+    def elaborate(self, platform):
+        from amaranth import Module
+        m = Module()
+        m.submodules.add = add = UNITS["fp32.add"](E4F3)
+        m.d.comb += [add.a.eq(self.a), add.b.eq(self.b), self.o.eq(add.o & 0xFE)]
+        return m
+
+
+def test_planted_error_is_found():
+    assert not proved(Wrong(), "wrong", law(E4F3, "(fp.add RNE A B)", "gradual"), definitions(E4F3, "ab", "gradual"),
+                      solver="z3")
