@@ -45,6 +45,12 @@ def bits(value):
     return Value.cast(value).as_unsigned()
 
 
+async def wait(ctx, cycles):
+    """Let cycles pass; unlike ``tick().repeat`` it can be abandoned."""
+    for _ in range(cycles):
+        await ctx.tick()
+
+
 class Pauses:
     """Seeded coin flips: how often a side pauses."""
 
@@ -93,16 +99,23 @@ class Bench:
             ctx.set(port.valid, 0)
         self.process(sender)
 
-    def receive(self, port, count, pauses=None, into=None):
-        """List that will hold ``count`` payloads of an output stream; what is offered must stay while stalled."""
-        got = [] if into is None else into
+    def receive(self, port, count, pauses=None):
+        """List that will hold ``count`` payloads of an output stream, those since the last reset.
+
+        What is offered must stay while stalled.
+        """
+        got = []
 
         async def receiver(ctx):
             payload, pause, held = bits(port.payload), pauses or Pauses(), None
             while len(got) < count:
                 ready = not pause()
                 ctx.set(port.ready, ready)
-                _, _, valid, word = await ctx.tick().sample(port.valid, payload)
+                _, _, valid, word, reset = await ctx.tick().sample(port.valid, payload, self.reset)
+                if reset:
+                    got.clear()
+                    held = None
+                    continue
                 assert held is None or (valid and word == held), f"{held:#x} withdrawn"
                 held = word if valid and not ready else None
                 if valid and ready:

@@ -8,7 +8,7 @@ from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from rtl.sequencer import STEPS, Sequencer, beat_layout, command_layout, steps_layout
 
-from .drive import Bench, Pauses, bits, pack, unpack
+from .drive import Bench, Pauses, bits, pack, unpack, wait
 
 DEPTH = 6
 
@@ -31,8 +31,9 @@ def expected(design, commands, bank=0):
             closes = place == design.block_tiles - 1 or tile == tiles - 1
             for row in range(rows):
                 result.append(((c, tile, row), {
-                    "valid": 1, "first": int(tile < design.block_tiles), "opens": int(place == 0), "closes": int(closes),
-                    "last": int(tile == tiles - 1 and row == rows - 1), "top": int(row == 0), "bank": bank}))
+                    "valid": 1, "first": int(tile < design.block_tiles), "opens": int(place == 0),
+                    "closes": int(closes), "last": int(tile == tiles - 1 and row == rows - 1),
+                    "top": int(row == 0), "bank": bank}))
         bank ^= 1
     return result
 
@@ -194,7 +195,7 @@ def test_reset_in_mid_stream(cycles):
             ctx.set(port, 1)
         ctx.set(dut.free, 3)
         await offer(ctx, words[:2])
-        await ctx.tick().repeat(cycles)
+        await wait(ctx, cycles)
         assert ctx.get(dut.error)
         ctx.set(bench.reset, 1)
         await ctx.tick()
