@@ -4,10 +4,11 @@ from amaranth import Cat, Module
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
-from .lanes import lane_shape, psum_shape
+from .dot import Correction, Recode
+from .lanes import act_shape, lane_shape, psum_shape
 from .layout import ArrayLayout
 from .pe import Group
-from .skew import Skew
+from .skew import Skew, delay
 
 
 def weight_word(design):
@@ -40,29 +41,36 @@ class GroupRow(Cell):
         One word per group column, valid when ``swap`` is there.
     north, south : ``In(group_sums).array``, ``Out(group_sums).array``
         By group column.
+    start : ``In``
+        The correction of recoded activations, with ``west``, in the top row of a segment.
     """
     kind = "row"
 
     def __init__(self, design, above):
         self.design, self.above = design, above
         kr, _ = design.group
-        below = above + kr
-        members = {"west": In(ArrayLayout(lane_shape(design), kr)), "swap": In(1),
+        members = {"west": In(ArrayLayout(act_shape(design), kr)), "swap": In(1),
                    "weight": In(weight_word(design)).array(design.group_cols),
-                   "south": Out(group_sums(design, below)).array(design.group_cols)}
+                   "south": Out(group_sums(design, above + kr)).array(design.group_cols)}
         if above:
             members["north"] = In(group_sums(design, above)).array(design.group_cols)
+        elif design.recoded:
+            members["start"] = In(psum_shape(design, 0))
         super().__init__(members, c=design.cols, **Group.parameters(design, above))
 
     def body(self, platform):
         m = Module()
         west, swap = self.west, self.swap
+        start = None if self.above or not self.design.recoded else self.start
         for j in range(self.design.group_cols):
             m.submodules[f"g{j}"] = group = Group(self.design, self.above)
             m.d.comb += [group.west.eq(west), group.swap.eq(swap), group.weight.eq(self.weight[j]),
                          self.south[j].eq(group.south)]
             if self.above:
                 m.d.comb += group.north.eq(self.north[j])
+            if start is not None:
+                m.d.comb += group.start.eq(start)
+                start = group.start_east
             west, swap = group.east, group.swap_east
         return m
 
@@ -95,7 +103,8 @@ class Array(Cell):
             "x": In(ArrayLayout(lane_shape(design), design.rows)), "swap": In(1),
             "weight": In(weight_word(design)).array(design.group_cols),
             "sums": Out(group_sums(design, design.height)).array(design.segments, design.group_cols),
-        }, **{design.arithmetic: design.lane_width}, r=design.rows, c=design.cols, h=design.height,
+        }, **{design.arithmetic: design.lane_width}, **({"": "recoded"} if design.recoded else {}),
+           r=design.rows, c=design.cols, h=design.height,
            g=f"{design.group[0]}x{design.group[1]}")
 
     def body(self, platform):
@@ -103,16 +112,19 @@ class Array(Cell):
         design = self.design
         kr, _ = design.group
         per_segment = design.height // kr
-        m.submodules.skew = skew = Skew(ArrayLayout(lane_shape(design), kr), design.group_rows, first=1)
+        m.submodules.skew = skew = Skew(ArrayLayout(act_shape(design), kr), design.group_rows, first=1)
         m.submodules.swap_skew = swap_skew = Skew(1, design.group_rows, reset_less=False)
+        acts = self._recode(m) if design.recoded else [self.x[row] for row in range(design.rows)]
         north = None
         for i in range(design.group_rows):
             segment, place = divmod(i, per_segment)
             if segment == design.segments:    # idle rows of a ragged design
                 break
             m.submodules[f"r{i}"] = row = GroupRow(design, place * kr)
-            m.d.comb += [skew.i[i].eq(Cat(self.x[i * kr + k] for k in range(kr))), swap_skew.i[i].eq(self.swap),
+            m.d.comb += [skew.i[i].eq(Cat(acts[i * kr:(i + 1) * kr])), swap_skew.i[i].eq(self.swap),
                          row.west.eq(skew.o[i]), row.swap.eq(swap_skew.o[i])]
+            if design.recoded and not place:
+                m.d.comb += row.start.eq(self._correction(m, segment, acts))
             for j in range(design.group_cols):
                 m.d.comb += row.weight[j].eq(self.weight[j])
                 if place:
@@ -121,3 +133,19 @@ class Array(Cell):
                     m.d.comb += self.sums[segment][j].eq(row.south[j])
             north = row.south
         return m
+
+    def _recode(self, m):
+        """Digits of every activation, as it enters."""
+        codes = []
+        for row in range(self.design.rows):
+            m.submodules[f"recode{row}"] = recode = Recode(self.design.lane_width)
+            m.d.comb += recode.i.eq(self.x[row])
+            codes.append(recode.o)
+        return codes
+
+    def _correction(self, m, segment, acts):
+        """What a segment's columns start from, when its first group has the row of X."""
+        height = self.design.height
+        m.submodules[f"correction{segment}"] = correction = Correction(self.design.lane_width, height)
+        m.d.comb += correction.code.eq(Cat(acts[segment * height:(segment + 1) * height]))
+        return delay(m, correction.o, 1 + segment * height // self.design.group[0], f"start{segment}")

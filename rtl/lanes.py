@@ -2,6 +2,7 @@
 
 from amaranth import signed, unsigned
 
+from .dot import biased_shape, code_width, correction_shape
 from .layout import ArrayLayout, StructLayout
 
 
@@ -10,8 +11,20 @@ def lane_shape(design):
     return signed(design.lane_width) if design.integer else unsigned(design.lane_width)
 
 
+def act_shape(design):
+    """An activation inside the array: its digits, or as it came."""
+    return unsigned(code_width(design.lane_width)) if design.recoded else lane_shape(design)
+
+
 def psum_shape(design, terms):
-    """A partial sum of ``terms`` products: an exact integer, or the bits of an FP32."""
+    """The sum of the first ``terms`` products of a segment: an integer, or the bits of an FP32.
+
+    Of no products: with recoded activations the correction that a column starts from, else nothing (None).
+    """
+    if not terms:
+        return correction_shape(design.lane_width, design.height) if design.recoded else None
+    if design.recoded and terms < design.height:
+        return biased_shape(design.lane_width, terms, design.height - terms)
     width = design.psum_width(terms)
     return signed(width) if design.integer else unsigned(width)
 

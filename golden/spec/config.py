@@ -7,6 +7,7 @@ from .format import HBFPFormat, check_choice, check_range
 
 ARITHMETICS = ("hbfp", "fp32", "bf16", "int")
 ACCUMULATES = ("fp32", "aligned")
+MULTIPLIERS = ("recoded", "plain")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 TILE_BITS = 16    # bits of the command's count of K tiles
@@ -49,6 +50,10 @@ class Design:
     group : tuple of int, optional
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
+    multiplier : str
+        How integer products are formed; equal bits. ``recoded``: activations recoded once a row, one tree of full
+        adders a column of a group (docs/decisions/0101-dot-product.md), least area. ``plain``: ``*`` and ``+``, which
+        simulate several times faster.
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
     ragged : bool
@@ -71,6 +76,7 @@ class Design:
     accumulate: str = "fp32"
     arithmetic: str = "hbfp"
     group: tuple[int, int] | None = None
+    multiplier: str = "recoded"
     depth: int = 512
     ragged: bool = False
     guard: int = 4
@@ -86,6 +92,7 @@ class Design:
         check_range("Growth width", self.growth, 0, 16, " bits")
         check_choice("Accumulation", self.accumulate, ACCUMULATES)
         check_choice("Arithmetic", self.arithmetic, ARITHMETICS)
+        check_choice("Multiplier", self.multiplier, MULTIPLIERS)
         if self.arithmetic != "hbfp" and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
         terms = self.format.terms
@@ -144,6 +151,11 @@ class Design:
         return {"fp32": 32, "bf16": 16}.get(self.arithmetic, self.format.mantissa)
 
     @property
+    def recoded(self):
+        """Whether activations travel as digits."""
+        return self.integer and self.multiplier == "recoded"
+
+    @property
     def integer(self):
         """Whether products and their sums are exact integers."""
         return self.arithmetic in ("hbfp", "int")
@@ -192,21 +204,24 @@ class Design:
         fmt = self.format
         size = f"r{self.rows}_c{self.cols}"
         groups = f"g{self.group[0]}x{self.group[1]}"
+        rare = []
         match self.arithmetic:
             case "hbfp":
                 stem = (f"hbfp_m{fmt.mantissa}_e{fmt.exponent}_b{fmt.block[0]}x{fmt.block[1]}_{size}_{groups}"
                         f"_{self.accumulate}")
-                rare = {"": (fmt.rounding, HBFPFormat.rounding), "n": (fmt.noise_bits, HBFPFormat.noise_bits),
-                        "s": (fmt.subnormals, HBFPFormat.subnormals)}
+                rare = [("", fmt.rounding, HBFPFormat.rounding), ("n", fmt.noise_bits, HBFPFormat.noise_bits),
+                        ("s", fmt.subnormals, HBFPFormat.subnormals)]
                 if self.accumulate == "aligned":
-                    rare |= {"ag": (self.guard, Design.guard), "aw": (self.growth, Design.growth)}
+                    rare += [("ag", self.guard, Design.guard), ("aw", self.growth, Design.growth)]
             case "int":
                 stem = f"int{fmt.mantissa}_{size}_{groups}"
-                rare = {"aw": (self.growth, Design.growth)}
+                rare = [("aw", self.growth, Design.growth)]
             case _:
-                stem, rare = f"{self.arithmetic}_{size}_{groups}", {}
-        rare["d"] = self.depth, Design.depth
-        return stem + "".join(f"_{letter}{value}" for letter, (value, usual) in rare.items() if value != usual)
+                stem = f"{self.arithmetic}_{size}_{groups}"
+        if self.integer:
+            rare.append(("", self.multiplier, Design.multiplier))
+        rare.append(("d", self.depth, Design.depth))
+        return stem + "".join(f"_{letter}{value}" for letter, value, usual in rare if value != usual)
 
     def as_dict(self):
         """Plain data for manifests: every parameter, nested as in the dataclass."""

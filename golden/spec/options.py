@@ -5,7 +5,7 @@ import sys
 import tomllib
 from dataclasses import fields
 
-from .config import ACCUMULATES, ARITHMETICS, DEPTH_RANGE, SIDE_RANGE, ConflictError, Design
+from .config import ACCUMULATES, ARITHMETICS, DEPTH_RANGE, MULTIPLIERS, SIDE_RANGE, ConflictError, Design
 from .format import BLOCK_LIMIT, EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS, HBFPFormat
 from .presets import PRESETS
 
@@ -21,6 +21,7 @@ _INTEGERS = {
     "noise_bits": ((1, 24), "stochastic: random bits of a rounding"),
 }
 _CHOICES = {
+    "multiplier": (MULTIPLIERS, "of integers: least area, or quickest to simulate; equal bits"),
     "accumulate": (ACCUMULATES, "how block sums add up along K"),
     "arithmetic": (ARITHMETICS, "hbfp, or a baseline with the same dataflow"),
     "rounding": (ROUNDINGS, "of FP32 -> HBFP"),
