@@ -23,22 +23,47 @@ class StepError(RuntimeError):
 
 
 def run_step(console, title, module, words, result):
-    """Run ``python -m module``; return the JSON that it wrote to ``result``."""
-    console.rule(f"{title}: python -m {module}", align="left")
+    """Run ``python -m module`` in sight of the user; return the JSON that it wrote to ``result``.
+
+    Raises
+    ------
+    StepError
+        If it ends with another status than 0.
+    """
+    console.rule(f"{title}: python -m {module} {' '.join(words)}", align="left", style="dim")
     start = time.monotonic()
     status = subprocess.run([sys.executable, "-m", module, *words]).returncode
     if status:
-        raise StepError(f"{title} failed: python -m {module} {' '.join(words)} ended with status {status}")
+        raise StepError(f"{title}: python -m {module} {' '.join(words)} ended with status {status}")
     console.print(f"[dim]{time.monotonic() - start:.1f} s[/dim]")
     return json.loads(Path(result).read_text())
 
 
+def summarise(folder, manifest, cosim, synth):
+    """Rows of the closing table: what, and how much."""
+    compared = sum(outcome["compared"] for outcome in cosim["outcomes"])
+    mismatches = sum(outcome["mismatches"] for outcome in cosim["outcomes"])
+    cycles = sum(outcome["cycles"] for outcome in cosim["outcomes"])
+    report, ratios = synth["report"], synth["ratios"].get("fp32", {})
+    unit = "NAND2-equivalents" if report["library"] else "NAND2-equivalents (generic gates)"
+    rows = [("files written", f"{folder / manifest['verilog']}, {folder / 'manifest.json'}"),
+            ("cycles simulated", f"{cycles:,}"), ("outputs compared", f"{compared:,}"),
+            ("mismatches", f"{mismatches:,}"),
+            ("core, a MAC", f"{report['scopes']['core']:.0f} {unit}, memories and side unit apart")]
+    if ratios:
+        rows.append(("FP32 core / this core", f"{ratios['core']:.2f} x (elements alone {ratios['element']:.2f} x)"))
+    rows += [("reports", f"{folder / 'cosim.json'}, {folder / 'synth.json'}, {folder / 'synth.csv'}"),
+             ("pictures", ", ".join(str(path) for path in sorted(folder.glob("*.png"))) or "none")]
+    return rows
+
+
 def main(argv=None):
     """Run the job; return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
     parser = Parser(prog="python -m flow", epilog=EXAMPLES,
-                    description="Generate Verilog, compare it with the golden model on a real workload, report its area.")
+                    description="Generate Verilog, compare it with the golden model on a real workload, measure it.")
     add_design_options(parser)
-    args, design_words = parser.parse_args(argv), list(sys.argv[1:] if argv is None else argv)
+    args = parser.parse_args(words)
     try:
         design = design_from_args(args)
     except OptionError as error:
@@ -47,18 +72,15 @@ def main(argv=None):
     folder = Path("build") / design.name
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        manifest = run_step(console, "Generate", "gen", [*design_words, "--out", str(folder)],
-                            folder / "manifest.json")
+        manifest = run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / "manifest.json")
         cosim = run_step(console, "Co-simulate", "cosim",
-                         [*design_words, "--bench", "workload", "--json", str(folder / "cosim.json")],
-                         folder / "cosim.json")
-        synth = run_step(console, "Measure", "synth", [*design_words, "--out", str(folder)], folder / "synth.json")
+                         [*words, "--bench", "workload", "--json", str(folder / "cosim.json")], folder / "cosim.json")
+        synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")
     except StepError as error:
         print(error, file=sys.stderr)
         return 1
-    summary = summarise(design, folder, manifest, cosim, synth)
-    table = Table(title=f"{design.name}: {design.rows} x {design.cols}", show_header=False)
-    for row in summary:
+    table = Table(title=f"{design.name}, {design.rows} x {design.cols}", show_header=False)
+    for row in summarise(folder, manifest, cosim, synth):
         table.add_row(*row)
     console.print(table)
     return 0

@@ -1,0 +1,59 @@
+"""The README's commands and its Python run as they stand there."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+SHELL = [line.split("#")[0].strip() for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+         for line in block.splitlines()]
+COMMANDS = [line for line in SHELL if line.startswith("python -m")]
+#: Commands that take longer than a moment are tested where they belong: here, only that their options are known.
+QUICK = ("gen",)
+
+
+def run(words):
+    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_readme_names_both_commands():
+    assert "make" in SHELL and "make test" in SHELL
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^all:", makefile, re.MULTILINE) and re.search(r"^test:", makefile, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_command_runs(line, tmp_path):
+    _, _, module, *words = shlex.split(line)
+    if module in QUICK:
+        done = run(["-m", module, *words, "--out", str(tmp_path)])
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "manifest.json").exists()
+        return
+    known = run(["-m", module, "--help"])
+    assert known.returncode == 0
+    for word in words:
+        assert not word.startswith("--") or word in known.stdout
+
+
+def test_python_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = run(["-c", code])
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_option_of_the_table_is_known():
+    options = re.findall(r"^\| (`--.*?) \|", README, re.MULTILINE)
+    known = run(["-m", "gen", "--help"]).stdout
+    for option in re.findall(r"--[a-z]+", " ".join(options)):
+        assert option in known
+
+
+def test_every_file_that_is_linked_exists():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
