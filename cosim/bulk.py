@@ -113,16 +113,23 @@ class Simulation:
         Write a VCD file.
     seed : int
         Of the pause patterns.
+    jobs : int, optional
+        Compilers at a time; all cores by default.
     progress : callable, optional
         Called with (done, total) as a build goes on.
+
+    Attributes
+    ----------
+    library : Path
+        The built model.
     """
 
-    def __init__(self, manifest, *, level="-O3", trace=None, seed=1, progress=None):
+    def __init__(self, manifest, *, level="-O3", trace=None, seed=1, jobs=None, progress=None):
         self.manifest = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
         sources = {"driver.cpp": _DRIVER.read_text(), "ports.h": _ports(self.manifest)}
-        path = build_library(self.manifest.verilog, self.manifest.top, sources, level=level, trace=trace is not None,
-                             progress=progress)
-        self._library = _load(path)
+        self.library = build_library(self.manifest.verilog, self.manifest.top, sources, level=level,
+                                     trace=trace is not None, jobs=jobs, progress=progress)
+        self._library = _load(self.library)
         self._handle = self._library.sim_open()
         self.streams = {s.name: s for s in self.manifest.inputs() + self.manifest.outputs()}
         self._library.sim_seed(self._handle, seed & 0xFFFFFFFF)

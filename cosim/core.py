@@ -33,12 +33,16 @@ class Tally:
         Clock cycles from first to last transfer.
     product_seconds, convert_seconds : float
         Wall time, packing and unpacking included.
+    product_cpu, convert_cpu : float
+        Processor time of the same, in seconds.
     """
     macs: int = 0
     product_cycles: int = 0
     convert_cycles: int = 0
     product_seconds: float = 0.0
     convert_seconds: float = 0.0
+    product_cpu: float = 0.0
+    convert_cpu: float = 0.0
 
 
 class Core:
@@ -83,7 +87,7 @@ class Core:
         -------
         golden.bfp.Blocks
         """
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         design, fmt = self.design, self.design.format
         axis = block_axis(x.ndim, fmt, axis)
         pieces = cut(np.ascontiguousarray(x, np.float32), fmt, axis)
@@ -115,6 +119,7 @@ class Core:
                                  for name in ("exponent", "invalid"))
         mantissa = join(mantissa, x.shape, fmt, axis)
         self.tally.convert_seconds += time.perf_counter() - began
+        self.tally.convert_cpu += time.process_time() - used
         return Blocks(mantissa, exponent.astype(np.int32), invalid.astype(bool), fmt, axis)
 
     # --- Products -------------------------------------------------------------------------------
@@ -155,7 +160,7 @@ class Core:
         """
         design, streams = self.design, self.simulation.streams
         x_parts, w_parts = self._operand(x, -1), self._operand(w, -2)
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         (count, terms), width = x_parts[0].shape, w_parts[0].shape[1]
         plan = Plan(design, terms)
         w_fields = w_beats(plan, *w_parts)
@@ -184,6 +189,7 @@ class Core:
         value = np.ascontiguousarray(
             value.reshape(tiles, count, design.cols).swapaxes(0, 1).reshape(count, -1)[:, :width])
         self.tally.product_seconds += time.perf_counter() - began
+        self.tally.product_cpu += time.process_time() - used
         return value
 
     def _commands(self, rows, passes, scale, bias, relu):

@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from golden.spec.format import HBFPFormat
@@ -33,6 +34,17 @@ def options(design):
     return words
 
 
+@cache
+def generator():
+    """Hash of the generator's sources, as files: what it writes depends on them and the pinned tools alone."""
+    total = hashlib.sha256()
+    for name in ("gen", "rtl", "golden/spec", "pyproject.toml"):
+        part = ROOT / name
+        for path in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
+            total.update(path.read_bytes())
+    return total.hexdigest()
+
+
 def emit(design, *, unit=None, folder=None):
     """Emit a design, or one unit of it, below ``build/designs``.
 
@@ -43,7 +55,8 @@ def emit(design, *, unit=None, folder=None):
     unit : str, optional
         A part of the core by itself, such as ``encode``.
     folder : Path, optional
-        Where to; by default a folder named by the options.
+        Where to; by default a folder named by the options, where an earlier result of the same generator is
+        taken as it is.
 
     Returns
     -------
@@ -55,12 +68,19 @@ def emit(design, *, unit=None, folder=None):
         If the generator fails; its last line.
     """
     words = options(design) + (["--unit", unit] if unit else [])
+    stamp = None
     if folder is None:
         key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
         folder = BUILD / "designs" / f"{unit + '_' if unit else ''}{design.name}-{key}"
+        stamp = folder / ".generator"
+        if stamp.exists() and stamp.read_text() == generator():
+            return Manifest.load(folder)
+        stamp.unlink(missing_ok=True)
     run = subprocess.run([sys.executable, "-m", "gen", *words, "--out", str(folder)], cwd=ROOT,
                          capture_output=True, text=True)
     if run.returncode:
         lines = (run.stderr or run.stdout).strip().splitlines() or ["no message"]
         raise EmitError(f"python -m gen {' '.join(words)}: {lines[-1]}")
+    if stamp:
+        stamp.write_text(generator())
     return Manifest.load(folder)

@@ -148,16 +148,17 @@ def workload(core, *, progress=None):
         result.add(name, got, want)
         if progress:
             progress(number, len(expected))
-    products = core.tally.product_seconds - tally.product_seconds
-    conversions = core.tally.convert_seconds - tally.convert_seconds
-    macs = core.tally.macs - tally.macs
+    spent = {name: getattr(core.tally, name) - getattr(tally, name)
+             for name in ("macs", "product_seconds", "convert_seconds", "product_cpu", "convert_cpu")}
     predicted = np.argmax(got, 1)
     result.add("predicted class", predicted, np.argmax(want, 1))
     notes = {"images": len(images), "accuracy": accuracy(got, classes),
              "accuracy_fp32": _fp32_accuracy(layers, images, classes),
-             "seconds_products": round(products, 4), "seconds_conversions": round(conversions, 4),
-             "macs_per_second_products": round(macs / products)}
-    outcome = Outcome("workload", result, core.simulation.cycle - start, macs, products + conversions, notes)
+             "seconds_products": round(spent["product_seconds"], 4),
+             "cpu_seconds_products": round(spent["product_cpu"], 4),
+             "cpu_seconds": round(spent["product_cpu"] + spent["convert_cpu"], 4)}
+    outcome = Outcome("workload", result, core.simulation.cycle - start, spent["macs"],
+                      spent["product_seconds"] + spent["convert_seconds"], notes)
     return outcome, {"images": images, "classes": classes, "predicted": predicted}
 
 

@@ -1,0 +1,258 @@
+"""``python -m cosim matrix``: bit-exactness over widths, blocks, arrays, accumulations and roundings.
+
+A cell is one combination. Rounding changes the converter alone, so a core is built once for both roundings: its
+product is checked with operands of either, its converter with nearest even; the stochastic converter is emitted
+and checked alone. Results are kept under the hash of the Verilog, so that a run goes on where the last one ended.
+"""
+
+import json
+import os
+import shutil
+import sys
+import zlib
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from golden.mlp import Golden
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from golden.spec.options import OptionError, Parser
+
+from .bulk import Simulation
+from .compare import Comparison
+from .core import Core
+from .data import awkward, awkward_blocks
+from .emit import EmitError, emit
+from .reference import ConverterReference
+from .runs import crossed, random_products
+from .verilator import BUILD, BuildError
+
+MANTISSAS = (2, 3, 4, 6, 8, 12, 16)
+BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
+ARRAYS = ((1, 1), (3, 5), (8, 8), (16, 16), (24, 24))
+ACCUMULATES = ("fp32", "aligned")
+ROUNDINGS = ("rne", "stochastic")
+#: Cells that together contain every value, most pairs, and every way in which a block can lie on the rows.
+SELECTION = (
+    (2, (1, 8), (1, 1), "fp32", "rne"), (3, (1, 16), (3, 5), "aligned", "stochastic"),
+    (4, (1, 32), (8, 8), "fp32", "stochastic"), (6, (8, 8), (16, 16), "aligned", "rne"),
+    (8, (16, 16), (8, 8), "aligned", "rne"), (12, (24, 24), (3, 5), "fp32", "stochastic"),
+    (16, (1, 8), (8, 8), "aligned", "stochastic"), (2, (24, 24), (24, 24), "fp32", "rne"),
+    (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
+)
+RESULTS = BUILD / "cosim" / "matrix.json"
+#: Blocks sent through a stochastic converter.
+CONVERSIONS = 400
+
+
+def cells():
+    """All combinations, small arrays first."""
+    return [(mantissa, block, array, accumulate, rounding)
+            for array, mantissa, block, accumulate, rounding
+            in product(ARRAYS, MANTISSAS, BLOCKS, ACCUMULATES, ROUNDINGS)]
+
+
+def name(cell):
+    """A cell in words."""
+    mantissa, block, array, accumulate, rounding = cell
+    return f"W={mantissa} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
+
+
+def design_of_cell(cell):
+    """The cell's :class:`Design`; a block that does not fit the rows leaves some idle."""
+    mantissa, block, (rows, cols), accumulate, rounding = cell
+    return Design(format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding), rows=rows, cols=cols,
+                  accumulate=accumulate, depth=64, ragged=bool(block[1] % rows and rows % block[1]))
+
+
+def check_core(design, *, level="-O0", jobs=None):
+    """Products with operands of both roundings, and conversions to nearest even, of one core.
+
+    Returns
+    -------
+    (Comparison, Path)
+        And the model's library.
+    """
+    nearest = replace(design, format=replace(design.format, rounding="rne"))
+    manifest = emit(nearest)
+    with Simulation(manifest, level=level, jobs=jobs) as simulation:
+        core = Core(simulation)
+        seed = zlib.crc32(manifest.top.encode())
+        result = random_products(core, seed=seed).comparison
+        random = Golden(replace(design, format=replace(design.format, rounding="stochastic")))
+        rng = np.random.default_rng(seed)
+        for pauses in list(crossed(simulation))[::4]:
+            core.pauses = pauses
+            shape = 9, 2 * max(design.rows, design.format.terms) + 1, design.cols + 1
+            a = random.convert(awkward(rng, shape[:2], design.format))
+            b = random.convert(awkward(rng, shape[1:], design.format, -2), -2)
+            result.add("product of stochastic operands", core.matmul(a, b), random.matmul(a, b))
+        return result, simulation.library
+
+
+def check_converter(design, *, level="-O1", jobs=None):
+    """The design's converter, emitted alone; returns as :func:`check_core`."""
+    result = Comparison()
+    manifest = emit(design, unit="encode")
+    rng = np.random.default_rng(zlib.crc32(manifest.top.encode()))
+    with Simulation(manifest, level=level, jobs=jobs) as simulation:
+        into, out = simulation.streams["i"], simulation.streams["o"]
+        for pauses in list(crossed(simulation))[::2]:
+            simulation.reset()
+            value = awkward_blocks(rng, CONVERSIONS // 5, design.encode_beats * design.encode_lanes, design.format)
+            value = value.reshape(-1, design.encode_lanes)
+            run = simulation.run({"i": into.pack(value=value)}, {"o": len(value)}, pauses=pauses)
+            want, got = ConverterReference(design).result(value), out.unpack(run.payloads["o"])
+            for field, expected in want.items():
+                result.add(f"converter {field}", got[field].reshape(expected.shape).astype(expected.dtype), expected)
+        return result, simulation.library
+
+
+def _unit_of(cell):
+    """What has to be built for a cell: a core, shared by roundings, or a converter, shared by much more."""
+    design = design_of_cell(cell)
+    if cell[-1] == "rne":
+        return "core", design
+    return "converter", replace(design, cols=1, group=None, accumulate="fp32")
+
+
+def _check(kind, design, keep):
+    """One build and its check, as plain data for the results."""
+    try:
+        manifest = emit(design, unit=None if kind == "core" else "encode")
+        result, library = (check_core if kind == "core" else check_converter)(design, jobs=1)
+    except (RuntimeError, AssertionError, OSError) as error:
+        return {"passed": False, "compared": 0, "first": [f"{type(error).__name__}: {error}"]}
+    if not keep:
+        shutil.rmtree(library.parent, ignore_errors=True)
+    return {"passed": bool(result.compared) and not result.mismatches, "compared": result.compared,
+            "first": result.first[:3], "sha256": manifest.data["sha256"]}
+
+
+def _known(results, key, kind, design):
+    """Whether a result for the very Verilog that the generator gives today is there."""
+    entry = results.get(key)
+    if not entry or not entry["passed"]:
+        return False
+    try:
+        return emit(design, unit=None if kind == "core" else "encode").data["sha256"] == entry["sha256"]
+    except EmitError:
+        return False
+
+
+def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=RESULTS):
+    """Check all builds that the cells need, but those known to pass; returns results by name of the build.
+
+    Parameters
+    ----------
+    chosen : list
+        Cells.
+    jobs : int, optional
+        Builds at a time; all cores by default.
+    keep : bool
+        Keep the built models.
+    progress : callable, optional
+        Called with (done, total, failed) builds.
+    path : Path
+        Results file.
+    """
+    from joblib import Parallel, delayed
+
+    results = json.loads(path.read_text()) if path.exists() else {}
+    work = {}
+    for cell in chosen:
+        kind, design = _unit_of(cell)
+        work.setdefault(build_name(kind, design), (kind, design))
+    done = failed = 0
+    todo = []
+    for key, (kind, design) in work.items():
+        if _known(results, key, kind, design):
+            done += 1
+        else:
+            todo.append((key, kind, design))
+    if progress:
+        progress(done, len(work), failed)
+
+    def task(key, kind, design):
+        return key, _check(kind, design, keep)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    runner = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
+    for key, entry in runner(delayed(task)(*item) for item in todo):
+        results[key] = entry
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+        partial.replace(path)
+        done += 1
+        failed += not entry["passed"]
+        if progress:
+            progress(done, len(work), failed)
+    return {key: results[key] for key in work}
+
+
+def build_name(kind, design):
+    """Key of a build in the results."""
+    fmt = design.format
+    block = f"{fmt.block[0]}x{fmt.block[1]}"
+    if kind == "converter":
+        return f"converter W={fmt.mantissa} block {block} lanes {design.encode_lanes} {fmt.rounding}"
+    return f"core W={fmt.mantissa} block {block} array {design.rows}x{design.cols} {design.accumulate}"
+
+
+def _needs(cell):
+    """Builds that a cell rests on."""
+    kind, design = _unit_of(cell)
+    core = build_name("core", design_of_cell(cell))
+    return {core} if kind == "core" else {core, build_name(kind, design)}
+
+
+def main(argv):
+    """Command line; returns the exit status."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    parser = Parser(prog="python -m cosim matrix", description=__doc__.split("\n\n", 1)[1])
+    names = {f"{r}x{c}": (r, c) for r, c in ARRAYS}
+    parser.add_argument("--arrays", metavar="RxC,...", help=f"only these, of {','.join(names)}")
+    parser.add_argument("--selection", action="store_true", help=f"only the {len(SELECTION)} cells of the tests")
+    parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count()), help="builds at a time (all cores)")
+    parser.add_argument("--keep", action="store_true", help="keep built models, some 2 GB")
+    args = parser.parse_args(argv)
+    try:
+        chosen = list(SELECTION) if args.selection else cells()
+        if args.arrays:
+            for word in args.arrays.split(","):
+                if word not in names:
+                    raise OptionError(f"--arrays {word}: must be some of {','.join(names)}")
+            chosen = [cell for cell in chosen if cell[2] in {names[word] for word in args.arrays.split(",")}]
+        if not args.jobs.isdecimal() or not 1 <= int(args.jobs) <= 256:
+            raise OptionError(f"--jobs {args.jobs}: must be 1 to 256")
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                   TimeRemainingColumn())
+        console = Console(highlight=False)
+        with Progress(*columns, console=console) as bars:
+            task = bars.add_task("builds", total=None)
+            # Stochastic cells rest on the core of their nearest-even twin too.
+            twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
+            results = run_matrix(list(twins), jobs=int(args.jobs), keep=args.keep, progress=lambda done, total, failed:
+                                 bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))
+    except (OptionError, BuildError) as error:
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return 2
+    bad = [cell for cell in chosen if not all(results[key]["passed"] for key in _needs(cell))]
+    for key, entry in results.items():
+        if not entry["passed"]:
+            console.print(f"{key}: {'; '.join(entry['first'])}", markup=False)
+    compared = sum(entry["compared"] for entry in results.values())
+    console.print(f"{len(chosen) - len(bad)} of {len(chosen)} cells agree bit for bit; {compared:,} outputs compared "
+                  f"in {len(results)} builds; {RESULTS}", markup=False, soft_wrap=True)
+    return 1 if bad or not compared else 0

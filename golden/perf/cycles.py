@@ -1,0 +1,95 @@
+"""Cycles of matrix products on the core: a formula that the simulated Verilog meets exactly.
+
+It holds while every input is offered as soon as it can be taken and every output is taken at once. R is the rows of
+the array, G its column groups, and ``interval``, ``array``, ``accumulate``, ``drain`` are the manifest's latencies.
+Cycle 0 is the first transfer, of the first command and the first row of weights.
+
+Pass n streams m(n) rows from cycle x(n); its tile of weights enters from cycle w(n). Command c, of m rows, ends with
+pass l, takes v(c) beats of `i_v` and is read out from cycle s(c) on::
+
+    w(n) = max(w(n-1) + R,  x(n-2) + G + 1)                    two tiles of weights are buffered
+    x(n) = max(x(n-1) + max(m(n-1), interval),  w(n) + R + 1,
+               s(c-2) + m(c-2) + 2  if n is the first pass of c)       two banks of sums
+    s(c) = max(x(l) + m(c) + array + accumulate,  s(c-1) + m(c-1) + drain - 1) + v(c)
+    last row on `o` at s(c) + m(c) + drain - 2
+
+With passes of R rows or more, weights and buffers never bind, and a product of commands with P passes of m rows each
+takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v`` cycles, if P * m >= m + drain - 1 + v:
+one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the start and the read-out at the end.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as it counts here: rows of X, passes, and beats of `i_v` (one each for factors and biases)."""
+    rows: int
+    passes: int
+    vectors: int = 0
+
+
+def product_commands(design, count, terms, width, vectors=0):
+    """The commands of a product (M, K) by (K, N), column tile by column tile.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    count, terms, width : int
+        M, K and N.
+    vectors : int
+        Beats of `i_v` a command.
+
+    Returns
+    -------
+    list of Command
+    """
+    span = design.format.terms
+    if design.block_tiles > 1:    # every block starts in a new pass
+        whole, rest = divmod(terms, span)
+        passes = whole * -(-span // design.rows) + -(-rest // design.rows)
+    else:
+        passes = -(-terms // design.tile_rows)
+    parts = [min(design.depth, count - top) for top in range(0, count, design.depth)]
+    return [Command(rows, passes, vectors) for _ in range(-(-width // design.cols)) for rows in parts]
+
+
+def timeline(design, latency, commands):
+    """Starts of passes and read-outs, and the end, by the formula above.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+        The core.
+    latency : dict
+        The manifest's ``latency``.
+    commands : list of Command
+        In order.
+
+    Returns
+    -------
+    (list of int, list of int, int)
+        x(n), s(c), and all cycles: from the first transfer to the last, both included.
+    """
+    interval, drain = latency["interval"], latency["drain"]
+    through = latency["array"] + latency["accumulate"]
+    starts, reads, weights, rows = [], [], -design.rows, 0
+    for number, command in enumerate(commands):
+        for step in range(command.passes):
+            weights = max(weights + design.rows, starts[-2] + design.group_cols + 1 if len(starts) > 1 else 0)
+            start = max(starts[-1] + max(rows, interval) if starts else 0, weights + design.rows + 1)
+            if step == 0 and number > 1:
+                start = max(start, reads[-2] + commands[number - 2].rows + 2)
+            starts.append(start)
+            rows = command.rows
+        read = start + command.rows + through
+        if number:
+            read = max(read, reads[-1] + commands[number - 1].rows + drain - 1)
+        reads.append(read + command.vectors)
+    return starts, reads, reads[-1] + commands[-1].rows + drain - 1
+
+
+def product_cycles(design, latency, count, terms, width, vectors=0):
+    """Cycles of a product (M, K) by (K, N), from the first transfer to the last; see :func:`timeline`."""
+    return timeline(design, latency, product_commands(design, count, terms, width, vectors))[2]
