@@ -27,6 +27,7 @@ from golden.spec.tables import (
     first_row,
 )
 
+from .constant import multiply_constant
 from .operation import Operation, Pipeline
 from .polynomial import Polynomial
 from .raw import Fields, named, normalise
@@ -188,7 +189,7 @@ class Function(Operation):
             drop += 11
             self._cut("square", live)
             argument = live["argument"]
-        product = named(m, argument * Const(LOG2E), "log2e_product")
+        product = multiply_constant(m, argument, LOG2E, "log2e_product")
         live["product"] = named(m, product[drop:], "log2e_scaled")
         self._cut("product", live)
         exponent = live["exponent"]
