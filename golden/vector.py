@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from . import fp32, functions
+from . import fp32, functions, functions_fast
 from .spec.vector import (
     CONSTANTS,
     POSTS,
@@ -26,6 +26,8 @@ from .spec.vector import (
 
 _add, _mul, _max = (partial(operation, subnormals="flush") for operation in (fp32.add, fp32.mul, fp32.max))
 SIGN = np.uint32(1 << 31)
+#: Elements from which the compiled functions are worth their compilation, about a second each.
+LARGE = 1 << 17
 #: What a sum and a maximum start from.
 IDENTITY = {Reduce.SUM: 0x80000000, Reduce.MAX: 0xFF800000}
 #: What a row or a scalar holds before it is written: undefined in hardware, a NaN here.
@@ -179,7 +181,7 @@ class Machine:
             case "relu":
                 return relu(value)
             case name:
-                return functions.evaluate(name, value)
+                return (functions_fast if value.size >= LARGE else functions).evaluate(name, value)
 
     def _reduce(self, how, x):
         """Sum or maximum of each row, in the order of the lanes."""

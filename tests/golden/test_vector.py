@@ -185,6 +185,14 @@ def test_side_by_side_equals_one_by_one():
         np.testing.assert_array_equal(run(programs.softmax(), row)[0], want)
 
 
+def test_many_rows_use_the_compiled_functions(monkeypatch):
+    x = bits(normal(9, 16))
+    want = Machine(UNIT, (9,)).run([programs.length(16), *programs.softmax()], [x])[0]
+    monkeypatch.setattr("golden.vector.LARGE", 9 * 16)
+    monkeypatch.setattr("golden.functions.exp", None)
+    np.testing.assert_array_equal(Machine(UNIT, (9,)).run([programs.length(16), *programs.softmax()], [x])[0], want)
+
+
 def test_relu_and_gate_at_special_values():
     x = np.array([0, 1 << 31, 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x00800000, 0xBF800000], dtype=np.uint32)
     assert positive(x).tolist() == [False, False, False, True, False, False, True, False]
