@@ -7,7 +7,7 @@ from .format import HBFPFormat, check_choice, check_range
 
 ARITHMETICS = ("hbfp", "fp32", "bf16", "int")
 ACCUMULATES = ("fp32", "aligned")
-MULTIPLIERS = ("recoded", "plain")
+MULTIPLIERS = ("plain", "recoded")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 TILE_BITS = 16    # bits of the command's count of K tiles
@@ -51,9 +51,9 @@ class Design:
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
     multiplier : str
-        How integer products are formed; equal bits. ``recoded``: activations recoded once a row, one tree of full
-        adders a column of a group (docs/decisions/0101-dot-product.md), least area. ``plain``: ``*`` and ``+``, which
-        simulate several times faster.
+        How integer products are formed; equal bits. ``plain``: ``*`` and ``+``, quick to simulate. ``recoded``:
+        activations recoded once a row, one tree of full adders for a column of a group, least area; bit by bit, so
+        slow to build and to simulate (docs/decisions/0101-dot-product.md).
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
     ragged : bool
@@ -76,7 +76,7 @@ class Design:
     accumulate: str = "fp32"
     arithmetic: str = "hbfp"
     group: tuple[int, int] | None = None
-    multiplier: str = "recoded"
+    multiplier: str = "plain"
     depth: int = 512
     ragged: bool = False
     guard: int = 4

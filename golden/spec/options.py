@@ -21,7 +21,7 @@ _INTEGERS = {
     "noise_bits": ((1, 24), "stochastic: random bits of a rounding"),
 }
 _CHOICES = {
-    "multiplier": (MULTIPLIERS, "of integers: least area, or quickest to simulate; equal bits"),
+    "multiplier": (MULTIPLIERS, "of integers, equal bits: quick to simulate, or least area"),
     "accumulate": (ACCUMULATES, "how block sums add up along K"),
     "arithmetic": (ARITHMETICS, "hbfp, or a baseline with the same dataflow"),
     "rounding": (ROUNDINGS, "of FP32 -> HBFP"),
