@@ -1,0 +1,223 @@
+"""``python -m golden``: numbers. Training in HBFP, sweeps over formats, error studies."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from .spec.options import OptionError, Parser, add_design_options, design_from_args
+
+EXAMPLES = """\
+examples:
+  python -m golden train --task teacher --mantissa 4 --block 1,16
+  python -m golden train --task digits --mantissa 3 --block 1,16 --boost 6 --seed 2
+  python -m golden sweep --task teacher --seeds 5           fp32, hbfp8, 6, 4, 4 boosted, 3, 3 boosted
+  python -m golden sweep --widths fp32,8,4,4+6 --scheduler tcp://host:8786
+  python -m golden error                                    QSNR of 4, 6 and 8 bits, blocks 16 to 576
+  python -m golden error --prune 2:4 --mantissa 4           pruning and quantising in both orders
+  python -m golden schedule --base 4 --boost 6              share of the arithmetic at each width
+"""
+
+
+def _number(text, name, low, high, kind=int):
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not low <= value <= high:
+        raise OptionError(f"--{name} {text}: must be {low} to {high}")
+    return value
+
+
+def _parser():
+    parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
+    commands = parser.add_subparsers(dest="command", metavar="train|sweep|error|schedule", required=True)
+    train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=EXAMPLES)
+    sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves", epilog=EXAMPLES)
+    for command in (train, sweep):
+        command.add_argument("--task", default="digits", help="digits or teacher (separates HBFP4 from FP32)")
+        command.add_argument("--epochs", default="0", help="0: the task's recipe")
+        command.add_argument("--batch", default="0", help="0: the task's recipe")
+        command.add_argument("--rate", default="0", help="learning rate; 0: the task's recipe")
+        command.add_argument("--wide", action="store_true", help="master weights in HBFP with 16-bit mantissas")
+        command.add_argument("--out", default="build/golden", help="folder of results, checkpoints and pictures")
+        add_design_options(command)
+    train.add_argument("--seed", default="0")
+    train.add_argument("--boost", default="0", help="width of the last epoch and of the first and last layer; 0: none")
+    sweep.add_argument("--seeds", default="5", help="runs of each configuration")
+    sweep.add_argument("--widths", default="fp32,8,6,4,4+6,3,3+6", help="fp32, W, or W+BOOST, separated by commas")
+    sweep.add_argument("--jobs", default="-1", help="processes; -1: one per processor")
+    sweep.add_argument("--scheduler", help="address of a Dask scheduler, tcp://host:8786 (pip install 'hbfp[dask]')")
+    error = commands.add_parser("error", help="signal to quantisation noise; pruning with quantisation",
+                                epilog=EXAMPLES)
+    error.add_argument("--distribution", default="normal", help="normal, uniform or laplace, unit variance")
+    error.add_argument("--elements", default="4000000")
+    error.add_argument("--prune", metavar="N:M", help="compare both orders of N:M pruning and quantisation")
+    error.add_argument("--out", help="folder for error.json")
+    add_design_options(error)
+    schedule = commands.add_parser("schedule", help="share of the arithmetic at each mantissa width", epilog=EXAMPLES)
+    schedule.add_argument("--base", default="4")
+    schedule.add_argument("--boost", default="6")
+    return parser
+
+
+def _block_16(args):
+    """The design's format; blocks of 16 unless asked otherwise, since the networks are small."""
+    if args.block is None and args.preset is None and args.config is None:
+        args.block = "1,16"
+    return design_from_args(args)
+
+
+def _runs(args, configurations, seeds):
+    """The :class:`~golden.nn.experiment.Run` of every configuration (width or None, boost) and seed."""
+    from .nn.experiment import Run
+    design = _block_16(args)
+    if design.arithmetic not in ("hbfp", "fp32"):
+        raise OptionError(f"--arithmetic {design.arithmetic}: must be hbfp or fp32 for training")
+    common = dict(task=args.task, epochs=_number(args.epochs, "epochs", 0, 100_000),
+                  batch=_number(args.batch, "batch", 0, 100_000), rate=_number(args.rate, "rate", 0.0, 100.0, float),
+                  accumulate=design.accumulate)
+    runs = []
+    for width, boost in configurations:
+        if width == "given":
+            fmt = design.format if design.arithmetic == "hbfp" else None
+        else:
+            fmt = width and replace(design.format, mantissa=width)
+        for seed in seeds:
+            try:
+                runs.append(Run(fmt=fmt, boost=boost, seed=seed, wide=args.wide and fmt is not None, **common))
+            except ValueError as error:
+                raise OptionError(str(error)) from None
+    return runs
+
+
+def _train(args, console):
+    from rich.progress import track
+
+    from .nn.experiment import train
+    run, = _runs(args, [("given", _number(args.boost, "boost", 0, 16))], [_number(args.seed, "seed", 0, 2 ** 31 - 1)])
+    bar = iter(track(range(run.epochs + 1), "training", console=console))
+    state = {"at": next(bar)}
+
+    def progress(done):
+        while state["at"] < done:
+            state["at"] = next(bar)
+    result = train(run, Path(args.out) / "runs", progress)
+    next(bar, None)
+    console.print(f"{result['name']}, task {run.task}, seed {run.seed}: {result['accuracy']:.2f} % of the test data "
+                  f"after {run.epochs} epochs")
+    console.print(f"parameters sha256 {result['digest'][:16]}, result {args.out}/runs/{run.key}.json", soft_wrap=True)
+
+
+def _configurations(text):
+    parsed = []
+    for part in text.split(","):
+        width, _, boost = part.partition("+")
+        if width == "fp32" and not boost:
+            parsed.append((None, 0))
+            continue
+        try:
+            parsed.append((_number(width, "widths", 2, 16), _number(boost, "widths", 2, 16) if boost else 0))
+        except OptionError:
+            raise OptionError(f"--widths {text}: must be fp32, W or W+BOOST (2 to 16), not {part!r}") from None
+    return parsed
+
+
+def _sweep(args, console):
+    from .nn.sweep import picture, summary, sweep
+    seeds = range(_number(args.seeds, "seeds", 1, 10_000))
+    runs = _runs(args, _configurations(args.widths), seeds)
+    try:
+        results = sweep(runs, Path(args.out) / "runs", jobs=_number(args.jobs, "jobs", -1, 4096),
+                        scheduler=args.scheduler, console=console)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    table = Table("format", "mean %", "deviation", "seeds", title=f"Test accuracy, task {args.task}")
+    figures = summary(results)
+    for name, (mean, deviation, count) in figures.items():
+        table.add_row(name, f"{mean:.2f}", f"{deviation:.2f}", str(count))
+    console.print(table)
+    folder = Path(args.out)
+    (folder / f"{args.task}.json").write_text(json.dumps({"summary": figures, "results": results}, indent=1) + "\n")
+    picture(results, folder / f"{args.task}.png")
+    console.print(f"results {folder}/{args.task}.json, curves {folder}/{args.task}.png", soft_wrap=True)
+
+
+def _error(args, console):
+    from . import error
+    elements = _number(args.elements, "elements", 1000, 10 ** 9)
+    if args.distribution not in error.DISTRIBUTIONS:
+        raise OptionError(f"--distribution {args.distribution}: must be one of {', '.join(error.DISTRIBUTIONS)}")
+    if args.prune:
+        data = _prune_error(args, console, error, elements)
+    else:
+        widths = sorted({4, 6, 8} | ({_block_16(args).format.mantissa} if args.mantissa else set()))
+        data = error.qsnr_table(widths, distribution=args.distribution, elements=elements)
+        table = Table("format", *(f"block {b}" for b in error.QSNR_BLOCKS), title=f"QSNR in dB, {args.distribution}")
+        for width, row in data.items():
+            known = error.QSNR_REFERENCE.get(width) if args.distribution == "normal" else None
+            table.add_row(f"HBFP{width}", *(f"{v:.2f}" + (f" ({v - known[i]:+.2f})" if known else "")
+                                            for i, v in enumerate(row)))
+        console.print(table)
+        if args.distribution == "normal":
+            console.print("in brackets: difference to the published measurements")
+    if args.out:
+        Path(args.out).mkdir(parents=True, exist_ok=True)
+        (Path(args.out) / "error.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+def _prune_error(args, console, error, elements):
+    n, _, m = args.prune.partition(":")
+    try:
+        n, m = int(n), int(m)
+        if not 0 <= n <= m <= 1024 or m < 1:
+            raise ValueError
+    except ValueError:
+        raise OptionError(f"--prune {args.prune}: must be N:M with N at most M, M 1 to 1024") from None
+    fmt = _block_16(args).format
+    w = error.samples(args.distribution, (max(1, elements // 1024), 1024))
+    fmt = replace(fmt, rounding="rne") if fmt.rounding == "stochastic" else fmt
+    first, second = (float(e.sum() / (w.astype(float) ** 2).sum()) for e in error.both_orders(w, n, m, fmt, axis=1))
+    table = Table("order", "squared error / squared weights", title=f"{n}:{m} and HBFP{fmt.mantissa} {fmt.block}")
+    table.add_row("sparsify, then quantise", f"{first:.6f}")
+    table.add_row("quantise, then sparsify", f"{second:.6f}")
+    console.print(table)
+    return {"sparsify_then_quantise": first, "quantise_then_sparsify": second}
+
+
+def _schedule(args, console):
+    from .nn.schedule import MixedMantissa, resnet20_macs, resnet50_macs
+    base, boost = _number(args.base, "base", 2, 16), _number(args.boost, "boost", 2, 16)
+    table = Table("network", "epochs", "last epoch alone, %", "and first and last layer, %",
+                  title=f"Share of the arithmetic at {base} bits; the rest at {boost}")
+    for name, macs in (("ResNet-20, 32 x 32", resnet20_macs()), ("ResNet-50, 224 x 224", resnet50_macs())):
+        for epochs in (90, 160, 330):
+            shares = [MixedMantissa(base=base, boosted=boost, epochs=epochs, ends=ends).share(macs).get(base, 0)
+                      for ends in (False, True)]
+            table.add_row(name, str(epochs), *(f"{share * 100:.2f}" for share in shares))
+    console.print(table)
+
+
+def main(arguments=None):
+    """Run one command; exit status 2 and one line for a value that is not valid."""
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    command = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule}[args.command]
+    try:
+        command(args, console)
+    except OptionError as error:
+        parser.error(str(error))
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        parser.error("training needs PyTorch: pip install 'hbfp[train]'")
+    except OSError as error:
+        parser.error(f"--out {args.out}: cannot be written ({error.strerror})")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

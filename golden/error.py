@@ -1,0 +1,72 @@
+"""How far HBFP is from FP32: signal to quantisation noise, and pruning with quantisation."""
+
+import numpy as np
+
+from . import kernels
+from .bfp import decode, encode
+from .sparsity import prune
+from .spec.format import HBFPFormat
+
+#: QSNR in dB on N(0, 1), measured elsewhere: REFERENCES, "Accuracy and numerics".
+QSNR_BLOCKS = (16, 64, 225, 576)
+QSNR_REFERENCE = {4: (18.62, 16.95, 16.63, 16.39), 6: (30.72, 28.97, 28.68, 28.34), 8: (42.82, 41.01, 40.72, 40.38)}
+DISTRIBUTIONS = ("normal", "uniform", "laplace")
+
+
+def quantised(x, fmt, *, axis=-1):
+    """``x`` after conversion, as FP32; compiled for matrices where that can be had."""
+    if x.ndim == 2 and fmt.rounding != "stochastic" and kernels.library():
+        return kernels.quantise(np.ascontiguousarray(x), fmt, axis=axis)[0]
+    return decode(encode(x, fmt, axis=axis))
+
+
+def qsnr(x, y):
+    """Signal to quantisation noise of ``y`` for ``x`` in dB: 10 log10(sum x^2 / sum (x - y)^2)."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    return 10 * np.log10((x ** 2).sum() / ((x - y) ** 2).sum())
+
+
+def samples(distribution, shape, seed=0):
+    """float32 numbers of unit variance from one of :data:`DISTRIBUTIONS`."""
+    rng = np.random.default_rng(seed)
+    match distribution:
+        case "normal":
+            x = rng.standard_normal(shape)
+        case "uniform":
+            x = rng.uniform(-3 ** 0.5, 3 ** 0.5, shape)
+        case "laplace":
+            x = rng.laplace(0, 0.5 ** 0.5, shape)
+        case _:
+            raise ValueError(f"Distribution must be one of {', '.join(DISTRIBUTIONS)}, not {distribution!r}")
+    return x.astype(np.float32)
+
+
+def qsnr_table(mantissas=(4, 6, 8), blocks=QSNR_BLOCKS, distribution="normal", elements=4_000_000, seed=0):
+    """QSNR in dB for each width and block length, ``(1, B)`` blocks.
+
+    Returns
+    -------
+    dict
+        ``{width: [dB, ...]}`` in the order of ``blocks``.
+    """
+    table = {}
+    for width in mantissas:
+        row = []
+        for block in blocks:
+            x = samples(distribution, (elements // block, block), seed)
+            row.append(float(qsnr(x, quantised(x, HBFPFormat(mantissa=width, block=(1, block))))))
+        table[width] = row
+    return table
+
+
+def both_orders(w, n, m, fmt, axis=0):
+    """Squared errors of pruning and quantising ``w`` in both orders.
+
+    Returns
+    -------
+    tuple of ndarray
+        Squared error of each element of sparsify-then-quantise, and of quantise-then-sparsify.
+    """
+    def off(y):
+        return (y.astype(np.float64) - w) ** 2
+    return (off(quantised(prune(w, n, m, axis), fmt, axis=axis)), off(prune(quantised(w, fmt, axis=axis), n, m, axis)))

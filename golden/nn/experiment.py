@@ -1,0 +1,176 @@
+"""One training run that can be killed at any moment and goes on to the same final bits."""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+
+from ..spec.format import HBFPFormat, check_choice, check_range
+from . import tasks
+from .optimiser import wide_weights
+from .replace import convert, hbfp_layers
+from .schedule import MixedMantissa
+
+#: Defaults of a task: epochs, batch, learning rate.
+RECIPES = {"digits": (30, 32, 0.05), "teacher": (25, 64, 0.1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """All that decides the bits of a training run.
+
+    Parameters
+    ----------
+    task : str
+        One of :data:`golden.nn.tasks.TASKS`.
+    fmt : HBFPFormat or None
+        Format of all roles; None trains in FP32.
+    boost : int
+        Mantissa width of the last epoch and of the first and last layer; 0 for none.
+    wide : bool
+        Keep master weights in HBFP with 16-bit mantissas.
+    accumulate : str
+        As of :func:`golden.matmul.matmul`.
+    seed : int
+        Seed of start, data order and noise.
+    epochs, batch : int
+        0 takes the task's.
+    rate : float
+        Learning rate of SGD with momentum 0.9 on a cosine; 0 takes the task's.
+    """
+    task: str = "digits"
+    fmt: HBFPFormat | None = field(default_factory=lambda: HBFPFormat(block=(1, 16)))
+    boost: int = 0
+    wide: bool = False
+    accumulate: str = "fp32"
+    seed: int = 0
+    epochs: int = 0
+    batch: int = 0
+    rate: float = 0.0
+
+    def __post_init__(self):
+        check_choice("Task", self.task, tasks.TASKS)
+        check_range("Seed", self.seed, 0, 2 ** 31 - 1)
+        check_range("Epochs", self.epochs, 0, 100_000)
+        check_range("Batch", self.batch, 0, 100_000)
+        if self.rate < 0:
+            raise ValueError(f"Rate must be 0 or more, not {self.rate!r}")
+        for name, value in zip(("epochs", "batch", "rate"), RECIPES[self.task], strict=True):
+            if not getattr(self, name):
+                object.__setattr__(self, name, value)
+        if self.boost:
+            MixedMantissa(boosted=self.boost)
+            if self.fmt is None:
+                raise ValueError(f"Boost needs an HBFP format, not {self.boost!r} with FP32")
+
+    @property
+    def name(self):
+        """What a table calls the configuration, the seed left out."""
+        if self.fmt is None:
+            return "fp32"
+        text = f"hbfp{self.fmt.mantissa}" + (f"+{self.boost}" if self.boost else "")
+        extras = [self.fmt.rounding] * (self.fmt.rounding != "rne") + ["wide"] * self.wide
+        return " ".join([text, "x".join(map(str, self.fmt.block)), *extras])
+
+    @property
+    def key(self):
+        """Name of the run's files: a hash of everything."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _save(path, write):
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    write(temporary)
+    os.replace(temporary, path)
+
+
+def train(run, folder=None, progress=None):
+    """Train, epoch by epoch, with a checkpoint after each.
+
+    Parameters
+    ----------
+    run : Run
+        What to train.
+    folder : path, optional
+        Where ``KEY.pt`` (checkpoint) and ``KEY.json`` (result) live; a finished run is read, a
+        started one continued.
+    progress : callable, optional
+        Called with the number of epochs done.
+
+    Returns
+    -------
+    dict
+        ``run`` (its data), ``name``, ``accuracy`` in percent on the test data after the last epoch,
+        ``curve`` (loss and accuracy per epoch), ``digest`` (SHA-256 of the final parameters).
+    """
+    folder = None if folder is None else Path(folder)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        done = folder / f"{run.key}.json"
+        if done.exists():
+            if progress:
+                progress(run.epochs)
+            return json.loads(done.read_text())
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)                           # FP32 products depend on the number; the nets are small
+    try:
+        return _train(run, folder, progress)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(run, folder, progress):
+    """The training itself."""
+    x, y, x_test, y_test = tasks.load(run.task)
+    with torch.random.fork_rng():
+        torch.manual_seed(run.seed)
+        net = tasks.network(run.task)
+    if run.fmt is not None:
+        convert(net, run.fmt, seed=1 + 1000 * run.seed, accumulate=run.accumulate)
+    optimiser = torch.optim.SGD(net.parameters(), run.rate, momentum=0.9, weight_decay=1e-4)
+    if run.wide:
+        wide_weights(optimiser)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, run.epochs)
+    schedule = MixedMantissa(base=run.fmt.mantissa, boosted=run.boost, epochs=run.epochs) if run.boost else None
+    parts, curve = {"net": net, "optimiser": optimiser, "scheduler": scheduler}, []
+    checkpoint = folder and folder / f"{run.key}.pt"
+    if checkpoint and checkpoint.exists():
+        state = torch.load(checkpoint)
+        curve = state["curve"]
+        if schedule:
+            schedule.apply(hbfp_layers(net), max(0, len(curve) - 1))
+        for name, part in parts.items():
+            part.load_state_dict(state[name])
+    for epoch in range(len(curve), run.epochs):
+        if progress:
+            progress(epoch)
+        if schedule:
+            schedule.apply(hbfp_layers(net), epoch)
+        order = torch.randperm(len(x), generator=torch.Generator().manual_seed(run.seed * 100_003 + epoch))
+        loss_sum = 0.0
+        for rows in order.split(run.batch):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(x[rows]), y[rows])
+            loss.backward()
+            optimiser.step()
+            loss_sum += loss.item() * len(rows)
+        scheduler.step()
+        with torch.no_grad():
+            accuracy = (net(x_test).argmax(1) == y_test).double().mean().item() * 100
+        curve.append({"loss": loss_sum / len(x), "accuracy": accuracy})
+        if checkpoint:
+            state = {name: part.state_dict() for name, part in parts.items()} | {"curve": curve}
+            _save(checkpoint, lambda path, state=state: torch.save(state, path))
+    if progress:
+        progress(run.epochs)
+    digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in net.parameters())).hexdigest()
+    result = {"run": asdict(run), "name": run.name, "accuracy": curve[-1]["accuracy"], "curve": curve, "digest": digest}
+    result = json.loads(json.dumps(result))            # as it will be read back
+    if folder:
+        _save(folder / f"{run.key}.json", lambda path: path.write_text(json.dumps(result, indent=1) + "\n"))
+        checkpoint.unlink(missing_ok=True)
+    return result

@@ -1,0 +1,109 @@
+"""Mixed mantissas by epoch and by layer, and what share of the arithmetic each width does.
+
+The published recipe (Accuracy Boosters, arXiv 2211.10737): 4 bits, and 6 bits in the last epoch and in
+the first and last layer. This file needs no torch.
+"""
+
+from dataclasses import dataclass
+
+from ..spec.format import MANTISSA_RANGE, check_range
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedMantissa:
+    """Which mantissa width each layer has in each epoch.
+
+    Parameters
+    ----------
+    base : int
+        Width of most layers in most epochs.
+    boosted : int
+        Width of the boosted ones.
+    epochs : int
+        Epochs of the whole training.
+    last_epochs : int
+        Epochs at the end in which every layer is boosted.
+    ends : bool
+        Whether the first and the last layer are always boosted.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+    """
+    base: int = 4
+    boosted: int = 6
+    epochs: int = 160
+    last_epochs: int = 1
+    ends: bool = True
+
+    def __post_init__(self):
+        check_range("Base width", self.base, *MANTISSA_RANGE, " bits")
+        check_range("Boosted width", self.boosted, *MANTISSA_RANGE, " bits")
+        check_range("Epochs", self.epochs, 1, 1_000_000)
+        check_range("Last epochs", self.last_epochs, 0, self.epochs)
+
+    def mantissa(self, layer, layers, epoch):
+        """Width of ``layer`` of ``layers`` in ``epoch``, each counted from 0."""
+        check_range("Epoch", epoch, 0, self.epochs - 1)
+        check_range("Layer", layer, 0, layers - 1)
+        boosted = epoch >= self.epochs - self.last_epochs or (self.ends and layer in (0, layers - 1))
+        return self.boosted if boosted else self.base
+
+    def apply(self, layers, epoch):
+        """Give each of ``layers`` (as of :func:`golden.nn.hbfp_layers`, without names or with) its width."""
+        layers = [layer[1] if isinstance(layer, tuple) else layer for layer in layers]
+        for index, layer in enumerate(layers):
+            layer.formats = layer.formats.with_mantissa(self.mantissa(index, len(layers), epoch))
+
+    def share(self, macs):
+        """Share of all multiply-accumulates of the training at each width.
+
+        Parameters
+        ----------
+        macs : sequence of int
+            Multiply-accumulates of each layer for one sample; the three products of training have
+            equally many.
+
+        Returns
+        -------
+        dict of int to float
+            Width -> share, adding up to 1.
+        """
+        done = {}
+        for epochs, epoch in ((self.epochs - self.last_epochs, 0), (self.last_epochs, self.epochs - 1)):
+            for index, count in enumerate(macs if epochs else ()):
+                width = self.mantissa(index, len(macs), epoch)
+                done[width] = done.get(width, 0) + epochs * count
+        total = sum(done.values())
+        return {width: count / total for width, count in sorted(done.items())}
+
+
+def convolution_macs(side, kernel, channels_in, channels):
+    """Multiply-accumulates of a convolution with ``side`` x ``side`` outputs."""
+    return side * side * kernel * kernel * channels_in * channels
+
+
+def resnet20_macs(classes=10):
+    """Per layer for one 32 x 32 image; shortcuts of option A have no arithmetic (He et al. 2016)."""
+    macs, channels = [convolution_macs(32, 3, 3, 16)], 16
+    for width, side in ((16, 32), (32, 16), (64, 8)):
+        for _ in range(3):
+            macs += [convolution_macs(side, 3, channels, width), convolution_macs(side, 3, width, width)]
+            channels = width
+    return [*macs, 64 * classes]
+
+
+def resnet50_macs(classes=1000):
+    """Per layer for one 224 x 224 image; the stride of a bottleneck lies in its 3 x 3 convolution (v1.5)."""
+    macs, channels, side = [convolution_macs(112, 7, 3, 64)], 64, 56
+    for width, blocks, out_side in ((64, 3, 56), (128, 4, 28), (256, 6, 14), (512, 3, 7)):
+        for block in range(blocks):
+            macs.append(convolution_macs(side if block == 0 else out_side, 1, channels, width))
+            macs.append(convolution_macs(out_side, 3, width, width))
+            macs.append(convolution_macs(out_side, 1, width, 4 * width))
+            if block == 0:
+                macs.append(convolution_macs(out_side, 1, channels, 4 * width))
+            channels = 4 * width
+        side = out_side
+    return [*macs, channels * classes]

@@ -1,0 +1,122 @@
+"""Many training runs: on the processors of this machine or of a Dask cluster, with the same results."""
+
+from collections import defaultdict
+from contextlib import nullcontext
+from pathlib import Path
+
+import joblib
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from .experiment import train
+
+
+def _one(run, folder):
+    return train(run, folder)
+
+
+def backend(scheduler=None):
+    """Context in which joblib sends jobs to the Dask scheduler at an address; None stays here.
+
+    Raises
+    ------
+    ValueError
+        If Dask is not installed or nobody answers at the address.
+    """
+    if scheduler is None:
+        return nullcontext()
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(f"--scheduler {scheduler}: needs Dask, pip install 'hbfp[dask]'") from None
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, ValueError, TimeoutError):
+        raise ValueError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
+    return joblib.parallel_config("dask", client=client)
+
+
+def sweep(runs, folder, *, jobs=-1, scheduler=None, console=None):
+    """Train every run that has no result yet; see :func:`golden.nn.experiment.train`.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        What to train.
+    folder : path
+        Results and checkpoints; on a cluster a folder that all workers share. Started again, the
+        sweep continues.
+    jobs : int
+        Processes, as of joblib; -1 is one per processor.
+    scheduler : str, optional
+        Address of a Dask scheduler, ``tcp://host:8786``.
+    console : rich.console.Console, optional
+        Where the progress bar goes; None shows none.
+
+    Returns
+    -------
+    list of dict
+        The results, in the order of ``runs``.
+    """
+    folder = Path(folder).resolve()
+    with backend(scheduler), _bar(console, len(runs)) as advance:
+        results = []
+        for result in joblib.Parallel(jobs, return_as="generator")(joblib.delayed(_one)(run, folder) for run in runs):
+            results.append(result)
+            advance()
+    return results
+
+
+class _bar:
+    """A progress bar over runs, or nothing."""
+
+    def __init__(self, console, total):
+        self.progress = None if console is None else Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+            console=console)
+        self.total = total
+
+    def __enter__(self):
+        if self.progress is None:
+            return lambda: None
+        self.progress.start()
+        task = self.progress.add_task("training", total=self.total)
+        return lambda: self.progress.advance(task)
+
+    def __exit__(self, *_):
+        if self.progress is not None:
+            self.progress.stop()
+
+
+def summary(results):
+    """Per configuration in order of appearance: name -> (mean, deviation, seeds) of the accuracy.
+
+    The deviation is that of a sample (n - 1); one seed has none, 0.
+    """
+    groups = defaultdict(list)
+    for result in results:
+        groups[result["name"]].append(result["accuracy"])
+    return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0, len(v))
+            for name, v in groups.items()}
+
+
+def picture(results, path):
+    """Mean test accuracy and loss per epoch of each configuration, a band of one deviation, as PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    figure = Figure((10, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, what, label in zip(figure.subplots(1, 2), ("accuracy", "loss"), ("test accuracy, %", "training loss"),
+                                 strict=True):
+        groups = defaultdict(list)
+        for result in results:
+            groups[result["name"]].append([epoch[what] for epoch in result["curve"]])
+        for name, curves in groups.items():
+            mean, spread = np.mean(curves, 0), np.std(curves, 0)
+            epochs = np.arange(1, len(mean) + 1)
+            line, = axes.plot(epochs, mean, label=name)
+            axes.fill_between(epochs, mean - spread, mean + spread, color=line.get_color(), alpha=0.2, linewidth=0)
+        axes.set_xlabel("epoch")
+        axes.set_ylabel(label)
+    axes.legend()
+    figure.savefig(path, dpi=120)
