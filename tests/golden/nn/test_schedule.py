@@ -1,0 +1,61 @@
+"""Mixed mantissas: who is boosted when, and the share of the arithmetic."""
+
+import pytest
+
+from golden.nn.schedule import MixedMantissa, resnet20_macs, resnet50_macs
+
+
+def test_who_is_boosted_when():
+    schedule = MixedMantissa(epochs=3)
+    assert [[schedule.mantissa(layer, 4, epoch) for layer in range(4)] for epoch in range(3)] == [
+        [6, 4, 4, 6], [6, 4, 4, 6], [6, 6, 6, 6]]
+    assert MixedMantissa(epochs=3, ends=False, last_epochs=2).mantissa(0, 4, 1) == 6
+    assert MixedMantissa(epochs=3, ends=False, last_epochs=0).mantissa(0, 4, 2) == 4
+
+
+def test_share_by_hand():
+    # Layers of 1, 8, 1 operations, 10 epochs: 9 x 8 of 100 stay narrow.
+    assert MixedMantissa(epochs=10).share([1, 8, 1]) == {4: 0.72, 6: 0.28}
+
+
+@pytest.mark.parametrize("macs", [resnet20_macs(), resnet50_macs()])
+def test_published_share_of_one_epoch_in_330(macs):
+    assert round(MixedMantissa(epochs=330, ends=False).share(macs)[4] * 100, 1) == 99.7
+
+
+def test_shapes_add_up_to_the_known_totals():
+    assert len(resnet20_macs()) == 20 and sum(resnet20_macs()) == 40_551_040        # 40.55 M
+    assert len(resnet50_macs()) == 54 and round(sum(resnet50_macs()) / 1e9, 2) == 4.09
+
+
+def test_shapes_are_those_of_the_network():
+    torch = pytest.importorskip("torch")
+    from golden.nn.resnet import resnet20
+    macs = []
+    net = resnet20()
+    for module in net.modules():
+        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
+            module.register_forward_hook(lambda m, _, y: macs.append(y[0, 0].numel() * m.weight.numel()))
+    net(torch.zeros(1, 3, 32, 32))
+    assert macs == resnet20_macs()
+
+
+def test_apply():
+    pytest.importorskip("torch")
+    import golden.nn as gn
+    layers = [gn.HBFPLinear(4, 4) for _ in range(3)]
+    MixedMantissa(epochs=2).apply(layers, 0)
+    assert [layer.formats.x.mantissa for layer in layers] == [6, 4, 6]
+    assert layers[1].formats.g.mantissa == layers[1].formats.w.mantissa == 4
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: MixedMantissa(base=1), r"^Base width must be 2 to 16 bits, not 1$"),
+    (lambda: MixedMantissa(boosted=17), r"^Boosted width must be 2 to 16 bits, not 17$"),
+    (lambda: MixedMantissa(epochs=0), r"^Epochs must be 1 to 1000000, not 0$"),
+    (lambda: MixedMantissa(epochs=5, last_epochs=6), r"^Last epochs must be 0 to 5, not 6$"),
+    (lambda: MixedMantissa(epochs=5).mantissa(0, 3, 5), r"^Epoch must be 0 to 4, not 5$"),
+    (lambda: MixedMantissa(epochs=5).mantissa(3, 3, 0), r"^Layer must be 0 to 2, not 3$")])
+def test_wrong_values(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
