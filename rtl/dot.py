@@ -93,12 +93,40 @@ class Recode(Cell):
         return m
 
 
-class _Tree:
-    """Sums bits by column with full adders, the bits that come first first.
+class Adder(Cell):
+    """A full adder in the form that costs least in NAND, OR-AND-invert and XOR cells.
 
-    Adders take two inputs of one polarity and one of the other, and give a sum of the first and a carry of the second:
-    the form that costs least in NAND, OR-AND-invert and XOR cells.
+    Parameters
+    ----------
+    inverted : bool
+        Which of its bits are complements: ``c`` and ``carry``, or if true ``a``, ``b`` and ``total``.
+
+    Members
+    -------
+    a, b, c : ``In(1)``
+    total, carry : ``Out(1)``
     """
+    kind = "adder"
+    clocked = False
+
+    def __init__(self, inverted):
+        self.inverted = inverted
+        super().__init__({"a": In(1), "b": In(1), "c": In(1), "total": Out(1), "carry": Out(1)}, n=int(inverted))
+
+    def body(self, platform):
+        m = Module()
+        a, b, c = self.a, self.b, self.c
+        half = Signal()    # of both complements the same
+        m.d.comb += half.eq((a | b) & ~(a & b))
+        if self.inverted:
+            m.d.comb += [self.total.eq(~(~(half & c) & (half | c))), self.carry.eq((~a & ~b) | (half & c))]
+        else:
+            m.d.comb += [self.total.eq(~(half & ~c) & (half | ~c)), self.carry.eq(~((a | b) & (~half | ~c)))]
+        return m
+
+
+class _Tree:
+    """Sums bits by column with :class:`Adder`, the bits that come first first."""
 
     def __init__(self, m, width):
         self.m, self.width = m, width
@@ -137,17 +165,11 @@ class _Tree:
             other = [same.pop()]
             c = ~other[0][2]
         (ta, _, a, _), (tb, _, b, _) = same
-        half = self._signal((a | b) & ~(a & b), "half")
-        if inverted:
-            total = self._signal(~(~(half & c) & (half | c)), "sum")
-            # `half` is the same of both complements.
-            carry = self._signal((~a & ~b) | (half & c), "carry")
-        else:
-            total = self._signal(~(half & ~c) & (half | ~c), "sum")
-            carry = self._signal(~((a | b) & (~half | ~c)), "carry")
+        adder = self.m.submodules[f"a{self._next()}"] = Adder(inverted)
+        self.m.d.comb += [adder.a.eq(a), adder.b.eq(b), adder.c.eq(c)]
         time = max(ta + 2, tb + 2, other[0][0] + 1)
-        self.columns[place].append((time, self._next(), total, inverted))
-        self.columns[place + 1].append((time, self._next(), carry, not inverted))
+        self.columns[place].append((time, self._next(), adder.total, inverted))
+        self.columns[place + 1].append((time, self._next(), adder.carry, not inverted))
 
     def result(self):
         """The bits of the sum, lowest first."""

@@ -72,8 +72,14 @@ class Group(Cell):
         weights = Signal.like(self.weight, reset_less=True)
         psum = Signal.like(self.south, reset_less=True)
         m.d.sync += [act.eq(self.west), swap.eq(self.swap)]
-        with m.If(self.swap):
-            m.d.sync += weights.eq(self.weight)
+        if self.design.recoded:    # kept as complements: to hold a bit then costs an AND-OR-invert and no inverter
+            complements = Signal(weights.as_value().shape(), reset_less=True)
+            m.d.comb += weights.eq(~complements)
+            with m.If(self.swap):
+                m.d.sync += complements.eq(~self.weight.as_value())
+        else:
+            with m.If(self.swap):
+                m.d.sync += weights.eq(self.weight)
         for col in range(kc):
             first = self.north[col] if self.above else self.start if self.design.recoded else None
             m.d.sync += psum[col].eq(mac_chain(

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 #: Kinds that stay apart wherever they are used: they repeat, or a breakdown names them.
 APART = ("group", "row", "array", "skew", "lanes", "weights", "sequencer", "drain", "side", "encode", "encode_lane",
          "ram", "recode", "correction", "xorshift32")
-#: A part of any other kind is synthesised with its user, unless the user has more of it than this.
+#: A part of any other kind is synthesised with its user, unless the user has more of it than this ...
 MOST_INLINE = 4
+#: ... or it is one of these, of which users are made.
+ALWAYS_INLINE = ("adder", "dot")
 
 
 @dataclass
@@ -69,7 +71,8 @@ def units(text, manifest):
     uses = {name: instances(body, bodies) for name, body in bodies.items()}
 
     def apart(name, times):
-        return kinds[name]["kind"] in APART or times > MOST_INLINE
+        kind = kinds[name]["kind"]
+        return kind in APART or times > MOST_INLINE and kind not in ALWAYS_INLINE
 
     def gather(name):
         """Modules that belong to the unit, and the units that it uses."""
