@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +20,7 @@ examples:
   python -m synth                                 the default design, 32 x 32, against FP32 and integer arrays
   python -m synth fetch                           fetch the OSU018 cell library (Debian's apt-get and dpkg)
   python -m synth --mantissa 4 --recipe stock     the recipe of the manuals instead of the pinned one
+  python -m synth --multiplier plain              `*` and `+` instead of recoded products
   python -m synth --liberty cells.lib --against fp32,bf16,int
   python -m synth --unit encode                   one part alone
   python -m synth sweep --help                    many designs
@@ -58,6 +60,11 @@ def check_flow_options(args):
         raise OptionError(f"--jobs {args.jobs}: must be 1 or more")
 
 
+def least_area(design, args):
+    """The design with recoded multipliers, unless the user chose: the generator's default is quicker to simulate."""
+    return design if args.multiplier else replace(design, multiplier="recoded")
+
+
 def write(path, text):
     """Write a file whole or not at all."""
     temporary = path.with_name(path.name + ".new")
@@ -89,7 +96,7 @@ def main(argv=None):
     parser.add_argument("--out", metavar="DIR", help="folder of synth.json and synth.csv (default: build/NAME)")
     args = parser.parse_args(argv)
     try:
-        design = design_from_args(args)
+        design = least_area(design_from_args(args), args)
         check_flow_options(args)
         against = [name for name in (args.against if args.against is not None else "fp32,int").split(",") if name]
         for name in against:

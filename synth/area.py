@@ -123,7 +123,7 @@ def words(design, unit="core"):
               "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
               "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
               "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
-              "--guard", design.guard, "--growth", design.growth]
+              "--guard", design.guard, "--growth", design.growth, "--multiplier", design.multiplier]
     return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
 
 
@@ -257,4 +257,4 @@ def baseline(design, arithmetic, group=None):
     """
     group = group or design.group
     return Design(format=design.format, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group,
-                  depth=design.depth, ragged=design.ragged)
+                  multiplier=design.multiplier, depth=design.depth, ragged=design.ragged)
