@@ -7,10 +7,12 @@ from golden.spec.floats import BF16, FP32
 from golden.spec.format import check_choice
 
 from .operation import Operation
-from .raw import Raw, named, normalise, pack, round_flush, round_gradual, shift_right_sticky, unpack
+from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
 
 #: Sign of results that are flushed to zero: their own, or always plus.
 UNDERFLOWS = ("signed", "positive")
+#: Parts of a multiplier that a register cuts in two; their sum is formed behind it.
+PIECES = 4
 
 
 def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
@@ -80,19 +82,20 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
         exponent = zero = None
         cancel = named(m, subtract & ~magnitude.any(), "cancel")
     sign = named(m, (sign ^ negative) & ~cancel, "sum_sign")
-
-    normal, exponent, zero, sign, nan, inf, inf_sign, exact, alone, alone_sign = pipe.cut(
-        "normalise", normal, exponent, zero, sign, nan, inf, inf_sign, exact, alone, alone_sign)
     if alone is not None:
         sign = Mux(alone, alone_sign, sign)
     if inf_sign is not None:
         sign = Mux(inf, inf_sign, sign)
     significand, guard = normal.value[1:], normal.value[0]
-    tie = ~guard & normal.ones & exact if product else None
+    up = round_up(m, significand, guard, normal.below, ~guard & normal.ones & exact if product else None)
+
+    significand, up, exponent, lowered, zero, sign, nan, inf = pipe.cut(
+        "normalise", significand, up, exponent, normal.exponent, zero, named(m, sign, "signed"), nan, inf)
     if flush:
-        raw = round_flush(m, fmt, sign, exponent, significand, guard, normal.below, zero, inf, nan, tie)
+        raw = round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan)
     else:
-        raw = round_gradual(m, fmt, sign, normal.exponent, significand, guard, normal.below, inf, nan, tie)
+        raw = round_gradual(m, fmt, sign, lowered, significand, up, inf, nan)
+    raw, = pipe.cut("round", raw)
     return pack(fmt, raw, underflow)
 
 
@@ -101,13 +104,14 @@ def multiply_raw(m, pipe, x, y, bias):
     sign, exponent = named(m, x.sign ^ y.sign, "product_sign"), (x.exponent + y.exponent - bias).as_signed()
     nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
     zero, inf = named(m, x.zero | y.zero, "product_zero"), named(m, x.inf | y.inf, "product_inf")
-    half = len(y.significand) // 2
     if "partial" in pipe.active:
-        low, high, *rest = pipe.cut("partial", named(m, x.significand * y.significand[:half], "product_low"),
-                                    named(m, x.significand * y.significand[half:], "product_high"),
-                                    sign, named(m, exponent, "product_exponent"), zero, inf, nan)
-        product = (low + (high << half))[:len(x.significand) + len(y.significand)]
-        sign, exponent, zero, inf, nan = rest
+        size = -(-len(y.significand) // PIECES)
+        pieces = [named(m, x.significand * y.significand[k:k + size], f"piece{k}")
+                  for k in range(0, len(y.significand), size)]
+        pieces, sign, exponent, zero, inf, nan = pipe.cut(
+            "partial", pieces, sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
+        product = sum((piece << size * k for k, piece in enumerate(pieces)), Const(0, 1))
+        product = product[:len(x.significand) + len(y.significand)]
     else:
         product = x.significand * y.significand
     return Raw(sign, named(m, exponent, "product_exponent"), named(m, product, "product"), zero, inf, nan)
@@ -121,11 +125,17 @@ def normal_product(m, raw):
                named(m, significand, "normal_product"), raw.zero, raw.inf, raw.nan)
 
 
-def round_product(m, fmt, raw):
-    """Round a normalised product, flushing."""
+def decide_product(m, fmt, raw):
+    """Whether a normalised product rounds up; the bits that decide are left out of the result."""
     spare = len(raw.significand) - fmt.precision
-    return round_flush(m, fmt, raw.sign, raw.exponent, raw.significand[spare:], raw.significand[spare - 1],
-                       raw.significand[:spare - 1].any(), raw.zero, raw.inf, raw.nan)
+    kept = raw.significand[spare:]
+    up = round_up(m, kept, raw.significand[spare - 1], raw.significand[:spare - 1].any())
+    return Raw(raw.sign, raw.exponent, kept, raw.zero, raw.inf, raw.nan), up
+
+
+def round_product(m, fmt, raw, up):
+    """Round a normalised product, flushing."""
+    return round_flush(m, fmt, raw.sign, raw.exponent, raw.significand, up, raw.zero, raw.inf, raw.nan)
 
 
 def bound_product(m, raw):
@@ -146,7 +156,7 @@ class Add(Operation):
         With ``flush``: ``positive`` makes every zero result +0, as accumulation across blocks
         wants; ``signed`` keeps the sign.
     """
-    CUTS = {"swap": 0.2, "align": 0.4, "sum": 0.6, "normalise": 0.85, "output": 1.0}
+    CUTS = {"swap": 0.17, "align": 0.26, "sum": 0.42, "normalise": 0.7, "round": 0.93, "output": 1.0}
 
     def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, underflow="signed", ports=None):
         check_choice("Underflow", underflow, UNDERFLOWS)
@@ -173,25 +183,28 @@ class Sub(Add):
 
 class Mul(Operation):
     """Product ``o = a * b``. Golden twin: :func:`golden.fp32.mul`."""
-    CUTS = {"partial": 0.4, "product": 0.65, "normalise": 0.85, "output": 1.0}
+    CUTS = {"partial": 0.3, "product": 0.5, "normalise": 0.7, "round": 0.93, "output": 1.0}
 
     def datapath(self, m, pipe):
         fmt, flush = self.fmt, self.flush
         x, y = (unpack(m, fmt, v, n, flush) for v, n in ((self.a, "a"), (self.b, "b")))
         raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias))
         if flush:
-            raw, = pipe.cut("normalise", normal_product(m, raw))
-            return pack(fmt, round_product(m, fmt, raw))
-        # Zeros above the product let one left shift serve subnormal operands and results.
-        room = fmt.precision + 1
-        base = named(m, raw.exponent + room, "base")
-        base = named(m, base[:-1] & ~base[-1].replicate(len(base) - 1), "base_clamped")
-        normal = normalise(m, Cat(raw.significand, Const(0, room)), fmt.precision + 1, exponent=base,
-                           stages=(room + fmt.precision).bit_length())
-        raw.significand = None
-        normal, raw = pipe.cut("normalise", normal, raw)
-        return pack(fmt, round_gradual(m, fmt, raw.sign, normal.exponent, normal.value[1:], normal.value[0],
-                                       normal.below, raw.inf, raw.nan))
+            raw, up = pipe.cut("normalise", *decide_product(m, fmt, normal_product(m, raw)))
+            raw = round_product(m, fmt, raw, up)
+        else:
+            # Zeros above the product let one left shift serve subnormal operands and results.
+            room = fmt.precision + 1
+            base = named(m, raw.exponent + room, "base")
+            base = named(m, base[:-1] & ~base[-1].replicate(len(base) - 1), "base_clamped")
+            normal = normalise(m, Cat(raw.significand, Const(0, room)), fmt.precision + 1, exponent=base,
+                               stages=(room + fmt.precision).bit_length())
+            up = round_up(m, normal.value[1:], normal.value[0], normal.below)
+            significand, base, up, sign, inf, nan = pipe.cut(
+                "normalise", normal.value[1:], normal.exponent, up, raw.sign, raw.inf, raw.nan)
+            raw = round_gradual(m, fmt, sign, base, significand, up, inf, nan)
+        raw, = pipe.cut("round", raw)
+        return pack(fmt, raw)
 
 
 class MulAdd(Add):
@@ -201,14 +214,15 @@ class MulAdd(Add):
     """
     OPERANDS = ("a", "b", "c")
     SUBNORMALS = ("flush",)
-    CUTS = {"partial": 0.2, "product": 0.4, "round": 0.52, "swap": 0.62, "align": 0.72, "sum": 0.82,
-            "normalise": 0.92, "output": 1.0}
+    CUTS = {"partial": 0.15, "product": 0.3, "rounded": 0.5, "swap": 0.58, "align": 0.63, "sum": 0.71,
+            "normalise": 0.85, "round": 0.97, "output": 1.0}
 
     def datapath(self, m, pipe):
         x, y, z = (self.operand(m, name) for name in self.OPERANDS)
         z, = pipe.cut("partial", z)
         raw, z = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias), z)
-        product, z = pipe.cut("round", round_product(m, self.fmt, normal_product(m, raw)), z)
+        product, z = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(
+            m, self.fmt, normal_product(m, raw))), z)
         return add_raw(m, pipe, self.fmt, product, z, True, self.underflow)
 
 
@@ -223,7 +237,7 @@ class ProductAdd(Add):
         Format of ``a`` and ``b``: the exponent of ``fmt``, and at most half its precision.
     """
     SUBNORMALS = ("flush",)
-    CUTS = {"product": 0.35, "swap": 0.5, "align": 0.65, "sum": 0.75, "normalise": 0.9, "output": 1.0}
+    CUTS = {"product": 0.27, "swap": 0.4, "align": 0.46, "sum": 0.58, "normalise": 0.8, "round": 0.95, "output": 1.0}
 
     def __init__(self, source=BF16, fmt=FP32, **options):
         if source.exponent != fmt.exponent or 2 * source.precision > fmt.precision:

@@ -8,7 +8,7 @@ from golden.spec.format import check_choice, check_range
 
 from .arith import UNDERFLOWS
 from .operation import Operation
-from .raw import named, normalise, pack, round_flush, shift_right_sticky, unpack
+from .raw import named, normalise, pack, round_flush, round_up, shift_right_sticky, unpack
 
 
 class IntToFp32(Operation):
@@ -36,14 +36,15 @@ class IntToFp32(Operation):
     SUBNORMALS = ("flush",)
     CUTS = {"magnitude": 0.3, "normalise": 0.75, "output": 1.0}
 
-    def __init__(self, width, exponent_width=10, *, fmt=FP32, pipeline=0, underflow="positive"):
+    def __init__(self, width, exponent_width=10, *, fmt=FP32, subnormals=None, pipeline=0,
+                 underflow="positive"):
         check_range("Integer width", width, 2, 60, " bits")
         check_range("Exponent width", exponent_width, 0, 20, " bits")
         check_choice("Underflow", underflow, UNDERFLOWS)
         self.integer_width, self.exponent_width, self.underflow = width, exponent_width, underflow
         scale = {"exponent": In(signed(exponent_width))} if exponent_width else {}
         ports = {"i": In(signed(width)), **scale, "invalid": In(1), "o": Out(fmt.width)}
-        super().__init__(fmt, pipeline=pipeline, ports=ports)
+        super().__init__(fmt, subnormals=subnormals, pipeline=pipeline, ports=ports)
 
     def datapath(self, m, pipe):
         scale = self.exponent if self.exponent_width else Const(0, 1)
@@ -59,9 +60,9 @@ def int_to_raw(m, pipe, fmt, integer, scale, nan):
     magnitude, scale, sign, nan = pipe.cut("magnitude", magnitude, named(m, scale, "scale"), sign, nan)
     normal = normalise(m, magnitude, fmt.precision + 1)
     exponent = named(m, (scale + (fmt.bias + len(magnitude) - 1) - normal.count).as_signed(), "biased")
-    normal, exponent, sign, nan = pipe.cut("normalise", normal, exponent, sign, nan)
-    return round_flush(m, fmt, sign, exponent, normal.value[1:], normal.value[0], normal.below,
-                       ~normal.value[-1], Const(0, 1), nan)
+    up = round_up(m, normal.value[1:], normal.value[0], normal.below)
+    significand, up, exponent, sign, nan = pipe.cut("normalise", normal.value[1:], up, exponent, sign, nan)
+    return round_flush(m, fmt, sign, exponent, significand, up, ~significand[-1], Const(0, 1), nan)
 
 
 class FromInt32(Operation):

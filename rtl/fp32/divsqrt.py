@@ -3,7 +3,7 @@
 from amaranth import Cat, Const, Mux
 
 from .operation import Operation
-from .raw import named, normalise, pack, round_flush, round_gradual, shift_right_sticky, unpack
+from .raw import named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
 
 
 def normal_operand(m, fmt, raw, flush, name):
@@ -51,8 +51,8 @@ class Div(Operation):
         normal = named(m, Mux(high, quotient, Cat(Const(0, 1), quotient)[:p + 2]), "normal")
         exponent = named(m, (exponent - ~high).as_signed(), "result_exponent")
         if self.flush:
-            return pack(fmt, round_flush(m, fmt, sign, exponent, normal[2:], normal[1], normal[0] | sticky,
-                                         zero, inf, nan))
+            up = round_up(m, normal[2:], normal[1], normal[0] | sticky)
+            return pack(fmt, round_flush(m, fmt, sign, exponent, normal[2:], up, zero, inf, nan))
         base = named(m, (exponent - 1).as_signed(), "base")
         under = base[-1]
         stages = (p + 1).bit_length()
@@ -61,9 +61,9 @@ class Div(Operation):
         amount = distance[:stages] & under.replicate(stages) | (far & under).replicate(stages)
         shifted, lost = shift_right_sticky(m, normal[1:], amount, p + 1)
         shifted = named(m, shifted & ~zero.replicate(p + 1), "aligned")
-        below = (normal[0] | sticky | lost) & ~zero
-        return pack(fmt, round_gradual(m, fmt, sign, named(m, base[:-1] & ~under.replicate(len(base) - 1), "kept"),
-                                       shifted[1:], shifted[0], below, inf, nan))
+        up = round_up(m, shifted[1:], shifted[0], (normal[0] | sticky | lost) & ~zero)
+        base = named(m, base[:-1] & ~under.replicate(len(base) - 1), "kept")
+        return pack(fmt, round_gradual(m, fmt, sign, base, shifted[1:], up, inf, nan))
 
 
 class Sqrt(Operation):
@@ -110,5 +110,5 @@ class Sqrt(Operation):
                 f"row{k}", remainder, root, radicand, exponent, sign, nan, inf, zero)
             radicand = Const(0, 0) if radicand is None else radicand
         sign = sign & zero
-        raw = round_flush(m, fmt, sign, exponent, root[1:], root[0], remainder.any(), zero, inf, nan)
-        return pack(fmt, raw)
+        up = round_up(m, root[1:], root[0], remainder.any())
+        return pack(fmt, round_flush(m, fmt, sign, exponent, root[1:], up, zero, inf, nan))

@@ -13,8 +13,8 @@ class Fma(Add):
     a window of twice the precision and two bits is enough, see docs/design/fp32-arithmetic.md.
     """
     OPERANDS = ("a", "b", "c")
-    CUTS = {"partial": 0.25, "product": 0.45, "swap": 0.55, "align": 0.65, "sum": 0.75, "normalise": 0.9,
-            "output": 1.0}
+    CUTS = {"partial": 0.2, "product": 0.35, "swap": 0.45, "align": 0.5, "sum": 0.63, "normalise": 0.85,
+            "round": 0.97, "output": 1.0}
 
     def datapath(self, m, pipe):
         fmt = self.fmt

@@ -149,22 +149,29 @@ def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None):
                   Cat(count), None if exponent is None else named(m, exponent, "lowered"))
 
 
-def _round_up(significand, guard, below, tie):
+def round_up(m, significand, guard, below, tie=None):
+    """Whether nearest even adds one.
+
+    Parameters
+    ----------
+    significand, guard, below : Value
+        Bits that are kept, the next bit, and whether any bit follows.
+    tie : Value, optional
+        A tie that the bits do not show.
+    """
     up = guard & (below | significand[0])
-    return up if tie is None else up | tie & significand[0]
+    return named(m, up if tie is None else up | tie & significand[0], "up")
 
 
-def round_flush(m, fmt, sign, exponent, significand, guard, below, zero, inf, nan, tie=None):
-    """Round to nearest even a number whose top bit is one; overflow to Inf, underflow to zero.
+def round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan):
+    """Round a number whose top bit is one; overflow to Inf, underflow to zero.
 
     Parameters
     ----------
     exponent : Value
         Biased exponent, signed, of the leading one.
-    significand, guard, below : Value
-        ``fmt.precision`` bits, the next bit, and whether any bit follows.
-    tie : Value, optional
-        A tie that the bits do not show.
+    significand, up : Value
+        ``fmt.precision`` bits, and what :func:`round_up` decided.
 
     Returns
     -------
@@ -172,7 +179,6 @@ def round_flush(m, fmt, sign, exponent, significand, guard, below, zero, inf, na
         With ``exponent`` all zeros or all ones where the number is zero or special; the fraction
         is not masked there.
     """
-    up = named(m, _round_up(significand, guard, below, tie), "up")
     packed = named(m, Cat(significand[:-1], exponent) + up, "packed")[:fmt.fraction + len(exponent)]
     rounded = named(m, packed[fmt.fraction:], "rounded_exponent")
     under = named(m, zero | rounded[-1] | ~rounded.any(), "under")
@@ -182,8 +188,8 @@ def round_flush(m, fmt, sign, exponent, significand, guard, below, zero, inf, na
     return Raw(sign, named(m, field, "field"), Cat(packed[:fmt.fraction], Const(1, 1)), under, force, nan)
 
 
-def round_gradual(m, fmt, sign, base, significand, guard, below, inf, nan, tie=None):
-    """Round to nearest even a number that is normalised as far as its exponent allows.
+def round_gradual(m, fmt, sign, base, significand, up, inf, nan):
+    """Round a number that is normalised as far as its exponent allows.
 
     Parameters
     ----------
@@ -196,7 +202,6 @@ def round_gradual(m, fmt, sign, base, significand, guard, below, inf, nan, tie=N
     Raw
         As :func:`round_flush`, but a subnormal is not zero: only specials mask the fraction.
     """
-    up = named(m, _round_up(significand, guard, below, tie), "up")
     rounded = named(m, significand + up, "rounded")
     field = named(m, (base & significand[-1].replicate(len(base))) + rounded[fmt.fraction:], "rounded_exponent")
     over = named(m, field >= fmt.top, "over")

@@ -33,7 +33,7 @@ UNITS = {
     "fp32.from_bf16": FromBf16,
     "fp32.mul_add": MulAdd,
     "fp32.bf16_mul_add": ProductAdd,
-    "fp32.from_int": partial(IntToFp32, 22),
+    "fp32.from_int": partial(IntToFp32, width=22),
     **FUNCTION_UNITS,
 }
 
