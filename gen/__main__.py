@@ -1,5 +1,6 @@
 """``python -m gen``: a design in, Verilog and its manifest out."""
 
+import gc
 import json
 import os
 import sys
@@ -55,14 +56,19 @@ def write_files(folder, files):
         raise OptionError(f"--out {folder}: cannot be written ({error.strerror})") from None
 
 
-def emit(design, folder, unit="core"):
-    """Emit a design, or one unit of it, into ``folder``; return the manifest."""
+def _emit(component, folder, design=None, more=None):
+    """Convert a component and write its two files; return the manifest, ``more`` added."""
     emitter = Emitter()
-    top = emitter.convert(make_unit(unit, design))
+    top = emitter.convert(component)
     text = verilog(emitter)
-    data = manifest(emitter, top, text, design)
+    data = manifest(emitter, top, text, design) | (more or {})
     write_files(folder, {data["verilog"]: text, "manifest.json": json.dumps(data, indent=1) + "\n"})
     return data
+
+
+def emit(design, folder, unit="core"):
+    """Emit a design, or one unit of it, into ``folder``; return the manifest."""
+    return _emit(make_unit(unit, design), folder, design)
 
 
 #: Options of the FP32 and vector units, beside --subnormals.
@@ -72,15 +78,9 @@ PART_OPTIONS = {"pipeline": "registers between input and output", "lanes": "elem
 
 def emit_part(name, options, folder):
     """Emit an FP32 or vector unit into ``folder``; return the manifest."""
-    emitter = Emitter()
     component = make_part(name, options)
-    top = emitter.convert(component)
-    text = verilog(emitter)
-    data = manifest(emitter, top, text) | {"unit": name, "parameters": options}
     latency = {"result": component.LATENCY} if hasattr(component, "LATENCY") else component.latencies(component.unit)
-    data["latency"] = latency
-    write_files(folder, {data["verilog"]: text, "manifest.json": json.dumps(data, indent=1) + "\n"})
-    return data
+    return _emit(component, folder, more={"unit": name, "parameters": options, "latency": latency})
 
 
 def main(argv=None):
@@ -93,6 +93,7 @@ def main(argv=None):
         parser.add_argument(f"--{name}", metavar="N", type=int, help=f"fp32 and vector units: {text}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     args = parser.parse_args(argv)
+    gc.disable()    # millions of small objects live to the end: the collector would only walk them
     try:
         given = {name: getattr(args, name) for name in (*PART_OPTIONS, "subnormals") if getattr(args, name) is not None}
         if args.unit in PARTS:

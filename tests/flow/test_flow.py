@@ -1,0 +1,45 @@
+"""The main job: its closing table, and how it ends when a step fails."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from flow.__main__ import StepError, main, run_step, summarise
+
+MANIFEST = {"verilog": "core.v"}
+COSIM = {"outcomes": [{"compared": 1000, "mismatches": 1, "cycles": 20}, {"compared": 5, "mismatches": 0, "cycles": 7}]}
+SYNTH = {"report": {"scopes": {"core": 600.4}, "library": {"name": "osu018"}},
+         "ratios": {"fp32": {"core": 8.654, "element": 9.1}}}
+
+
+def test_table_adds_up_all_benches(tmp_path):
+    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))
+    assert rows["outputs compared"] == "1,005" and rows["mismatches"] == "1" and rows["cycles simulated"] == "27"
+    assert rows["FP32 core / this core"] == "8.65 x (elements alone 9.10 x)"
+    assert rows["core, a MAC"].startswith("600 NAND2-equivalents, ")
+
+
+def test_table_says_what_was_drawn(tmp_path):
+    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))["pictures"] == "none"
+    (tmp_path / "digits.png").touch()
+    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))["pictures"] == str(tmp_path / "digits.png")
+
+
+def test_failing_step_stops_the_job(tmp_path):
+    with pytest.raises(StepError, match=r"^Generate: python -m gen --rows 0 ended with status 2$"):
+        run_step(Console(quiet=True), "Generate", "gen", ["--rows", "0"], tmp_path / "manifest.json")
+
+
+def test_step_returns_its_json(tmp_path):
+    data = run_step(Console(quiet=True), "Generate", "gen", ["--rows", "1", "--out", str(tmp_path)],
+                    tmp_path / "manifest.json")
+    assert data == json.loads(Path(tmp_path / "manifest.json").read_text())
+
+
+def test_wrong_rows(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--rows", "257"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "python -m flow: error: --rows 257: must be 1 to 256\n"
