@@ -189,7 +189,7 @@ def _prune_error(args, console, error, elements):
 
 
 def _schedule(args, console):
-    from .nn.schedule import MixedMantissa, resnet20_macs, resnet50_macs
+    from .schedule import MixedMantissa, resnet20_macs, resnet50_macs
     base, boost = _number(args.base, "base", 2, 16), _number(args.boost, "boost", 2, 16)
     table = Table("network", "epochs", "last epoch alone, %", "and first and last layer, %",
                   title=f"Share of the arithmetic at {base} bits; the rest at {boost}")

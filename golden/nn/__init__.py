@@ -4,6 +4,7 @@
     model = golden.nn.convert(model, golden.nn.HBFPFormat(mantissa=8))
 """
 
+from ..schedule import MixedMantissa
 from ..spec.format import HBFPFormat
 from . import functional
 from .formats import Formats
@@ -11,5 +12,5 @@ from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
 from .optimiser import wide_weights
 from .replace import convert, hbfp_layers
 
-__all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention", "convert",
-           "functional", "hbfp_layers", "wide_weights"]
+__all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
+           "MixedMantissa", "convert", "functional", "hbfp_layers", "wide_weights"]

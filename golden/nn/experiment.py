@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
+from ..schedule import MixedMantissa
 from ..spec.format import HBFPFormat, check_choice, check_range
 from . import tasks
 from .optimiser import wide_weights
 from .replace import convert, hbfp_layers
-from .schedule import MixedMantissa
 
 #: Defaults of a task: epochs, batch, learning rate.
 RECIPES = {"digits": (30, 32, 0.05), "teacher": (25, 64, 0.1)}

@@ -1,7 +1,7 @@
 """Many training runs: on the processors of this machine or of a Dask cluster, with the same results."""
 
 from collections import defaultdict
-from contextlib import nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
@@ -15,6 +15,7 @@ def _one(run, folder):
     return train(run, folder)
 
 
+@contextmanager
 def backend(scheduler=None):
     """Context in which joblib sends jobs to the Dask scheduler at an address; None stays here.
 
@@ -24,16 +25,18 @@ def backend(scheduler=None):
         If Dask is not installed or nobody answers at the address.
     """
     if scheduler is None:
-        return nullcontext()
+        yield
+        return
     try:
         from distributed import Client
     except ImportError:
         raise ValueError(f"--scheduler {scheduler}: needs Dask, pip install 'hbfp[dask]'") from None
     try:
         client = Client(scheduler, timeout=10)
-    except (OSError, ValueError, TimeoutError):
+    except (OSError, ValueError):
         raise ValueError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
-    return joblib.parallel_config("dask", client=client)
+    with client, joblib.parallel_config("dask", client=client):
+        yield
 
 
 def sweep(runs, folder, *, jobs=-1, scheduler=None, console=None):

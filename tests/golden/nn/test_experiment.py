@@ -88,6 +88,12 @@ def test_sweep_on_a_dask_cluster_gives_the_same(tmp_path):
     assert got == [train(run) for run in runs]
 
 
+def test_wrong_scheduler(tmp_path):
+    pytest.importorskip("distributed")
+    with pytest.raises(ValueError, match=r"^--scheduler nowhere: no Dask scheduler answers there$"):
+        sweep.sweep([Run(epochs=1)], tmp_path, scheduler="nowhere")
+
+
 def test_summary_by_hand():
     results = [{"name": "a", "accuracy": v} for v in (1.0, 3.0)] + [{"name": "b", "accuracy": 5.0}]
     assert sweep.summary(results) == {"a": (2.0, 2 ** 0.5, 2), "b": (5.0, 0.0, 1)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.nn.schedule import MixedMantissa, resnet20_macs, resnet50_macs
+from golden.schedule import MixedMantissa, resnet20_macs, resnet50_macs
 
 
 def test_who_is_boosted_when():

@@ -6,7 +6,7 @@ the first and last layer. This file needs no torch.
 
 from dataclasses import dataclass
 
-from ..spec.format import MANTISSA_RANGE, check_range
+from .spec.format import MANTISSA_RANGE, check_range
 
 
 @dataclass(frozen=True, kw_only=True)
