@@ -102,5 +102,5 @@ def matmul(a, b, formats, stream=None):
     if a.dim() < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"Shapes of a and b must be (..., M, K) and (..., K, N), not {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
-    y = Matmul.apply(a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:]), formats, stream)
+    y = Matmul.apply(*(t.flatten(0, -3) if t.dim() > 2 else t[None] for t in (a, b)), formats, stream)
     return y.reshape(*a.shape[:-1], b.shape[-1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.noise import lane_seeds, noise, states, step
+from golden.noise import Stream, lane_seeds, noise, states, step
 from golden.spec.format import HBFPFormat
 
 
@@ -49,6 +49,12 @@ def test_map_of_elements_to_lanes_and_beats(block, lanes, axis):
                 row, column = top + i // block[1], left + i % block[1]
                 if row < got.shape[0] and column < got.shape[1]:      # padding takes its steps too
                     assert got[row, column] == value
+
+
+def test_stream_runs_on():
+    fmt, stream = HBFPFormat(block=(1, 8), rounding="stochastic"), Stream(5, 4)
+    both = np.concatenate([stream.draw((3, 16), fmt), stream.draw((2, 16), fmt)])
+    assert (both == noise((5, 16), fmt, 4, seed=5)).all()
 
 
 def test_wrong_lanes():

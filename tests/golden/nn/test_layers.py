@@ -8,8 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
+from golden import kernels  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
-from golden.nn import functional  # noqa: E402
+from golden.nn import functional, fused  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 
 BLOCKS = [(1, 8), (1, 32), (8, 8), (24, 24)]
@@ -235,6 +236,31 @@ def test_empty_and_single_batches(shape):
 def test_empty_convolution():
     layer = gn.HBFPConv2d(16, 8, 3)
     assert layer(torch.zeros(0, 16, 5, 5)).shape == (0, 8, 3, 3)
+
+
+@pytest.mark.parametrize("a, b", [((2, 0, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5)), ((2, 3, 0), (2, 0, 5)),
+                                  ((3, 4), (4, 0))])
+def test_empty_products(a, b):
+    x, w = torch.zeros(a, requires_grad=True), torch.zeros(b, requires_grad=True)
+    y = functional.matmul(x, w, gn.HBFPFormat())
+    y.sum().backward()
+    assert y.shape == (*a[:-1], b[-1]) and not y.any() and x.grad.shape == a and w.grad.shape == b
+
+
+@pytest.mark.parametrize("block", [(1, 8), (8, 8)])
+def test_without_a_compiler_the_bits_are_the_same(block, monkeypatch):
+    def everything():
+        torch.manual_seed(0)
+        net = gn.convert(torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3), torch.nn.Flatten(), torch.nn.Linear(32, 5)),
+                         gn.HBFPFormat(block=block))
+        optimiser = gn.wide_weights(torch.optim.SGD(net.parameters(), 0.1))
+        fused.fuse([net])(torch.randn(3, 8, 4, 4)).square().sum().backward()
+        optimiser.step()
+        return [p.detach().clone() for p in net.parameters()]
+    want = everything()
+    monkeypatch.setattr(kernels, "library", lambda: None)
+    for a, b in zip(everything(), want, strict=True):
+        assert torch.equal(a, b)
 
 
 def test_non_contiguous_input():
