@@ -39,6 +39,12 @@ def run_step(console, title, module, words, result):
     return json.loads(Path(result).read_text())
 
 
+def pictures(folder, manifest):
+    """What the steps drew: the reports' pictures and those of the co-simulation."""
+    return sorted([*folder.glob("*.png"), *folder.glob("*.html"),
+                   *(folder.parent / "cosim" / manifest["top"]).glob("*.png")])
+
+
 def summarise(folder, manifest, cosim, synth):
     """Rows of the closing table: what, and how much."""
     compared = sum(outcome["compared"] for outcome in cosim["outcomes"])
@@ -53,7 +59,7 @@ def summarise(folder, manifest, cosim, synth):
     if ratios:
         rows.append(("FP32 core / this core", f"{ratios['core']:.2f} x (elements alone {ratios['element']:.2f} x)"))
     rows += [("reports", f"{folder / 'cosim.json'}, {folder / 'synth.json'}, {folder / 'synth.csv'}"),
-             ("pictures", ", ".join(str(path) for path in sorted(folder.glob("*.png"))) or "none")]
+             ("pictures", ", ".join(str(path) for path in pictures(folder, manifest)) or "none")]
     return rows
 
 
