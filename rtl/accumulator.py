@@ -88,6 +88,8 @@ class Lanes(Cell):
         fmt = design.format
         blocked = {"e": fmt.exponent, "b": design.format.terms, "h": design.height} if design.blocked else {}
         extra = {"aligned": f"{design.guard}_{design.growth}"} if design.accumulate == "aligned" else {}
+        if design.arithmetic == "int":
+            extra = {"a": design.accumulator_width}
         super().__init__(members, **{design.arithmetic: design.lane_width}, r=design.rows, **blocked,
                          g=f"{design.group[0]}x{kc}", d=design.depth, **extra)
 

@@ -13,7 +13,7 @@ class Ram(Cell):
     Parameters
     ----------
     depth, width : int
-        Words, and bits of a word.
+        Words, at least 2 (one word has no address), and bits of a word.
     granules : int
         Parts of a word that can be written alone.
 
@@ -33,8 +33,9 @@ class Ram(Cell):
     def __init__(self, depth, width, granules=1):
         if width % granules:
             raise ValueError(f"RAM width {width} must be a multiple of its granules, not of {granules!r}")
+        depth = max(depth, 2)
         self.depth, self.width, self.granules = depth, width, granules
-        bits = max(1, (depth - 1).bit_length())
+        bits = (depth - 1).bit_length()
         super().__init__({"w_en": In(granules), "w_addr": In(bits), "w_data": In(width),
                           "r_en": In(1), "r_addr": In(bits), "r_data": Out(width)},
                          d=depth, w=width, g=granules)

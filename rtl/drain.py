@@ -49,7 +49,8 @@ class Drain(Cell):
         }
         if self.side:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
-        super().__init__(members, c=design.cols, d=design.depth, w=design.result_width, s=int(self.side))
+        super().__init__(members, c=design.cols, g=design.group[1], d=design.depth, w=design.result_width,
+                         s=int(self.side))
 
     @property
     def side(self):
