@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import tempfile
+from errno import EISDIR
 from pathlib import Path
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
@@ -34,7 +35,7 @@ def write_files(folder, files):
     OptionError
         If the folder cannot be made or written.
     """
-    folder, done = Path(folder), []
+    folder, done, made = Path(folder), [], []
     try:
         made = [parent for parent in [folder, *folder.parents] if not parent.exists()]
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,6 +45,9 @@ def write_files(folder, files):
             with os.fdopen(handle, "w") as file:
                 file.write(text)
             os.chmod(temporary, 0o644)
+        for name in files:    # looked at before the first is replaced
+            if (folder / name).is_dir():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
         while done:
             os.replace(*done[0])
             done.pop(0)

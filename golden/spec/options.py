@@ -47,7 +47,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
 
     def error(self, message):
-        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        line = message.replace("\n", "\\n")    # a value may hold more than one line
+        print(f"{self.prog}: error: {line}", file=sys.stderr)
         sys.exit(2)
 
 
