@@ -1,0 +1,209 @@
+# amaranth: UnusedElaboratable=no
+"""What the emitter promises of its text."""
+
+import hashlib
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from amaranth import Module
+from amaranth.lib.wiring import In, Out
+
+from gen.emit import Emitter, verilog
+from gen.units import UNITS, make_unit
+from golden.spec.options import design_from_values
+from rtl.cell import Cell
+
+from .emitted import DESIGNS, Emitted, emitted, modules
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_same_input_same_bytes(tmp_path):
+    """Two processes with other hash seeds."""
+    texts = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        subprocess.run([sys.executable, "-m", "gen", "--preset", "tiny", "--out", folder], cwd=ROOT, check=True,
+                       capture_output=True, env=os.environ | {"PYTHONHASHSEED": seed})
+        texts.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert len(texts[0]) == 2 and texts[0] == texts[1]
+    name = next(name for name in texts[0] if name.endswith(".v"))
+    assert hashlib.sha256(texts[0][name]).hexdigest() in texts[0]["manifest.json"].decode()
+
+
+@pytest.mark.parametrize("name", ["tiny", "aligned"])
+def test_twice_in_one_process_same_bytes(name):
+    assert Emitted(DESIGNS[name]).text == emitted(name).text
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_no_vector_without_bits(name):
+    assert "[-1:0]" not in emitted(name).text
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_text_says_nothing_of_its_source(name):
+    text = emitted(name).text
+    assert not re.search(r"\(\* *(src|generator|amaranth)|\.py|" + re.escape(str(ROOT)), text)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_module_is_defined_once_and_used(name):
+    text, top = emitted(name).text, emitted(name).manifest["top"]
+    defined = re.findall(r"^module (\S+?)\(", text, re.MULTILINE)
+    assert len(set(defined)) == len(defined)
+    used = set(re.findall(r"^  (hbfp_\S+) \S+ +\(", text, re.MULTILINE))
+    assert used | {top} == set(defined)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_counts_are_those_of_the_text(name):
+    parts = modules(emitted(name).text)
+
+    def total(module):
+        found = {module: 1}
+        for used in re.findall(r"^  (hbfp_\S+) \S+ +\(", parts[module], re.MULTILINE):
+            for part, count in total(used).items():
+                found[part] = found.get(part, 0) + count
+        return found
+    counts = {part: row["count"] for part, row in emitted(name).manifest["modules"].items()}
+    assert counts == total(emitted(name).manifest["top"])
+
+
+def rtlil(values, unit):
+    emitter = Emitter()
+    emitter.convert(make_unit(unit, design_from_values(values)))
+    return emitter.texts
+
+
+#: Options that change the hardware, one at a time, from a common design.
+BASE = {"rows": 4, "cols": 4, "block": (1, 4), "depth": 8}
+VARIANTS = [{}, {"mantissa": 5}, {"exponent": 6}, {"exponent": 9}, {"exponent": 11}, {"rows": 8}, {"cols": 2},
+            {"cols": 3},
+            {"block": (1, 2)}, {"block": (1, 8)}, {"block": (1, 16)}, {"block": (4, 4)}, {"depth": 9}, {"depth": 5},
+            {"group": (1, 1)}, {"group": (2, 4)}, {"group": (4, 2)}, {"rounding": "truncate"},
+            {"rounding": "stochastic"}, {"rounding": "stochastic", "noise_bits": 5},
+            {"accumulate": "aligned"}, {"accumulate": "aligned", "guard": 5}, {"accumulate": "aligned", "growth": 9},
+            {"accumulate": "aligned", "guard": 5, "growth": 7}, {"accumulate": "aligned", "block": (1, 8)},
+            {"arithmetic": "fp32"}, {"arithmetic": "bf16"}, {"arithmetic": "int"}, {"arithmetic": "int", "growth": 9},
+            {"arithmetic": "int", "mantissa": 5}, {"rows": 5, "block": (1, 2), "ragged": True},
+            {"block": (1, 3), "ragged": True}, {"block": (1, 6), "ragged": True}, {"rows": 16, "block": (1, 8)}]
+
+
+def test_a_name_means_one_text():
+    """Over all variants: modules of one name are the same, so files of two designs can be put together."""
+    seen = {}
+    for values in VARIANTS:
+        for name, text in rtlil(BASE | values, "core").items():
+            assert seen.setdefault(name, (text, values))[0] == text, f"{name}: {seen[name][1]} and {values}"
+    assert len({values for values in map(str, VARIANTS)}) == len(VARIANTS)
+
+
+def test_other_parameters_other_top():
+    tops = [design_from_values(BASE | values).name for values in VARIANTS]
+    assert len(set(tops)) == len(tops)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_have_the_names_they_have_in_the_core(unit):
+    whole = rtlil(BASE | {"rounding": "stochastic", "accumulate": "aligned"}, "core")
+    alone = rtlil(BASE | {"rounding": "stochastic", "accumulate": "aligned"}, unit)
+    assert all(whole[name] == text for name, text in alone.items())
+
+
+# --- Size of the text ---------------------------------------------------------------------------
+
+
+def size(rows, cols, **values):
+    result = Emitted({"rows": rows, "cols": cols, "block": (1, 16)} | values)
+    return len(result.text), len(result.manifest["modules"])
+
+
+def test_text_grows_with_rows_plus_columns():
+    """Twice the side is at most twice the text and a bit; a module for each element would be four times."""
+    (small, _), (large, modules) = size(16, 16), size(32, 32)
+    assert large < 2 * small
+    assert modules <= 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [{}, {"accumulate": "aligned"}, {"arithmetic": "fp32"}, {"arithmetic": "int"},
+                                    {"block": (1, 8)}, {"block": (24, 24), "ragged": True}], ids=str)
+def test_text_of_large_cores(values):
+    sizes = [size(side, side, **values) for side in (32, 64, 128)]
+    assert all(modules <= 64 for _, modules in sizes)
+    assert sizes[1][0] < 2.2 * sizes[0][0] and sizes[2][0] < 2.2 * sizes[1][0]
+
+
+# --- Every width ---------------------------------------------------------------------------------
+
+
+def emits(mantissa, exponent, **values):
+    values = {"rows": 2, "block": (1, 2), "depth": 2} | values
+    emitter = Emitter()
+    top = emitter.convert(make_unit("core", design_from_values(values | {"mantissa": mantissa, "exponent": exponent})))
+    return f"m{mantissa}_e{exponent}_" in top and "[-1:0]" not in "".join(emitter.texts.values())
+
+
+@pytest.mark.parametrize("mantissa, exponent", [(2, 5), (3, 9), (5, 16), (9, 6), (12, 8), (15, 7), (16, 16), (16, 5)])
+def test_widths_emit(mantissa, exponent):
+    assert emits(mantissa, exponent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
+@pytest.mark.parametrize("rounding", ["rne", "stochastic"])
+def test_all_widths_emit(accumulate, rounding):
+    for mantissa, exponent in itertools.product(range(2, 17), range(5, 17)):
+        assert emits(mantissa, exponent, accumulate=accumulate, rounding=rounding)
+
+
+# --- The emitter itself --------------------------------------------------------------------------
+
+
+class Wire(Cell):
+    """Two of these with one name differ, if asked to."""
+    kind = "wire"
+
+    def __init__(self, width, **params):
+        self.width = width
+        super().__init__({"i": In(width), "o": Out(width)}, **params)
+
+    def body(self, platform):
+        m = Module()
+        m.d.comb += self.o.eq(self.i)
+        return m
+
+
+class Pair(Cell):
+    """Two wires."""
+    kind = "pair"
+
+    def __init__(self, *wires):
+        self.wires = wires
+        super().__init__({"i": In(4), "o": Out(4)})
+
+    def body(self, platform):
+        m = Module()
+        m.submodules += self.wires
+        m.d.comb += [wire.i.eq(self.i) for wire in self.wires] + [self.o.eq(self.wires[0].o)]
+        return m
+
+
+def test_equal_cells_are_one_module():
+    emitter = Emitter()
+    emitter.convert(Pair(Wire(4, w=4), Wire(4, w=4)))
+    assert list(emitter.texts) == ["hbfp_wire_w4", "hbfp_pair"]
+    assert emitter.counts("hbfp_pair") == {"hbfp_wire_w4": 2, "hbfp_pair": 1}
+    assert verilog(emitter).count("\nmodule ") == 2
+
+
+def test_wrong_names():
+    with pytest.raises(ValueError, match=r"^Two different cells have the name 'hbfp_wire': their parameters must tell "
+                                         r"them apart$"):
+        Emitter().convert(Pair(Wire(4), Wire(3)))

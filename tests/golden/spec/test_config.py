@@ -1,0 +1,139 @@
+"""Designs: how blocks lie on the rows, widths, groups, names; every message word for word."""
+
+import itertools
+import re
+
+import pytest
+
+from golden.spec.config import ConflictError, Design
+from golden.spec.format import HBFPFormat
+
+
+def make(terms=32, side=1, mantissa=8, **options):
+    return Design(format=HBFPFormat(mantissa=mantissa, block=(side, terms)), **options)
+
+
+def test_defaults():
+    design = Design()
+    assert (design.rows, design.cols, design.accumulate, design.arithmetic, design.group, design.depth) == (
+        32, 32, "fp32", "hbfp", (8, 4), 512)
+    assert Design(rows=32, cols=None) == design and Design(rows=16, format=HBFPFormat(block=(1, 16))).cols == 16
+
+
+# (terms, rows): height, segments, rows in use, passes a block
+@pytest.mark.parametrize("terms, rows, height, segments, used, passes", [
+    (32, 32, 32, 1, 32, 1), (8, 32, 8, 4, 32, 1), (64, 32, 32, 1, 32, 2), (1, 4, 1, 4, 4, 1), (1024, 1, 1, 1, 1, 1024),
+    (24, 32, 24, 1, 24, 1), (5, 32, 5, 6, 30, 1), (33, 32, 32, 1, 32, 2), (100, 32, 32, 1, 32, 4)])
+def test_blocks_on_rows(terms, rows, height, segments, used, passes):
+    design = make(terms, rows=rows, ragged=True)
+    assert (design.height, design.segments, design.tile_rows, design.block_tiles) == (height, segments, used, passes)
+
+
+@pytest.mark.parametrize("arithmetic, lane, psum, result", [("hbfp", 8, 20, 32), ("fp32", 32, 32, 32),
+                                                            ("bf16", 16, 32, 32), ("int", 8, 20, 28)])
+def test_widths(arithmetic, lane, psum, result):
+    design = Design(arithmetic=arithmetic)
+    assert (design.lane_width, design.psum_width(32), design.result_width) == (lane, psum, result)
+    assert design.integer == (arithmetic in ("hbfp", "int")) and design.blocked == (arithmetic == "hbfp")
+
+
+def test_accumulator_holds_the_most_and_largest_blocks():
+    for mantissa, terms, growth, guard in itertools.product((2, 8, 12), (1, 8, 32), (0, 3, 8), (0, 4)):
+        design = make(terms, mantissa=mantissa, rows=terms, accumulate="aligned", growth=growth, guard=guard)
+        most = (2 ** growth) * terms * design.format.limit ** 2 << guard
+        assert most < 2 ** (design.accumulator_width - 1)
+    assert make(32, rows=32, arithmetic="int", growth=5).accumulator_width == 25
+
+
+def test_groups_fit():
+    """The default divides the rows of a segment and the columns, for every shape."""
+    for rows, cols, terms in itertools.product((1, 2, 3, 6, 8, 24, 32, 255), (1, 5, 8, 30), (1, 2, 3, 8, 24, 32, 64)):
+        design = make(terms, rows=rows, cols=cols, ragged=True)
+        kr, kc = design.group
+        assert design.height % kr == 0 and rows % kr == 0 and cols % kc == 0
+        assert kr <= 8 and kc <= 4
+        assert (design.group_rows * kr, design.group_cols * kc) == (rows, cols)
+
+
+def test_converter_takes_whole_blocks():
+    for rows, terms, square in itertools.product((1, 3, 8, 32), (1, 7, 8, 24, 32), (False, True)):
+        design = make(terms, terms if square else 1, rows=rows, ragged=True)
+        assert design.encode_lanes <= max(rows, 1) and terms % design.encode_lanes == 0
+        assert design.encode_lanes * design.encode_beats == design.format.block[0] * terms
+
+
+@pytest.mark.parametrize("options, name", [
+    ({}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32"),
+    ({"terms": 16, "side": 16, "rows": 16, "cols": 2}, "hbfp_m8_e10_b16x16_r16_c2_g8x2_fp32"),
+    ({"accumulate": "aligned"}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_aligned"),
+    ({"accumulate": "aligned", "guard": 5, "growth": 6}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_aligned_ag5_aw6"),
+    ({"depth": 64}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32_d64"),
+    ({"arithmetic": "int", "growth": 9}, "int8_r32_c32_g8x4_aw9"),
+    ({"arithmetic": "fp32"}, "fp32_r32_c32_g8x4"),
+    ({"arithmetic": "bf16", "group": (1, 1)}, "bf16_r32_c32_g1x1"),
+])
+def test_name(options, name):
+    assert make(**options).name == name
+
+
+def test_name_of_rare_formats():
+    fmt = HBFPFormat(rounding="stochastic", noise_bits=5, subnormals="gradual")
+    assert Design(format=fmt).name == "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32_stochastic_n5_sgradual"
+
+
+def test_as_dict_is_plain():
+    data = Design().as_dict()
+    assert data["rows"] == 32 and data["format"]["block"] == (1, 32) and data["group"] == (8, 4)
+    assert Design(format=HBFPFormat(**data.pop("format")), **data) == Design()
+
+
+@pytest.mark.parametrize("options", [{"rows": n, "terms": n} for n in (1, 256)] + [{"cols": n} for n in (1, 256)]
+                         + [{"depth": n} for n in (1, 65536)] + [{"guard": n, "accumulate": "aligned"} for n in (0, 16)]
+                         + [{"growth": n, "accumulate": "aligned"} for n in (0, 16)], ids=str)
+def test_edges_are_valid(options):
+    make(**options)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"rows": 0}, "Rows must be 1 to 256, not 0"),
+    ({"rows": 257}, "Rows must be 1 to 256, not 257"),
+    ({"rows": 32.0}, "Rows must be 1 to 256, not 32.0"),
+    ({"cols": 0}, "Columns must be 1 to 256, not 0"),
+    ({"cols": 257}, "Columns must be 1 to 256, not 257"),
+    ({"depth": 0}, "Depth must be 1 to 65536 rows, not 0"),
+    ({"depth": 65537}, "Depth must be 1 to 65536 rows, not 65537"),
+    ({"guard": -1}, "Guard width must be 0 to 16 bits, not -1"),
+    ({"guard": 17}, "Guard width must be 0 to 16 bits, not 17"),
+    ({"growth": 17}, "Growth width must be 0 to 16 bits, not 17"),
+    ({"accumulate": "tree"}, "Accumulation must be one of fp32, aligned, not 'tree'"),
+    ({"arithmetic": "fp64"}, "Arithmetic must be one of hbfp, fp32, bf16, int, not 'fp64'"),
+], ids=str)
+def test_wrong_value(options, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make(**options)
+
+
+@pytest.mark.parametrize("options, name, value, rule", [
+    ({"arithmetic": "int", "accumulate": "aligned"}, "accumulate", "aligned", "must be fp32 where arithmetic is int"),
+    ({"arithmetic": "bf16", "accumulate": "aligned"}, "accumulate", "aligned", "must be fp32 where arithmetic is bf16"),
+    ({"terms": 24}, "block", "1,24", "must divide or be divided by the 32 rows along K, or be ragged"),
+    ({"terms": 24, "side": 24}, "block", "24,24", "must divide or be divided by the 32 rows along K, or be ragged"),
+    ({"group": (3, 4)}, "group", "3,4", "must divide 32 rows of a segment and 32 columns"),
+    ({"group": (8, 3)}, "group", "8,3", "must divide 32 rows of a segment and 32 columns"),
+    ({"group": (64, 1)}, "group", "64,1", "must divide 32 rows of a segment and 32 columns"),
+    ({"group": (0, 1)}, "group", "0,1", "must divide 32 rows of a segment and 32 columns"),
+    ({"group": (8,)}, "group", "8", "must divide 32 rows of a segment and 32 columns"),
+    ({"terms": 8, "group": (16, 1)}, "group", "16,1", "must divide 8 rows of a segment and 32 columns"),
+    ({"terms": 24, "ragged": True, "group": (3, 1)}, "group", "3,1", "must divide 8 rows of a segment and 32 columns"),
+    ({"terms": 4, "accumulate": "aligned", "growth": 2}, "growth", 2, "must be 3 or more for 8 segments of a column"),
+    ({"terms": 1024, "mantissa": 16, "accumulate": "aligned", "guard": 16, "growth": 16}, "growth", 16,
+     "must keep the accumulator at 60 bits or fewer, not 73"),
+], ids=str)
+def test_wrong_pair(options, name, value, rule):
+    with pytest.raises(ConflictError, match=f"^{re.escape(f'{name.capitalize()} {value} {rule}')}$") as caught:
+        make(**options)
+    assert (caught.value.name, caught.value.value, caught.value.rule) == (name, value, rule)
+
+
+def test_baselines_do_not_look_at_the_block():
+    assert make(24, arithmetic="fp32").height == 32

@@ -1,0 +1,159 @@
+"""The way from options to a design: what wins, and every message word for word."""
+
+import pytest
+
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from golden.spec.options import OPTIONS, OptionError, Parser, add_design_options, design_from_args, design_from_values
+
+
+def parse(*arguments):
+    parser = Parser(prog="prog")
+    add_design_options(parser)
+    return design_from_args(parser.parse_args(arguments))
+
+
+def test_no_option_is_the_default():
+    assert parse() == Design()
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["--mantissa", "4"], Design(format=HBFPFormat(mantissa=4))),
+    (["--exponent", "6", "--rounding", "stochastic", "--noise-bits", "3", "--subnormals", "gradual"],
+     Design(format=HBFPFormat(exponent=6, rounding="stochastic", noise_bits=3, subnormals="gradual"))),
+    (["--rows", "16", "--cols", "8", "--block", "16,16"], Design(format=HBFPFormat(block=(16, 16)), rows=16, cols=8)),
+    (["--rows", "16", "--block", "8x8"], Design(format=HBFPFormat(block=(8, 8)), rows=16)),
+    (["--accumulate", "aligned", "--guard", "2", "--growth", "3"], Design(accumulate="aligned", guard=2, growth=3)),
+    (["--arithmetic", "int", "--depth", "7", "--group", "2,2"], Design(arithmetic="int", depth=7, group=(2, 2))),
+    (["--rows", "5", "--block", "1,3", "--ragged"], Design(format=HBFPFormat(block=(1, 3)), rows=5, ragged=True)),
+    (["--preset", "tiny"], Design(format=HBFPFormat(block=(1, 4)), rows=4, depth=32)),
+    (["--preset", "tiny", "--cols", "2", "--depth", "9"],
+     Design(format=HBFPFormat(block=(1, 4)), rows=4, cols=2, depth=9)),
+])
+def test_options_make_the_design(arguments, expected):
+    assert parse(*arguments) == expected
+
+
+@pytest.mark.parametrize("rows, block", [(1, 32), (8, 32), (32, 32), (64, 32), (3, 3), (24, 24), (31, 31), (33, 33)])
+def test_default_block_fits_the_rows(rows, block):
+    assert parse("--rows", str(rows)).format.block == (1, block)
+    assert parse("--rows", str(rows), "--ragged").format.block == (1, 32)
+
+
+def test_order_of_sources(tmp_path):
+    """Preset, then file, then command line; each replaces only what it names."""
+    file = tmp_path / "design.toml"
+    file.write_text('depth = 100\nrounding = "truncate"\nblock = [1, 2]\n')
+    design = parse("--preset", "tiny", "--config", str(file), "--depth", "50")
+    assert design == Design(format=HBFPFormat(block=(1, 2), rounding="truncate"), rows=4, depth=50)
+
+
+def test_every_option_may_stand_in_a_file(tmp_path):
+    values = {"mantissa": 5, "exponent": 7, "rows": 6, "cols": 4, "depth": 9, "guard": 1, "growth": 5, "noise_bits": 3,
+              "accumulate": "aligned", "arithmetic": "hbfp", "rounding": "stochastic", "subnormals": "flush",
+              "block": [1, 4], "group": [2, 1], "ragged": True}
+    assert set(values) == set(OPTIONS)
+    file = tmp_path / "all.toml"
+    file.write_text("".join(f"{key} = {str(value).lower() if value is True else repr(value)}\n"
+                            for key, value in values.items()))
+    assert parse("--config", str(file)) == design_from_values(values)
+    assert design_from_values(values).group == (2, 1)
+
+
+OUT_OF_RANGE = {"mantissa": (1, 17, "2 to 16"), "exponent": (4, 17, "5 to 16"), "rows": (0, 257, "1 to 256"),
+                "cols": (0, 257, "1 to 256"), "depth": (0, 65537, "1 to 65536"), "guard": (-1, 17, "0 to 16"),
+                "growth": (-1, 17, "0 to 16"), "noise-bits": (0, 25, "1 to 24")}
+WRONG = [([f"--{name}", str(value)], f"--{name} {value}: must be {valid}")
+         for name, (low, high, valid) in OUT_OF_RANGE.items() for value in (low, high, "x", "", "8.0")]
+WRONG += [([f"--{name}", value], f"--{name} {value}: must be one of {valid}") for name, valid in (
+    ("accumulate", "fp32, aligned"), ("arithmetic", "hbfp, fp32, bf16, int"), ("rounding", "rne, stochastic, truncate"),
+    ("subnormals", "flush, gradual")) for value in ("none", "", "RNE")]
+WRONG += [([f"--{name}", value], f"--{name} {value}: must be two numbers such as 1,32, each {valid}")
+          for name, valid in (("block", "1 to 1024"), ("group", "1 to 256"))
+          for value in ("8", "1,2,3", "a,b", "0,8", "1,1025", "", ",")]
+WRONG += [
+    (["--block", "2,4"], "--block 2,4: must be 1,B or t,t"),
+    (["--block", "1,24"], "--block 1,24: must divide or be divided by the 32 rows along K, or be ragged"),
+    (["--block", "24x24"], "--block 24,24: must divide or be divided by the 32 rows along K, or be ragged"),
+    (["--group", "3,4"], "--group 3,4: must divide 32 rows of a segment and 32 columns"),
+    (["--arithmetic", "int", "--accumulate", "aligned"],
+     "--accumulate aligned: must be fp32 where arithmetic is int"),
+    (["--block", "1,4", "--accumulate", "aligned", "--growth", "2"],
+     "--growth 2: must be 3 or more for 8 segments of a column"),
+    (["--mantissa", "16", "--block", "1,1024", "--accumulate", "aligned", "--guard", "16", "--growth", "16"],
+     "--growth 16: must keep the accumulator at 60 bits or fewer, not 73"),
+    (["--preset", "huge"],
+     "--preset huge: must be one of default, tiny, hbfp4, hbfp6, hbfp8, hbfp8-aligned, hbfp8-tile24"),
+    (["--preset", ""], "--preset : must be one of default, tiny, hbfp4, hbfp6, hbfp8, hbfp8-aligned, hbfp8-tile24"),
+    (["--config", "/nowhere/x.toml"], "--config /nowhere/x.toml: cannot be read (No such file or directory)"),
+    (["--config", "/"], "--config /: cannot be read (Is a directory)"),
+]
+
+
+@pytest.mark.parametrize("arguments, message", WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_wrong_option(arguments, message):
+    with pytest.raises(OptionError) as caught:
+        parse(*arguments)
+    assert str(caught.value) == message
+
+
+KEYS = ("mantissa, exponent, rows, cols, depth, guard, growth, noise_bits, accumulate, arithmetic, rounding, "
+        "subnormals, block, group, ragged")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("rows = 0", "--rows 0: must be 1 to 256"),
+    ("rows = 4.0", "--rows 4.0: must be 1 to 256"),
+    ("rows = true", "--rows True: must be 1 to 256"),
+    ("rows = [4]", "--rows [4]: must be 1 to 256"),
+    ("rows = 1979-05-27", "--rows 1979-05-27: must be 1 to 256"),
+    ("noise_bits = 99", "--noise-bits 99: must be 1 to 24"),
+    ("block = 32", "--block 32: must be two numbers such as 1,32, each 1 to 1024"),
+    ("block = [1, 2, 3]", "--block [1, 2, 3]: must be two numbers such as 1,32, each 1 to 1024"),
+    ("block = [1, 2.5]", "--block [1, 2.5]: must be two numbers such as 1,32, each 1 to 1024"),
+    ("block = {a = 1, b = 2}", "--block {'a': 1, 'b': 2}: must be two numbers such as 1,32, each 1 to 1024"),
+    ("ragged = 1", "--ragged 1: must be true or false"),
+    ('ragged = "yes"', "--ragged yes: must be true or false"),
+    ("rounding = 3", "--rounding 3: must be one of rne, stochastic, truncate"),
+    ('rounding = ["rne"]', "--rounding ['rne']: must be one of rne, stochastic, truncate"),
+    ("colour = 3", "--config FILE: unknown key 'colour'; valid are " + KEYS),
+    ("[rows]\nx = 1", "--rows {'x': 1}: must be 1 to 256"),
+    ("[design]\nrows = 4", "--config FILE: unknown key 'design'; valid are " + KEYS),
+])
+def test_wrong_file(tmp_path, text, message):
+    file = tmp_path / "design.toml"
+    file.write_text(text)
+    with pytest.raises(OptionError) as caught:
+        parse("--config", str(file))
+    assert str(caught.value) == message.replace("FILE", str(file))
+
+
+@pytest.mark.parametrize("text", ["rows = ", "rows 4", "rows = 4\nrows = 5"])
+def test_wrong_syntax(tmp_path, text):
+    """What is wrong is in the words of the TOML reader."""
+    file = tmp_path / "design.toml"
+    file.write_text(text)
+    with pytest.raises(OptionError) as caught:
+        parse("--config", str(file))
+    assert str(caught.value).startswith(f"--config {file}: is not TOML (") and "\n" not in str(caught.value)
+
+
+def test_wrong_encoding(tmp_path):
+    file = tmp_path / "design.toml"
+    file.write_bytes(b"rows = 4 # \xff")
+    with pytest.raises(OptionError, match=r"is not TOML \('utf-8' codec can't decode byte 0xff"):
+        parse("--config", str(file))
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--row", "4"], "unrecognized arguments: --row 4"),
+    (["--rows"], "argument --rows: expected one argument"),
+    (["--ragged=1"], "argument --ragged: ignored explicit argument '1'"),
+    (["stray"], "unrecognized arguments: stray"),
+    (["two\nlines"], "unrecognized arguments: two\\nlines"),
+])
+def test_wrong_command_line(capsys, arguments, message):
+    with pytest.raises(SystemExit) as stop:
+        parse(*arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr() == ("", f"prog: error: {message}\n")

@@ -1,0 +1,19 @@
+"""Every preset is a design."""
+
+import pytest
+
+from golden.spec.options import design_from_values
+from golden.spec.presets import PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_preset_is_a_design(name):
+    design = design_from_values(PRESETS[name])
+    for option, value in PRESETS[name].items():
+        assert value in (getattr(design, option, None), getattr(design.format, option, None))
+
+
+def test_names_say_what_they_are():
+    assert design_from_values(PRESETS["default"]) == design_from_values({})
+    assert {name: design_from_values(PRESETS[name]).format.mantissa for name in ("hbfp4", "hbfp6", "hbfp8")} == {
+        "hbfp4": 4, "hbfp6": 6, "hbfp8": 8}
