@@ -18,6 +18,7 @@ DESIGNS = {
     "long": {"rows": 4, "cols": 6, "block": (16, 16), "accumulate": "aligned"},
     "aligned": {"rows": 6, "cols": 3, "block": (1, 3), "accumulate": "aligned", "mantissa": 2, "exponent": 5},
     "stochastic": {"rows": 4, "block": (1, 8), "rounding": "stochastic", "mantissa": 16, "exponent": 16},
+    "recoded": {"rows": 4, "cols": 4, "block": (1, 2), "mantissa": 5, "group": (1, 2), "multiplier": "recoded"},
     "fp32": {"rows": 4, "cols": 2, "arithmetic": "fp32"},
     "bf16": {"rows": 2, "cols": 4, "arithmetic": "bf16"},
     "int": {"rows": 4, "cols": 2, "arithmetic": "int", "mantissa": 4},

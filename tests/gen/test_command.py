@@ -55,7 +55,8 @@ def test_help_has_examples(capsys):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_unit_alone(tmp_path, unit):
-    assert main(["--unit", unit, "--rows", "2", "--block", "1,2", "--accumulate", "aligned", "--out", str(tmp_path)]) == 0
+    assert main(["--unit", unit, "--rows", "2", "--block", "1,2", "--accumulate", "aligned",
+                 "--out", str(tmp_path)]) == 0
 
 
 # --- Mistakes --------------------------------------------------------------------------------------
@@ -75,7 +76,8 @@ def refused(capsys, *arguments):
     (["--rows", "0"], "--rows 0: must be 1 to 256"),
     (["--block", "1,24"], "--block 1,24: must divide or be divided by the 32 rows along K, or be ragged"),
     (["--group", "5,1"], "--group 5,1: must divide 32 rows of a segment and 32 columns"),
-    (["--arithmetic", "fp32", "--accumulate", "aligned"], "--accumulate aligned: must be fp32 where arithmetic is fp32"),
+    (["--arithmetic", "fp32", "--accumulate", "aligned"],
+     "--accumulate aligned: must be fp32 where arithmetic is fp32"),
     (["--subnormals", "gradual"], "--subnormals gradual: must be flush: the core's sums are"),
     (["--unit", "pe"], f"--unit pe: must be one of {', '.join((*UNITS, *PARTS))}"),
     (["--unit", "encode", "--arithmetic", "int"],

@@ -92,7 +92,9 @@ VARIANTS = [{}, {"mantissa": 5}, {"exponent": 6}, {"exponent": 9}, {"exponent": 
             {"accumulate": "aligned", "guard": 5, "growth": 7}, {"accumulate": "aligned", "block": (1, 8)},
             {"arithmetic": "fp32"}, {"arithmetic": "bf16"}, {"arithmetic": "int"}, {"arithmetic": "int", "growth": 9},
             {"arithmetic": "int", "mantissa": 5}, {"rows": 5, "block": (1, 2), "ragged": True},
-            {"block": (1, 3), "ragged": True}, {"block": (1, 6), "ragged": True}, {"rows": 16, "block": (1, 8)}]
+            {"block": (1, 3), "ragged": True}, {"block": (1, 6), "ragged": True}, {"rows": 16, "block": (1, 8)},
+            {"multiplier": "recoded"}, {"multiplier": "recoded", "mantissa": 5},
+            {"multiplier": "recoded", "block": (1, 2)}, {"multiplier": "recoded", "arithmetic": "int"}]
 
 
 def test_a_name_means_one_text():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from golden.matmul import mantissa_dot
-from golden.spec.config import Design
+from golden.spec.config import MULTIPLIERS, Design
 from golden.spec.format import HBFPFormat
 from rtl.array import Array
 
@@ -16,8 +16,9 @@ SHAPES = [(4, 4, 4, (2, 2)), (4, 4, 2, (1, 2)), (6, 3, 2, (2, 1)), (1, 1, 1, (1,
           (8, 2, 8, (8, 2)), (5, 2, 2, (1, 1)), (2, 6, 8, (1, 3))]
 
 
-def make(rows, cols, terms, group):
-    return Design(format=HBFPFormat(mantissa=6, block=(1, terms)), rows=rows, cols=cols, group=group, ragged=True)
+def make(rows, cols, terms, group, multiplier="plain"):
+    return Design(format=HBFPFormat(mantissa=6, block=(1, terms)), rows=rows, cols=cols, group=group, ragged=True,
+                  multiplier=multiplier)
 
 
 def run(design, acts, tiles, first):
@@ -64,8 +65,9 @@ def due(design, segment, column):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_sums_leave_when_and_as_promised(shape):
-    design, rng = make(*shape), np.random.default_rng(1)
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
+def test_sums_leave_when_and_as_promised(shape, multiplier):
+    design, rng = make(*shape, multiplier), np.random.default_rng(1)
     limit = design.format.limit
     rows = max(design.group_rows, 3)    # rows of X a tile, without a bubble
     tiles = rng.integers(-limit, limit + 1, (4, design.rows, design.cols))

@@ -28,6 +28,7 @@ DESIGNS = {
     "long-aligned": ("aligned", 8, (4, 4), 2, 2, {}),
     "idle-rows": ("fp32", 6, (1, 2), 5, 2, {"ragged": True}),
     "uneven-long": ("aligned", 6, (1, 5), 2, 2, {"ragged": True}),
+    "recoded": ("fp32", 4, (1, 2), 2, 2, {"multiplier": "recoded"}),
     "narrow-exponent": ("fp32", 8, (1, 4), 4, 2, {"exponent": 6}),
 }
 STEPS = {"none": (0, 0, 0), "all": (1, 1, 1), "bias": (0, 1, 0), "scale-relu": (1, 0, 1)}
@@ -141,9 +142,10 @@ def test_side_unit_equals_golden(steps):
     assert got == want
 
 
-@pytest.mark.parametrize("arithmetic", ["fp32", "bf16", "int"])
-def test_baseline_equals_golden(arithmetic):
-    design = Design(rows=2, cols=3, arithmetic=arithmetic, depth=4)
+@pytest.mark.parametrize("arithmetic, multiplier", [("fp32", "plain"), ("bf16", "plain"), ("int", "plain"),
+                                                    ("int", "recoded")])
+def test_baseline_equals_golden(arithmetic, multiplier):
+    design = Design(rows=2, cols=3, arithmetic=arithmetic, depth=4, multiplier=multiplier)
     rng = np.random.default_rng(3)
     if arithmetic == "int":
         data = [tuple(rng.integers(-127, 128, shape) for shape in ((m, 5), (5, 4))) for m in (4, 1, 3)]

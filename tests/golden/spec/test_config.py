@@ -69,7 +69,8 @@ def test_converter_takes_whole_blocks():
     ({"accumulate": "aligned", "guard": 5, "growth": 6}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_aligned_ag5_aw6"),
     ({"depth": 64}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32_d64"),
     ({"arithmetic": "int", "growth": 9}, "int8_r32_c32_g8x4_aw9"),
-    ({"arithmetic": "fp32"}, "fp32_r32_c32_g8x4"),
+    ({"multiplier": "recoded", "depth": 4}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32_recoded_d4"),
+    ({"arithmetic": "fp32", "multiplier": "recoded"}, "fp32_r32_c32_g8x4"),
     ({"arithmetic": "bf16", "group": (1, 1)}, "bf16_r32_c32_g1x1"),
 ])
 def test_name(options, name):
@@ -106,6 +107,7 @@ def test_edges_are_valid(options):
     ({"guard": 17}, "Guard width must be 0 to 16 bits, not 17"),
     ({"growth": 17}, "Growth width must be 0 to 16 bits, not 17"),
     ({"accumulate": "tree"}, "Accumulation must be one of fp32, aligned, not 'tree'"),
+    ({"multiplier": "booth"}, "Multiplier must be one of plain, recoded, not 'booth'"),
     ({"arithmetic": "fp64"}, "Arithmetic must be one of hbfp, fp32, bf16, int, not 'fp64'"),
 ], ids=str)
 def test_wrong_value(options, message):

@@ -25,6 +25,7 @@ def test_no_option_is_the_default():
     (["--rows", "16", "--block", "8x8"], Design(format=HBFPFormat(block=(8, 8)), rows=16)),
     (["--accumulate", "aligned", "--guard", "2", "--growth", "3"], Design(accumulate="aligned", guard=2, growth=3)),
     (["--arithmetic", "int", "--depth", "7", "--group", "2,2"], Design(arithmetic="int", depth=7, group=(2, 2))),
+    (["--multiplier", "recoded"], Design(multiplier="recoded")),
     (["--rows", "5", "--block", "1,3", "--ragged"], Design(format=HBFPFormat(block=(1, 3)), rows=5, ragged=True)),
     (["--preset", "tiny"], Design(format=HBFPFormat(block=(1, 4)), rows=4, depth=32)),
     (["--preset", "tiny", "--cols", "2", "--depth", "9"],
@@ -50,6 +51,7 @@ def test_order_of_sources(tmp_path):
 
 def test_every_option_may_stand_in_a_file(tmp_path):
     values = {"mantissa": 5, "exponent": 7, "rows": 6, "cols": 4, "depth": 9, "guard": 1, "growth": 5, "noise_bits": 3,
+              "multiplier": "recoded",
               "accumulate": "aligned", "arithmetic": "hbfp", "rounding": "stochastic", "subnormals": "flush",
               "block": [1, 4], "group": [2, 1], "ragged": True}
     assert set(values) == set(OPTIONS)
@@ -66,7 +68,8 @@ OUT_OF_RANGE = {"mantissa": (1, 17, "2 to 16"), "exponent": (4, 17, "5 to 16"), 
 WRONG = [([f"--{name}", str(value)], f"--{name} {value}: must be {valid}")
          for name, (low, high, valid) in OUT_OF_RANGE.items() for value in (low, high, "x", "", "8.0")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be one of {valid}") for name, valid in (
-    ("accumulate", "fp32, aligned"), ("arithmetic", "hbfp, fp32, bf16, int"), ("rounding", "rne, stochastic, truncate"),
+    ("accumulate", "fp32, aligned"), ("multiplier", "plain, recoded"),
+    ("arithmetic", "hbfp, fp32, bf16, int"), ("rounding", "rne, stochastic, truncate"),
     ("subnormals", "flush, gradual")) for value in ("none", "", "RNE")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be two numbers such as 1,32, each {valid}")
           for name, valid in (("block", "1 to 1024"), ("group", "1 to 256"))
@@ -97,8 +100,8 @@ def test_wrong_option(arguments, message):
     assert str(caught.value) == message
 
 
-KEYS = ("mantissa, exponent, rows, cols, depth, guard, growth, noise_bits, accumulate, arithmetic, rounding, "
-        "subnormals, block, group, ragged")
+KEYS = ("mantissa, exponent, rows, cols, depth, guard, growth, noise_bits, multiplier, accumulate, arithmetic, "
+        "rounding, subnormals, block, group, ragged")
 
 
 @pytest.mark.parametrize("text, message", [
