@@ -1,0 +1,91 @@
+"""Imports point one way, by folder."""
+
+import ast
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+#: Folder -> folders of ours that it may import, itself aside; the longest match counts.
+MAY = {
+    "golden/spec": set(),
+    "golden": {"golden/spec"},
+    "rtl": {"golden/spec"},
+    "gen": {"golden/spec", "rtl"},
+    "cosim": {"golden/spec", "golden"},
+    "synth": {"golden/spec"},
+    "flow": {"golden/spec"},
+}
+#: Libraries that only one part may need, so that the others start without them.
+ONLY = {"torch": {"golden/nn", "benchmarks", "tests"}, "amaranth": {"rtl", "gen", "tests", "benchmarks"},
+        "cocotb": {"cosim", "tests"}}
+
+
+def layer(path):
+    """The folder of :data:`MAY` that a file (or module path with slashes) lies in, or None."""
+    found = [folder for folder in MAY if path == folder or path.startswith(folder + "/")]
+    return max(found, key=len, default=None)
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py")
+               if layer(str(path.relative_to(ROOT))))
+
+
+def imports(path):
+    """Modules that a file imports, with dots resolved; names imported from a package count as modules."""
+    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[:len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*base, *((node.module,) if node.module else ())))
+            yield node.lineno, module
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def allowed(path, module):
+    """Whether a file may import a module, as far as layers go."""
+    mine, theirs = layer(str(path)), layer(module.replace(".", "/"))
+    return theirs is None or theirs == mine or theirs in MAY[mine]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    name = path.relative_to(ROOT)
+    for line, module in imports(path):
+        # The package on the way to a subpackage is no import of its contents.
+        if module in ("golden",) and layer(str(name)) in ("rtl", "gen", "synth", "golden/spec"):
+            continue
+        assert allowed(name, module), f"{name}:{line} imports {module}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_libraries_stay_where_they_belong(path):
+    name = str(path.relative_to(ROOT))
+    for line, module in imports(path):
+        places = ONLY.get(module.split(".")[0], {name})
+        assert any(name.startswith(place) for place in places), f"{name}:{line} imports {module}"
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if "golden/spec" in str(p)], ids=lambda path: path.name)
+def test_spec_needs_the_standard_library_alone(path):
+    for line, module in imports(path):
+        assert module.split(".")[0] in {*sys.stdlib_module_names, "golden"}, f"{path.name}:{line} imports {module}"
+
+
+def test_empty_packages_import_nothing():
+    """``import golden.spec`` runs ``golden/__init__.py``: it must not pull the model in."""
+    for folder in MAY:
+        assert not list(imports(ROOT / folder / "__init__.py")), folder
+
+
+def test_rules_see_what_they_forbid():
+    for path, module, fine in [("rtl/pe.py", "golden.matmul", False), ("rtl/pe.py", "golden.spec.config", True),
+                               ("golden/bfp.py", "rtl.pe", False), ("golden/spec/format.py", "golden.bfp", False),
+                               ("cosim/core.py", "rtl.pe", False), ("cosim/core.py", "golden.matmul", True),
+                               ("synth/area.py", "golden.bfp", False), ("synth/area.py", "gen.emit", False),
+                               ("gen/emit.py", "golden.bfp", False), ("rtl/pe.py", "gen.emit", False),
+                               ("golden/nn/ops.py", "golden.bfp", True), ("rtl/fp32/raw.py", "golden.fp32", False)]:
+        assert allowed(pathlib.Path(path), module) == fine, (path, module)
