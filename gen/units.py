@@ -15,12 +15,20 @@ from rtl.pe import Group
 from rtl.sequencer import Sequencer
 from rtl.side import SideLane
 from rtl.vector import UNITS as VECTOR_UNITS
+from rtl.vector_hbfp import VectorHBFP
 from rtl.weights import WeightBuffer
 
 
 def _align(design):
     fmt = design.format
     return AlignAdd(fmt.sum_width(fmt.terms), design.accumulator_width, design.guard, sum_exponent_width(design))
+
+
+def _vector(design):
+    try:
+        return VectorHBFP(design)
+    except ValueError as error:
+        raise OptionError(f"--unit vector.hbfp: {error}") from None
 
 
 #: Name -> (constructor from a design, whether only designs with shared exponents have it).
@@ -37,6 +45,7 @@ UNITS = {
     "align": (_align, True),
     "encode": (Encode, True),
     "encode_lane": (EncodeLane, True),
+    "vector.hbfp": (_vector, True),
     "xorshift32": (lambda design: Xorshift32(0), True),
 }
 

@@ -61,11 +61,20 @@ class Vector(Cell):
 
     def __init__(self, unit=None, **options):
         self.unit = unit = VectorUnit(**options) if unit is None else unit
+        super().__init__(self.ports(unit), **self.parameters(unit))
+
+    @staticmethod
+    def ports(unit):
+        """Members by name."""
         beat = ArrayLayout(32, unit.lanes)
+        return {"i_program": In(stream.Signature(WORD)), "i": In(stream.Signature(beat)),
+                "o": Out(stream.Signature(beat)), "error": Out(1), "clear": In(1), "busy": Out(1)}
+
+    @staticmethod
+    def parameters(unit):
+        """What tells units apart, for module names."""
         names = "all" if unit.functions == FUNCTIONS else "_".join(unit.functions) or "none"
-        super().__init__({"i_program": In(stream.Signature(WORD)), "i": In(stream.Signature(beat)),
-                          "o": Out(stream.Signature(beat)), "error": Out(1), "clear": In(1), "busy": Out(1)},
-                         l=unit.lanes, b=unit.beats, r=unit.registers, f=names, p=VectorLane.depth(unit))
+        return {"l": unit.lanes, "b": unit.beats, "r": unit.registers, "f": names, "p": VectorLane.depth(unit)}
 
     @staticmethod
     def latencies(unit):
