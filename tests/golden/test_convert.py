@@ -39,6 +39,14 @@ def test_hand_checked_bits(total, exponent, want):
     assert word(to_fp32(total, exponent)[()]) == want
 
 
+@pytest.mark.parametrize("eighths, want", [(-8, 0), (-4, 0), (-3, 0), (-2, 0x00800000), (-1, 0x00800000),
+                                           (0, 0x00800000), (8, 0x00800001)])
+def test_wide_float_at_the_edge_of_flushing(eighths, want):
+    # 2^-126 and eighths of its last place; below it, 24 bits have half that place.
+    value = np.float64(2.0) ** -126 * (1 + eighths * 2.0 ** -26)
+    assert word(round_fp32(value)[()]) == exact_fp32(Fraction(float(value))) == want
+
+
 def test_bit_length():
     values = [0, 1, 2, 3, 4, 2 ** 31 - 1, 2 ** 31, 2 ** 53 - 1, 2 ** 53 + 1, 2 ** 62 - 1]
     assert bit_length(values).tolist() == [v.bit_length() for v in values]

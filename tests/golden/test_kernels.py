@@ -90,13 +90,33 @@ def test_product_equals_the_definition(block, shape):
         same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
 
 
-@pytest.mark.parametrize("scale", [-70, -62, -50, 50, 60, 63])
+@pytest.mark.parametrize("scale", [-70, -62, -60, -58, -56, -54, -50, 50, 60, 61, 62, 63])
 def test_product_near_the_ends_of_the_range(scale):
     rng = np.random.default_rng(2)
     x, w = (np.ldexp(rng.standard_normal(s), scale).astype(np.float32) for s in ((9, 100), (100, 20)))
     x[2, 3] = np.nan
     fmt = HBFPFormat()
     same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
+
+
+@pytest.mark.parametrize("mantissa, terms", [(8, 1024), (9, 258), (9, 259), (9, 512), (10, 65), (12, 5)])
+def test_sums_just_below_and_above_24_bits(mantissa, terms):
+    fmt = HBFPFormat(mantissa=mantissa, block=(1, terms))
+    x, w = (np.full(s, fmt.limit, np.float32) for s in ((3, terms), (terms, 2)))
+    x[0, :terms // 2] -= 1                                     # odd and even sums
+    x[1, 3] = -1
+    same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
+
+
+@pytest.mark.parametrize("block, axis", BLOCKS)
+def test_zero_blocks_do_not_widen_the_span(block, axis):
+    x = np.zeros((80, 80), np.float32)
+    fmt = HBFPFormat(block=block)
+    span = kernels.quantise(x, fmt, axis=axis)[1]
+    assert span.low > span.high
+    x[0, 0] = 1
+    span = kernels.quantise(x, fmt, axis=axis)[1]
+    assert (span.low, span.high) == (1 - 7, 1)
 
 
 @pytest.mark.parametrize("n", [10, 16, 33, 64, 300])
