@@ -1,0 +1,137 @@
+"""Pictures of studies: ratios, breakdowns, a floor plan."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.patches import Rectangle  # noqa: E402
+
+from .area import BESIDE, COMPONENTS  # noqa: E402
+
+#: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
+COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#009e73", "#999999", "#e0e0e0"),
+                   strict=True))
+#: Published ratios to FP32: (label, mantissa, ratio). Sources: docs/design/07-area.md.
+PUBLISHED = (("Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", {4: 21.32, 6: 12.67, 8: 8.28}),
+             ("Accuracy Boosters v1, dot product of 128", {4: 16.98, 6: 10.53, 8: 7.10}))
+
+
+def _figure(width=7.5, height=4.2):
+    figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _mantissa(study):
+    return study.report.design["format"]["mantissa"]
+
+
+def ratio_plot(studies):
+    """Ratio to FP32 against array side, a line per mantissa, published figures as dashes."""
+    figure, axes = _figure()
+    widths = sorted({_mantissa(study) for study in studies})
+    for n, width in enumerate(widths):
+        found = sorted((study.report.design["rows"], study.ratios["fp32"]["core"]) for study in studies
+                       if _mantissa(study) == width and "fp32" in study.ratios)
+        if not found:
+            continue
+        line, = axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}, whole core")
+        for (_, ratios), dash in zip(PUBLISHED, ("--", ":"), strict=True):
+            if width in ratios:
+                axes.axhline(ratios[width], color=line.get_color(), linestyle=dash, linewidth=1)
+    for (label, _), dash in zip(PUBLISHED, ("--", ":"), strict=True):
+        axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
+    sides = sorted({study.report.design["rows"] for study in studies})
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(sides[0] / 1.5, sides[-1] * 1.5)
+    axes.set_xticks(sides, map(str, sides))
+    axes.minorticks_off()
+    axes.set_xlabel("array side, elements")
+    axes.set_ylabel("area of lean FP32 core / area of core")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7)
+    return figure
+
+
+def breakdown_plot(studies):
+    """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline."""
+    reports = {}
+    for study in studies:
+        for report in (study.report, *study.baselines.values()):
+            reports.setdefault(report.name, report)
+    figure, axes = _figure(height=0.6 + 0.42 * len(reports))
+    names = list(reports)[::-1]
+    left = [0.0] * len(names)
+    for name in COMPONENTS:
+        if name in BESIDE:
+            continue
+        widths = [reports[each].components[name].area / reports[each].macs for each in names]
+        axes.barh(names, widths, left=left, color=COLOURS[name], label=name, edgecolor="white", linewidth=0.5)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    integers = [total for each, total in zip(names, left, strict=True)
+                if reports[each].design["arithmetic"] in ("hbfp", "int")]
+    limit = 1.25 * max(integers or left)
+    axes.set_xlim(0, limit)
+    for n, total in enumerate(left):
+        off = total > limit
+        axes.text(min(total, limit) * (0.99 if off else 1), n, f"{total:,.0f} \u2192 " if off else f" {total:,.0f}",
+                  ha="right" if off else "left", va="center", fontsize=7, color="white" if off else "black")
+    axes.set_xlabel("NAND2-equivalents per MAC without memories and side unit; floats run off the picture", fontsize=8)
+    axes.tick_params(axis="y", labelsize=6)
+    figure.legend(fontsize=7, loc="outside upper center", ncols=7)
+    return figure
+
+
+def _squares(shares, x, y, width, height):
+    """Cut a rectangle into parts of the given areas, always along its longer side."""
+    if len(shares) == 1:
+        yield shares[0][0], (x, y, width, height)
+        return
+    (name, area), rest = shares[0], shares[1:]
+    part = area / sum(value for _, value in shares)
+    if width >= height:
+        yield name, (x, y, width * part, height)
+        yield from _squares(rest, x + width * part, y, width * (1 - part), height)
+    else:
+        yield name, (x, y, width, height * part)
+        yield from _squares(rest, x, y + height * part, width, height * (1 - part))
+
+
+def floor_plan(report):
+    """Where the area of one design goes: rectangles to scale, the side unit included."""
+    figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
+    shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])
+    for name, (x, y, width, height) in _squares(shares, 0, 0, 1, 1):
+        axes.add_patch(Rectangle((x, y), width, height, facecolor=COLOURS[name], edgecolor="black", linewidth=0.8))
+        area = dict(shares)[name]
+        if width * height > 0.01:
+            axes.text(x + width / 2, y + height / 2, f"{name}\n{area / report.whole.area:.1%}", ha="center",
+                      va="center", fontsize=9, rotation=0 if width > 0.15 else 90)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
+    axes.title.set_fontsize(8)
+    axes.axis("off")
+    return figure
+
+
+def group_plot(studies):
+    """Area per MAC against the elements of a group, a line per mantissa; None if only one group was measured."""
+    if len({tuple(study.report.design["group"]) for study in studies}) < 2:
+        return None
+    figure, axes = _figure()
+    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
+        found = [study for study in studies if _mantissa(study) == width]
+        labels = ["{} x {}".format(*study.report.design["group"]) for study in found]
+        axes.plot(labels, [study.report.scopes()["core"] for study in found], marker="o", color=f"C{n}",
+                  label=f"HBFP{width}")
+    axes.set_xlabel("group, rows x columns")
+    axes.set_ylabel("core, NAND2-equivalents per MAC")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def save(figure, path):
+    """Write a PNG; the same figure gives the same bytes."""
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    plt.close(figure)
+    return path
