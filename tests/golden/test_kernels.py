@@ -99,13 +99,39 @@ def test_product_near_the_ends_of_the_range(scale):
     same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
 
 
-@pytest.mark.parametrize("mantissa, terms", [(8, 1024), (9, 258), (9, 259), (9, 512), (10, 65), (12, 5)])
-def test_sums_just_below_and_above_24_bits(mantissa, terms):
+def every_way_is_the_plain_one(x, w, fmt):
+    """All paths to a product give the bits of the integer definition, or decline."""
+    xb, wb = encode(x, fmt), encode(w, fmt, axis=0)
+    want = matmul_blocks(xb, wb, plain=True)
+    same(matmul(x, w, fmt), want)
+    same(matmul_blocks(xb, wb), want)
+    formats = kernels.StackFormats([fmt], [fmt])
+    got, done = kernels.stack_product(x[None], w[None], formats, np.zeros(1, np.int32))
+    if done[0] == 1:
+        same(got[0], want)
+    return done[0] == 1
+
+
+@pytest.mark.parametrize("mantissa, terms, fits", [
+    (8, 1024, True), (9, 258, True), (9, 259, False), (9, 512, False), (10, 64, True), (10, 65, False), (12, 5, False)])
+def test_sums_just_below_and_above_24_bits(mantissa, terms, fits):
     fmt = HBFPFormat(mantissa=mantissa, block=(1, terms))
-    x, w = (np.full(s, fmt.limit, np.float32) for s in ((3, terms), (terms, 2)))
-    x[0, :terms // 2] -= 1                                     # odd and even sums
+    x, w = (np.full(s, fmt.limit, np.float32) for s in ((40, terms), (terms, 20)))
+    rng = np.random.default_rng(0)
+    x[2:] -= rng.integers(0, 4, x[2:].shape)                   # odd and even sums, most of them beyond 24 bits
+    w[:, 2:] -= rng.integers(0, 4, w[:, 2:].shape)
     x[1, 3] = -1
-    same(matmul(x, w, fmt), matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0), plain=True))
+    assert every_way_is_the_plain_one(x, w, fmt) == fits
+
+
+@pytest.mark.parametrize("last, fits", [(-149, False), (-130, False), (-127, False), (-126, True), (-100, True)])
+def test_smallest_sums(last, fits):
+    # Each block sum is 1, by cancellation: 65 * 64 - 64 * 65 + 1; its value is 2^last, to be flushed below 2^-126.
+    fmt = HBFPFormat(block=(1, 4))
+    x = np.ldexp(np.array([[65, 64, 1, 0, 65, 64, 1, 0]], np.float32), last // 2)
+    w = np.ldexp(np.array([[64, -65, 1, 0, 64, -65, 1, 0]], np.float32).T, last - last // 2)
+    assert every_way_is_the_plain_one(x, w, fmt) == fits
+    assert matmul(x, w, fmt)[0, 0] == (2.0 ** (last + 1) if fits else 0)
 
 
 @pytest.mark.parametrize("block, axis", BLOCKS)
