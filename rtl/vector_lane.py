@@ -7,9 +7,10 @@ from golden.spec.vector import Op
 
 from .cell import Cell
 from .fp32.arith import Add, Mul
+from .fp32.compare import Maximum
 from .fp32.special import Function
 
-NAN, LOWEST, NEGATIVE_ZERO = 0x7FC00000, 0xFF800000, 0x80000000
+LOWEST, NEGATIVE_ZERO = 0xFF800000, 0x80000000
 
 
 def is_nan(x: Value):
@@ -20,20 +21,6 @@ def is_nan(x: Value):
 def is_positive(x: Value):
     """Whether x > 0; false for NaN, zeros and subnormals."""
     return ~x[31] & x[23:31].any() & ~is_nan(x)
-
-
-def maximum(m: Module, a: Value, b: Value):
-    """IEEE 754-2019 maximum of flushed operands: NaN if either is, -0 below +0."""
-    flushed = []
-    for name, x in (("max_a", a), ("max_b", b)):
-        signal = Signal(32, name=name)
-        m.d.comb += signal.eq(Cat(x[:23] & x[23:31].any().replicate(23), x[23:]))
-        flushed.append(signal)
-    a, b = flushed
-    less, result = Signal(name="max_less"), Signal(32, name="max_value")
-    m.d.comb += [less.eq(Mux(a[31] == b[31], (a[:31] < b[:31]) ^ a[31], a[31])),
-                 result.eq(Mux(is_nan(a) | is_nan(b), NAN, Mux(less, b, a)))]
-    return result
 
 
 class VectorLane(Cell):
@@ -86,11 +73,12 @@ class VectorLane(Cell):
                                          for name in ("product", "addend", "other", "value"))
         m.d.comb += [a.eq(Cat(self.a[:31], self.a[31] ^ self.negate_a)), mul.a.eq(a), mul.b.eq(self.b),
                      add.a.eq(product), add.b.eq(addend)]
-        largest = maximum(m, a, self.b)
+        m.submodules.maximum = maximum = Maximum(subnormals="flush")
+        m.d.comb += [maximum.a.eq(a), maximum.b.eq(self.b)]
         gated = Mux(is_positive(a), self.b, 0)
         with m.If(self.en):
             m.d.sync += [product.eq(mul.o), addend.eq(Cat(self.c[:31], self.c[31] ^ self.negate_c)),
-                         other.eq(Mux(self.op == Op.MAX, largest, gated)),
+                         other.eq(Mux(self.op == Op.MAX, maximum.o, gated)),
                          value.eq(Mux(self.op.any(), other, add.o))]
 
         bypass = Mux(self.relu & ~is_positive(value) & ~is_nan(value), Const(0, 32), value)
@@ -138,9 +126,10 @@ class Fold(Cell):
         total = Signal(32, reset_less=True)
         m.d.comb += [add.a.eq(Mux(self.tree, self.left, total)), add.b.eq(Mux(self.tree, self.right, self.x)),
                      self.o.eq(total)]
-        largest = maximum(m, add.a, add.b)
+        m.submodules.largest = largest = Maximum(subnormals="flush")
+        m.d.comb += [largest.a.eq(add.a), largest.b.eq(add.b)]
         with m.If(self.step):
-            m.d.sync += total.eq(Mux(self.maximum, largest, add.o))
+            m.d.sync += total.eq(Mux(self.maximum, largest.o, add.o))
         with m.If(self.start):
             m.d.sync += total.eq(Mux(self.maximum, LOWEST, NEGATIVE_ZERO))
         return m

@@ -42,7 +42,7 @@ LARGE = {"exp": 134, "sigmoid": 134, "silu": 134, "tanh": 131, "gelu": 131, "nor
 ONE, HALF = 0x3F800000, 0x3F000000
 
 #: Combinational delay of each part, in units of a 24 x 24 multiplier, and the functions that have it.
-DELAYS = (("square", 1.0, NORMAL), ("product", 1.0, EXPONENTIAL), ("reduce", 0.7, EXPONENTIAL),
+DELAYS = (("square", 1.0, NORMAL), ("product", 0.6, EXPONENTIAL), ("reduce", 0.7, EXPONENTIAL),
           ("rom", 0.5, set(FUNCTIONS)), ("cubic", 0.7, set(FUNCTIONS) - {"exp"}), ("quadratic", 0.8, set(FUNCTIONS)),
           ("linear", 1.0, set(FUNCTIONS)), ("tail", 1.0, LOGISTIC | NORMAL), ("one_minus", 0.6, {"tanh"} | NORMAL),
           ("scale", 1.0, SCALED), ("sum", 0.5, {"log"}), ("output", 0.8, set(FUNCTIONS)))
