@@ -62,7 +62,10 @@ def make_part(name, options):
     OptionError
         If it has no such option, or not that value.
     """
-    known = ("pipeline", "lanes", "beats", "registers") if name in VECTOR_UNITS else ("pipeline", "subnormals")
+    known = ("pipeline", "subnormals")
+    if name in VECTOR_UNITS:    # always flush
+        known = ("pipeline", "lanes", "beats", "registers")
+        options = {option: value for option, value in options.items() if (option, value) != ("subnormals", "flush")}
     for option, value in options.items():
         if option not in known:
             raise OptionError(f"--{option} {value}: must not be given, {name} has none")

@@ -4,15 +4,15 @@ import json
 import pytest
 
 from gen.__main__ import main
-from gen.units import PARTS, UNITS
+from gen.units import PARTS, UNITS, make_part
 
 
 @pytest.mark.parametrize("unit, options, top, latency", [
     ("fp32.fma", ["--pipeline", "3"], "hbfp_fma_e8f23_gradual_3_signed", {"result": 3}),
     ("fp32.exp", ["--pipeline", "2"], "hbfp_function_exp_l2", {"result": 2}),
     ("fp32.add", ["--subnormals", "flush"], "hbfp_add_e8f23_flush_0_signed", {"result": 0}),
-    ("vector.lean", ["--lanes", "2", "--pipeline", "1"], "hbfp_vector_l2_b16_r8_fexp_recip_rsqrt_p1",
-     {"pass": 6, "reduce": 2, "result": 5}),
+    ("vector.lean", ["--lanes", "2", "--pipeline", "1", "--subnormals", "flush"],
+     "hbfp_vector_l2_b16_r8_fexp_recip_rsqrt_p1", {"pass": 6, "reduce": 2, "result": 5}),
 ])
 def test_part_is_emitted_alone(tmp_path, capsys, unit, options, top, latency):
     assert main(["--unit", unit, *options, "--out", str(tmp_path)]) == 0
@@ -20,6 +20,12 @@ def test_part_is_emitted_alone(tmp_path, capsys, unit, options, top, latency):
     assert (data["top"], data["unit"], data["latency"]) == (top, unit, latency)
     assert f"\nmodule {top}(" in (tmp_path / data["verilog"]).read_text()
     assert f"top {top}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("unit", PARTS)
+def test_every_part_takes_the_common_options(unit):
+    part = make_part(unit, {"pipeline": 1, "subnormals": "flush"})
+    assert part.module != make_part(unit, {"pipeline": 0, "subnormals": "flush"}).module
 
 
 def test_names_differ():
@@ -31,6 +37,7 @@ def test_names_differ():
     (["--unit", "fp32.exp", "--lanes", "2"], "--lanes 2: must not be given, fp32.exp has none"),
     (["--unit", "fp32.exp", "--subnormals", "gradual"],
      "--subnormals gradual: Subnormals must be one of flush, not 'gradual'"),
+    (["--unit", "vector", "--subnormals", "gradual"], "--subnormals gradual: must not be given, vector has none"),
     (["--unit", "vector", "--lanes", "3"], "--lanes 3: Lanes must be a power of two, not 3"),
     (["--unit", "vector", "--lanes", "3", "--beats", "8"], "--unit vector: Lanes must be a power of two, not 3"),
     (["--unit", "array", "--pipeline", "1"], "--pipeline 1: must not be given, array has none"),
