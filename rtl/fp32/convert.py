@@ -55,11 +55,15 @@ def int_to_raw(m, pipe, fmt, integer, scale, nan):
     """Signed integer times 2^scale, rounded."""
     sign = integer[-1]
     # -i, bit by bit: a bit flips if a one lies below it.
-    borrow = Cat(*[named(m, sign & integer[:k].any(), f"borrow{k}") for k in range(len(integer))])
-    magnitude = named(m, integer.as_unsigned() ^ borrow, "magnitude")
+    borrow = [Const(0, 1)]
+    for k in range(1, len(integer)):
+        borrow.append(named(m, borrow[-1] | sign & integer[k - 1], f"borrow{k}"))
+    magnitude = named(m, integer.as_unsigned() ^ Cat(*borrow), "magnitude")
     magnitude, scale, sign, nan = pipe.cut("magnitude", magnitude, named(m, scale, "scale"), sign, nan)
     normal = normalise(m, magnitude, fmt.precision + 1)
-    exponent = named(m, (scale + (fmt.bias + len(magnitude) - 1) - normal.count).as_signed(), "biased")
+    # A constant less the count is another constant plus its inverse.
+    constant = fmt.bias + len(magnitude) - (1 << len(normal.count))
+    exponent = named(m, (named(m, scale + constant, "offset") + ~normal.count).as_signed(), "biased")
     up = round_up(m, normal.value[1:], normal.value[0], normal.below)
     significand, up, exponent, sign, nan = pipe.cut("normalise", normal.value[1:], up, exponent, sign, nan)
     return round_flush(m, fmt, sign, exponent, significand, up, ~significand[-1], Const(0, 1), nan)
