@@ -19,7 +19,8 @@ def _integer_chain(m, design, acts, weights, psum, shape, name):
 
 def _float_chain(m, design, acts, weights, psum, shape, name):
     for n, (act, weight) in enumerate(zip(acts, weights, strict=True)):
-        mac = MulAdd(underflow="positive") if design.arithmetic == "fp32" else ProductAdd(underflow="positive")
+        mac = (MulAdd(underflow="positive", multiplier=design.multiplier) if design.arithmetic == "fp32"
+               else ProductAdd(underflow="positive"))
         m.submodules[f"{name}_{n}"] = mac
         m.d.comb += [mac.a.eq(act), mac.b.eq(weight), mac.c.eq(0 if psum is None else psum)]
         psum = mac.o

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from golden.spec.floats import BF16, FP32
 from golden.spec.format import check_choice
 
+from .multiply import MULTIPLIERS, multiply_recoded
 from .operation import Operation
 from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
 
@@ -99,7 +100,7 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     return pack(fmt, raw, underflow)
 
 
-def multiply_raw(m, pipe, x, y, bias):
+def multiply_raw(m, pipe, x, y, bias, multiplier="plain"):
     """Exact product of two raw operands: biased signed exponent, two bits above the point."""
     sign, exponent = named(m, x.sign ^ y.sign, "product_sign"), (x.exponent + y.exponent - bias).as_signed()
     nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
@@ -112,6 +113,8 @@ def multiply_raw(m, pipe, x, y, bias):
             "partial", pieces, sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
         product = sum((piece << size * k for k, piece in enumerate(pieces)), Const(0, 1))
         product = product[:len(x.significand) + len(y.significand)]
+    elif multiplier == "recoded":
+        product = multiply_recoded(m, x.significand, y.significand)
     else:
         product = x.significand * y.significand
     return Raw(sign, named(m, exponent, "product_exponent"), named(m, product, "product"), zero, inf, nan)
@@ -182,13 +185,25 @@ class Sub(Add):
 
 
 class Mul(Operation):
-    """Product ``o = a * b``. Golden twin: :func:`golden.fp32.mul`."""
+    """Product ``o = a * b``. Golden twin: :func:`golden.fp32.mul`.
+
+    Parameters
+    ----------
+    multiplier : str
+        ``plain`` is `*`; ``recoded`` takes less area and more delay. A register inside the
+        multiplier overrides it.
+    """
     CUTS = {"partial": 0.3, "product": 0.5, "normalise": 0.7, "round": 0.93, "output": 1.0}
+
+    def __init__(self, fmt=FP32, *, multiplier="plain", **options):
+        check_choice("Multiplier", multiplier, MULTIPLIERS)
+        self.multiplier = multiplier
+        super().__init__(fmt, **options)
 
     def datapath(self, m, pipe):
         fmt, flush = self.fmt, self.flush
         x, y = (unpack(m, fmt, v, n, flush) for v, n in ((self.a, "a"), (self.b, "b")))
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias))
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, self.multiplier))
         if flush:
             raw, up = pipe.cut("normalise", *decide_product(m, fmt, normal_product(m, raw)))
             raw = round_product(m, fmt, raw, up)
@@ -211,16 +226,26 @@ class MulAdd(Add):
     """Product and sum, each rounded: ``o = round(a * b) + c``; nothing is packed between the two.
 
     Golden twin: ``add(mul(a, b), c)``.
+
+    Parameters
+    ----------
+    multiplier : str
+        As in :class:`Mul`.
     """
     OPERANDS = ("a", "b", "c")
     SUBNORMALS = ("flush",)
     CUTS = {"partial": 0.15, "product": 0.3, "rounded": 0.5, "swap": 0.58, "align": 0.63, "sum": 0.71,
             "normalise": 0.85, "round": 0.97, "output": 1.0}
 
+    def __init__(self, fmt=FP32, *, multiplier="plain", **options):
+        check_choice("Multiplier", multiplier, MULTIPLIERS)
+        self.multiplier = multiplier
+        super().__init__(fmt, **options)
+
     def datapath(self, m, pipe):
         x, y, z = (self.operand(m, name) for name in self.OPERANDS)
         z, = pipe.cut("partial", z)
-        raw, z = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias), z)
+        raw, z = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.multiplier), z)
         product, z = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(
             m, self.fmt, normal_product(m, raw))), z)
         return add_raw(m, pipe, self.fmt, product, z, True, self.underflow)

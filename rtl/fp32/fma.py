@@ -2,17 +2,17 @@
 
 from amaranth import Cat, Const, Mux
 
-from .arith import Add, add_raw, bound_product, multiply_raw
+from .arith import MulAdd, add_raw, bound_product, multiply_raw
 from .raw import named
 
 
-class Fma(Add):
+class Fma(MulAdd):
     """Product and sum rounded once: ``o = a * b + c``. Golden twin: :func:`golden.fp32.fma`.
 
     The addend is widened to the exact product and the two meet in the adder of :class:`~.arith.Add`;
     a window of twice the precision and two bits is enough, see docs/design/fp32-arithmetic.md.
     """
-    OPERANDS = ("a", "b", "c")
+    SUBNORMALS = ("gradual", "flush")
     CUTS = {"partial": 0.2, "product": 0.35, "swap": 0.45, "align": 0.5, "sum": 0.63, "normalise": 0.85,
             "round": 0.97, "output": 1.0}
 
@@ -20,7 +20,7 @@ class Fma(Add):
         fmt = self.fmt
         x, y, z = (self.operand(m, name) for name in self.OPERANDS)
         z, = pipe.cut("partial", z)
-        product = bound_product(m, multiply_raw(m, pipe, x, y, fmt.bias))
+        product = bound_product(m, multiply_raw(m, pipe, x, y, fmt.bias, self.multiplier))
         z.significand = Cat(Const(0, fmt.precision - 1), z.significand, Const(0, 1))
         if self.flush:
             lowest = Const(-1 << (fmt.exponent + 1), product.exponent.shape())

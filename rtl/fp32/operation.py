@@ -94,7 +94,8 @@ class Operation(Cell):
     OPERANDS = ("a", "b")
     SUBNORMALS = ("gradual", "flush")
     #: Attributes that tell one module from another; the format and the class do, too.
-    PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width", "rounding")
+    PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width", "rounding",
+                  "multiplier")
     #: Cut name -> share of the combinational delay before it; benchmarks/fp32_area.py measures it.
     CUTS = {"output": 1.0}
 
@@ -125,6 +126,7 @@ class Operation(Cell):
         """Name of the Verilog module."""
         kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
         words = [getattr(self, name) for name in ("fmt", *self.PARAMETERS) if hasattr(self, name)]
+        words = [word for word in words if word != "plain"]
         words = [f"e{word.exponent}f{word.fraction}" if isinstance(word, FloatFormat) else str(word) for word in words]
         return "_".join(["hbfp", kind, *words])
 

@@ -27,6 +27,9 @@ SMALL_CASES = [(name, fmt, mode) for name, (_, _, count) in TABLE.items() if cou
                for fmt in SMALL if fmt.width * count <= 16 or count == 3 and fmt.width <= 6
                for mode in MODES[name]
                if not (name == "fp32.sqrt" and mode == "gradual" and fmt in (SMALL[0], SMALL[4]))]
+#: Recoded multipliers: significands of 3 to 5 bits everywhere, and those of FP32.
+RECODED = [(name, fmt) for name in ("fp32.mul", "fp32.fma", "fp32.mul_add") for fmt in (*SMALL, FP32)
+           if fmt.width <= (8 if name == "fp32.mul" else 6) or fmt is FP32]
 WIDTHS = (8, 22, 24, 25, 30, 60)
 
 
@@ -47,6 +50,7 @@ def bench():
     units = {(name, mode): unit(name, subnormals=mode, pipeline=min(len(unit(name).CUTS), 8) if mode == "flush" else 0)
              for name, mode in CASES}
     units |= {case: unit(case[0], fmt=case[1], subnormals=case[2]) for case in SMALL_CASES}
+    units |= {("recoded", *case): unit(case[0], fmt=case[1], multiplier="recoded") for case in RECODED}
     units |= {width: IntToFp32(width, pipeline=width % 4) for width in WIDTHS}
     units |= {"positive": Add(subnormals="flush", underflow="positive"), "truncate": ToInt32(rounding="truncate"),
               "product": ProductAdd(FloatFormat(3, 1), FloatFormat(3, 4))}
@@ -65,6 +69,14 @@ def test_unit_equals_golden(bench, name, mode):
 def test_small_format_equals_golden_everywhere(bench, name, fmt, mode):
     operands = small_operands(name, fmt)
     np.testing.assert_array_equal(bench((name, fmt, mode), *operands), expected(name, operands, fmt, mode))
+
+
+@cosim
+@pytest.mark.parametrize("name, fmt", RECODED)
+def test_recoded_multiplier_equals_golden(bench, name, fmt):
+    operands = TABLE[name][1](200_000, 4) if fmt is FP32 else small_operands(name, fmt)
+    np.testing.assert_array_equal(bench(("recoded", name, fmt), *operands),
+                                  expected(name, operands, fmt, MODES[name][0]))
 
 
 @cosim
@@ -161,6 +173,12 @@ def test_wrong_underflow():
 def test_wrong_rounding():
     with pytest.raises(ValueError, match=r"^Rounding must be one of rne, truncate, not 'floor'$"):
         ToInt32(rounding="floor")
+
+
+def test_wrong_multiplier():
+    for name in ("fp32.mul", "fp32.fma"):
+        with pytest.raises(ValueError, match=r"^Multiplier must be one of plain, recoded, not 'wallace'$"):
+            unit(name, multiplier="wallace")
 
 
 def test_wrong_pipeline():
