@@ -11,7 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
 
-from . import library, recipes, report
+from . import library, recipes, report, timing
+from .area import baseline
 from .errors import SynthError
 from .study import BASELINES, study
 
@@ -65,6 +66,12 @@ def least_area(design, args):
     return design if args.multiplier else replace(design, multiplier="recoded")
 
 
+def clock_periods(design, found, recipe, cells):
+    """Periods of the design and its baselines by arithmetic."""
+    return {each.arithmetic: timing.periods(each, recipe, cells)
+            for each in [design, *(baseline(design, name) for name in found.baselines)]}
+
+
 def write(path, text):
     """Write a file whole or not at all."""
     temporary = path.with_name(path.name + ".new")
@@ -83,6 +90,8 @@ def main(argv=None):
             print(f"python -m synth: error: {error}", file=sys.stderr)
             return 1
         console.print(f"{path}: {library.load(path).name}")
+        if library.fetch_timer(timing.LOCAL.parents[1]):
+            console.print(f"{timing.LOCAL}: OpenSTA, for --timing")
         return 0
     if argv[:1] == ["sweep"]:
         from .sweep import main as sweep
@@ -93,6 +102,7 @@ def main(argv=None):
     add_flow_options(parser)
     parser.add_argument("--against", metavar="NAMES", help=f"baselines: {','.join(BASELINES)} (default: fp32,int)")
     parser.add_argument("--unit", metavar="NAME", default="core", help="a part alone, as python -m gen --unit")
+    parser.add_argument("--timing", action="store_true", help="clock periods too (by OpenSTA: python -m synth fetch)")
     parser.add_argument("--out", metavar="DIR", help="folder of synth.json and synth.csv (default: build/NAME)")
     args = parser.parse_args(argv)
     try:
@@ -106,6 +116,8 @@ def main(argv=None):
         parser.error(str(error))
     try:
         cells, recipe = choose_library(args)
+        if args.timing and not (cells and timing.find()):
+            raise SynthError("--timing: needs OpenSTA and a cell library: python -m synth fetch")
         with _progress(console) as bar:
             task = bar.add_task("Yosys")
             if args.unit != "core":
@@ -115,6 +127,9 @@ def main(argv=None):
             else:
                 found = study(design, recipe, cells, against, args.jobs,
                               lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
+            if args.timing:
+                bar.update(task, description="OpenSTA")
+                found.periods = clock_periods(design, found, recipe, cells)
         folder = Path(args.out or Path("build") / design.name)
         folder.mkdir(parents=True, exist_ok=True)
     except (SynthError, OSError) as error:
@@ -128,6 +143,8 @@ def main(argv=None):
     write(folder / "synth.csv", report.csv_text([found]))
     console.print(report.breakdown_table(found.report))
     console.print(report.ratio_table(found))
+    if found.periods:
+        console.print(report.timing_table(found))
     tools = ", ".join(f"{name} {version}" for name, version in found.report.tools.items())
     where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
         "generic gates; for cells: python -m synth fetch"

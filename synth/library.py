@@ -56,6 +56,25 @@ def load(path):
     return Library(name[1], path, min(nands), hashlib.sha256(data).hexdigest())
 
 
+def _download(package, folder):
+    """Unpack a Debian package into ``folder``; return None, or why that cannot be done."""
+    done = subprocess.run(["apt-get", "download", package], cwd=folder, capture_output=True, text=True)
+    packages = list(Path(folder).glob(f"{package}_*.deb"))
+    if done.returncode or not packages:
+        return (done.stderr.strip().splitlines() or ["no package came"])[-1]
+    subprocess.run(["dpkg", "-x", packages[0], folder], check=True)
+    return None
+
+
+def fetch_timer(path):
+    """Fetch OpenSTA likewise, for ``--timing``; return whether it came."""
+    with tempfile.TemporaryDirectory() as folder:
+        if _download("opensta", folder) is not None:
+            return False
+        shutil.copytree(Path(folder) / "usr", path, dirs_exist_ok=True)
+    return True
+
+
 def fetch(path=OSU018):
     """Fetch OSU018 with ``apt-get download`` and unpack it; nothing is installed.
 
@@ -70,12 +89,9 @@ def fetch(path=OSU018):
             raise SynthError(f"OSU018 comes as the Debian package {PACKAGE}, and there is no {tool} here: "
                              "give a library with --liberty FILE")
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["apt-get", "download", PACKAGE], cwd=folder, capture_output=True, text=True)
-        packages = list(Path(folder).glob("*.deb"))
-        if done.returncode or not packages:
-            why = (done.stderr.strip().splitlines() or ["no package came"])[-1]
+        why = _download(PACKAGE, folder)
+        if why is not None:
             raise SynthError(f"apt-get download {PACKAGE} failed: {why}")
-        subprocess.run(["dpkg", "-x", packages[0], folder], check=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(Path(folder) / _INSIDE, path)
     return path

@@ -50,6 +50,18 @@ def ratio_table(study):
     return table
 
 
+def timing_table(study):
+    """Clock periods by kind of unit, the design first."""
+    table = Table(title="Shortest clock period in ns, by OpenSTA", title_justify="left",
+                  caption="no wires, no buffers, no clock skew; inputs and outputs registered", caption_justify="left")
+    table.add_column("unit")
+    for name in study.periods:
+        table.add_column(name, justify="right")
+    for kind in next(iter(study.periods.values())):
+        table.add_row(kind, *(f"{found[kind]:.2f}" if kind in found else "" for found in study.periods.values()))
+    return table
+
+
 def csv_text(studies):
     """One row per design and recipe; the columns are stable."""
     out = io.StringIO()

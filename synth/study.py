@@ -1,6 +1,6 @@
 """One design against its baselines: areas, ratios, and what they were measured with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from joblib import Parallel, delayed
 
@@ -18,9 +18,13 @@ SCOPES = ("mac", "element", "core", "core and side")
 
 @dataclass
 class Study:
-    """A report, those of its baselines by arithmetic, and the area ratios baseline / design by scope."""
+    """A report, those of its baselines by arithmetic, and the area ratios baseline / design by scope.
+
+    ``periods`` has the shortest clock periods in ns by arithmetic and kind of unit, where they were asked for.
+    """
     report: Report
     baselines: dict
+    periods: dict = field(default_factory=dict)
 
     @property
     def ratios(self):
@@ -30,7 +34,7 @@ class Study:
 
     def as_dict(self):
         """Plain data: what ``synth.json`` holds."""
-        return {"report": self.report.as_dict(), "ratios": self.ratios,
+        return {"report": self.report.as_dict(), "ratios": self.ratios, "periods": self.periods,
                 "baselines": {name: other.as_dict() for name, other in self.baselines.items()},
                 "published": published(self.report.design["format"]["mantissa"])}
 

@@ -1,0 +1,78 @@
+"""The shortest clock period of mapped netlists, by OpenSTA where there is one."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import cache, netlist
+from .area import generate, synthesise
+from .errors import SynthError
+
+#: Where ``python -m synth fetch`` unpacks OpenSTA if Debian has it.
+LOCAL = Path("build/lib/opensta/usr/bin/sta")
+#: Kinds whose paths are reported; the others are registers and wiring between them.
+KINDS = ("group", "lanes", "encode", "sequencer", "weights", "drain")
+
+_PERIOD = 10000    # ns; longer than any path
+_SCRIPT = f"""\
+read_liberty cells.lib
+read_verilog netlist.v
+link_design {{top}}
+create_clock -name clk -period {_PERIOD} [get_ports clk]
+set_input_delay 0 -clock clk [all_inputs]
+set_output_delay 0 -clock clk [all_outputs]
+report_worst_slack
+exit
+"""
+
+
+def find():
+    """OpenSTA's command, or None."""
+    return shutil.which("sta") or (str(LOCAL.resolve()) if LOCAL.exists() else None)
+
+
+def _parts(unit, by_name):
+    """The unit and all that it contains, memories left out."""
+    found = {unit.top: unit}
+    for name in unit.uses:
+        if by_name[name].kind != "ram":
+            found |= _parts(by_name[name], by_name)
+    return found
+
+
+def period(unit, by_name, recipe, library):
+    """Shortest clock period of a unit with its parts in ns: no wires, no clock skew, inputs and outputs registered."""
+    # OpenSTA reads structural Verilog alone, without `signed`.
+    text = "\n".join(re.sub(r"\bsigned\b", "", (synthesise(part, recipe, library) / "mapped.v").read_text())
+                     for part in _parts(unit, by_name).values())
+    script = _SCRIPT.format(top=unit.top)
+
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            shutil.copyfile(library.path, place / "cells.lib")
+            (place / "netlist.v").write_text(text)
+            (place / "run.tcl").write_text(script)
+            done = subprocess.run([find(), "-no_splash", "-exit", "run.tcl"], cwd=place, capture_output=True, text=True)
+        found = re.search(r"worst slack\s+(-?[\d.]+)", done.stdout)
+        if not found:
+            lines = (done.stdout + done.stderr).splitlines()
+            why = next((line for line in lines if "Error" in line), "no slack reported")
+            raise SynthError(f"OpenSTA failed on {unit.top}: {why}")
+        return _PERIOD - float(found[1])
+
+    return cache.value("sta-" + cache.key(script, library.sha256, text), run)
+
+
+def periods(design, recipe, library):
+    """Kind of unit -> longest of its clock periods in ns; empty without OpenSTA or a library."""
+    if not find() or not library:
+        return {}
+    units = netlist.units(*generate(design))
+    by_name, found = {unit.top: unit for unit in units}, {}
+    for unit in units:
+        if unit.kind in KINDS:
+            found[unit.kind] = max(found.get(unit.kind, 0.0), period(unit, by_name, recipe, library))
+    return found
