@@ -1,6 +1,7 @@
 """``python -m cosim``: the same work on the Verilated core and on the golden model, compared bit for bit."""
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,17 +26,28 @@ examples:
 BENCHES = ("core", "workload", "all")
 #: Elements up to which the protocol benches run on the design itself; beyond, a smaller one stands for it.
 PROTOCOL_LIMIT = 64
+#: The same, and for all work, where multipliers are emitted bit by bit: a 32 x 32 array of those is 190 MB of C++.
+RECODED_LIMIT = 16
+
+
+def bulk_design(design):
+    """The design that full-size work runs on: the same, with ``plain`` multipliers (equal bits) where it is large."""
+    if design.recoded and design.rows * design.cols > RECODED_LIMIT:
+        return replace(design, multiplier="plain")
+    return design
 
 
 def smaller(design):
-    """A design with at most :data:`PROTOCOL_LIMIT` elements that has the same relation of block, rows and groups."""
-    if design.rows * design.cols <= PROTOCOL_LIMIT:
+    """A design of few elements with the same relation of block, rows and groups, for the protocol benches."""
+    limit = RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT
+    if design.rows * design.cols <= limit:
         return design
-    fmt, rows = design.format, min(design.rows, 8)
+    side = math.isqrt(limit)
+    fmt, rows = design.format, min(design.rows, side)
     terms = max(1, fmt.terms * rows // design.rows)
     block = (terms, terms) if fmt.square else (1, terms)
     fits = not terms % rows or not rows % terms
-    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, 8), group=None,
+    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=None,
                    depth=min(design.depth, 64), ragged=design.ragged or not fits)
 
 
@@ -88,7 +100,8 @@ def _protocols(design, seed, console):
     small = smaller(design)
     size = f"{small.rows} x {small.cols}"
     if small != design:
-        console.print(f"Protocols are tested on {size}, block {small.format.block}, otherwise the same.")
+        console.print(f"Protocols are tested on {size}, block {'x'.join(map(str, small.format.block))}, otherwise "
+                      "the same.", soft_wrap=True)
     result = run_bench(emit(small), seed=seed)
     problems = [f"{name}: {message}" for name, message in result.failures]
     problems += [f"corner not seen: {name}" for name in result.missing]
@@ -103,6 +116,7 @@ def _protocols(design, seed, console):
 def run(args):
     """Everything that the arguments ask for; the exit status."""
     seed, design = _check(args), design_from_args(args)
+    bulk = bulk_design(design)
     console, outcomes = Console(highlight=False), []
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
                TimeElapsedColumn())
@@ -112,7 +126,7 @@ def run(args):
             return lambda done, total: progress.update(task, completed=done, total=total)
 
         step = bar("generate")
-        manifest = emit(design)
+        manifest = emit(bulk)
         step(1, 1)
 
         from .bulk import Simulation  # NumPy and the golden model take a moment; complaints come before
@@ -121,7 +135,10 @@ def run(args):
 
         core = Core(Simulation(manifest, seed=seed, progress=bar("build the model")))
         files = [("Verilog", manifest.verilog), ("manifest", manifest.path)]
-        folder = BUILD / "cosim" / manifest.top
+        folder = BUILD / "cosim" / design.name
+        if bulk != design:
+            console.print("Full-size work runs on --multiplier plain: equal bits, and recoded ones are too large to "
+                          "simulate; the protocol benches run on those.", soft_wrap=True)
         if args.bench in ("core", "all"):
             bar("protocols (cocotb)")
             outcomes.append(_protocols(design, seed, console))
@@ -132,10 +149,10 @@ def run(args):
             core.bucket = 64
             outcome, shown = workload(core, progress=bar("digits network"))
             outcomes.append(outcome)
-            title = (f"{manifest.top}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
+            title = (f"{design.name}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
                      f"(NumPy float32 {outcome.notes['accuracy_fp32']:.1%})")
             files.append(("digits", pictures.digits(folder / "digits.png", title, **shown)))
-            title = f"{manifest.top}: products of the digits network"
+            title = f"{design.name}: products of the digits network"
             files.append(("activity", pictures.activity(folder / "activity.png", title, core.activity, core.bucket)))
         if args.waves is not None:
             from .waves import write_waves

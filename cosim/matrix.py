@@ -43,6 +43,8 @@ SELECTION = (
     (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
 )
 RESULTS = BUILD / "cosim" / "matrix.json"
+#: Elements up to which multipliers are the recoded ones; of larger arrays Verilator makes too much C++.
+RECODED_LIMIT = 16
 #: Blocks sent through a stochastic converter.
 CONVERSIONS = 400
 
@@ -64,7 +66,8 @@ def design_of_cell(cell):
     """The cell's :class:`Design`; a block that does not fit the rows leaves some idle."""
     mantissa, block, (rows, cols), accumulate, rounding = cell
     return Design(format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding), rows=rows, cols=cols,
-                  accumulate=accumulate, depth=64, ragged=bool(block[1] % rows and rows % block[1]))
+                  accumulate=accumulate, depth=64, ragged=bool(block[1] % rows and rows % block[1]),
+                  multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain")
 
 
 def check_core(design, *, level="-O0", jobs=None):
