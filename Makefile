@@ -8,7 +8,7 @@ DESIGN ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all test regression bench area clean
+.PHONY: all test regression matrix area clean
 all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
@@ -18,6 +18,15 @@ test: $(VENV)/.test
 # Hours, not minutes: every case of the long sweeps.
 regression: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
+
+# Bit-exactness over widths, blocks, arrays, accumulations and roundings; goes on where it stopped.
+matrix: $(VENV)/.main
+	$(BIN)/python -m cosim matrix
+
+# The table of areas, with the OSU018 cells.
+area: $(VENV)/.main
+	$(BIN)/python -m synth fetch
+	$(BIN)/python -m synth sweep
 
 clean:
 	rm -rf build
