@@ -129,53 +129,63 @@ void tiles(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *no
     }
 }
 
-// Blocks of `high` rows and one column: many columns at once.
+// Blocks of several rows: a band of `high` rows, many columns at once; each block `tile` columns wide.
 template <int ROUNDING>
-void columns_of(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
-                int64_t rows, int64_t columns, int64_t high, const Format &f, Span &span) {
-    constexpr int64_t wide = 64;
+void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+           int64_t rows, int64_t columns, int64_t high, int64_t tile, const Format &f, Span &span) {
+    constexpr int64_t most = 1024;                                  // BLOCK_LIMIT of golden/spec/format.py
+    const int64_t wide = tile * std::max<int64_t>(1, 128 / tile);
     const float limit_steps = float((1 << f.magnitude) - 1);
+    const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
+    const bool noise_fits = ROUNDING != 2 || f.noise_bits <= 24 - f.magnitude;
+    int32_t lowest = 1 << 20, highest = -1;
     for (int64_t r = 0; r < rows; r += high) {
         int64_t h = std::min(high, rows - r);
         for (int64_t c = 0; c < columns; c += wide) {
-            int64_t n = std::min(wide, columns - c);
+            const int64_t n = std::min(wide, columns - c);
             const float *in = x + r * ldx + c;
             float *out = y + r * ldy + c;
             const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
-            uint32_t largest[wide] = {};
-            int32_t top[wide];
-            float step[wide], magic[wide], limit[wide];
+            uint32_t largest[most] = {};
+            int32_t top[most], odd = 0, low = 1 << 20, up = -1;
+            float step[most], magic[most], limit[most];
             for (int64_t i = 0; i < h; i++)
                 for (int64_t j = 0; j < n; j++)
                     largest[j] = std::max(largest[j], word(in[i * ldx + j]) & 0x7FFFFFFF);
-            bool all_plain = true;
-            for (int64_t j = 0; j < n; j++) {
-                top[j] = int32_t(largest[j] >> 23);
-                bool zero = top[j] == 0 && !f.gradual;
-                all_plain &= zero || plain_range(top[j], f);
-                int32_t t = zero ? 64 : top[j];
-                step[j] = step_of(t, f);
-                magic[j] = step[j] * 12582912.0f;
-                limit[j] = zero ? 0.0f : step[j] * limit_steps;
+            for (int64_t t = 0; tile > 1 && t < n; t += tile) {
+                int64_t end = std::min(t + tile, n);
+                uint32_t one = 0;
+                for (int64_t j = t; j < end; j++) one = std::max(one, largest[j]);
+                for (int64_t j = t; j < end; j++) largest[j] = one;
             }
-            if (!all_plain) {
-                for (int64_t j = 0; j < n; j++)
-                    block_any(in + j, ldx, out + j, ldy, u ? u + j : nullptr, ldn, h, 1, top[j], f, span);
+            for (int64_t j = 0; j < n; j++) {
+                int32_t t = int32_t(largest[j] >> 23), zero = (t == 0) & !f.gradual;
+                odd |= !zero & ((t < bottom) | (t > roof));
+                low = std::min(low, zero ? 1 << 20 : t);
+                up = std::max(up, zero ? -1 : t);
+                top[j] = zero ? 1 << 20 : t;                        // shifts everything out
+                float s = step_of(zero ? 64 : t, f);
+                magic[j] = s * 12582912.0f;
+                limit[j] = zero ? 0.0f : s * limit_steps;
+                step[j] = zero ? 0.0f : s;
+            }
+            if (odd || !noise_fits) {
+                for (int64_t j = 0; j < n; j += tile)
+                    block_any(in + j, ldx, out + j, ldy, u ? u + j : nullptr, ldn, h, std::min(tile, n - j),
+                              int32_t(largest[j] >> 23), f, span);
                 continue;
             }
-            for (int64_t j = 0; j < n; j++)
-                if (limit[j] != 0) {
-                    span.low = std::min(span.low, top[j] - 126 - f.magnitude);
-                    span.high = std::max(span.high, top[j] - 126);
-                } else {
-                    top[j] = 1 << 20;                               // shifts everything out
-                    step[j] = 0;
-                }
+            lowest = std::min(lowest, low);
+            highest = std::max(highest, up);
             for (int64_t i = 0; i < h; i++)
                 for (int64_t j = 0; j < n; j++)
                     out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step[j], magic[j], limit[j], top[j], f,
                                                        ROUNDING == 2 ? u[i * ldn + j] : 0) + 0.0f;
         }
+    }
+    if (highest >= 0) {
+        span.low = std::min(span.low, lowest - 126 - f.magnitude);
+        span.high = std::max(span.high, highest - 126);
     }
 }
 
@@ -237,7 +247,7 @@ extern "C" {
 void hbfp_quantise(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
                    int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format *f, Span *span) {
 #define HBFP_CALL(R) \
-    if (wide == 1 && high > 1) columns_of<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, *f, *span); \
+    if (high > 1) bands<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span); \
     else tiles<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span)
     if (f->rounding == 0) { HBFP_CALL(0); }
     else if (f->rounding == 1) { HBFP_CALL(1); }

@@ -80,7 +80,8 @@ def library():
             made = Path(folder) / "kernels.so"
             done = subprocess.run([compiler, *_FLAGS, "-o", str(made), str(_SOURCE)], capture_output=True, text=True)
             if done.returncode:
-                raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {done.stderr.strip().splitlines()[0]}")
+                lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+                raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {''.join(lines[:1])}")
             os.replace(made, target)                   # whole or not at all, also with two builders
     loaded = ctypes.CDLL(str(target))
     for name, arguments in (
