@@ -134,7 +134,7 @@ template <int ROUNDING>
 void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
            int64_t rows, int64_t columns, int64_t high, int64_t tile, const Format &f, Span &span) {
     constexpr int64_t most = 1024;                                  // BLOCK_LIMIT of golden/spec/format.py
-    const int64_t wide = tile * std::max<int64_t>(1, 128 / tile);
+    const int64_t wide = tile * std::max<int64_t>(1, 512 / tile);
     const float limit_steps = float((1 << f.magnitude) - 1);
     const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
     const bool noise_fits = ROUNDING != 2 || f.noise_bits <= 24 - f.magnitude;

@@ -21,7 +21,7 @@ import numpy as np
 from .spec.format import ROUNDINGS, check_range
 
 _SOURCE = Path(__file__).with_name("kernels.cpp")
-_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
+_FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
 #: Nanoseconds of work, roughly, below which one thread does it alone: handing over costs about 50000.
 _ALONE = 200_000
 #: Nanoseconds, roughly, of one thread for an element's conversion and for a multiplication.
