@@ -19,8 +19,8 @@ COMPONENTS = {
     "weight load": ("weights",),
     "accumulation": ("lanes",),
     "converter": ("encode", "encode_lane", "xorshift32"),
-    "control": ("sequencer", "core"),
-    "side unit": ("side", "drain"),
+    "control": ("sequencer", "core", "drain"),
+    "side unit": ("side",),
 }
 #: Not part of the core in the ratios; shown beside it.
 BESIDE = ("side unit",)
