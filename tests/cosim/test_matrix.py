@@ -1,0 +1,81 @@
+"""Bit-exactness over widths, blocks and arrays: a covering selection always, all of it on request."""
+
+import json
+from itertools import combinations
+
+import pytest
+
+from cosim import matrix
+from cosim.matrix import ACCUMULATES, ARRAYS, BLOCKS, MANTISSAS, ROUNDINGS, SELECTION
+
+AXES = (MANTISSAS, BLOCKS, ARRAYS, ACCUMULATES, ROUNDINGS)
+
+
+def test_matrix_has_every_cell():
+    assert len(matrix.cells()) == len(set(matrix.cells())) == 7 * 6 * 5 * 2 * 2
+    for cell in matrix.cells():
+        matrix.design_of_cell(cell)
+
+
+def test_selection_covers_every_value():
+    for place, axis in enumerate(AXES):
+        assert {cell[place] for cell in SELECTION} == set(axis)
+    pairs = {(cell[2], cell[3]) for cell in SELECTION} | {(cell[3], cell[4]) for cell in SELECTION}
+    assert all((a, r) in pairs for a in ACCUMULATES for r in ROUNDINGS) and len(pairs) > 8
+    ways = {(d.segments > 1, d.block_tiles > 1, d.ragged) for d in map(matrix.design_of_cell, SELECTION)}
+    assert {(False, False, False), (False, True, False), (True, False, False), (False, True, True)} <= ways
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("cell", SELECTION, ids=matrix.name)
+def test_cell_agrees(cell):
+    check = matrix.check_core if cell[-1] == "rne" else matrix.check_converter
+    design = matrix.design_of_cell(cell)
+    result, _ = check(design)
+    assert result.compared > 1000 and not result.mismatches, result.first
+    if check is matrix.check_converter and cell[2] in ((3, 5), (8, 8)):
+        result, _ = matrix.check_core(design)
+        assert result.compared > 1000 and not result.mismatches, result.first
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+def test_all_cells_agree():
+    results = matrix.run_matrix(matrix.cells())
+    assert len(results) > 500 and all(entry["passed"] for entry in results.values())
+
+
+def test_known_results_are_not_built_again(tmp_path, monkeypatch):
+    cell = (2, (1, 8), (1, 1), "fp32", "rne")
+    calls = []
+
+    def check(kind, design, keep):
+        calls.append(kind)
+        return {"passed": len(calls) > 1, "compared": 5, "first": [], "sha256": "text"}
+
+    class Emitted:
+        data = {"sha256": "text"}
+
+    monkeypatch.setattr(matrix, "_check", check)
+    monkeypatch.setattr(matrix, "emit", lambda design, unit=None: Emitted)
+    path = tmp_path / "results.json"
+    for expected in (1, 2, 2):    # failed, then passed, then known
+        matrix.run_matrix([cell], jobs=1, path=path)
+        assert len(calls) == expected
+    monkeypatch.setitem(Emitted.data, "sha256", "other text")
+    matrix.run_matrix([cell], jobs=1, path=path)
+    assert len(calls) == 3 and len(json.loads(path.read_text())) == 1
+
+
+def test_every_pair_of_roundings_shares_a_core():
+    cells = matrix.cells()
+    for a, b in combinations([cell for cell in cells if cell[:4] == cells[0][:4]], 2):
+        assert matrix._needs(a) & matrix._needs(b)
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--arrays", "2x2"], "--arrays 2x2: must be some of 1x1,3x5,8x8,16x16,24x24"),
+    (["--jobs", "0"], "--jobs 0: must be 1 to 256")])
+def test_wrong_option(words, message, capsys):
+    assert matrix.main(words) == 2
+    assert capsys.readouterr().err == f"python -m cosim matrix: error: {message}\n"
