@@ -10,7 +10,8 @@ from golden.mlp import Golden
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 
-DESIGNS = [((1, 4), 4, 4), ((1, 2), 8, 3), ((1, 16), 4, 5), ((8, 8), 4, 4), ((4, 4), 8, 8), ((1, 8), 3, 5), ((1, 5), 8, 2)]
+DESIGNS = [((1, 4), 4, 4), ((1, 2), 8, 3), ((1, 16), 4, 5), ((8, 8), 4, 4), ((4, 4), 8, 8), ((1, 8), 3, 5),
+           ((1, 5), 8, 2)]
 
 
 @pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
