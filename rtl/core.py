@@ -60,16 +60,17 @@ class Core(Cell):
 
     @staticmethod
     def interval(design):
-        """Fewest cycles from the start of a pass to the next, however few rows it has."""
+        """Fewest cycles from a row of a pass to the same row of the next, however few rows it has."""
         return max(Lanes.interval(design), WeightBuffer.interval(design))
 
     @staticmethod
     def latencies(design):
         """Cycles by name, for the manifest.
 
-        ``interval``: fewest from one pass to the next. ``array``: from a row's acceptance to its beat at the last
-        column group. ``accumulate``: from there to the bank. ``drain``: from a bank's last write to its first row on
-        ``o``; each step with an operand adds one. ``encode``: from a block's last beat to its first converted one.
+        ``interval``: fewest from a row of a pass to the same row of the next. ``array``: from a row's acceptance to
+        its beat at the last column group. ``accumulate``: from there to the bank. ``drain``: from a bank's last write
+        to its first row on ``o``; each step with an operand adds one. ``encode``: from a block's last beat to its
+        first converted one.
         """
         latencies = {"interval": Core.interval(design),
                      "array": design.height // design.group[0] + design.group_cols - 1,
