@@ -231,6 +231,8 @@ def test_neighbour_gets_everything_a_cycle_later(name):
                 values[west] = int(rng.integers(2 ** len(port)))
                 ctx.set(port, values[west])
             await ctx.tick()
+            for west, _ in pairs:
+                ctx.set(bits(getattr(dut, west)), 0)
             assert {west: ctx.get(bits(getattr(dut, east))) for west, east in pairs} == values
     bench = Bench(dut)
     bench.process(play)

@@ -32,6 +32,7 @@ def run_group(design, above, acts, weights, north=None):
             if above:
                 ctx.set(bits(dut.north), pack(dut.north.shape(), value=north[n]))
             await ctx.tick()
+            ctx.set(bits(dut.west), 0)    # a register has it
             got.append(unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"])
     bench = Bench(dut)
     bench.process(play)
@@ -81,6 +82,8 @@ def test_activations_go_east_one_cycle_later():
             ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
             ctx.set(dut.swap, n % 3 == 0)
             await ctx.tick()
+            ctx.set(dut.swap, n % 3 != 0)
+            ctx.set(bits(dut.west), 0x5A5A)
             assert unpack(dut.east.shape(), ctx.get(bits(dut.east)))["value"] == row.tolist()
             assert ctx.get(dut.swap_east) == (n % 3 == 0)
     bench = Bench(dut)
@@ -103,6 +106,7 @@ def test_weights_swap_between_two_rows():
             ctx.set(dut.swap, swap)
             ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
             await ctx.tick()
+            ctx.set(bits(dut.west), 0)
             if held is not None:
                 got = unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"]
                 assert got == mantissa_dot(row, held.T).tolist()
