@@ -50,17 +50,19 @@ class Banks:
         self.words = [[None] * DEPTH, [None] * DEPTH]
 
     async def play(self, ctx):
-        dut, held = self.dut, [1] * self.design.group_cols
+        dut, garbage = self.dut, [0x5EA50F] * self.design.group_cols
+        held, shown = [garbage, garbage], 0
         while True:
-            for port, word in zip(dut.value, held, strict=True):
+            for port, word in zip(dut.value, held[shown], strict=True):
                 ctx.set(bits(port), word)
             _, _, draining, enable, address = await ctx.tick().sample(dut.draining, dut.en, dut.address)
             assert draining != 3
-            if draining and enable:
-                rows = self.words[draining >> 1]
-                held = rows[address] if address < DEPTH and rows[address] else [0x5EA50F] * len(held)
-            elif not draining:
-                held = [0x7BADBADB] * len(held)    # the array's own accumulation uses the port
+            shown = draining >> 1 if enable else shown
+            for bank, words in enumerate(self.words):
+                if not draining >> bank & 1:
+                    held[bank] = garbage    # the array's own accumulation uses the port
+                elif enable:
+                    held[bank] = words[address] if address < DEPTH and words[address] else garbage
 
 
 def run(design, jobs, *, fill=4, stall=0.0, late=0.0, reset_after=None, after=()):
