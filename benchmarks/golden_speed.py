@@ -1,6 +1,6 @@
 """Speed of the golden model: conversion, products, training steps; ratios side by side in one run.
 
-    python benchmarks/golden_speed.py [conversion] [matmul] [step] [fused] [--repeat 15]
+    python benchmarks/golden_speed.py [conversion] [matmul] [step] [fused] [--repeat 15] [--threads 1 2]
 
 Each figure is the best of --repeat rounds in which both sides take turns: with one thread in processor time, so
 that other load on the machine counts little, with two in wall time, so that it counts.
@@ -21,6 +21,8 @@ from golden.bfp import decode, encode
 from golden.matmul import matmul
 from golden.nn import fused
 from golden.nn.resnet import resnet20
+
+COUNTS = [1, 2]
 
 
 def best(calls, repeat, wall=False):
@@ -104,7 +106,7 @@ def products(console, repeat):
                              ((256, 1024, 1024), (1, 32))):
         x, w = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
         fmt = gn.HBFPFormat(block=block)
-        for count in (1, 2):
+        for count in COUNTS:
             with threads(count):
                 ours, blas = best([lambda fmt=fmt, x=x, w=w: matmul(x, w, fmt), lambda x=x, w=w: x @ w], repeat)
             table.add_row(f"{m} x {k} x {n}, {block}", str(count), f"{ours * 1e3:.1f}", f"{blas * 1e3:.1f}",
@@ -126,7 +128,7 @@ def training(console, repeat):
              "ResNet-20, 32 x 32, batch 64, (1, 16)": (resnet20, (64, 3, 32, 32), (1, 16))}
     for name, (make, shape, block) in cases.items():
         x = torch.randn(shape)
-        for count in (1, 2):
+        for count in COUNTS:
             calls = []
             for order in (None, "block", "quick"):
                 net = make()
@@ -172,11 +174,10 @@ def jobs(console, repeat):
                     optimiser.step()
 
             def together(job=job, step=step, x=x, t=t):
-                for optimiser in step.optimisers:
-                    optimiser.zero_grad()
+                step.zero_grad()
                 fused.cross_entropy(job(x), t, 8).backward()
                 step()
-            for count in (1, 2):
+            for count in COUNTS:
                 with threads(count):
                     one, other = best([serial, together], 4 * repeat)
                 table.add_row("4, 6, 8 bits" if mixed else "8 bits", str(batch), str(count), f"{one * 1e3:.2f}",
@@ -190,7 +191,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all by default")
     parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--threads", type=int, nargs="+", default=COUNTS, help="thread counts of products and steps")
     options = parser.parse_args()
+    COUNTS[:] = options.threads
     console = Console(width=150)
     console.print(f"torch {torch.__version__}, numpy {np.__version__}, {kernels.threads()} processors")
     for name in options.parts or parts:

@@ -325,21 +325,32 @@ class Step:
             return
         options = [optimiser.param_groups[0] for optimiser in self.optimisers]
         grads = [_together([p.grad for p in stack]) for stack in self.stacks]
-        for grad, stack in zip(grads, self.stacks, strict=True):
-            for i, p in enumerate(stack):
-                if options[i]["weight_decay"]:
-                    grad[i] = grad[i].add(p, alpha=options[i]["weight_decay"])
+        for i, option in enumerate(options):
+            if option["weight_decay"]:
+                for grad, stack in zip(grads, self.stacks, strict=True):
+                    grad[i] = grad[i].add(stack[i], alpha=option["weight_decay"])
         if self.buffers is None:
             self.buffers = [grad.clone() for grad in grads]
-            for buffer, stack in zip(self.buffers, self.stacks, strict=True):
-                for i, p in enumerate(stack):
-                    self.optimisers[i].state[p]["momentum_buffer"] = buffer[i]
+            self.models = [([stack[i] for stack in self.stacks], [buffer[i] for buffer in self.buffers])
+                           for i in range(len(options))]
+            for optimiser, (parameters, buffers) in zip(self.optimisers, self.models, strict=True):
+                for p, buffer in zip(parameters, buffers, strict=True):
+                    optimiser.state[p]["momentum_buffer"] = buffer
         else:
-            for buffer, grad in zip(self.buffers, grads, strict=True):
-                buffer.mul_(options[0]["momentum"]).add_(grad)
-        for buffer, stack in zip(self.buffers, self.stacks, strict=True):
-            for p, part, option in zip(stack, buffer.unbind(0), options, strict=True):
-                p.add_(part, alpha=-option["lr"])
+            torch._foreach_mul_(self.buffers, options[0]["momentum"])
+            torch._foreach_add_(self.buffers, grads)
+        for option, (parameters, buffers) in zip(options, self.models, strict=True):
+            torch._foreach_add_(parameters, buffers, alpha=-option["lr"])
+
+    def zero_grad(self):
+        """Drop every model's gradients, as the optimisers' own ``zero_grad`` does."""
+        if not self.joint:
+            for optimiser in self.optimisers:
+                optimiser.zero_grad()
+            return
+        for stack in self.stacks:
+            for p in stack:
+                p.grad = None
 
 
 def _together(parts):
