@@ -278,6 +278,7 @@ class StackFormats:
         self.a, self.b = ((_Format * len(a))(*map(_format, side)) for side in (a, b))
         self.high = np.array([fmt.block[0] for fmt in a], np.int64)
         self.terms = np.array([fmt.terms for fmt in a], np.int64)
+        self.where = (ctypes.addressof(self.a), ctypes.addressof(self.b), self.high.ctypes.data, self.terms.ctypes.data)
 
 
 def stack_product(a, b, formats, skip):
@@ -300,16 +301,16 @@ def stack_product(a, b, formats, skip):
     (count, m, k), n = a.shape, b.shape[2]
     y, done = np.empty((count, m, n), np.float32), skip.copy()
     (a_step, am, ak), (b_step, bk, bn) = (tuple(step // 4 for step in x.strides) for x in (a, b))
-    form = ctypes.sizeof(_Format)
+    form, (fa, fb, sides, lengths) = ctypes.sizeof(_Format), formats.where
+    at_a, at_b, at_y, at_done = (x.ctypes.data for x in (a, b, y, done))
 
     def part(low, high):
         work = np.empty(m * k + k * n + 64 * k, np.float32)
         index = np.empty(m + 2 * k, np.int64)
         library().hbfp_stack(
-            high - low, a.ctypes.data + 4 * low * a_step, a_step, am, ak, b.ctypes.data + 4 * low * b_step, b_step,
-            bk, bn, m, k, n, y.ctypes.data + 4 * low * m * n, ctypes.addressof(formats.a) + form * low,
-            ctypes.addressof(formats.b) + form * low, formats.high.ctypes.data + 8 * low,
-            formats.terms.ctypes.data + 8 * low, done.ctypes.data + 4 * low, work.ctypes.data, index.ctypes.data)
+            high - low, at_a + 4 * low * a_step, a_step, am, ak, at_b + 4 * low * b_step, b_step, bk, bn, m, k, n,
+            at_y + 4 * low * m * n, fa + form * low, fb + form * low, sides + 8 * low, lengths + 8 * low,
+            at_done + 4 * low, work.ctypes.data, index.ctypes.data)
     if skip.all():
         pass
     elif y.size and k:
