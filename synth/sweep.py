@@ -24,8 +24,8 @@ examples:
   python -m synth sweep --accumulate fp32,aligned --recipe area,stock
   python -m synth sweep --scheduler tcp://host:8786       workers of a Dask cluster (pip install "hbfp[cluster]")
 """
-#: Option -> default list of the axes that are crossed.
-AXES = {"mantissa": "4,6,8", "rows": "32", "block": "", "accumulate": "fp32", "group": "", "recipe": ""}
+#: Option -> default list of the axes that are crossed; --recipe is one more.
+AXES = {"mantissa": "4,6,8", "rows": "32", "block": "", "accumulate": "fp32", "group": ""}
 
 
 def _pair(text):
@@ -129,9 +129,8 @@ def main(argv):
     from .__main__ import _progress, add_flow_options, check_flow_options, choose_library, write
     parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
     for name, default in AXES.items():
-        if name != "recipe":
-            parser.add_argument(f"--{name}", metavar="LIST", default=default,
-                                help=f"values with commas between (default: {default or 'as python -m gen'})")
+        parser.add_argument(f"--{name}", metavar="LIST", default=default,
+                            help=f"values with commas between (default: {default or 'as python -m gen'})")
     add_flow_options(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `cluster`")
@@ -149,7 +148,7 @@ def main(argv):
         for name in against:
             if name not in BASELINES:
                 raise OptionError(f"--against {name}: must be of {', '.join(BASELINES)}")
-        designs, left_out = points(_axes(args) | {"recipe": None})
+        designs, left_out = points(_axes(args))
         if not designs:
             raise OptionError("no combination is a valid design")
     except OptionError as error:

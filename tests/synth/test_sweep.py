@@ -1,0 +1,52 @@
+"""Sweeps: which designs are crossed, and what is said of wrong lists."""
+
+import json
+
+import pytest
+
+from golden.spec.options import OptionError
+from synth import sweep
+
+AXES = {"mantissa": ["4"], "rows": ["8"], "block": [], "accumulate": ["fp32"], "group": []}
+
+
+def test_axes_are_crossed_in_order():
+    designs, left_out = sweep.points(AXES | {"mantissa": ["4", "8"], "group": ["1x1", "4x2"]})
+    assert [(design.format.mantissa, design.group) for design in designs] == [
+        (4, (1, 1)), (4, (4, 2)), (8, (1, 1)), (8, (4, 2))]
+    assert left_out == 0 and all(design.recoded for design in designs)
+
+
+def test_contradictions_are_left_out():
+    designs, left_out = sweep.points(AXES | {"group": ["4x4", "3x1"]})
+    assert len(designs) == 1 and left_out == 1
+
+
+def test_wrong_value_is_refused():
+    with pytest.raises(OptionError, match="^--mantissa 99: must be 2 to 16$"):
+        sweep.points(AXES | {"mantissa": ["99"]})
+
+
+@pytest.mark.parametrize("words, line", [
+    (["--group", "4"], "--group 4: must be two numbers such as 8x4"),
+    (["--rows", "0"], "--rows 0: must be 1 to 256"),
+    (["--against", "fp64"], "--against fp64: must be of fp32, bf16, int"),
+    (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic, ecp5, ice40"),
+    (["--group", "3x1"], "no combination is a valid design"),
+])
+def test_wrong_list(capsys, words, line):
+    with pytest.raises(SystemExit) as caught:
+        sweep.main(words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == f"python -m synth sweep: error: {line}\n"
+
+
+@pytest.mark.synth
+def test_small_sweep_writes_its_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("synth.library.OSU018", tmp_path / "none.lib")
+    words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--against", "int", "--jobs", "1"]
+    assert sweep.main([*words, "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "sweep.json").read_text())
+    assert found[0]["report"]["recipe"] == "generic" and found[0]["ratios"]["int"]["core"] < 1
+    assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 2
+    assert "data:image/png;base64," in (tmp_path / "area.html").read_text()
