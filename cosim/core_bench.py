@@ -98,6 +98,8 @@ class Bench:
         if DESIGN.arithmetic == "int":
             limit = DESIGN.format.limit
             x, w = (self.rng.integers(-limit, limit + 1, shape) for shape in ((rows, terms), (terms, DESIGN.cols)))
+            x[self.rng.random(rows) < 0.2] = 0
+            w[:, self.rng.random(DESIGN.cols) < 0.2] = limit
             parts = (x,), (w,)
         else:
             x = awkward(self.rng, (rows, terms), DESIGN.format, rare=rare)
