@@ -111,7 +111,7 @@ def test_other_parameters_other_top():
     assert len(set(tops)) == len(tops)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if not unit.startswith("vector")])    # not in the core
 def test_units_have_the_names_they_have_in_the_core(unit):
     whole = rtlil(BASE | {"rounding": "stochastic", "accumulate": "aligned"}, "core")
     alone = rtlil(BASE | {"rounding": "stochastic", "accumulate": "aligned"}, unit)

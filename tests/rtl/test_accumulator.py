@@ -184,7 +184,7 @@ def run(design, commands, pause=0.0, seed=0):
     return results
 
 
-def commands(design, count=6):
+def commands(design, count=4):
     most = 2 ** design.growth * design.block_tiles // design.segments if design.accumulate == "aligned" else 9
     rng = np.random.default_rng(7)
     return [Command(design, int(rng.integers(1, DEPTH + 1)), int(rng.integers(1, min(most, 9) + 1)), seed)

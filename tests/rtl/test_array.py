@@ -64,9 +64,9 @@ def due(design, segment, column):
     return 1 + (segment + 1) * (design.height // design.group[0]) + column // design.group[1]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("multiplier", MULTIPLIERS)
-def test_sums_leave_when_and_as_promised(shape, multiplier):
+@pytest.mark.parametrize("multiplier, shape", [(multiplier, shape) for multiplier in MULTIPLIERS for shape in (
+    SHAPES if multiplier == "plain" else SHAPES[1:5])], ids=str)
+def test_sums_leave_when_and_as_promised(multiplier, shape):
     design, rng = make(*shape, multiplier), np.random.default_rng(1)
     limit = design.format.limit
     rows = max(design.group_rows, 3)    # rows of X a tile, without a bubble

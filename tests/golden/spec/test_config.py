@@ -90,7 +90,8 @@ def test_as_dict_is_plain():
 
 @pytest.mark.parametrize("options", [{"rows": n, "terms": n} for n in (1, 256)] + [{"cols": n} for n in (1, 256)]
                          + [{"depth": n} for n in (1, 65536)] + [{"guard": n, "accumulate": "aligned"} for n in (0, 16)]
-                         + [{"growth": n, "accumulate": "aligned"} for n in (0, 16)], ids=str)
+                         + [{"growth": n, "accumulate": "aligned"} for n in (0, 16)]
+                         + [{"terms": 8, "accumulate": "aligned", "growth": 2}], ids=str)
 def test_edges_are_valid(options):
     make(**options)
 
@@ -128,6 +129,8 @@ def test_wrong_value(options, message):
     ({"terms": 8, "group": (16, 1)}, "group", "16,1", "must divide 8 rows of a segment and 32 columns"),
     ({"terms": 24, "ragged": True, "group": (3, 1)}, "group", "3,1", "must divide 8 rows of a segment and 32 columns"),
     ({"terms": 4, "accumulate": "aligned", "growth": 2}, "growth", 2, "must be 3 or more for 8 segments of a column"),
+    ({"rows": 40, "terms": 8, "accumulate": "aligned", "growth": 2}, "growth", 2,
+     "must be 3 or more for 5 segments of a column"),
     ({"terms": 1024, "mantissa": 16, "accumulate": "aligned", "guard": 16, "growth": 16}, "growth", 16,
      "must keep the accumulator at 60 bits or fewer, not 73"),
 ], ids=str)
