@@ -32,8 +32,10 @@ class Coverage:
         if design.arithmetic != "int":
             names += ["infinite result"]
         if design.blocked:
-            names += ["invalid block of X", "invalid block of W", "zero block of X", "cancelled sum", "largest sum",
-                      "underflow to +0"]
+            names += ["invalid block of X", "invalid block of W", "zero block of X", "cancelled sum", "largest sum"]
+            lowest = max(-126, design.format.exponent_range[0])
+            if 2 * (lowest - design.format.magnitude) < -126:    # else no sum of one step lies below 2^-126
+                names += ["underflow to +0"]
             names += ["converter: " + name for name in (
                 "zero block", "Inf", "NaN", "negative zero", "subnormal", "largest exponent", "largest mantissa",
                 "saturated by rounding", "far below the maximum", "cut off exactly half")]
