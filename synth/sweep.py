@@ -3,6 +3,7 @@
 import itertools
 import json
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from joblib import Parallel, delayed, parallel_config
@@ -22,7 +23,7 @@ examples:
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
   python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --against fp32,int
   python -m synth sweep --accumulate fp32,aligned --recipe area,stock
-  python -m synth sweep --scheduler tcp://host:8786       workers of a Dask cluster (pip install "hbfp[cluster]")
+  python -m synth sweep --scheduler tcp://host:8786       workers of a Dask cluster (pip install "hbfp[dask]")
 """
 #: Option -> default list of the axes that are crossed; --recipe is one more.
 AXES = {"mantissa": "4,6,8", "rows": "32", "block": "", "accumulate": "fp32", "group": ""}
@@ -63,6 +64,25 @@ def _work(unit, recipe, library):
     return None
 
 
+@contextmanager
+def _backend(jobs, scheduler):
+    """Where joblib sends jobs: processes here, or the workers of a Dask scheduler, which must share this folder."""
+    if scheduler is None:
+        with parallel_config(backend="loky", n_jobs=jobs):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SynthError(f"--scheduler {scheduler}: needs Dask, pip install 'hbfp[dask]'") from None
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, ValueError):
+        raise SynthError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
+    with client, parallel_config(backend="dask", client=client):
+        yield
+
+
 def run(designs, steps, against, jobs, scheduler=None, progress=None):
     """Studies of ``designs`` under each (recipe, library) of ``steps``.
 
@@ -81,9 +101,8 @@ def run(designs, steps, against, jobs, scheduler=None, progress=None):
                     for recipe, library in steps:
                         every[recipe, library and library.sha256, unit.verilog] = (unit, recipe, library)
     todo = sorted(every.values(), key=lambda job: len(job[0].verilog), reverse=True)
-    backend = {"backend": "dask", "scheduler_host": scheduler} if scheduler else {"backend": "loky", "n_jobs": jobs}
     complaints = []
-    with parallel_config(**backend):
+    with _backend(jobs, scheduler):
         results = Parallel(return_as="generator_unordered")(delayed(_work)(*job) for job in todo)
         for n, complaint in enumerate(results):
             complaints += [complaint] if complaint else []
@@ -133,7 +152,7 @@ def main(argv):
                             help=f"values with commas between (default: {default or 'as python -m gen'})")
     add_flow_options(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `cluster`")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
     parser.add_argument("--out", metavar="DIR", default="build/sweep", help="folder for tables and pictures")
     args = parser.parse_args(argv)
     recipes = args.recipe.split(",") if args.recipe else [None]
