@@ -55,7 +55,8 @@ def summarise(folder, manifest, cosim, synth):
     rows = [("files written", f"{folder / manifest['verilog']}, {folder / 'manifest.json'}"),
             ("cycles simulated", f"{cycles:,}"), ("outputs compared", f"{compared:,}"),
             ("mismatches", f"{mismatches:,}"),
-            ("core, a MAC", f"{report['scopes']['core']:.0f} {unit}, memories and side unit apart")]
+            ("core, a MAC", (f"{report['scopes']['core']:.0f} {unit}, memories and side unit apart; "
+                             f"{report['design']['multiplier']} multipliers"))]
     if ratios:
         rows.append(("FP32 core / this core", f"{ratios['core']:.2f} x (elements alone {ratios['element']:.2f} x)"))
     rows += [("reports", f"{folder / 'cosim.json'}, {folder / 'synth.json'}, {folder / 'synth.csv'}"),
@@ -86,6 +87,8 @@ def main(argv=None):
         print(error, file=sys.stderr)
         return 1
     table = Table(title=f"{design.name}, {design.rows} x {design.cols}", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for row in summarise(folder, manifest, cosim, synth):
         table.add_row(*row)
     console.print(table)
