@@ -8,7 +8,7 @@ import tempfile
 from errno import EISDIR
 from pathlib import Path
 
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from golden.spec.options import OPTIONS, OptionError, Parser, add_design_options, design_from_args
 
 from .emit import Emitter, verilog
 from .manifest import manifest
@@ -99,7 +99,8 @@ def main(argv=None):
     args = parser.parse_args(argv)
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
     try:
-        given = {name: getattr(args, name) for name in (*PART_OPTIONS, "subnormals") if getattr(args, name) is not None}
+        given = {name: getattr(args, name) for name in (*PART_OPTIONS, *OPTIONS, "preset", "config")
+                 if getattr(args, name) is not None}
         if args.unit in PARTS:
             folder = Path(args.out or Path("build/gen") / args.unit)
             data = emit_part(args.unit, given, folder)

@@ -54,6 +54,10 @@ UNITS = {
 PARTS = FP32_UNITS | VECTOR_UNITS
 
 
+#: FP32 units with a choice of multiplier.
+MULTIPLYING = ("fp32.mul", "fp32.fma", "fp32.mul_add")
+
+
 def make_part(name, options):
     """The FP32 or vector unit of that name, from the options that the user gave.
 
@@ -62,13 +66,14 @@ def make_part(name, options):
     OptionError
         If it has no such option, or not that value.
     """
-    known = ("pipeline", "subnormals")
+    known = ("pipeline", "subnormals", *(("multiplier",) if name in MULTIPLYING else ()))
     if name in VECTOR_UNITS:    # always flush
         known = ("pipeline", "lanes", "beats", "registers")
         options = {option: value for option, value in options.items() if (option, value) != ("subnormals", "flush")}
     for option, value in options.items():
         if option not in known:
-            raise OptionError(f"--{option} {value}: must not be given, {name} has none")
+            shown = "" if value is True else f" {value}"
+            raise OptionError(f"--{option.replace('_', '-')}{shown}: must not be given, {name} has none")
     try:
         return PARTS[name](**options)
     except ValueError as error:

@@ -117,8 +117,10 @@ def _sources():
 
 
 def words(design, unit="core"):
-    """The generator's command line of a design."""
+    """The generator's command line of a design, or of one unit; units that are no part of a core take none of it."""
     fmt = design.format
+    if unit.startswith(("fp32.", "vector")):
+        return ["--subnormals", fmt.subnormals, "--unit", unit]
     result = ["--mantissa", fmt.mantissa, "--exponent", fmt.exponent, "--rounding", fmt.rounding,
               "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
               "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,

@@ -40,6 +40,12 @@ def test_names_differ():
     (["--unit", "vector", "--subnormals", "gradual"], "--subnormals gradual: must not be given, vector has none"),
     (["--unit", "vector", "--lanes", "3"], "--lanes 3: Lanes must be a power of two, not 3"),
     (["--unit", "vector", "--lanes", "3", "--beats", "8"], "--unit vector: Lanes must be a power of two, not 3"),
+    (["--unit", "fp32.fma", "--rows", "4"], "--rows 4: must not be given, fp32.fma has none"),
+    (["--unit", "fp32.mul", "--ragged"], "--ragged: must not be given, fp32.mul has none"),
+    (["--unit", "fp32.add", "--preset", "tiny"], "--preset tiny: must not be given, fp32.add has none"),
+    (["--unit", "fp32.add", "--multiplier", "plain"], "--multiplier plain: must not be given, fp32.add has none"),
+    (["--unit", "fp32.mul", "--multiplier", "big"],
+     "--multiplier big: Multiplier must be one of plain, recoded, not 'big'"),
     (["--unit", "array", "--pipeline", "1"], "--pipeline 1: must not be given, array has none"),
     (["--unit", "vector", "--lanes", "two"], "argument --lanes: invalid int value: 'two'"),
 ])
