@@ -131,11 +131,12 @@ def test_fused_multiply_add_equals_softfloat_on_special_pairs(seed):
     np.testing.assert_array_equal(fp32.fma(a, b, c), softfloat_fma(a, b, c))
 
 
-def test_conversions_equal_host():
+@pytest.mark.parametrize("count", [300_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+def test_conversions_equal_host(count):
     rng = np.random.default_rng(41)
-    whole = rng.integers(-2 ** 31, 2 ** 31, 300_000) >> rng.integers(0, 32, 300_000)
+    whole = rng.integers(-2 ** 31, 2 ** 31, count) >> rng.integers(0, 32, count)
     np.testing.assert_array_equal(fp32.from_int32(whole), whole.astype(np.float32).view(np.uint32))
-    a = np.concatenate([specials(), random_pairs(300_000, 42)[0]])
+    a = np.concatenate([specials(), random_pairs(count, 42)[0]])
     a = np.concatenate([a, a & np.uint32(0x8FFFFFFF) | np.uint32(0x40000000)])
     with np.errstate(all="ignore"):
         value = a.view(np.float32).astype(np.float64)
@@ -144,8 +145,9 @@ def test_conversions_equal_host():
             np.testing.assert_array_equal(fp32.to_int32(a, rounding=rounding).view(np.int32), want)
 
 
-def test_bf16_is_the_upper_half_rounded():
-    a = np.concatenate([specials(), random_pairs(300_000, 43)[0]]).astype(np.int64)
+@pytest.mark.parametrize("count", [300_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+def test_bf16_is_the_upper_half_rounded(count):
+    a = np.concatenate([specials(), random_pairs(count, 43)[0]]).astype(np.int64)
     nan = a & 0x7FFFFFFF > 0x7F800000
     want = np.where(nan, BF16.nan, a + 0x7FFF + (a >> 16 & 1) >> 16)
     np.testing.assert_array_equal(fp32.to_bf16(a), want)
