@@ -26,6 +26,8 @@ class CoreReference:
         design, blocks = self.design, 0
         if design.accumulate == "aligned":
             blocks = self._blocks(command["tiles"])
+        elif design.arithmetic == "int":
+            blocks = command["tiles"]
         return not (1 <= command["rows"] <= design.depth and command["tiles"] >= 1) or blocks > 2 ** design.growth
 
     def _blocks(self, passes):
