@@ -1,6 +1,6 @@
 """Named designs, as option values."""
 
-#: Name -> option values. Each is built and checked bit for bit by the regressions.
+#: Name -> option values. Each runs the digits network and is checked bit for bit by the regressions.
 PRESETS = {
     "default": {},
     "tiny": {"rows": 4, "cols": 4, "block": (1, 4), "depth": 32},
