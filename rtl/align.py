@@ -37,7 +37,6 @@ class AlignAdd(Cell):
         The block sum, its exponent, and whether it is NaN.
     """
     kind = "align"
-    clocked = False
 
     def __init__(self, sum_width, width, guard, exponent_width):
         self.guard, self.width, self.exponent_width = guard, width, exponent_width

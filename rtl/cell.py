@@ -19,8 +19,6 @@ class Cell(wiring.Component):
     """
     #: Stem of the module's name.
     kind = None
-    #: Whether the module has a clock.
-    clocked = True
 
     def __init__(self, members, **params):
         super().__init__(members)

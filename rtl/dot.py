@@ -67,7 +67,6 @@ class Recode(Cell):
         Per digit: one, minus, two (``low``); one, two, negative (``booth``); one, minus (``ternary``).
     """
     kind = "recode"
-    clocked = False
 
     def __init__(self, width):
         self.width = width
@@ -107,7 +106,6 @@ class Adder(Cell):
     total, carry : ``Out(1)``
     """
     kind = "adder"
-    clocked = False
 
     def __init__(self, inverted):
         self.inverted = inverted
@@ -225,7 +223,6 @@ class Dot(Cell):
     north, south : ``In``, ``Out``
     """
     kind = "dot"
-    clocked = False
 
     def __init__(self, width, terms, north, south):
         self.width, self.terms = width, terms
@@ -283,7 +280,6 @@ class Correction(Cell):
     o : ``Out(correction_shape)``
     """
     kind = "correction"
-    clocked = False
 
     def __init__(self, width, terms):
         self.width, self.terms = width, terms

@@ -35,7 +35,6 @@ class EncodeLane(Cell):
     o : ``Out(signed mantissa)``
     """
     kind = "encode_lane"
-    clocked = False
 
     def __init__(self, design):
         self.fmt = fmt = design.format
