@@ -26,7 +26,24 @@ class _Words:
         return self.stream.unpack(np.frombuffer(data, np.uint8).reshape(count, stride))
 
 
-class ProductScoreboard:
+class _Scoreboard:
+    """Queues of what was watched, by stream; subclasses compare what is complete."""
+
+    def clear(self):
+        """Forget everything in flight; for a reset."""
+        for queue in self.queues.values():
+            queue.words.clear()
+
+    def taken(self, name):
+        """The callback for the monitor of a stream."""
+        return self.queues[name].add
+
+    def leftovers(self):
+        """Streams with payloads that nothing complete has used."""
+        return [name for name, queue in self.queues.items() if len(queue)]
+
+
+class ProductScoreboard(_Scoreboard):
     """Streams `i_cmd`, `i_x`, `i_w`, `i_v` against `o`.
 
     Parameters
@@ -44,15 +61,6 @@ class ProductScoreboard:
         self.reference = CoreReference(design)
         self.queues = {name: _Words(stream) for name, stream in manifest.streams.items() if not name.endswith("_q")}
         self.compared = self.commands = self.refused = 0
-
-    def clear(self):
-        """Forget everything in flight; for a reset."""
-        for queue in self.queues.values():
-            queue.words.clear()
-
-    def taken(self, name):
-        """The callback for the monitor of a stream."""
-        return self.queues[name].add
 
     def check(self):
         """Compare every command whose result is complete; call at the end, or now and then.
@@ -98,12 +106,8 @@ class ProductScoreboard:
         self.coverage.compared += want.size
         self.commands += 1
 
-    def leftovers(self):
-        """Streams with payloads that belong to no complete command."""
-        return [name for name, queue in self.queues.items() if len(queue)]
 
-
-class ConverterScoreboard:
+class ConverterScoreboard(_Scoreboard):
     """Streams `i_q` against `o_q`; parameters as :class:`ProductScoreboard`."""
 
     def __init__(self, manifest, design, coverage):
@@ -115,12 +119,7 @@ class ConverterScoreboard:
     def clear(self):
         """Start anew, as a reset does."""
         self.reference = ConverterReference(self.design)
-        for queue in self.queues.values():
-            queue.words.clear()
-
-    def taken(self, name):
-        """The callback for the monitor of a stream."""
-        return self.queues[name].add
+        super().clear()
 
     def check(self):
         """Compare all complete blocks.
@@ -146,7 +145,3 @@ class ConverterScoreboard:
         self.coverage.conversion(value, want)
         self.compared += value.size
         self.coverage.compared += value.size
-
-    def leftovers(self):
-        """Streams with payloads that belong to no complete block."""
-        return [name for name, queue in self.queues.items() if len(queue)]
