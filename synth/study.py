@@ -8,7 +8,7 @@ from golden.spec.config import Design
 
 from . import netlist
 from .area import Report, baseline, generate, measure, measure_unit
-from .formulas import element, float_element
+from .formulas import block_dot, element, float_dot, float_element
 
 #: Denominators made by the same generator, with the names that tables print.
 BASELINES = {"fp32": "lean FP32", "bf16": "BF16 x BF16 + FP32", "int": "integer of the same width"}
@@ -40,11 +40,12 @@ class Study:
 
 
 def published(width):
-    """Ratios to FP32 that the published formula gives for 16 x 16 tiles, with its own primitives."""
+    """Ratios to FP32 that the published formulas give with their own primitives: 16 x 16 tiles, and a dot of 128."""
     if width not in (4, 6, 8):
         return None
     return {"element, BF16 sums": float_element("fp32") / element(width, 16),
-            "element, FP32 sums": float_element("fp32") / element(width, 16, "fp32")}
+            "element, FP32 sums": float_element("fp32") / element(width, 16, "fp32"),
+            "dot product of 128, converters counted": float_dot("fp32", 128) / block_dot(width, 128)}
 
 
 def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):

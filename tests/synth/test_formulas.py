@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.formulas import FIXED, element, float_element
+from synth.formulas import FIXED, block_dot, element, float_dot, float_element
 
 
 @pytest.mark.parametrize("width, accumulate, ratio", [
@@ -20,3 +20,10 @@ def test_bf16_over_hbfp4():
 
 def test_hbfp8_over_hbfp6():
     assert round(sum(FIXED[8].values()) / sum(FIXED[6].values()), 2) == 1.65
+
+
+@pytest.mark.parametrize("terms, ratios", [(128, {4: 16.98, 6: 10.53, 8: 7.10}), (576, {4: 17.69, 6: 10.81, 8: 7.23})])
+def test_dot_product_with_converters(terms, ratios):
+    """Accuracy Boosters (arXiv 2211.10737 v1), FP32 over HBFP."""
+    for width, ratio in ratios.items():
+        assert round(float_dot("fp32", terms) / block_dot(width, terms), 2) == ratio
