@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
 
 from . import cache, netlist, recipes, yosys
 from .errors import SynthError
@@ -257,6 +258,6 @@ def baseline(design, arithmetic, group=None):
 
     Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
     """
-    group = group or design.group
-    return Design(format=design.format, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group,
+    fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
+    return Design(format=fmt, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group or design.group,
                   multiplier=design.multiplier, depth=design.depth, ragged=design.ragged)

@@ -4,14 +4,16 @@ import base64
 from html import escape
 
 from . import plots
+from .plan import is_plain
 from .report import NOT_COUNTED
-from .study import BASELINES, SCOPES
+from .study import BASELINES, SCOPES, published
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0 }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
-th:first-child, td:first-child { text-align: left }
+th:first-child, td:first-child { text-align: left; white-space: nowrap }
+div.wide { overflow-x: auto }
 img { max-width: 100% } figure { margin: 1.5rem 0 } figcaption { color: #555 }
 """
 
@@ -19,7 +21,7 @@ img { max-width: 100% } figure { margin: 1.5rem 0 } figcaption { color: #555 }
 def _table(head, rows):
     def line(cells, tag):
         return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-    return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+    return f"<div class=wide><table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table></div>"
 
 
 def _picture(path, caption):
@@ -28,13 +30,62 @@ def _picture(path, caption):
             f"<figcaption>{escape(caption)}</figcaption></figure>")
 
 
+#: Picture -> file name and caption; those that a sweep cannot fill are left out.
+_PICTURES = (
+    (plots.ratio_plot, "ratio.png", "Lean FP32 core over HBFP core: everything but memories and side units"),
+    (plots.integer_plot, "integer.png", "What the format costs over integers of the same width"),
+    (plots.breakdown_plot, "breakdown.png", "Where the area goes, per multiply-accumulate"),
+    (lambda studies: plots.floor_plan(_headline(studies).report), "floorplan.png", "Area of one core, to scale"),
+    (plots.group_plot, "group.png", "What larger groups save"),
+    (plots.block_plot, "block.png", "What longer blocks save"),
+)
+
+
+def _headline(studies):
+    """The default 8-bit core, or the last of what there is."""
+    plain = [study for study in studies if is_plain(study.report.design) and study.report.design["rows"] == 32]
+    return plain[-1] if plain else studies[-1]
+
+
+def _matrix(studies):
+    """Ratio to FP32 by width and array, for default designs; None if there is one array alone."""
+    found = {(study.report.design["format"]["mantissa"], study.report.design["rows"]): study.ratios["fp32"]["core"]
+             for study in studies if is_plain(study.report.design) and "fp32" in study.ratios}
+    widths, sides = (sorted({key[n] for key in found}) for n in range(2))
+    if len(sides) < 2:
+        return None
+    rows = [[f"HBFP{width}", *(f"{found[width, side]:.2f}" if (width, side) in found else "" for side in sides)]
+            for width in widths]
+    return _table(["", *(f"{side} x {side}" for side in sides)], rows)
+
+
+def _published(studies):
+    """Published ratios beside ours, by width."""
+    rows = []
+    for study in studies:
+        figures = published(study.report.design["format"]["mantissa"])
+        if figures and is_plain(study.report.design) and study.report.design["rows"] == 32 and "fp32" in study.ratios:
+            rows.append([f"HBFP{study.report.design['format']['mantissa']}", f"{study.ratios['fp32']['core']:.2f}",
+                         *(f"{value:.2f}" for value in figures.values())])
+    return rows and _table(["", "ours, whole core 32 x 32", *(f"published, {name}" for name in figures)], rows)
+
+
+def _basis(report):
+    """What all figures rest on."""
+    library = "generic gates"
+    if report.library:
+        library = f"{report.library['name']} (sha256 {report.library['sha256'][:12]})"
+    tools = ", ".join(f"{name} {version}" for name, version in report.tools.items())
+    return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; {tools}. "
+            f"Not counted: {NOT_COUNTED}. Ratios are of whole cores without side units; baselines are of the same "
+            "generator, with the same shape, dataflow and group.")
+
+
 def write_page(folder, studies):
     """Write ``area.html`` and its pictures; return their paths."""
-    made = [(plots.ratio_plot(studies), "ratio.png", "FP32 area over HBFP area, everything but memories and side unit"),
-            (plots.breakdown_plot(studies), "breakdown.png", "Where the area goes, per multiply-accumulate"),
-            (plots.floor_plan(studies[-1].report), "floorplan.png", "Area of the last design, to scale"),
-            (plots.group_plot(studies), "group.png", "What larger groups save")]
-    pictures = [(plots.save(figure, folder / name), caption) for figure, name, caption in made if figure]
+    first = [study for study in studies if study.report.recipe == studies[0].report.recipe]
+    pictures = [(plots.save(figure, folder / name), caption) for make, name, caption in _PICTURES
+                if (figure := make(first))]
     names = list(studies[0].baselines)
     head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names)]
     rows = []
@@ -42,20 +93,14 @@ def write_page(folder, studies):
         scopes = study.report.scopes()
         rows.append([study.report.name, study.report.recipe, *(f"{scopes[scope]:,.1f}" for scope in SCOPES),
                      *(f"{study.ratios[name]['core']:.2f}" for name in names)])
-    report = studies[0].report
-    library = "generic gates"
-    if report.library:
-        library = f"{report.library['name']} (sha256 {report.library['sha256'][:12]})"
-    tools = ", ".join(f"{name} {version}" for name, version in report.tools.items())
-    basis = (f"NAND2-equivalents per multiply-accumulate; library {library}; {tools}. Not counted: {NOT_COUNTED}. "
-             "Ratios are of whole cores without side units; baselines are of the same generator, with the same shape, "
-             "dataflow and group.")
+    parts = [("Beside published figures", _published(first)), ("Lean FP32 over HBFP, by array", _matrix(first)),
+             ("Pictures", "".join(_picture(path, caption) for path, caption in pictures)),
+             ("All designs", _table(head, rows))]
     text = "\n".join([
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
         f"<title>Area of HBFP cores</title><style>{_STYLE}</style>",
-        "<h1>Area of HBFP cores, relative to FP32</h1>",
-        f"<p>{escape(basis)}</p>",
-        _table(head, rows), *(_picture(path, caption) for path, caption in pictures), "</html>", ""])
+        "<h1>Area of HBFP cores, relative to FP32</h1>", f"<p>{escape(_basis(studies[0].report))}</p>",
+        *(f"<h2>{title}</h2>\n{body}" for title, body in parts if body), "</html>", ""])
     path = folder / "area.html"
     path.write_text(text)
     return [path, *(picture for picture, _ in pictures)]

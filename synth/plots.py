@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.patches import Rectangle  # noqa: E402
 
 from .area import BESIDE, COMPONENTS  # noqa: E402
+from .plan import default_values, is_plain  # noqa: E402
 
 #: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
 COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#009e73", "#999999", "#e0e0e0"),
@@ -26,35 +27,71 @@ def _mantissa(study):
     return study.report.design["format"]["mantissa"]
 
 
+def _first_recipe(studies):
+    """Those studies that share recipe and library with the first: a picture mixes none."""
+    first = studies[0].report
+    return [study for study in studies if (study.report.recipe, study.report.library) == (first.recipe, first.library)]
+
+
+def _sides(axes, sides):
+    """A logarithmic axis of array sides."""
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(sides[0] / 1.5, sides[-1] * 1.5)
+    axes.set_xticks(sides, map(str, sides))
+    axes.minorticks_off()
+    axes.set_xlabel("array side, elements")
+
+
 def ratio_plot(studies):
-    """Ratio to FP32 against array side, a line per mantissa, published figures as dashes."""
-    figure, axes = _figure()
-    widths = sorted({_mantissa(study) for study in studies})
-    for n, width in enumerate(widths):
+    """Ratio to FP32 against array side, a line per mantissa, published figures as dashes; default designs alone."""
+    studies = [study for study in _first_recipe(studies) if is_plain(study.report.design) and "fp32" in study.ratios]
+    if not studies:
+        return None
+    figure, axes = _figure(height=5.2)
+    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
         found = sorted((study.report.design["rows"], study.ratios["fp32"]["core"]) for study in studies
-                       if _mantissa(study) == width and "fp32" in study.ratios)
-        if not found:
-            continue
+                       if _mantissa(study) == width)
         line, = axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}, whole core")
         for (_, ratios), dash in zip(PUBLISHED, ("--", ":"), strict=True):
             if width in ratios:
                 axes.axhline(ratios[width], color=line.get_color(), linestyle=dash, linewidth=1)
     for (label, _), dash in zip(PUBLISHED, ("--", ":"), strict=True):
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
-    sides = sorted({study.report.design["rows"] for study in studies})
-    axes.set_xscale("log", base=2)
-    axes.set_xlim(sides[0] / 1.5, sides[-1] * 1.5)
-    axes.set_xticks(sides, map(str, sides))
-    axes.minorticks_off()
-    axes.set_xlabel("array side, elements")
+    _sides(axes, sorted({study.report.design["rows"] for study in studies}))
     axes.set_ylabel("area of lean FP32 core / area of core")
     axes.set_ylim(bottom=0)
+    figure.legend(fontsize=7, loc="outside upper center", ncols=2)
+    return figure
+
+
+def integer_plot(studies):
+    """What the format costs over integers of the same width, against array side; None without that baseline."""
+    studies = [study for study in _first_recipe(studies) if is_plain(study.report.design) and "int" in study.ratios]
+    if not studies:
+        return None
+    figure, axes = _figure()
+    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
+        found = sorted((study.report.design["rows"], 1 / study.ratios["int"]["core"]) for study in studies
+                       if _mantissa(study) == width)
+        axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
+    _sides(axes, sorted({study.report.design["rows"] for study in studies}))
+    axes.set_ylabel("area of core / area of integer core")
+    axes.axhline(1, color="black", linewidth=0.8)
     axes.legend(fontsize=7)
     return figure
 
 
 def breakdown_plot(studies):
-    """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline."""
+    """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline.
+
+    Of many designs, the default ones with the commonest array are shown.
+    """
+    studies = _first_recipe(studies)
+    plain = [study for study in studies if is_plain(study.report.design)]
+    if len(studies) > 8 and plain:
+        rows = [study.report.design["rows"] for study in plain]
+        side = 32 if 32 in rows else max(set(rows), key=rows.count)
+        studies = [study for study in plain if study.report.design["rows"] == side]
     reports = {}
     for study in studies:
         for report in (study.report, *study.baselines.values()):
@@ -113,17 +150,43 @@ def floor_plan(report):
     return figure
 
 
+def _varied(studies, name, label):
+    """Default designs but for one value, by mantissa and that value's label; None if it never varies."""
+    found = {}
+    for study in _first_recipe(studies):
+        design = study.report.design
+        default = default_values(design)
+        other = {key for key in design if design[key] != default[key]}
+        if other <= ({"format"} if name == "block" else {name}) \
+                and {**design["format"], "block": 0} == {**default["format"], "block": 0}:
+            found.setdefault(_mantissa(study), {})[label(design)] = study
+    return found if any(len(each) > 1 for each in found.values()) else None
+
+
 def group_plot(studies):
     """Area per MAC against the elements of a group, a line per mantissa; None if only one group was measured."""
-    if len({tuple(study.report.design["group"]) for study in studies}) < 2:
+    return _varied_plot(studies, "group", lambda design: "{} x {}".format(*design["group"]),
+                        lambda design: design["group"][0] * design["group"][1], "group, rows x columns")
+
+
+def block_plot(studies):
+    """Area per MAC against the block, likewise."""
+    return _varied_plot(studies, "block", lambda design: "{} x {}".format(*design["format"]["block"]),
+                        lambda design: design["format"]["block"][1] * 1000 + design["format"]["block"][0],
+                        "block: 1 x B along K, or a square tile")
+
+
+def _varied_plot(studies, name, label, order, text):
+    found = _varied(studies, name, label)
+    if not found:
         return None
     figure, axes = _figure()
-    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        found = [study for study in studies if _mantissa(study) == width]
-        labels = ["{} x {}".format(*study.report.design["group"]) for study in found]
-        axes.plot(labels, [study.report.scopes()["core"] for study in found], marker="o", color=f"C{n}",
-                  label=f"HBFP{width}")
-    axes.set_xlabel("group, rows x columns")
+    for n, (width, by_label) in enumerate(sorted(found.items())):
+        if len(by_label) > 1:
+            points = sorted(by_label.items(), key=lambda item: order(item[1].report.design))
+            axes.plot([key for key, _ in points], [study.report.scopes()["core"] for _, study in points], marker="o",
+                      color=f"C{n}", label=f"HBFP{width}")
+    axes.set_xlabel(text)
     axes.set_ylabel("core, NAND2-equivalents per MAC")
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=8)

@@ -10,53 +10,36 @@ from joblib import Parallel, delayed, parallel_config
 from rich.console import Console
 from rich.table import Table
 
-from golden.spec.options import OptionError, Parser, design_from_values
+from golden.spec.options import OptionError, Parser
 
 from . import netlist, report
 from .area import baseline, generate, measure, measure_unit
 from .errors import SynthError
+from .plan import AXES, PLANS, axes_of, plan, points
 from .study import BASELINES, Study
 
 EXAMPLES = """\
 examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
+  python -m synth sweep --plan study                      arrays, blocks, groups, accumulations: about 150 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
   python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --against fp32,int
-  python -m synth sweep --accumulate fp32,aligned --recipe area,stock
+  python -m synth sweep --accumulate fp32,aligned --recipe area,stock --liberty a.lib,b.lib
   python -m synth sweep --scheduler tcp://host:8786       workers of a Dask cluster (pip install "hbfp[dask]")
 """
-#: Option -> default list of the axes that are crossed; --recipe is one more.
-AXES = {"mantissa": "4,6,8", "rows": "32", "block": "", "accumulate": "fp32", "group": ""}
 
 
-def _pair(text):
-    return tuple(int(side) for side in text.split("x"))
-
-
-def points(axes):
-    """The valid designs of a cross product, in order, and how many combinations contradict themselves.
-
-    Raises
-    ------
-    OptionError
-        If a value is not valid by itself.
-    """
-    designs, left_out = [], 0
-    lists = [axes[name] or [None] for name in ("mantissa", "rows", "block", "accumulate", "group")]
-    for mantissa, rows, block, accumulate, group in itertools.product(*lists):
-        values = {"mantissa": mantissa, "rows": rows, "accumulate": accumulate, "multiplier": "recoded",
-                  "block": block and block.replace("x", ","), "group": group and group.replace("x", ",")}
-        try:
-            designs.append(design_from_values(values))
-        except OptionError as error:
-            if ": must be" in str(error) and not any(word in str(error) for word in ("divide", "divided")):
-                raise
-            left_out += 1
-    return designs, left_out
+def _emit(design):
+    """Emit a design into the cache; what went wrong comes back as text, so that the rest goes on."""
+    try:
+        generate(design)
+    except SynthError as error:
+        return str(error)
+    return None
 
 
 def _work(unit, recipe, library):
-    """One unit into the cache; what went wrong comes back as text, so that the rest goes on."""
+    """One unit into the cache, likewise."""
     try:
         measure_unit(unit, recipe, library)
     except SynthError as error:
@@ -83,6 +66,18 @@ def _backend(jobs, scheduler):
         yield
 
 
+def _all(work, jobs, name, progress):
+    """Run every job; raise the first complaint after all others are done."""
+    complaints = []
+    results = Parallel(return_as="generator_unordered")(delayed(work)(*job) for job in jobs)
+    for n, complaint in enumerate(results):
+        complaints += [complaint] if complaint else []
+        if progress:
+            progress(name, n + 1, len(jobs))
+    if complaints:
+        raise SynthError(complaints[0])
+
+
 def run(designs, steps, against, jobs, scheduler=None, progress=None):
     """Studies of ``designs`` under each (recipe, library) of ``steps``.
 
@@ -93,26 +88,35 @@ def run(designs, steps, against, jobs, scheduler=None, progress=None):
     SynthError
         If a unit fails: the first complaint, after all others are done.
     """
-    every = {}
-    for design in designs:
-        for each in [design, *(baseline(design, name) for name in against)]:
-            for unit in netlist.units(*generate(each)):
+    designs = list(dict.fromkeys(designs))
+    everyone = list(dict.fromkeys(each for design in designs
+                                  for each in [design, *(baseline(design, name) for name in against)]))
+    with _backend(jobs, scheduler):
+        _all(_emit, [(design,) for design in everyone], "Amaranth", progress)
+        every = {}
+        for design in everyone:
+            for unit in netlist.units(*generate(design)):
                 if unit.kind != "ram":
                     for recipe, library in steps:
                         every[recipe, library and library.sha256, unit.verilog] = (unit, recipe, library)
-    todo = sorted(every.values(), key=lambda job: len(job[0].verilog), reverse=True)
-    complaints = []
-    with _backend(jobs, scheduler):
-        results = Parallel(return_as="generator_unordered")(delayed(_work)(*job) for job in todo)
-        for n, complaint in enumerate(results):
-            complaints += [complaint] if complaint else []
-            if progress:
-                progress(n + 1, len(todo))
-    if complaints:
-        raise SynthError(complaints[0])
+        todo = sorted(every.values(), key=lambda job: len(job[0].verilog), reverse=True)
+        _all(_work, todo, "Yosys", progress)
     return [Study(measure(design, recipe, library), {name: measure(baseline(design, name), recipe, library)
                                                      for name in against})
             for recipe, library in steps for design in designs]
+
+
+def as_dict(studies):
+    """Plain data: what ``sweep.json`` holds; a baseline that many designs share is there once."""
+    baselines, entries = {}, []
+    for study in studies:
+        names = {}
+        for arithmetic, other in study.baselines.items():
+            library = other.library["name"] if other.library else "no library"
+            names[arithmetic] = f"{other.name}, {other.recipe}, {library}"
+            baselines.setdefault(names[arithmetic], other.as_dict())
+        entries.append(study.as_dict() | {"baselines": names})
+    return {"studies": entries, "baselines": baselines}
 
 
 def table(studies):
@@ -131,35 +135,25 @@ def table(studies):
     return result
 
 
-def _axes(args):
-    axes = {name: [word for word in getattr(args, name).split(",") if word] for name in AXES}
-    for name in ("block", "group"):
-        for word in axes[name]:
-            try:
-                if len(_pair(word)) != 2:
-                    raise ValueError
-            except ValueError:
-                raise OptionError(f"--{name} {word}: must be two numbers such as 8x4") from None
-    return axes
-
-
 def main(argv):
     """Run the command; return its exit status."""
     from .__main__ import _progress, add_flow_options, check_flow_options, choose_library, write
     parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
     for name, default in AXES.items():
-        parser.add_argument(f"--{name}", metavar="LIST", default=default,
-                            help=f"values with commas between (default: {default or 'as python -m gen'})")
+        parser.add_argument(f"--{name}", metavar="LIST",
+                            help=f"values with commas between (default: {','.join(default) or 'as python -m gen'})")
+    parser.add_argument("--plan", metavar="NAME", help=f"designs by name instead: {', '.join(PLANS)}")
     add_flow_options(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
     parser.add_argument("--out", metavar="DIR", default="build/sweep", help="folder for tables and pictures")
     args = parser.parse_args(argv)
     recipes = args.recipe.split(",") if args.recipe else [None]
-    console = Console()
+    libraries = args.liberty.split(",") if args.liberty else [None]
+    console = Console() if sys.stdout.isatty() else Console(width=120)
     try:
         steps = []
-        for args.recipe in recipes:
+        for args.recipe, args.liberty in itertools.product(recipes, libraries):
             check_flow_options(args)
             library, recipe = choose_library(args)
             steps.append((recipe, library))
@@ -167,7 +161,11 @@ def main(argv):
         for name in against:
             if name not in BASELINES:
                 raise OptionError(f"--against {name}: must be of {', '.join(BASELINES)}")
-        designs, left_out = points(_axes(args))
+        lists = {name: getattr(args, name) for name in AXES}
+        if args.plan and any(lists.values()):
+            raise OptionError(f"--plan {args.plan}: names its designs itself, take away "
+                              + ", ".join(f"--{name}" for name, words in lists.items() if words))
+        designs, left_out = plan(args.plan) if args.plan else points(axes_of(lists))
         if not designs:
             raise OptionError("no combination is a valid design")
     except OptionError as error:
@@ -177,15 +175,16 @@ def main(argv):
         return 1
     try:
         with _progress(console) as bar:
-            task = bar.add_task(f"Yosys, {len(designs)} designs")
+            task = bar.add_task(f"{len(designs)} designs")
             studies = run(designs, steps, against, args.jobs, args.scheduler,
-                          lambda n, total: bar.update(task, completed=n, total=total))
+                          lambda name, n, total: bar.update(task, completed=n, total=total,
+                                                            description=f"{name}, {len(designs)} designs"))
         folder = Path(args.out)
         folder.mkdir(parents=True, exist_ok=True)
     except (SynthError, OSError) as error:
         print(f"python -m synth sweep: error: {error}", file=sys.stderr)
         return 1
-    write(folder / "sweep.json", json.dumps([study.as_dict() for study in studies], indent=1) + "\n")
+    write(folder / "sweep.json", json.dumps(as_dict(studies), indent=1) + "\n")
     write(folder / "sweep.csv", report.csv_text(studies))
     console.print(table(studies))
     if left_out:

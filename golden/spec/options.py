@@ -40,6 +40,10 @@ class OptionError(ValueError):
     """A value that a user gave is not valid; the message is one line for them."""
 
 
+class ContradictionError(OptionError):
+    """Values that are valid by themselves do not go together."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose every complaint is one line and exit status 2."""
 
@@ -127,7 +131,7 @@ def design_from_values(values):
     Raises
     ------
     OptionError
-        If a value is out of range or values contradict each other; one line.
+        If a value is out of range, or values contradict each other (:class:`ContradictionError`); one line.
     """
     values = {name: _checked(name, value) for name, value in values.items() if value is not None}
     rows = values.get("rows", Design.rows)
@@ -137,7 +141,7 @@ def design_from_values(values):
         fmt = HBFPFormat(**{name: value for name, value in values.items() if name in _FORMAT_FIELDS})
         return Design(format=fmt, **{name: value for name, value in values.items() if name not in _FORMAT_FIELDS})
     except ConflictError as error:
-        raise OptionError(f"--{error.name} {error.value}: {error.rule}") from None
+        raise ContradictionError(f"--{error.name} {error.value}: {error.rule}") from None
     except ValueError as error:
         raise OptionError(str(error)) from None
 

@@ -5,26 +5,37 @@ import json
 import pytest
 
 from golden.spec.options import OptionError
-from synth import sweep
+from synth import plan, sweep
 
-AXES = {"mantissa": ["4"], "rows": ["8"], "block": [], "accumulate": ["fp32"], "group": []}
+AXES = plan.AXES | {"mantissa": ("4",), "rows": ("8",)}
 
 
 def test_axes_are_crossed_in_order():
-    designs, left_out = sweep.points(AXES | {"mantissa": ["4", "8"], "group": ["1x1", "4x2"]})
+    designs, left_out = plan.points(AXES | {"mantissa": ("4", "8"), "group": ("1x1", "4x2")})
     assert [(design.format.mantissa, design.group) for design in designs] == [
         (4, (1, 1)), (4, (4, 2)), (8, (1, 1)), (8, (4, 2))]
     assert left_out == 0 and all(design.recoded for design in designs)
 
 
 def test_contradictions_are_left_out():
-    designs, left_out = sweep.points(AXES | {"group": ["4x4", "3x1"]})
+    designs, left_out = plan.points(AXES | {"group": ("4x4", "3x1")})
     assert len(designs) == 1 and left_out == 1
 
 
 def test_wrong_value_is_refused():
     with pytest.raises(OptionError, match="^--mantissa 99: must be 2 to 16$"):
-        sweep.points(AXES | {"mantissa": ["99"]})
+        plan.points(AXES | {"mantissa": ("99",)})
+
+
+def test_study_covers_what_is_asked():
+    """Widths 2 to 12, arrays of 8 to 128, and each other axis at 32 x 32."""
+    designs, _ = plan.plan("study")
+    assert {(design.format.mantissa, design.rows) for design in designs} >= {
+        (width, rows) for width in (2, 3, 4, 5, 6, 8, 12) for rows in (8, 16, 24, 32, 64, 128)}
+    assert {design.accumulate for design in designs} == {"fp32", "aligned"}
+    assert {design.group for design in designs} >= {(1, 1), (4, 1), (8, 4), (8, 8)}
+    assert len(set(designs)) == len(designs)
+    assert sum(plan.is_plain(design.as_dict()) for design in designs) == 42
 
 
 @pytest.mark.parametrize("words, line", [
@@ -33,6 +44,8 @@ def test_wrong_value_is_refused():
     (["--against", "fp64"], "--against fp64: must be of fp32, bf16, int"),
     (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic, ecp5, ice40"),
     (["--group", "3x1"], "no combination is a valid design"),
+    (["--plan", "all"], "--plan all: must be one of table, study"),
+    (["--plan", "study", "--rows", "8"], "--plan study: names its designs itself, take away --rows"),
 ])
 def test_wrong_list(capsys, words, line):
     with pytest.raises(SystemExit) as caught:
@@ -47,6 +60,8 @@ def test_small_sweep_writes_its_files(tmp_path, monkeypatch):
     words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--against", "int", "--jobs", "1"]
     assert sweep.main([*words, "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "sweep.json").read_text())
-    assert found[0]["report"]["recipe"] == "generic" and found[0]["ratios"]["int"]["core"] < 1
+    (study,) = found["studies"]
+    assert study["report"]["recipe"] == "generic" and study["ratios"]["int"]["core"] < 1
+    assert study["baselines"]["int"] in found["baselines"]
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 2
     assert "data:image/png;base64," in (tmp_path / "area.html").read_text()

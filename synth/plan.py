@@ -1,0 +1,85 @@
+"""Which designs a sweep measures: axes crossed with each other, and plans of several such crosses."""
+
+import itertools
+
+from golden.spec.options import ContradictionError, OptionError, design_from_values
+
+#: Axis -> values without a list of the user's; none means what ``python -m gen`` would take.
+AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": ()}
+
+#: Plan -> crosses, each with the axes that differ from :data:`AXES`.
+PLANS = {
+    "table": ({},),
+    "study": (
+        {"mantissa": ("2", "3", "4", "5", "6", "8", "12"), "rows": ("8", "16", "24", "32", "64", "128")},
+        {"block": ("1x8", "1x16", "1x64", "1x128", "16x16", "32x32")},
+        {"accumulate": ("aligned",)},
+        {"group": ("1x1", "2x1", "4x1", "8x1", "4x4", "8x8", "16x4")},
+        {"block": ("1x64",), "share": ("2",)},
+        {"block": ("1x128", "1x256"), "accumulate": ("fp32", "aligned"), "share": ("4",)},
+    ),
+}
+
+
+def axes_of(lists):
+    """Axes from the user's comma-separated lists by name; None keeps the default.
+
+    Raises
+    ------
+    OptionError
+        If a pair is none.
+    """
+    axes = {name: tuple(word for word in lists[name].split(",") if word) if lists.get(name) else default
+            for name, default in AXES.items()}
+    for name in ("block", "group"):
+        for word in axes[name]:
+            sides = word.split("x")
+            if len(sides) != 2 or not all(side.isdigit() for side in sides):
+                raise OptionError(f"--{name} {word}: must be two numbers such as 8x4")
+    return axes
+
+
+def points(axes):
+    """The valid designs of a cross product, in order, and how many combinations contradict themselves.
+
+    Raises
+    ------
+    OptionError
+        If a value is not valid by itself.
+    """
+    designs, left_out = [], 0
+    for values in itertools.product(*(axes[name] or (None,) for name in AXES)):
+        try:
+            designs.append(design_from_values(dict(zip(AXES, values, strict=True)) | {"multiplier": "recoded"}))
+        except ContradictionError:
+            left_out += 1
+    return designs, left_out
+
+
+def plan(name):
+    """The designs of a plan, each once, and how many combinations contradict themselves.
+
+    Raises
+    ------
+    OptionError
+        If there is no such plan.
+    """
+    if name not in PLANS:
+        raise OptionError(f"--plan {name}: must be one of {', '.join(PLANS)}")
+    found, left_out = {}, 0
+    for cross in PLANS[name]:
+        designs, none = points(AXES | cross)
+        found |= {design: None for design in designs if design not in found}
+        left_out += none
+    return list(found), left_out
+
+
+def default_values(design):
+    """The default design of the same width, array and multiplier as ``design``; both as plain data."""
+    return design_from_values({"mantissa": design["format"]["mantissa"], "rows": design["rows"],
+                               "multiplier": design["multiplier"]}).as_dict()
+
+
+def is_plain(design):
+    """Whether a design, as plain data, is the default one of its width and array."""
+    return default_values(design) == design
