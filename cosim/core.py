@@ -128,7 +128,7 @@ class Core:
         """Mantissas (or bit patterns), exponents per line and block, invalid flags; the last two None if unused."""
         design = self.design
         match design.arithmetic:
-            case "fp32":
+            case "fp32" | "fma":
                 return np.ascontiguousarray(value, np.float32).view(np.uint32), None, None
             case "bf16":
                 return to_bf16(value).view(np.uint32) >> 16, None, None

@@ -112,7 +112,7 @@ class Bench:
     def _patterns(x, w):
         from golden.convert import to_bf16
 
-        if DESIGN.arithmetic == "fp32":
+        if DESIGN.arithmetic in ("fp32", "fma"):
             return (x.view(np.uint32),), (w.view(np.uint32),)
         return tuple((to_bf16(part).view(np.uint32) >> 16,) for part in (x, w))
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from golden.bfp import Blocks, encode
 from golden.core import side
-from golden.matmul import matmul_bf16, matmul_blocks, matmul_fp32, matmul_int
+from golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from golden.noise import states
 from golden.spec.format import HBFPFormat
 
@@ -53,9 +53,10 @@ class CoreReference:
                 wide = matmul_int(self._flat(lanes), tile.reshape(-1, design.cols))
                 half = 1 << design.accumulator_width - 1
                 return (wide + half) % (2 * half) - half
-            case "fp32":
-                y = matmul_fp32(*(np.ascontiguousarray(part).astype(np.uint32).view(np.float32)
-                                  for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)
+            case "fp32" | "fma":
+                product = matmul_fp32 if design.arithmetic == "fp32" else matmul_fma
+                y = product(*(np.ascontiguousarray(part).astype(np.uint32).view(np.float32)
+                              for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)
             case "bf16":
                 y = matmul_bf16(*((np.ascontiguousarray(part).astype(np.uint32) << 16).view(np.float32)
                                   for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)

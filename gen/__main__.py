@@ -75,9 +75,9 @@ def emit(design, folder, unit="core"):
     return _emit(make_unit(unit, design), folder, design)
 
 
-#: Options of the FP32 and vector units, beside --subnormals.
-PART_OPTIONS = {"pipeline": "registers between input and output", "lanes": "elements a cycle",
-                "beats": "beats of the longest row", "registers": "rows that the unit holds"}
+#: Options of the vector units alone.
+PART_OPTIONS = {"lanes": "elements a cycle", "beats": "beats of the longest row",
+                "registers": "rows that the unit holds"}
 
 
 def emit_part(name, options, folder):
@@ -87,6 +87,14 @@ def emit_part(name, options, folder):
     return _emit(component, folder, more={"unit": name, "parameters": options, "latency": latency})
 
 
+def _depth(word):
+    """Registers between a unit's input and output; the unit knows how many it can have."""
+    try:
+        return int(word)
+    except ValueError:
+        raise OptionError(f"--pipeline {word}: must be a whole number") from None
+
+
 def main(argv=None):
     """Run the command; return its exit status."""
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
@@ -94,7 +102,7 @@ def main(argv=None):
     add_design_options(parser)
     parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join((*UNITS, *PARTS))}")
     for name, text in PART_OPTIONS.items():
-        parser.add_argument(f"--{name}", metavar="N", type=int, help=f"fp32 and vector units: {text}")
+        parser.add_argument(f"--{name}", metavar="N", type=int, help=f"vector units: {text}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     args = parser.parse_args(argv)
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
@@ -102,6 +110,8 @@ def main(argv=None):
         given = {name: getattr(args, name) for name in (*PART_OPTIONS, *OPTIONS, "preset", "config")
                  if getattr(args, name) is not None}
         if args.unit in PARTS:
+            if "pipeline" in given:    # a design's option, too, which has other limits
+                given["pipeline"] = _depth(given["pipeline"])
             folder = Path(args.out or Path("build/gen") / args.unit)
             data = emit_part(args.unit, given, folder)
             return report(folder, data)

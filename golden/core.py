@@ -4,7 +4,7 @@ import numpy as np
 
 from . import fp32
 from .bfp import Blocks, encode
-from .matmul import matmul_bf16, matmul_blocks, matmul_fp32, matmul_int
+from .matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from .noise import noise
 
 
@@ -61,7 +61,7 @@ def matmul(design, x, w, *, scale=None, bias=None, relu=False):
     design : golden.spec.config.Design
         The core.
     x, w : Blocks, or ndarray
-        (M, K) and (K, N): blocks (or float32, converted here) for ``hbfp``, float32 for ``fp32`` and ``bf16``,
+        (M, K) and (K, N): blocks (or float32, converted here) for ``hbfp``, float32 for floats,
         integers for ``int``.
     scale, bias : ndarray of float32, (N,), optional
         One for each column; none for ``int``.
@@ -77,6 +77,8 @@ def matmul(design, x, w, *, scale=None, bias=None, relu=False):
             return matmul_int(x, w)
         case "fp32":
             y = matmul_fp32(x, w, design.rows)
+        case "fma":
+            y = matmul_fma(x, w, design.rows)
         case "bf16":
             y = matmul_bf16(x, w, design.rows)
         case "hbfp":

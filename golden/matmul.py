@@ -7,7 +7,7 @@ an integer that the float holds (24 or 53 bits): from BLAS, or from compiled ker
 
 import numpy as np
 
-from . import kernels
+from . import fp32, kernels
 from .bfp import CANONICAL_NAN, as_float32, encode, spread, used_blocks
 from .convert import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 from .rounding import shift_half_up
@@ -225,14 +225,24 @@ def matmul_bf16(x, w, rows):
     return _tiled(to_bf16(x), to_bf16(w), rows, add_product_fp32)
 
 
-def _tiled(x, w, rows, step):
+def matmul_fma(x, w, rows):
+    """The IEEE core: each product is added with one rounding, subnormals kept.
+
+    Order as :func:`matmul_fp32`; here every step is :mod:`golden.fp32`'s, on bit patterns.
+    """
+    x, w = _operands(as_float32(x), as_float32(w, "w"))
+    x, w = (np.ascontiguousarray(part).view(np.uint32) for part in (x, w))
+    return _tiled(x, w, rows, lambda psum, a, b: fp32.fma(a, b, psum), fp32.add).view(np.float32)
+
+
+def _tiled(x, w, rows, step, add=add_fp32):
     check_range("Rows", rows, 1, 256)
-    acc = np.zeros((x.shape[0], w.shape[1]), np.float32)
+    acc = np.zeros((x.shape[0], w.shape[1]), x.dtype)
     for top in range(0, x.shape[1], rows):
         psum = np.zeros_like(acc)
         for k in range(top, min(top + rows, x.shape[1])):
             psum = step(psum, x[:, k, None], w[None, k])
-        acc = add_fp32(acc, psum)
+        acc = add(acc, psum)
     return acc
 
 

@@ -11,6 +11,7 @@ from .fp32.arith import Add
 from .fp32.convert import IntToFp32
 from .lanes import exponent_shape, scale_layout
 from .layout import ArrayLayout, index
+from .mac import sum_registers, sum_rules
 from .sequencer import beat_layout
 from .skew import delay
 
@@ -90,6 +91,8 @@ class Lanes(Cell):
         extra = {"aligned": f"{design.guard}_{design.growth}"} if design.accumulate == "aligned" else {}
         if design.arithmetic == "int":
             extra = {"a": design.accumulator_width}
+        if design.pipeline:
+            extra["p"] = design.pipeline
         super().__init__(members, **{design.arithmetic: design.lane_width}, r=design.rows, **blocked,
                          g=f"{design.group[0]}x{kc}", d=design.depth, **extra)
 
@@ -104,7 +107,7 @@ class Lanes(Cell):
     def latency(design):
         """Cycle in which a row is written to its bank."""
         per_segment = design.height // design.group[0]
-        return Lanes._read(design) + 2 + (design.segments - 1) * per_segment
+        return Lanes._read(design) + 2 + (design.segments - 1) * per_segment + sum_registers(design)
 
     @staticmethod
     def interval(design):
@@ -218,7 +221,8 @@ class Lanes(Cell):
         return self._chain(m, column, acc, step)
 
     def _float_add(self, m, column, s, acc, value):
-        m.submodules[f"add{s}_{column}"] = add = Add(subnormals="flush", underflow="positive")
+        m.submodules[f"add{s}_{column}"] = add = Add(
+            pipeline=sum_registers(self.design), enable=False, **sum_rules(self.design))
         total = Signal(32, name=f"s{s}_c{column}_acc", reset_less=True)
         m.d.comb += [add.a.eq(acc), add.b.eq(value)]
         m.d.sync += total.eq(add.o)

@@ -7,6 +7,7 @@ from .cell import Cell
 from .dot import Correction, Recode
 from .lanes import act_shape, lane_shape, psum_shape
 from .layout import ArrayLayout
+from .mac import lead, step
 from .pe import Group
 from .skew import Skew, delay
 
@@ -78,8 +79,9 @@ class GroupRow(Cell):
 class Array(Cell):
     """All rows of groups, with the skew of the activations.
 
-    A row of X that enters at cycle t is at group (i, j) at ``t + 1 + i + j``; the sums of segment s leave group
-    column j at ``t + 1 + (s + 1) * h + j``, h groups a segment.
+    A row of X that enters at cycle t is at group (i, j) at ``t + 1 + i * step + j``; the sums of segment s leave group
+    column j at ``t + 1 + lead + (s + 1) * h * step + j``, h groups a segment. Without registers inside elements
+    ``step`` is 1 and ``lead`` 0; else see :mod:`rtl.mac`.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ class Array(Cell):
     swap : ``In(1)``
         High with the first row of X that uses a new tile of weights.
     weight : ``In(weight_word).array``
-        One word per group column: with ``swap`` at cycle t, group row i of group column j at ``t + i + j``.
+        One word per group column: with ``swap`` at cycle t, group row i of group column j at ``t + i * step + j``.
     sums : ``Out(group_sums).array``
         By segment and group column.
     """
@@ -105,15 +107,21 @@ class Array(Cell):
             "sums": Out(group_sums(design, design.height)).array(design.segments, design.group_cols),
         }, **{design.arithmetic: design.lane_width}, **({"": "recoded"} if design.recoded else {}),
            r=design.rows, c=design.cols, h=design.height,
-           g=f"{design.group[0]}x{design.group[1]}")
+           g=f"{design.group[0]}x{design.group[1]}", **({"p": design.pipeline} if design.pipeline else {}))
+
+    @staticmethod
+    def latency(design):
+        """Cycles from a row of X to the sums of segment 0 in group column 0, but for one at the edge."""
+        return lead(design) + (design.height // design.group[0]) * step(design)
 
     def body(self, platform):
         m = Module()
         design = self.design
         kr, _ = design.group
         per_segment = design.height // kr
-        m.submodules.skew = skew = Skew(ArrayLayout(act_shape(design), kr), design.group_rows, first=1)
-        m.submodules.swap_skew = swap_skew = Skew(1, design.group_rows, reset_less=False)
+        act = ArrayLayout(act_shape(design), kr)
+        m.submodules.skew = skew = Skew(act, design.group_rows, first=1, step=step(design))
+        m.submodules.swap_skew = swap_skew = Skew(1, design.group_rows, step=step(design), reset_less=False)
         acts = self._recode(m) if design.recoded else [self.x[row] for row in range(design.rows)]
         north = None
         for i in range(design.group_rows):

@@ -69,12 +69,13 @@ class Core(Cell):
 
         ``interval``: fewest from a row of a pass to the same row of the next. ``array``: from a row's acceptance to
         its beat at the last column group. ``accumulate``: from there to the bank. ``drain``: from a bank's last write
-        to its first row on ``o``; each step with an operand adds one. ``encode``: from a block's last beat to its
-        first converted one.
+        to its first row on ``o``; each step with an operand adds one. ``release``: from a pass's start until its
+        weights may be overwritten. ``encode``: from a block's last beat to its first converted one.
         """
         latencies = {"interval": Core.interval(design),
-                     "array": design.height // design.group[0] + design.group_cols - 1,
-                     "accumulate": Lanes.latency(design), "drain": Drain.latency(design)}
+                     "array": Array.latency(design) + design.group_cols - 1,
+                     "accumulate": Lanes.latency(design), "drain": Drain.latency(design),
+                     "release": WeightBuffer.release(design)}
         if design.blocked:
             latencies["encode"] = Encode.latency(design)
         return latencies
@@ -114,7 +115,7 @@ class Core(Cell):
         """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
         design = self.design
         per_segment = design.height // design.group[0]
-        beat = delay(m, sequencer.beat, per_segment, "beat", reset_less=False)
+        beat = delay(m, sequencer.beat, Array.latency(design), "beat", reset_less=False)
         # The word's address is counted here, where it is needed, and not delayed.
         address, following = Signal(index(design.depth)), Signal(index(design.depth))
         with m.If(~beat.top):

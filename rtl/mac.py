@@ -4,6 +4,31 @@ from amaranth import Cat, Signal
 
 from .dot import Dot
 from .fp32.arith import MulAdd, ProductAdd
+from .fp32.fma import Fma
+
+#: Multiply-add of each kind of float.
+UNITS = {"fp32": MulAdd, "fma": Fma, "bf16": ProductAdd}
+
+
+def lead(design):
+    """Cycles in which an element forms its product, before it needs the sum from above."""
+    return len(UNITS[design.arithmetic].leading(design.pipeline)) if design.pipeline else 0
+
+
+def step(design):
+    """Cycles from the sum that enters an element, or a group of them, to the one that leaves."""
+    return 1 + design.pipeline - lead(design)
+
+
+def sum_registers(design):
+    """Registers inside an adder that accumulates: as many as a pipelined element has in its sum."""
+    return step(design) - 1
+
+
+def sum_rules(design):
+    """Keywords of every sum: IEEE 754 for ``fma``; else subnormals are zero, and +0."""
+    return {"subnormals": "gradual"} if design.arithmetic == "fma" else {
+        "subnormals": "flush", "underflow": "positive"}
 
 
 def _integer_chain(m, design, acts, weights, psum, shape, name):
@@ -18,20 +43,20 @@ def _integer_chain(m, design, acts, weights, psum, shape, name):
 
 
 def _float_chain(m, design, acts, weights, psum, shape, name):
+    multiplier = {} if design.arithmetic == "bf16" else {"multiplier": design.multiplier}
     for n, (act, weight) in enumerate(zip(acts, weights, strict=True)):
-        mac = (MulAdd(underflow="positive", multiplier=design.multiplier) if design.arithmetic == "fp32"
-               else ProductAdd(underflow="positive"))
-        m.submodules[f"{name}_{n}"] = mac
+        m.submodules[f"{name}_{n}"] = mac = UNITS[design.arithmetic](
+            pipeline=design.pipeline, late=True, enable=False, **multiplier, **sum_rules(design))
         m.d.comb += [mac.a.eq(act), mac.b.eq(weight), mac.c.eq(0 if psum is None else psum)]
         psum = mac.o
     return psum
 
 
-_CHAINS = {"hbfp": _integer_chain, "int": _integer_chain, "fp32": _float_chain, "bf16": _float_chain}
+_CHAINS = {"hbfp": _integer_chain, "int": _integer_chain} | dict.fromkeys(UNITS, _float_chain)
 
 
 def mac_chain(m, design, acts, weights, psum, shape, name):
-    """Combinational ``psum + sum of act * weight``, in the order of the rows.
+    """``psum + sum of act * weight``, in the order of the rows; without a clock, but in pipelined floats.
 
     Parameters
     ----------
@@ -41,7 +66,7 @@ def mac_chain(m, design, acts, weights, psum, shape, name):
     acts, weights : list of Value
         One per row, top first; activations recoded if the design says so.
     psum : Value or None
-        Sum of the rows above; None if there is none.
+        Sum of the rows above, :func:`lead` cycles late; None if there is none.
     shape : Shape
         Of the result.
     name : str

@@ -10,7 +10,7 @@ from .mac import mac_chain
 
 
 class Group(Cell):
-    """kr x kc weight-stationary elements without registers between them.
+    """kr x kc weight-stationary elements without registers between them, as a rule.
 
     Each of its columns is one dot product with the activations, added to the partial sum from above. Integer sums
     are exact: widths grow with the terms above. Every element has one weight register; the weight that it loads is
@@ -36,7 +36,8 @@ class Group(Cell):
     start, start_east : ``In``, ``Out``
         The correction instead of ``north``; ``start_east`` is ``start`` one cycle later.
     south : ``Out(kc sums)``
-        ``north + west . weights``, one cycle later.
+        ``north + west . weights``, one cycle later; with registers inside the elements ``north`` comes
+        :func:`rtl.mac.lead` cycles after ``west`` and the sum :func:`rtl.mac.step` cycles after ``north``.
     """
     kind = "group"
 
@@ -62,7 +63,7 @@ class Group(Cell):
         first, last = psum_shape(design, above), psum_shape(design, above + kr)
         north = 0 if first is None else first.width if above else f"c{first.width}"
         return {design.arithmetic: design.lane_width, **({"": "recoded"} if design.recoded else {}),
-                "g": f"{kr}x{kc}", "n": north, "s": last.width}
+                **({"p": design.pipeline} if design.pipeline else {}), "g": f"{kr}x{kc}", "n": north, "s": last.width}
 
     def body(self, platform):
         m = Module()

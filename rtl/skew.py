@@ -16,7 +16,7 @@ def delay(m, value, cycles, name, reset_less=True):
 
 
 class Skew(Cell):
-    """Triangular delay: lane ``i`` leaves ``i + first`` cycles after it enters.
+    """Triangular delay: lane ``i`` leaves ``i * step + first`` cycles after it enters.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class Skew(Cell):
         Delay of lane 0, in cycles.
     reset_less : bool
         Whether the registers keep their content on reset.
+    step : int
+        How much later than its neighbour a lane leaves.
 
     Members
     -------
@@ -34,13 +36,15 @@ class Skew(Cell):
     """
     kind = "skew"
 
-    def __init__(self, shape, lanes, first=0, reset_less=True):
-        self.lanes, self.first, self.reset_less = lanes, first, reset_less
+    def __init__(self, shape, lanes, first=0, reset_less=True, step=1):
+        self.lanes, self.first, self.step, self.reset_less = lanes, first, step, reset_less
         super().__init__({"i": In(shape).array(lanes), "o": Out(shape).array(lanes)},
-                         w=Shape.cast(shape).width, n=lanes, f=first, **({} if reset_less else {"r": 1}))
+                         w=Shape.cast(shape).width, n=lanes, f=first, **({} if reset_less else {"r": 1}),
+                         **({"s": step} if step > 1 else {}))
 
     def body(self, platform):
         m = Module()
         for lane in range(self.lanes):
-            m.d.comb += self.o[lane].eq(delay(m, self.i[lane], lane + self.first, f"lane{lane}", self.reset_less))
+            cycles = lane * self.step + self.first
+            m.d.comb += self.o[lane].eq(delay(m, self.i[lane], cycles, f"lane{lane}", self.reset_less))
         return m

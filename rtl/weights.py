@@ -1,6 +1,6 @@
 """Weight buffer: rows of weight tiles in, one word per column group out, on the diagonal."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -9,6 +9,7 @@ from .buffer import Ram
 from .cell import Cell
 from .lanes import operand_layout, scale_layout
 from .layout import index
+from .mac import step
 from .skew import delay
 
 
@@ -31,7 +32,7 @@ class WeightBuffer(Cell):
     start : ``In(1)``
         Take the next tile; only while ``ready``, at least :attr:`interval` cycles apart.
     weight : ``Out(weight_word).array``
-        With ``start`` at cycle t: word i for column group j at ``t + i + j``.
+        With ``start`` at cycle t: word i for column group j at ``t + i * step + j``.
     scale : ``Out(scale_layout).array``
         Exponents and invalid flags of the tile by segment and column group: segment s from ``t + (s + 1) * h - 1``
         on, h groups a segment, for as many cycles as there are column groups. Only if the design has exponents.
@@ -49,12 +50,17 @@ class WeightBuffer(Cell):
             members["scale"] = Out(scale_layout(design, design.group[1])).array(design.segments, design.group_cols)
         super().__init__(members, **{design.arithmetic: design.lane_width}, r=design.rows, c=design.cols,
                          **({"e": design.format.exponent, "h": design.height} if design.blocked else {}),
-                         g=f"{design.group[0]}x{design.group[1]}")
+                         g=f"{design.group[0]}x{design.group[1]}", **({"s": step(design)} if step(design) > 1 else {}))
 
     @staticmethod
     def interval(design):
         """Fewest cycles between two starts: every word of a tile is read, every column has its exponents."""
-        return max(design.group_rows, design.group_cols + 2)
+        return max(design.group_rows * step(design), design.group_cols + 2)
+
+    @staticmethod
+    def release(design):
+        """Cycles from a start until the next rows may be written: then no row catches up with the reading."""
+        return design.group_cols + (design.group_rows - 1) * max(step(design) - design.group[0], 0)
 
     def body(self, platform):
         m = Module()
@@ -68,7 +74,7 @@ class WeightBuffer(Cell):
         beat, tile_done, released = Signal(), Signal(), Signal()
         m.d.comb += [self.i.ready.eq(taken != self.TILES), beat.eq(self.i.valid & self.i.ready),
                      tile_done.eq(beat & (tile_row == design.rows - 1)),
-                     released.eq(delay(m, self.start, design.group_cols, "start", reset_less=False))]
+                     released.eq(delay(m, self.start, self.release(design), "start", reset_less=False))]
         with m.If(beat):
             m.d.sync += [row.eq(row + 1), tile_row.eq(tile_row + 1)]
             with m.If(row == kr - 1):
@@ -77,7 +83,7 @@ class WeightBuffer(Cell):
                     m.d.sync += word.eq(0)
         with m.If(tile_done):
             m.d.sync += [tile_row.eq(0), slot.eq(slot + 1)]
-        # A slot counts as taken from its first row on, until every column has read its first word.
+        # A slot counts as taken from its first row on, until :meth:`release`.
         m.d.sync += taken.eq(taken + (beat & (tile_row == 0)) - released)
         with m.If((taken == self.TILES) & (tile_row != 0)):
             m.d.comb += self.i.ready.eq(1)
@@ -91,7 +97,12 @@ class WeightBuffer(Cell):
                                       for name in ("pointer", "following", "within"))
         m.d.comb += following.eq(pointer)
         m.d.sync += pointer.eq(following)
-        with m.If(self.start | (within != 0)):
+        advance = self.start | (within != 0)
+        if step(design) > 1:    # each word stays until its group row needs it
+            phase = Signal(range(step(design)))
+            advance = self.start | (within != 0) & (phase == 0)
+            m.d.sync += phase.eq(Mux(advance, step(design) - 1, Mux(phase == 0, 0, phase - 1)))
+        with m.If(advance):
             m.d.comb += following.eq(pointer + 1)
             with m.If(pointer == self.TILES * words - 1):
                 m.d.comb += following.eq(0)

@@ -126,7 +126,8 @@ def words(design, unit="core"):
               "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
               "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
               "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
-              "--guard", design.guard, "--growth", design.growth, "--multiplier", design.multiplier]
+              "--guard", design.guard, "--growth", design.growth, "--multiplier", design.multiplier,
+              "--pipeline", design.pipeline]
     return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
 
 
@@ -253,11 +254,11 @@ def _owners(units):
     return result
 
 
-def baseline(design, arithmetic, group=None):
+def baseline(design, arithmetic, group=None, pipeline=0):
     """The same core for other numbers: shape, dataflow and group alike.
 
     Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
     """
     fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
     return Design(format=fmt, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group or design.group,
-                  multiplier=design.multiplier, depth=design.depth, ragged=design.ragged)
+                  multiplier=design.multiplier, pipeline=pipeline, depth=design.depth, ragged=design.ragged)

@@ -11,7 +11,8 @@ from .area import Report, baseline, generate, measure, measure_unit
 from .formulas import block_dot, element, float_dot, float_element
 
 #: Denominators made by the same generator, with the names that tables print.
-BASELINES = {"fp32": "lean FP32", "bf16": "BF16 x BF16 + FP32", "int": "integer of the same width"}
+BASELINES = {"fp32": "lean FP32", "fma": "IEEE FP32 FMA", "bf16": "BF16 x BF16 + FP32",
+             "int": "integer of the same width"}
 #: Scopes of a ratio, as in :meth:`synth.area.Report.scopes`.
 SCOPES = ("mac", "element", "core", "core and side")
 

@@ -42,10 +42,36 @@ def _parts(unit, by_name):
     return found
 
 
+_VECTOR = re.compile(r"^  (?:wire|input|output) +\[(\d+):(\d+)\] (\\\S+|\w+) *;", re.MULTILINE)
+_PIECE = re.compile(r"(\d+)'([hb])(\w+)|(\\\S+|\w+) *(?:\[(\d+)(?::(\d+))?\])?")
+
+
+def structural(text):
+    """A mapped netlist as OpenSTA reads it: no ``signed``, no concatenation that is assigned to."""
+    text = re.sub(r"\bsigned\b", "", text)
+    vectors = {name: (int(high), int(low)) for high, low, name in _VECTOR.findall(text)}
+
+    def bits(side):
+        for width, base, digits, name, high, low in _PIECE.findall(side):
+            if width:
+                value = int(digits.replace("x", "0"), {"h": 16, "b": 2}[base])
+                yield from (f"1'b{value >> n & 1}" for n in reversed(range(int(width))))
+                continue
+            if not high and name not in vectors:
+                yield name
+                continue
+            top, last = vectors[name] if not high else (int(high), int(low or high))
+            yield from (f"{name} [{n}]" for n in range(top, last - 1, -1))
+
+    def split(found):
+        return "\n".join(f"  assign {left} = {right} ;" for left, right in zip(
+            bits(found[1]), bits(found[2]), strict=True))
+    return re.sub(r"^  assign \{(.*?)\} = (.*);$", split, text, flags=re.MULTILINE)
+
+
 def period(unit, by_name, recipe, library):
     """Shortest clock period of a unit with its parts in ns: no wires, no clock skew, inputs and outputs registered."""
-    # OpenSTA reads structural Verilog alone, without `signed`.
-    text = "\n".join(re.sub(r"\bsigned\b", "", (synthesise(part, recipe, library) / "mapped.v").read_text())
+    text = "\n".join(structural((synthesise(part, recipe, library) / "mapped.v").read_text())
                      for part in _parts(unit, by_name).values())
     script = _SCRIPT.format(top=unit.top)
 

@@ -1,13 +1,13 @@
 """Cycles of matrix products on the core: a formula that the simulated Verilog meets exactly.
 
 It holds while every input is offered as soon as it can be taken and every output is taken at once. R is the rows of
-the array, G its column groups, and ``interval``, ``array``, ``accumulate``, ``drain`` are the manifest's latencies.
+the array, and ``interval``, ``array``, ``accumulate``, ``drain``, ``release`` are the manifest's latencies.
 Cycle 0 is the first transfer, of the first command and the first row of weights.
 
 Pass n streams m(n) rows from cycle x(n); its tile of weights enters from cycle w(n). Command c, of m rows, ends with
 pass l, takes v(c) beats of `i_v` and is read out from cycle s(c) on::
 
-    w(n) = max(w(n-1) + R,  x(n-2) + G + 1)                    two tiles of weights are buffered
+    w(n) = max(w(n-1) + R,  x(n-2) + release + 1)               two tiles of weights are buffered
     x(n) = max(x(n-1) + max(m(n-1), interval),  w(n) + R + 1,
                s(c-2) + m(c-2) + 2  if n is the first pass of c)       two banks of sums
     s(c) = max(x(l) + m(c) + array + accumulate,  s(c-1) + m(c-1) + drain - 1) + v(c)
@@ -77,7 +77,7 @@ def timeline(design, latency, commands):
     starts, reads, weights, rows = [], [], -design.rows, 0
     for number, command in enumerate(commands):
         for step in range(command.passes):
-            weights = max(weights + design.rows, starts[-2] + design.group_cols + 1 if len(starts) > 1 else 0)
+            weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
             start = max(starts[-1] + max(rows, interval) if starts else 0, weights + design.rows + 1)
             if step == 0 and number > 1:
                 start = max(start, reads[-2] + commands[number - 2].rows + 2)

@@ -5,12 +5,14 @@ from math import gcd
 
 from .format import HBFPFormat, check_choice, check_range
 
-ARITHMETICS = ("hbfp", "fp32", "bf16", "int")
+ARITHMETICS = ("hbfp", "fp32", "fma", "bf16", "int")
 ACCUMULATES = ("fp32", "aligned")
 MULTIPLIERS = ("plain", "recoded")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 TILE_BITS = 16    # bits of the command's count of K tiles
+#: Floats -> most registers inside a multiply-add: the cuts of its unit in rtl/fp32.
+PIPELINES = {"fp32": 8, "fma": 7, "bf16": 6}
 ACCUMULATOR_LIMIT = 60    # widest integer that is converted to FP32
 
 
@@ -40,13 +42,14 @@ class Design:
     Parameters
     ----------
     format : HBFPFormat
-        Format of both operands. ``int`` uses its mantissa alone; ``fp32`` and ``bf16`` use none of it.
+        Format of both operands. ``int`` uses its mantissa alone; floats use none of it.
     rows, cols : int
         Elements along K and along N, 1 to 256; ``cols`` None means as many as rows.
     accumulate : str
         ``fp32`` or ``aligned``: how block sums add up along K.
     arithmetic : str
-        ``hbfp``, or a baseline with the same dataflow: ``fp32``, ``bf16`` (FP32 sums), ``int``.
+        ``hbfp``, or a baseline with the same dataflow: ``fp32`` (product and sum rounded, subnormals flushed),
+        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` (FP32 sums), ``int``.
     group : tuple of int, optional
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
@@ -54,6 +57,8 @@ class Design:
         How integer products are formed; equal bits. ``plain``: ``*`` and ``+``, quick to simulate. ``recoded``:
         activations recoded once a row, one tree of full adders for a column of a group, least area; bit by bit, so
         slow to build and to simulate (docs/decisions/0101-dot-product.md).
+    pipeline : int
+        Floats only: registers inside each multiply-add, at most :data:`PIPELINES`. Groups are then one row tall.
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
     ragged : bool
@@ -77,6 +82,7 @@ class Design:
     arithmetic: str = "hbfp"
     group: tuple[int, int] | None = None
     multiplier: str = "plain"
+    pipeline: int = 0
     depth: int = 512
     ragged: bool = False
     guard: int = 4
@@ -95,6 +101,11 @@ class Design:
         check_choice("Multiplier", self.multiplier, MULTIPLIERS)
         if self.arithmetic != "hbfp" and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
+        most = PIPELINES.get(self.arithmetic, 0)
+        check_range("Pipeline depth", self.pipeline, 0, max(PIPELINES.values()), " registers")
+        if self.pipeline > most:
+            raise ConflictError("pipeline", self.pipeline, f"must be 0 to {most} where arithmetic is {self.arithmetic}"
+                                if most else f"must be 0 where arithmetic is {self.arithmetic}")
         terms = self.format.terms
         if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
             raise ConflictError("block", f"{self.format.block[0]},{terms}",
@@ -107,14 +118,16 @@ class Design:
                 raise ConflictError("growth", self.growth, f"must keep the accumulator at {ACCUMULATOR_LIMIT} bits or "
                                     f"fewer, not {self.accumulator_width}")
         if self.group is None:
-            object.__setattr__(self, "group", (_divisor(gcd(self.height, self.rows), self.GROUP[0]),
-                                               _divisor(self.cols, self.GROUP[1])))
+            tall = 1 if self.pipeline else _divisor(gcd(self.height, self.rows), self.GROUP[0])
+            object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))
         object.__setattr__(self, "group", tuple(self.group))
         wholes = gcd(self.height, self.rows), self.cols
         if len(self.group) != 2 or any(isinstance(side, bool) or not isinstance(side, int) or side < 1 or whole % side
                                        for side, whole in zip(self.group, wholes, strict=True)):
             raise ConflictError("group", ",".join(map(str, self.group)),
                                 f"must divide {wholes[0]} rows of a segment and {wholes[1]} columns")
+        if self.pipeline and self.group[0] != 1:
+            raise ConflictError("group", ",".join(map(str, self.group)), "must be one row tall with a pipeline")
 
     @property
     def blocked(self):
@@ -148,7 +161,7 @@ class Design:
     @property
     def lane_width(self):
         """Bits of an operand element."""
-        return {"fp32": 32, "bf16": 16}.get(self.arithmetic, self.format.mantissa)
+        return {"fp32": 32, "fma": 32, "bf16": 16}.get(self.arithmetic, self.format.mantissa)
 
     @property
     def recoded(self):
@@ -220,6 +233,7 @@ class Design:
                 stem = f"{self.arithmetic}_{size}_{groups}"
         if self.integer:
             rare.append(("", self.multiplier, Design.multiplier))
+        rare.append(("p", self.pipeline, Design.pipeline))
         rare.append(("d", self.depth, Design.depth))
         return stem + "".join(f"_{letter}{value}" for letter, value, usual in rare if value != usual)
 

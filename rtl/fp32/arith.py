@@ -7,7 +7,7 @@ from golden.spec.floats import BF16, FP32
 from golden.spec.format import check_choice
 
 from .multiply import MULTIPLIERS, multiply_recoded
-from .operation import Operation
+from .operation import Operation, choose_cuts
 from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
 
 #: Sign of results that are flushed to zero: their own, or always plus.
@@ -161,10 +161,10 @@ class Add(Operation):
     """
     CUTS = {"swap": 0.17, "align": 0.26, "sum": 0.42, "normalise": 0.7, "round": 0.93, "output": 1.0}
 
-    def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, underflow="signed", ports=None):
+    def __init__(self, fmt=FP32, *, underflow="signed", **options):
         check_choice("Underflow", underflow, UNDERFLOWS)
         self.underflow = underflow
-        super().__init__(fmt, subnormals=subnormals, pipeline=pipeline, ports=ports)
+        super().__init__(fmt, **options)
         if underflow == "positive" and not self.flush:
             raise ValueError("Underflow positive needs subnormals flush, not gradual")
 
@@ -222,7 +222,40 @@ class Mul(Operation):
         return pack(fmt, raw)
 
 
-class MulAdd(Add):
+class SumOfProduct(Add):
+    """What units that add a product have in common: an addend that may come as late as the sum needs it.
+
+    Parameters
+    ----------
+    late : bool
+        The addend ``c`` comes :attr:`lead` cycles after ``a`` and ``b``, when the product is there; else with them,
+        and registers hold it that long. The result is :attr:`LATENCY` cycles behind ``a`` and ``b`` in any case.
+    """
+
+    def __init__(self, fmt=FP32, *, late=False, **options):
+        super().__init__(fmt, **options)
+        if late and self.lead:
+            self.addend = "late"
+
+    @classmethod
+    def leading(cls, pipeline):
+        """The cuts of a depth that stand before the sum."""
+        before = list(cls.CUTS)[:list(cls.CUTS).index("swap")]
+        return [name for name in before if name in choose_cuts(cls.CUTS, pipeline)]
+
+    @property
+    def lead(self):
+        """Cycles in which the product alone is formed."""
+        return len(self.leading(self.pipeline))
+
+    def meet(self, pipe, addend):
+        """The addend behind as many registers as the product."""
+        for name in () if hasattr(self, "addend") else self.leading(self.pipeline):
+            addend, = pipe.cut(name, addend)
+        return addend
+
+
+class MulAdd(SumOfProduct):
     """Product and sum, each rounded: ``o = round(a * b) + c``; nothing is packed between the two.
 
     Golden twin: ``add(mul(a, b), c)``.
@@ -244,14 +277,13 @@ class MulAdd(Add):
 
     def datapath(self, m, pipe):
         x, y, z = (self.operand(m, name) for name in self.OPERANDS)
-        z, = pipe.cut("partial", z)
-        raw, z = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.multiplier), z)
-        product, z = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(
-            m, self.fmt, normal_product(m, raw))), z)
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.multiplier))
+        product, = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(m, self.fmt, normal_product(m, raw))))
+        z = self.meet(pipe, z)
         return add_raw(m, pipe, self.fmt, product, z, True, self.underflow)
 
 
-class ProductAdd(Add):
+class ProductAdd(SumOfProduct):
     """Exact product of two narrow floats plus a wide one, rounded once: ``o = a * b + c``.
 
     Golden twin: :func:`golden.fp32.fma` of the widened operands.
@@ -276,5 +308,5 @@ class ProductAdd(Add):
         x, y = (unpack(m, source, v, n, True) for v, n in ((self.a, "a"), (self.b, "b")))
         product = bound_product(m, normal_product(m, multiply_raw(m, pipe, x, y, fmt.bias)))
         product.significand = Cat(Const(0, fmt.precision - len(product.significand)), product.significand)
-        product, z = pipe.cut("product", product, self.operand(m, "c"))
-        return add_raw(m, pipe, fmt, product, z, True, self.underflow)
+        product, = pipe.cut("product", product)
+        return add_raw(m, pipe, fmt, product, self.meet(pipe, self.operand(m, "c")), True, self.underflow)

@@ -76,6 +76,8 @@ class Operation(Cell):
         subnormals as zero of their sign on input and output, the output judged after rounding.
     pipeline : int
         Registers between input and output, 0 (combinational) to the number of :attr:`CUTS`.
+    enable : bool
+        False leaves the port ``en`` out: registers never hold.
 
     Members
     -------
@@ -84,7 +86,7 @@ class Operation(Cell):
     o : ``Out(width)``
         Result, :attr:`LATENCY` cycles later, one a cycle. A NaN is always the format's one NaN.
     en : ``In(1)``
-        Only if pipelined: while low every register holds.
+        Only if pipelined, with ``enable``: while low every register holds.
 
     Raises
     ------
@@ -95,11 +97,11 @@ class Operation(Cell):
     SUBNORMALS = ("gradual", "flush")
     #: Attributes that tell one module from another; the format and the class do, too.
     PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width", "rounding",
-                  "multiplier")
+                  "multiplier", "addend", "enable")
     #: Cut name -> share of the combinational delay before it; benchmarks/fp32_area.py measures it.
     CUTS = {"output": 1.0}
 
-    def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, ports=None):
+    def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, enable=True, ports=None):
         subnormals = self.SUBNORMALS[0] if subnormals is None else subnormals
         if not isinstance(fmt, FloatFormat):
             raise ValueError(f"Float format must be a FloatFormat, not {fmt!r}")
@@ -107,7 +109,9 @@ class Operation(Cell):
         self.fmt, self.subnormals, self.pipeline = fmt, subnormals, pipeline
         check_range("Pipeline depth", pipeline, 0, len(self.CUTS), " cycles")
         members = ports or {**{name: In(fmt.width) for name in self.OPERANDS}, "o": Out(fmt.width)}
-        if pipeline:
+        if pipeline and not enable:
+            self.enable = "free"
+        elif pipeline:
             members = {"en": In(1, init=1), **members}
         super().__init__(members)
 
@@ -132,7 +136,7 @@ class Operation(Cell):
 
     def body(self, platform):
         m = Module()
-        pipe = Pipeline(m, choose_cuts(self.CUTS, self.pipeline), self.en if self.pipeline else Const(1))
+        pipe = Pipeline(m, choose_cuts(self.CUTS, self.pipeline), getattr(self, "en", Const(1)))
         result, = pipe.cut("output", self.datapath(m, pipe))
         m.d.comb += self.o.eq(result)
         return m

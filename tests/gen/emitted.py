@@ -20,6 +20,7 @@ DESIGNS = {
     "stochastic": {"rows": 4, "block": (1, 8), "rounding": "stochastic", "mantissa": 16, "exponent": 16},
     "recoded": {"rows": 4, "cols": 4, "block": (1, 2), "mantissa": 5, "group": (1, 2), "multiplier": "recoded"},
     "fp32": {"rows": 4, "cols": 2, "arithmetic": "fp32"},
+    "fma": {"rows": 4, "cols": 2, "arithmetic": "fma", "pipeline": 3},
     "bf16": {"rows": 2, "cols": 4, "arithmetic": "bf16"},
     "int": {"rows": 4, "cols": 2, "arithmetic": "int", "mantissa": 4},
 }

@@ -8,7 +8,7 @@ import pytest
 
 from golden.bfp import Blocks, encode, spread
 from golden.convert import to_fp32
-from golden.matmul import mantissa_dot, matmul, matmul_bf16, matmul_blocks, matmul_fp32, matmul_int
+from golden.matmul import mantissa_dot, matmul, matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from golden.spec.format import HBFPFormat
 
 from .exact import exact_fp32
@@ -183,10 +183,32 @@ def test_bf16_baseline(rows):
         assert int(matmul_bf16(x, w, rows)[i, j].view(np.uint32)) == acc
 
 
+@pytest.mark.parametrize("rows", [1, 8, 32])
+@pytest.mark.parametrize("scale", [0, -70])
+def test_fma_baseline(rows, scale):
+    """One rounding a term, subnormals kept: at 2^-140 most sums are."""
+    x, w = operands(8, 4, 40, 3, scale=scale)
+    want = np.zeros((4, 3), np.uint32)
+    for i, j in np.ndindex(4, 3):
+        acc = 0
+        for top in range(0, 40, rows):
+            psum = 0
+            for k in range(top, min(top + rows, 40)):
+                exact = fraction(psum) + Fraction(float(x[i, k])) * Fraction(float(w[k, j]))
+                psum = exact_fp32(exact, "gradual")
+            acc = exact_fp32(fraction(acc) + fraction(psum), "gradual")
+        want[i, j] = acc
+    got = matmul_fma(x, w, rows)
+    assert (got.view(np.uint32) == want).all()
+    assert (np.abs(got) < 2.0 ** -126).any() == (scale < 0)
+    if rows > 1 or scale:
+        assert (got != matmul_fp32(x, w, rows)).any()
+
+
 def test_baselines_pass_nan_on():
     x, w = operands(7)
     x[1, 2] = np.nan
-    for product in (matmul_fp32, matmul_bf16):
+    for product in (matmul_fp32, matmul_fma, matmul_bf16):
         got = product(x, w, 16).view(np.uint32)
         assert (got[1] == 0x7FC00000).all() and not np.isnan(got[[0, 2]].view(np.float32)).any()
 

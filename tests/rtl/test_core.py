@@ -142,15 +142,18 @@ def test_side_unit_equals_golden(steps):
     assert got == want
 
 
-@pytest.mark.parametrize("arithmetic, multiplier", [("fp32", "plain"), ("bf16", "plain"), ("int", "plain"),
-                                                    ("int", "recoded")])
-def test_baseline_equals_golden(arithmetic, multiplier):
-    design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier)
+@pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
+    ("fp32", "plain", 0), ("fma", "plain", 0), ("bf16", "plain", 0), ("int", "plain", 0), ("int", "recoded", 0),
+    ("fp32", "recoded", 1), ("fp32", "plain", 3), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
+    ("bf16", "plain", 1), ("bf16", "plain", 3)])
+def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
+    design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier, pipeline=pipeline)
     rng = np.random.default_rng(3)
     if arithmetic == "int":
         data = [tuple(rng.integers(-127, 128, shape) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
     else:
         data = [tuple(awkward(rng, shape, False) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
+        data[0][0][1] *= np.float32(2.0 ** -129)    # subnormal sums, which IEEE keeps
     got, want = run(design, data, (0.3, 0.3, 0, 0.3))
     assert got == want
 

@@ -6,34 +6,37 @@ import pytest
 
 import golden.fp32 as fp32
 from golden.matmul import mantissa_dot
-from golden.spec.config import Design
+from golden.spec.config import PIPELINES, Design
 from golden.spec.format import HBFPFormat
+from rtl.mac import UNITS, lead, step
 from rtl.pe import Group
 
 from .drive import Bench, bits, pack, unpack
 
 
-def make(mantissa=8, rows=4, cols=2, group=(2, 2), arithmetic="hbfp"):
+def make(mantissa=8, rows=4, cols=2, group=(2, 2), arithmetic="hbfp", pipeline=0):
     fmt = HBFPFormat(mantissa=mantissa, block=(1, rows))
-    return Design(format=fmt, rows=rows, cols=cols, group=group, arithmetic=arithmetic)
+    return Design(format=fmt, rows=rows, cols=cols, group=group, arithmetic=arithmetic, pipeline=pipeline)
 
 
 def run_group(design, above, acts, weights, north=None):
     """Sums of each row of ``acts`` (n, kr) with ``weights`` (kr, kc), loaded once."""
     dut, got = Group(design, above), []
+    early, through = lead(design), lead(design) + step(design)    # of the activations before north, before south
     async def play(ctx):
         ctx.set(bits(dut.weight), pack(dut.weight.shape(), value=weights))
         ctx.set(dut.swap, 1)
         await ctx.tick()
         ctx.set(dut.swap, 0)
         ctx.set(bits(dut.weight), 2 ** len(bits(dut.weight)) - 1)    # not looked at
-        for n, row in enumerate(acts):
-            ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
+        for n in range(len(acts) + through - 1):
+            ctx.set(bits(dut.west), pack(dut.west.shape(), value=acts[min(n, len(acts) - 1)]))
             if above:
-                ctx.set(bits(dut.north), pack(dut.north.shape(), value=north[n]))
+                ctx.set(bits(dut.north), pack(dut.north.shape(), value=north[min(max(n - early, 0), len(acts) - 1)]))
             await ctx.tick()
             ctx.set(bits(dut.west), 0)    # a register has it
-            got.append(unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"])
+            if n + 1 >= through:
+                got.append(unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"])
     bench = Bench(dut)
     bench.process(play)
     bench.run()
@@ -120,24 +123,40 @@ FLOATS = [0, 0x80000000, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x7F
           0x7FC00000, 0x1F800000, 0x20000000]
 
 
-@pytest.mark.parametrize("arithmetic", ["fp32", "bf16"])
+@pytest.mark.parametrize("arithmetic, pipeline", [(name, depth) for name, most in PIPELINES.items()
+                                                  for depth in range(most + 1)])
 @pytest.mark.parametrize("above", [0, 2])
-def test_float_chain_equals_golden(arithmetic, above):
-    """Products and sums down the column, each rounded as its unit says; nothing below 2^-126 but +0."""
-    design = make(rows=4, cols=1, group=(2, 1), arithmetic=arithmetic)
+def test_float_chain_equals_golden(arithmetic, pipeline, above):
+    """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""
+    tall = 1 if pipeline else 2
+    design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline)
     rng, down = np.random.default_rng(3), 16 if arithmetic == "bf16" else 0
     acts = rng.standard_normal((60, 2)).astype(np.float32).view(np.uint32)
     acts[:30] = rng.choice(FLOATS, (30, 2))
     weights = np.array([[0x3FC12345], [0xBF9ABCDE]], np.uint32)
+    acts, weights = acts[:, :tall], weights[:tall]
     north = rng.standard_normal((60, 1)).astype(np.float32).view(np.uint32)
     north[10:40] = rng.choice(FLOATS, (30, 1))
     sums = north[:, 0] if above else np.zeros(60, np.uint32)
     acts, weights = acts >> down, weights >> down
-    for k in range(2):
+    for k in range(tall):
         a, b = acts[:, k] << down, weights[k, 0] << down
         if arithmetic == "fp32":
             sums = fp32.add(fp32.mul(a, b, subnormals="flush"), sums, subnormals="flush", underflow="positive")
+        elif arithmetic == "fma":
+            sums = fp32.fma(a, b, sums)
         else:
             sums = fp32.fma(a, b, sums, subnormals="flush", underflow="positive")
     got = run_group(design, above, acts, weights, north)
     np.testing.assert_array_equal(got[:, 0].astype(np.uint32), sums)
+
+
+def test_depths_are_those_of_the_units():
+    """Every register of a depth stands at a cut of its own, and none behind the result."""
+    assert set(PIPELINES) == set(UNITS)
+    for name, most in PIPELINES.items():
+        assert most == len(UNITS[name].CUTS) - 1
+        for depth in range(most + 1):
+            design = make(rows=1, cols=1, group=(1, 1), arithmetic=name, pipeline=depth)
+            unit = UNITS[name](pipeline=depth, late=True, enable=False)
+            assert unit.LATENCY == depth == lead(design) + step(design) - 1

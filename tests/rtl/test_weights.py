@@ -7,6 +7,7 @@ import pytest
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from rtl.lanes import operand_layout
+from rtl.mac import step
 from rtl.weights import WeightBuffer
 
 from .drive import Bench, bits, pack, unpack
@@ -16,9 +17,9 @@ SHAPES = [(4, 4, 4, (2, 2)), (4, 4, 2, (1, 2)), (8, 2, 2, (2, 1)), (1, 1, 1, (1,
           (5, 2, 2, (1, 1)), (2, 6, 8, (1, 3)), (8, 2, 8, (8, 2))]
 
 
-def make(rows, cols, terms, group, arithmetic="hbfp"):
+def make(rows, cols, terms, group, arithmetic="hbfp", pipeline=0):
     return Design(format=HBFPFormat(mantissa=5, block=(1, terms)), rows=rows, cols=cols, group=group, ragged=True,
-                  arithmetic=arithmetic)
+                  arithmetic=arithmetic, pipeline=pipeline)
 
 
 class Tiles:
@@ -28,7 +29,7 @@ class Tiles:
         self.design = design
         rng = np.random.default_rng(seed)
         shape = (count, design.rows, design.cols)
-        self.mantissa = rng.integers(-15, 16, shape)
+        self.mantissa = rng.integers(-15, 16, shape) if design.integer else rng.integers(0, 2 ** 16, shape)
         self.exponent, self.invalid = rng.integers(-500, 500, shape), rng.integers(0, 2, shape)
 
     def beats(self):
@@ -59,8 +60,8 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
         nonlocal checked
         for n, start in enumerate(starts):
             for j in range(design.group_cols):
-                i = cycle - start - j
-                if 0 <= i < design.group_rows:
+                i, between = divmod(cycle - start - j, step(design))
+                if 0 <= i < design.group_rows and not between:
                     assert unpack(dut.weight[j].shape(), ctx.get(bits(dut.weight[j])))["value"] == tiles.word(n, i, j)
                     checked += 1
                 for s in range(design.segments if design.blocked else 0):
@@ -72,7 +73,7 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
     async def play(ctx):
         sent, count = 0, len(tiles.mantissa)
         cycle = 0
-        while len(starts) < count or cycle < starts[-1] + design.rows + design.cols + 2:
+        while len(starts) < count or cycle < starts[-1] + design.rows * step(design) + design.cols + 2:
             valid = sent < len(words) and rng.random() >= idle
             ctx.set(dut.i.valid, valid)
             ctx.set(bits(dut.i.payload), words[sent] if valid else 0)
@@ -112,6 +113,15 @@ def test_irregular_starts(shape):
 def test_number_without_scales():
     design = make(4, 4, 4, (2, 2), "int")
     run(design, Tiles(design, 5), [WeightBuffer.interval(design)] * 5)
+
+
+@pytest.mark.parametrize("pipeline", [3, 5, 8])
+@pytest.mark.parametrize("idle", [0, 0.5])
+def test_words_wait_for_pipelined_elements(pipeline, idle):
+    """Rows of the next tile must not catch up with words that are still to be read."""
+    design = make(4, 4, 4, (1, 2), "fp32", pipeline)
+    assert step(design) > 1
+    run(design, Tiles(design, 6), [WeightBuffer.interval(design)] * 6, idle)
 
 
 def test_tile_a_row_time_keeps_up():

@@ -4,7 +4,7 @@ import numpy as np
 
 from golden.bfp import encode
 from golden.convert import to_bf16
-from golden.matmul import matmul, matmul_bf16, matmul_fp32, matmul_int
+from golden.matmul import matmul, matmul_bf16, matmul_fma, matmul_fp32, matmul_int
 from rtl.lanes import operand_layout
 
 from .drive import pack
@@ -48,9 +48,10 @@ class Operands:
                                    growth=design.growth).view(np.uint32)
             case "int":
                 self.x, self.w, self.want = x, w, matmul_int(x, w)
-            case "fp32":
+            case "fp32" | "fma":
+                product = matmul_fp32 if design.arithmetic == "fp32" else matmul_fma
                 self.x, self.w = x.view(np.uint32), w.view(np.uint32)
-                self.want = matmul_fp32(x, w, design.rows).view(np.uint32)
+                self.want = product(x, w, design.rows).view(np.uint32)
             case "bf16":
                 self.x, self.w = (to_bf16(v).view(np.uint32) >> 16 for v in (x, w))
                 self.want = matmul_bf16(x, w, design.rows).view(np.uint32)

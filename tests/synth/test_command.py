@@ -8,7 +8,7 @@ from synth.__main__ import main
 @pytest.mark.parametrize("words, line", [
     (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic, ecp5, ice40"),
     (["--jobs", "0"], "--jobs 0: must be 1 or more"),
-    (["--against", "fp32,fp64"], "--against fp64: must be of fp32, bf16, int"),
+    (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, int"),
     (["--mantissa", "99"], "--mantissa 99: must be 2 to 16"),
 ])
 def test_wrong_option(capsys, words, line):

@@ -30,7 +30,8 @@ def test_blocks_on_rows(terms, rows, height, segments, used, passes):
 
 
 @pytest.mark.parametrize("arithmetic, lane, psum, result", [("hbfp", 8, 20, 32), ("fp32", 32, 32, 32),
-                                                            ("bf16", 16, 32, 32), ("int", 8, 20, 28)])
+                                                            ("fma", 32, 32, 32), ("bf16", 16, 32, 32),
+                                                            ("int", 8, 20, 28)])
 def test_widths(arithmetic, lane, psum, result):
     design = Design(arithmetic=arithmetic)
     assert (design.lane_width, design.psum_width(32), design.result_width) == (lane, psum, result)
@@ -72,6 +73,7 @@ def test_converter_takes_whole_blocks():
     ({"multiplier": "recoded", "depth": 4}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32_recoded_d4"),
     ({"arithmetic": "fp32", "multiplier": "recoded"}, "fp32_r32_c32_g8x4"),
     ({"arithmetic": "bf16", "group": (1, 1)}, "bf16_r32_c32_g1x1"),
+    ({"arithmetic": "fma", "pipeline": 2}, "fma_r32_c32_g1x4_p2"),
 ])
 def test_name(options, name):
     assert make(**options).name == name
@@ -108,8 +110,10 @@ def test_edges_are_valid(options):
     ({"guard": 17}, "Guard width must be 0 to 16 bits, not 17"),
     ({"growth": 17}, "Growth width must be 0 to 16 bits, not 17"),
     ({"accumulate": "tree"}, "Accumulation must be one of fp32, aligned, not 'tree'"),
+    ({"pipeline": 9, "arithmetic": "fp32"}, "Pipeline depth must be 0 to 8 registers, not 9"),
+    ({"pipeline": 1.0, "arithmetic": "fp32"}, "Pipeline depth must be 0 to 8 registers, not 1.0"),
     ({"multiplier": "booth"}, "Multiplier must be one of plain, recoded, not 'booth'"),
-    ({"arithmetic": "fp64"}, "Arithmetic must be one of hbfp, fp32, bf16, int, not 'fp64'"),
+    ({"arithmetic": "fp64"}, "Arithmetic must be one of hbfp, fp32, fma, bf16, int, not 'fp64'"),
 ], ids=str)
 def test_wrong_value(options, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -121,6 +125,9 @@ def test_wrong_value(options, message):
     ({"arithmetic": "bf16", "accumulate": "aligned"}, "accumulate", "aligned", "must be fp32 where arithmetic is bf16"),
     ({"terms": 24}, "block", "1,24", "must divide or be divided by the 32 rows along K, or be ragged"),
     ({"terms": 24, "side": 24}, "block", "24,24", "must divide or be divided by the 32 rows along K, or be ragged"),
+    ({"pipeline": 1}, "pipeline", 1, "must be 0 where arithmetic is hbfp"),
+    ({"pipeline": 7, "arithmetic": "bf16"}, "pipeline", 7, "must be 0 to 6 where arithmetic is bf16"),
+    ({"pipeline": 1, "arithmetic": "fma", "group": (2, 1)}, "group", "2,1", "must be one row tall with a pipeline"),
     ({"group": (3, 4)}, "group", "3,4", "must divide 32 rows of a segment and 32 columns"),
     ({"group": (8, 3)}, "group", "8,3", "must divide 32 rows of a segment and 32 columns"),
     ({"group": (64, 1)}, "group", "64,1", "must divide 32 rows of a segment and 32 columns"),

@@ -51,7 +51,7 @@ def test_order_of_sources(tmp_path):
 
 def test_every_option_may_stand_in_a_file(tmp_path):
     values = {"mantissa": 5, "exponent": 7, "rows": 6, "cols": 4, "depth": 9, "guard": 1, "growth": 5, "noise_bits": 3,
-              "multiplier": "recoded",
+              "multiplier": "recoded", "pipeline": 0,
               "accumulate": "aligned", "arithmetic": "hbfp", "rounding": "stochastic", "subnormals": "flush",
               "block": [1, 4], "group": [2, 1], "ragged": True}
     assert set(values) == set(OPTIONS)
@@ -64,12 +64,12 @@ def test_every_option_may_stand_in_a_file(tmp_path):
 
 OUT_OF_RANGE = {"mantissa": (1, 17, "2 to 16"), "exponent": (4, 17, "5 to 16"), "rows": (0, 257, "1 to 256"),
                 "cols": (0, 257, "1 to 256"), "depth": (0, 65537, "1 to 65536"), "guard": (-1, 17, "0 to 16"),
-                "growth": (-1, 17, "0 to 16"), "noise-bits": (0, 25, "1 to 24")}
+                "growth": (-1, 17, "0 to 16"), "noise-bits": (0, 25, "1 to 24"), "pipeline": (-1, 9, "0 to 8")}
 WRONG = [([f"--{name}", str(value)], f"--{name} {value}: must be {valid}")
          for name, (low, high, valid) in OUT_OF_RANGE.items() for value in (low, high, "x", "", "8.0")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be one of {valid}") for name, valid in (
     ("accumulate", "fp32, aligned"), ("multiplier", "plain, recoded"),
-    ("arithmetic", "hbfp, fp32, bf16, int"), ("rounding", "rne, stochastic, truncate"),
+    ("arithmetic", "hbfp, fp32, fma, bf16, int"), ("rounding", "rne, stochastic, truncate"),
     ("subnormals", "flush, gradual")) for value in ("none", "", "RNE")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be two numbers such as 1,32, each {valid}")
           for name, valid in (("block", "1 to 1024"), ("group", "1 to 256"))
@@ -100,8 +100,8 @@ def test_wrong_option(arguments, message):
     assert str(caught.value) == message
 
 
-KEYS = ("mantissa, exponent, rows, cols, depth, guard, growth, noise_bits, multiplier, accumulate, arithmetic, "
-        "rounding, subnormals, block, group, ragged")
+KEYS = ("mantissa, exponent, rows, cols, depth, pipeline, guard, growth, noise_bits, multiplier, accumulate, "
+        "arithmetic, rounding, subnormals, block, group, ragged")
 
 
 @pytest.mark.parametrize("text, message", [
