@@ -12,7 +12,7 @@ from rich.table import Table
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
 
-from .emit import EmitError, emit
+from .emit import EmitError, emit, emit_netlist
 from .verilator import BUILD, BuildError
 
 EXAMPLES = """\
@@ -21,6 +21,9 @@ examples:
   python -m cosim --mantissa 4 --rows 16 --bench workload
   python -m cosim --rows 4 --block 1,4 --bench core --waves
   python -m cosim --arithmetic bf16 --rows 16 --json build/bf16.json
+  python -m cosim --unit encode --mantissa 6        the bench of one part
+  python -m cosim --rows 8 --block 1,8 --netlist    after mapping: the protocol benches on the gates
+  python -m cosim --unit array --rows 2 --block 1,2 --netlist area     with library cells, by their functions
   python -m cosim matrix --help                     the regression over widths, blocks and arrays
 """
 BENCHES = ("core", "workload", "all")
@@ -37,9 +40,9 @@ def bulk_design(design):
     return design
 
 
-def smaller(design):
+def smaller(design, limit=None):
     """A design of few elements with the same relation of block, rows and groups, for the protocol benches."""
-    limit = RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT
+    limit = limit or (RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT)
     if design.rows * design.cols <= limit:
         return design
     side = math.isqrt(limit)
@@ -57,6 +60,10 @@ def _parser():
     run = parser.add_argument_group("run")
     run.add_argument("--bench", default="all", metavar="NAME",
                      help="core (protocols with cocotb; random and corner data), workload (the digits network), all")
+    run.add_argument("--unit", default="core", metavar="NAME", help="a part alone, by the cocotb bench that it has: "
+                     "array, align, encode, encode_lane")
+    run.add_argument("--netlist", nargs="?", const="generic", metavar="RECIPE", help="run the cocotb benches on the "
+                     "mapped netlist, at most 8 x 8; a recipe of python -m synth (default generic)")
     run.add_argument("--waves", nargs="?", const="", metavar="FILE",
                      help="also write a VCD trace of a short product, for Surfer or GTKWave")
     run.add_argument("--seed", default="1", metavar="N", help="of data and pauses, 0 to 4294967295 (default 1)")
@@ -71,6 +78,10 @@ def _check(args):
         raise OptionError(f"--bench {args.bench}: must be one of {', '.join(BENCHES)}")
     if not args.seed.isdecimal() or int(args.seed) >= 2**32:
         raise OptionError(f"--seed {args.seed}: must be 0 to 4294967295")
+    if args.waves is not None and (args.unit != "core" or args.netlist):
+        raise OptionError("--waves: must not be given with --unit or --netlist")
+    if args.bench == "workload" and (args.unit != "core" or args.netlist):
+        raise OptionError("--bench workload: must be core with --unit or --netlist")
     for name in ("json", "waves"):
         value = getattr(args, name)
         if value and (Path(value).is_dir() or not Path(value).parent.is_dir()):
@@ -93,29 +104,43 @@ def _table(console, design, outcomes):
 
 def _protocols(design, seed, console):
     """The cocotb benches, as an outcome."""
-    from .bench import run_bench
-    from .compare import Comparison
-    from .runs import Outcome
+    from .units import bench_outcome
 
     small = smaller(design)
     size = f"{small.rows} x {small.cols}"
     if small != design:
         console.print(f"Protocols are tested on {size}, block {'x'.join(map(str, small.format.block))}, otherwise "
                       "the same.", soft_wrap=True)
-    result = run_bench(emit(small), seed=seed)
-    problems = [f"{name}: {message}" for name, message in result.failures]
-    problems += [f"corner not seen: {name}" for name in result.missing]
-    if not result.ran:
-        problems.append("no test ran")
-    outcome = Outcome(f"protocols {size}", Comparison(result.compared, len(problems), problems),
-                      notes={"tests": result.ran, "failed": result.failed, "corners": result.corners,
-                             "log": str(result.log), "design": small.name})
+    outcome = bench_outcome(emit(small), seed=seed, name=f"protocols {size}")
+    outcome.notes["design"] = small.name
     return outcome
+
+
+def run_unit(args, seed, design, console):
+    """The bench of a part, or of a netlist; the outcomes and the files behind them."""
+    from .units import bench_outcome, check_unit
+
+    check_unit(args.unit, design)
+    small = smaller(design, PROTOCOL_LIMIT) if args.unit in ("core", "array") else design
+    if small != design:
+        console.print(f"Tested on {small.rows} x {small.cols}, block {'x'.join(map(str, small.format.block))}, "
+                      "otherwise the same.", soft_wrap=True)
+    if args.netlist:
+        manifest = emit_netlist(small, args.netlist, unit=args.unit)
+    else:
+        manifest = emit(small, unit=None if args.unit == "core" else args.unit)
+    name = f"{args.unit}{f', netlist {args.netlist}' if args.netlist else ''}"
+    return [bench_outcome(manifest, args.unit, seed, name)], [("Verilog", manifest.verilog),
+                                                              ("manifest", manifest.path)]
 
 
 def run(args):
     """Everything that the arguments ask for; the exit status."""
     seed, design = _check(args), design_from_args(args)
+    if args.unit != "core" or args.netlist:
+        console = Console(highlight=False)
+        outcomes, files = run_unit(args, seed, design, console)
+        return finish(args, seed, design, outcomes, files, console)
     bulk = bulk_design(design)
     console, outcomes = Console(highlight=False), []
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
@@ -159,6 +184,11 @@ def run(args):
 
             path = Path(args.waves) if args.waves else folder / "waves.vcd"
             files.append(("waves", write_waves(manifest, path, progress=bar("build for waves"))))
+    return finish(args, seed, design, outcomes, files, console, manifest)
+
+
+def finish(args, seed, design, outcomes, files, console, manifest=None):
+    """Print what came out, write it where asked for; the exit status."""
     _table(console, design, outcomes)
     for outcome in outcomes:
         for line in outcome.comparison.first[:5]:
@@ -166,7 +196,8 @@ def run(args):
     for name, path in files:
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json:
-        data = {"design": design.as_dict(), "top": manifest.top, "sha256": manifest.data.get("sha256"), "seed": seed,
+        about = {"top": manifest.top, "sha256": manifest.data.get("sha256")} if manifest else {}
+        data = {"design": design.as_dict(), **about, "seed": seed,
                 "outcomes": [outcome.as_dict() for outcome in outcomes],
                 "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}
         Path(args.json).write_text(json.dumps(data, indent=1) + "\n")

@@ -14,12 +14,14 @@ class Coverage:
     Parameters
     ----------
     design : Design
-        Decides which corners there are.
+        Decides which corners a core has.
+    names : sequence of str, optional
+        Corners instead of those, for the bench of a part.
     """
 
-    def __init__(self, design):
+    def __init__(self, design, names=None):
         self.design = design
-        self.seen = dict.fromkeys(self.corners(design), 0)
+        self.seen = dict.fromkeys(self.corners(design) if names is None else names, 0)
         self.compared = 0    # elements of results
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Runs the generator as a command; nothing of it is imported here."""
+"""Runs the generator, and the mapping of what it writes, as commands; nothing of them is imported here."""
 
 import hashlib
 import subprocess
@@ -76,11 +76,40 @@ def emit(design, *, unit=None, folder=None):
         if stamp.exists() and stamp.read_text() == generator():
             return Manifest.load(folder)
         stamp.unlink(missing_ok=True)
-    run = subprocess.run([sys.executable, "-m", "gen", *words, "--out", str(folder)], cwd=ROOT,
-                         capture_output=True, text=True)
-    if run.returncode:
-        lines = (run.stderr or run.stdout).strip().splitlines() or ["no message"]
-        raise EmitError(f"python -m gen {' '.join(words)}: {lines[-1]}")
+    _run("gen", words, folder)
     if stamp:
         stamp.write_text(generator())
     return Manifest.load(folder)
+
+
+def emit_netlist(design, recipe, *, unit="core", folder=None):
+    """Emit the mapped netlist of a design or a unit: same top, ports and manifest; below ``build/netlists``.
+
+    Parameters
+    ----------
+    design : Design
+    recipe : str
+        Of ``python -m synth netlist``, which keeps its own results.
+    unit, folder
+        As for :func:`emit`.
+
+    Raises
+    ------
+    EmitError
+        If the flow fails; its last line.
+    """
+    words = [*options(design), "--unit", unit, "--recipe", recipe]
+    if folder is None:
+        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
+        folder = BUILD / "netlists" / f"{unit}_{design.name}-{key}"
+    _run("synth", ["netlist", *words], folder)
+    return Manifest.load(folder)
+
+
+def _run(module, words, folder):
+    """One command of ours; its last line if it fails."""
+    done = subprocess.run([sys.executable, "-m", module, *words, "--out", str(folder)], cwd=ROOT,
+                          capture_output=True, text=True)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        raise EmitError(f"python -m {module} {' '.join(words)}: {lines[-1]}")

@@ -108,11 +108,11 @@ class ProductScoreboard(_Scoreboard):
 
 
 class ConverterScoreboard(_Scoreboard):
-    """Streams `i_q` against `o_q`; parameters as :class:`ProductScoreboard`."""
+    """Streams `i_q` against `o_q`, or ``names``; other parameters as :class:`ProductScoreboard`."""
 
-    def __init__(self, manifest, design, coverage):
-        self.design, self.coverage = design, coverage
-        self.queues = {name: _Words(manifest.streams[name]) for name in ("i_q", "o_q")}
+    def __init__(self, manifest, design, coverage, names=("i_q", "o_q")):
+        self.design, self.coverage, self.names = design, coverage, names
+        self.queues = {name: _Words(manifest.streams[name]) for name in names}
         self.compared = 0
         self.clear()
 
@@ -130,18 +130,19 @@ class ConverterScoreboard(_Scoreboard):
             On the first wrong element.
         """
         beats = self.design.encode_beats
-        count = len(self.queues["o_q"]) // beats * beats
+        taken, sent = (self.queues[name] for name in self.names)
+        count = len(sent) // beats * beats
         if not count:
             return
-        value = self.queues["i_q"].take(count)["value"]
-        got, want = self.queues["o_q"].take(count), self.reference.result(value)
+        value = taken.take(count)["value"]
+        got, want = sent.take(count), self.reference.result(value)
         for name, expected in want.items():
             array = got[name].reshape(expected.shape).astype(expected.dtype)
             wrong = np.argwhere(array != expected)
             if len(wrong):
                 where = tuple(wrong[0])
-                raise AssertionError(f"o_q {name}, beat {where[0]}: {len(wrong)} of {expected.size} differ, the first "
-                                     f"is {array[where]} instead of {expected[where]}")
+                raise AssertionError(f"{self.names[1]} {name}, beat {where[0]}: {len(wrong)} of {expected.size} "
+                                     f"differ, the first is {array[where]} instead of {expected[where]}")
         self.coverage.conversion(value, want)
         self.compared += value.size
         self.coverage.compared += value.size

@@ -58,5 +58,6 @@ def run(script, folder):
     if done.returncode:
         log = folder / "yosys.log"
         text = (log.read_text() if log.exists() else "") + done.stderr
-        why = next((line for line in text.splitlines() if "ERROR" in line), f"exit status {done.returncode}")
+        last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]    # ABC dies without ERROR
+        why = next((line for line in text.splitlines() if "ERROR" in line), last)
         raise SynthError(f"Yosys failed: {why.strip()} (log: {log})")

@@ -1,0 +1,31 @@
+"""Parts of a core that have a bench of their own, and the run of one bench as an outcome."""
+
+from golden.spec.options import OptionError
+
+from .compare import Comparison
+from .runs import Outcome
+
+#: Unit of the generator -> module with its cocotb tests.
+BENCHES = {"core": "cosim.core_bench", "array": "cosim.array_bench", "align": "cosim.align_bench",
+           "encode": "cosim.encode_bench", "encode_lane": "cosim.lane_bench"}
+
+
+def check_unit(unit, design):
+    """Raise :class:`OptionError` if there is no bench for this unit of this design."""
+    if unit not in BENCHES:
+        raise OptionError(f"--unit {unit}: must be one of {', '.join(BENCHES)}")
+    if unit == "array" and not design.integer:
+        raise OptionError(f"--unit array: must be of integers, not --arithmetic {design.arithmetic}")
+
+
+def bench_outcome(manifest, unit="core", seed=1, name=None):
+    """Run the bench of a unit; failed tests and corners not seen count as mismatches."""
+    from .bench import run_bench
+    result = run_bench(manifest, BENCHES[unit], seed=seed)
+    problems = [f"{test}: {message}" for test, message in result.failures]
+    problems += [f"corner not seen: {corner}" for corner in result.missing]
+    if not result.ran:
+        problems.append("no test ran")
+    return Outcome(name or unit, Comparison(result.compared, len(problems), problems),
+                   notes={"tests": result.ran, "failed": result.failed, "corners": result.corners,
+                          "log": str(result.log), "top": manifest.top, "netlist": manifest.data.get("netlist")})
