@@ -18,9 +18,9 @@ COMPONENTS = {
     "elements": ("group", "row", "array", "dot", "column", "muladd", "productadd", "mac", "madd"),
     "skew": ("skew", "recode", "correction"),
     "weight load": ("weights",),
-    "accumulation": ("lanes",),
+    "accumulation": ("lanes", "partial", "fold"),
     "converter": ("encode", "encode_lane", "xorshift32"),
-    "control": ("sequencer", "core", "drain"),
+    "control": ("sequencer", "core", "drain", "fold_control"),
     "side unit": ("side",),
 }
 #: Not part of the core in the ratios; shown beside it.
@@ -126,8 +126,8 @@ def words(design, unit="core"):
               "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
               "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
               "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
-              "--guard", design.guard, "--growth", design.growth, "--multiplier", design.multiplier,
-              "--pipeline", design.pipeline]
+              "--share", design.share, "--guard", design.guard, "--growth", design.growth,
+              "--multiplier", design.multiplier, "--pipeline", design.pipeline]
     return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
 
 
