@@ -154,7 +154,8 @@ def _figures(stat, top, library):
     """Figures from a ``stat -json`` file; instances of other units do not count."""
     data = json.loads(stat.read_text())["modules"]
     entry = data.get(f"\\{top}") or data[top]
-    types = {name: count for name, count in entry["num_cells_by_type"].items() if not name.startswith("hbfp_")}
+    types = {name: count for name, count in entry["num_cells_by_type"].items()
+             if not name.startswith(("hbfp_", "$scopeinfo"))}
     flipflops = sum(count for name, count in types.items() if "DFF" in name.upper() or name == "TRELLIS_FF")
     transistors, area, um2, registers = None, 0.0, None, None
     if library:
