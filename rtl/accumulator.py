@@ -107,7 +107,7 @@ class Lanes(Cell):
     def latency(design):
         """Cycle in which a row is written to its bank."""
         per_segment = design.height // design.group[0]
-        return Lanes._read(design) + 2 + (design.segments - 1) * per_segment + sum_registers(design)
+        return Lanes._read(design) + 1 + (design.segments - 1) * per_segment + sum_registers(design)
 
     @staticmethod
     def interval(design):
@@ -144,9 +144,13 @@ class Lanes(Cell):
         held, out = Signal(kc * width), Signal(kc * width)
         drained = Signal()
         m.d.sync += drained.eq(Mux(self.drain_en, self.draining[1], drained))
-        m.d.comb += [held.eq(Mux(late[read + 1].bank, banks[1].r_data, banks[0].r_data)),
-                     out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))]
-        fresh = late[read + 1].first
+        fresh, bank = late[read + 1].first, late[read + 1].bank
+        if design.accumulate == "aligned":
+            m.d.comb += held.eq(Mux(bank, banks[1].r_data, banks[0].r_data))
+        else:    # what is fresh starts from zero
+            m.d.comb += held.eq(banks[0].r_data & (~bank & ~fresh).replicate(len(held))
+                                | banks[1].r_data & (bank & ~fresh).replicate(len(held)))
+        m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
 
         if design.blocked:
             scales = self._scales(m)
@@ -154,11 +158,11 @@ class Lanes(Cell):
         for column in range(kc):
             acc = held.word_select(column, width)
             if not design.blocked:
-                acc = self._add_plain(m, column, acc, fresh)
+                acc = self._add_plain(m, column, acc)
             elif design.accumulate == "aligned":
                 acc = self._add_aligned(m, column, acc, fresh, scales, blocks)
             else:
-                acc = self._add_fp32(m, column, acc, fresh, scales, blocks)
+                acc = self._add_fp32(m, column, acc, scales, blocks)
             m.d.comb += [written.word_select(column, width).eq(acc),
                          self.o[column].eq(self._result(m, column, out.word_select(column, width)))]
         return m
@@ -204,49 +208,48 @@ class Lanes(Cell):
         return [total]
 
     def _chain(self, m, column, acc, step):
-        """Segments of one column in ascending order, each ``h`` cycles after the last."""
+        """Segments of one column in ascending order, each ``h`` cycles after the last.
+
+        The bank's write port registers the last one's sum.
+        """
         per_segment = self.design.height // self.design.group[0]
         for s in range(self.design.segments):
-            acc = step(s, delay(m, acc, per_segment - 1, f"c{column}_acc{s}") if s else acc)
+            acc = step(s, delay(m, acc, per_segment, f"c{column}_acc{s}") if s else acc)
         return acc
 
-    def _add_fp32(self, m, column, acc, fresh, scales, blocks):
+    def _add_fp32(self, m, column, acc, scales, blocks):
         def step(s, acc):
             exponent, invalid = scales[s][column]
             m.submodules[f"convert{s}_{column}"] = convert = IntToFp32(blocks[s][column].shape().width, len(exponent))
             product = Signal(32, name=f"s{s}_c{column}_product", reset_less=True)
             m.d.comb += [convert.i.eq(blocks[s][column]), convert.exponent.eq(exponent), convert.invalid.eq(invalid)]
             m.d.sync += product.eq(convert.o)
-            return self._float_add(m, column, s, Mux(fresh, 0, acc) if s == 0 else acc, product)
+            return self._float_add(m, column, s, acc, product)
         return self._chain(m, column, acc, step)
 
     def _float_add(self, m, column, s, acc, value):
         m.submodules[f"add{s}_{column}"] = add = Add(
             pipeline=sum_registers(self.design), enable=False, **sum_rules(self.design))
-        total = Signal(32, name=f"s{s}_c{column}_acc", reset_less=True)
         m.d.comb += [add.a.eq(acc), add.b.eq(value)]
-        m.d.sync += total.eq(add.o)
-        return total
+        return add.o
 
     def _add_aligned(self, m, column, acc, fresh, scales, blocks):
         design = self.design
 
         def step(s, acc):
             exponent, invalid = scales[s][column]
-            total = Signal(accumulator_shape(design), name=f"s{s}_c{column}_acc", reset_less=True)
             m.submodules[f"align{s}_{column}"] = align = AlignAdd(
                 blocks[s][column].shape().width, design.accumulator_width, design.guard, len(exponent))
             m.d.comb += [align.fresh.eq(fresh if s == 0 else 0), align.acc.eq(acc), align.sum.eq(blocks[s][column]),
                          align.exponent.eq(exponent), align.invalid.eq(invalid)]
-            m.d.sync += total.eq(align.o)
-            return total
+            return align.o
         return self._chain(m, column, acc, step)
 
-    def _add_plain(self, m, column, acc, fresh):
+    def _add_plain(self, m, column, acc):
         if self.design.arithmetic != "int":
-            return self._float_add(m, column, 0, Mux(fresh, 0, acc), self.sums[0][column])
-        total = Signal(accumulator_shape(self.design), name=f"c{column}_acc", reset_less=True)
-        m.d.sync += total.eq(Mux(fresh, 0, acc.as_signed()) + self.sums[0][column])
+            return self._float_add(m, column, 0, acc, self.sums[0][column])
+        total = Signal(accumulator_shape(self.design), name=f"c{column}_acc")
+        m.d.comb += total.eq(acc.as_signed() + self.sums[0][column])
         return total
 
     def _result(self, m, column, word):

@@ -48,35 +48,29 @@ class AlignAdd(Cell):
     def body(self, platform):
         m = Module()
         width = self.width
-        old = Signal(signed(width))
-        old_exponent = Signal(signed(self.exponent_width))
-        new = Signal(signed(width))
-        m.d.comb += [
-            old.eq(Mux(self.fresh, 0, self.acc.sum)),
-            old_exponent.eq(Mux(self.fresh, self.exponent, self.acc.exponent)),
-            new.eq(self.sum << self.guard),
-        ]
-        # The sign of the difference chooses the operand to shift, and the difference to shift it by.
-        raise_by, lower_by = (Signal(signed(self.exponent_width + 1), name=name) for name in ("raise_by", "lower_by"))
+        old, new = Signal(signed(width)), Signal(signed(width))
+        m.d.comb += [old.eq(self.acc.sum), new.eq(self.sum << self.guard)]
+        # The sign of the difference chooses the operand to shift, and the difference to shift it by. A negative one is
+        # negated without an adder: its complement is one less, and that one is a shift in the same multiplexer.
+        lower_by = Signal(signed(self.exponent_width + 1))
         rises, amount = Signal(), Signal(self.exponent_width)
-        m.d.comb += [raise_by.eq(self.exponent - old_exponent), lower_by.eq(old_exponent - self.exponent),
-                     rises.eq(lower_by[-1]), amount.eq(Mux(rises, raise_by, lower_by))]
-        moving, fixed = Signal(signed(width)), Signal(signed(width))
-        m.d.comb += [moving.eq(Mux(rises, old, new)), fixed.eq(Mux(rises, new, old))]
-
+        m.d.comb += [lower_by.eq(self.acc.exponent - self.exponent), rises.eq(lower_by[-1] | self.fresh),
+                     amount.eq(lower_by[:-1] ^ lower_by[-1].replicate(len(amount)))]
         # One bit below the cut stays in sight: it rounds.
-        shifted = Cat(Const(0, 1), moving).as_signed()
+        moving, fixed = Signal(signed(width + 1)), Signal(signed(width))
+        m.d.comb += [moving.eq(Mux(rises, old, Cat(Const(0, 1), new).as_signed())), fixed.eq(Mux(rises, new, old))]
+        shifted = moving
         stages = min((width + 1).bit_length(), len(amount))
         for stage in range(stages):
             value = Signal(signed(width + 1), name=f"shift{stage}")
             m.d.comb += value.eq(Mux(amount[stage], shifted >> (1 << stage), shifted))
             shifted = value
         gone, kept, half = Signal(), Signal(signed(width)), Signal()
-        m.d.comb += [gone.eq(amount[stages:].any()), kept.eq(Mux(gone, 0, shifted[1:].as_signed())),
+        m.d.comb += [gone.eq(amount[stages:].any() | self.fresh), kept.eq(Mux(gone, 0, shifted[1:].as_signed())),
                      half.eq(shifted[0] & ~gone)]
         m.d.comb += [
-            self.o.sum.eq(fixed + kept + Cat(half, Const(0, 1)).as_signed()),
-            self.o.exponent.eq(Mux(rises, self.exponent, old_exponent)),
+            self.o.sum.eq((Cat(Const(1, 1), fixed).as_signed() + Cat(half, kept).as_signed())[1:]),
+            self.o.exponent.eq(Mux(rises, self.exponent, self.acc.exponent)),
             self.o.invalid.eq(self.invalid | (self.acc.invalid & ~self.fresh)),
         ]
         return m
