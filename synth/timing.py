@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from . import cache, netlist
@@ -33,12 +34,29 @@ def find():
     return shutil.which("sta") or (str(LOCAL.resolve()) if LOCAL.exists() else None)
 
 
+_PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
+
+
+def registered(ram):
+    """A memory's stand-in: a flip-flop at each of its ports, so that paths from and to it count."""
+    width = {name: int(high or 0) + 1 for high, name in _PORT.findall(ram.verilog)}
+    ins = [name for name in width if name not in ("clk", "rst", "r_data")]
+    head = ", ".join(["clk", *ins, "r_data"])
+    lines = [f"module {ram.top}({head});", "  input clk;"]
+    lines += [f"  input [{width[name] - 1}:0] {name};\n  reg [{width[name] - 1}:0] {name}_q;" for name in ins]
+    lines += [f"  output reg [{width['r_data'] - 1}:0] r_data;", "  always @(posedge clk) begin"]
+    lines += [f"    {name}_q <= {name};" for name in ins]
+    ends = [f"{name}_q[{n}]" for name in ins for n in range(width[name])]
+    size = width["r_data"]    # every register has to lead somewhere
+    lines += [f"    r_data[{n}] <= ^{{{', '.join(ends[n::size] or ['w_data_q'])}}};" for n in range(size)]
+    return replace(ram, verilog="\n".join([*lines, "  end", "endmodule"]) + "\n")
+
+
 def _parts(unit, by_name):
-    """The unit and all that it contains, memories left out."""
-    found = {unit.top: unit}
+    """The unit and all that it contains, memories as registers."""
+    found = {unit.top: registered(unit) if unit.kind == "ram" else unit}
     for name in unit.uses:
-        if by_name[name].kind != "ram":
-            found |= _parts(by_name[name], by_name)
+        found |= _parts(by_name[name], by_name)
     return found
 
 

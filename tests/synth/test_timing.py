@@ -1,6 +1,6 @@
 """Clock periods need a timer, and say so."""
 
-from synth import timing
+from synth import netlist, timing
 from synth.__main__ import main
 
 
@@ -24,3 +24,33 @@ def test_timing_of_generic_gates_is_refused(capsys, tmp_path):
     assert capsys.readouterr().err == ("python -m synth: error: --timing: needs OpenSTA and a cell library: "
                                        "python -m synth fetch\n")
     assert not (tmp_path / "out").exists()
+
+
+RAM = """module hbfp_ram_d4_w3_g1(r_en, r_addr, w_addr, r_data, rst, clk, w_en, w_data);
+  input clk;
+  wire clk;
+  input [1:0] r_addr;
+  wire [1:0] r_addr;
+  output [2:0] r_data;
+  wire [2:0] r_data;
+  input r_en;
+  wire r_en;
+  input rst;
+  wire rst;
+  input [1:0] w_addr;
+  wire [1:0] w_addr;
+  input [2:0] w_data;
+  wire [2:0] w_data;
+  input w_en;
+  wire w_en;
+endmodule
+"""
+
+
+def test_memories_are_registers_at_their_ports():
+    """Every port has one, and every input leads to the output: else the paths that end there would be swept away."""
+    text = timing.registered(netlist.Unit("hbfp_ram_d4_w3_g1", "ram", 1, RAM)).verilog
+    names = {"r_en": 1, "r_addr": 2, "w_addr": 2, "w_en": 1, "w_data": 3}
+    assert all(f"{name}_q <= {name};" in text for name in names)
+    assert all(f"{name}_q[{n}]" in text for name, width in names.items() for n in range(width))
+    assert all(f"r_data[{n}] <= ^" in text for n in range(3))
