@@ -37,8 +37,11 @@ async def mantissas_equal_golden(dut):
     bits, mantissa = bits[fine], blocks.mantissa[fine]
     exponent = blocks.exponent.reshape(-1)[fine]
     noise = noise[fine] if stochastic else None
+    looked_at = {"rne": 1, "truncate": 0, "stochastic": fmt.noise_bits}[fmt.rounding]
+    reach = 2 ** (fmt.magnitude + looked_at - 1).bit_length() - 1    # further away, nothing is left of an element
     for n in range(len(bits)):
-        dut.top.value = int(exponent[n]) + 126
+        dut.top.value = top = int(exponent[n]) + 126
+        dut.least.value = max(top - reach, int(fmt.subnormals == "flush"))
         for k in range(elements):
             dut.i.value = int(bits[n, k])
             if stochastic:

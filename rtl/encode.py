@@ -1,95 +1,22 @@
 """FP32 -> HBFP: largest exponent, align, round."""
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from .buffer import Ram
 from .cell import Cell
+from .encode_lane import FIELD, EncodeLane, clamped_field, largest_field, least_field
 from .lanes import exponent_shape, lane_shape
 from .layout import ArrayLayout, StructLayout
 from .lfsr import Xorshift32
-
-FIELD, FRACTION = 8, 23    # bits of an FP32 exponent field and fraction
-SIGNIFICAND = FRACTION + 1
 
 
 def encoded_layout(design):
     """One beat of a converted block."""
     return StructLayout({"mantissa": ArrayLayout(lane_shape(design), design.encode_lanes),
                          "exponent": exponent_shape(design), "invalid": 1})
-
-
-class EncodeLane(Cell):
-    """One FP32 to one mantissa, given the block's exponent field; combinational.
-
-    Members
-    -------
-    i : ``In(32)``
-        FP32 bits.
-    top : ``In``
-        Shared exponent E, plus 126.
-    noise : ``In(noise_bits)``
-        Only if rounding is stochastic.
-    o : ``Out(signed mantissa)``
-    """
-    kind = "encode_lane"
-
-    def __init__(self, design):
-        self.fmt = fmt = design.format
-        members = {"i": In(32), "top": In(FIELD), "o": Out(lane_shape(design))}
-        if fmt.rounding == "stochastic":
-            members["noise"] = In(fmt.noise_bits)
-        tail = {"r": fmt.rounding} | ({"n": fmt.noise_bits} if fmt.rounding == "stochastic" else {})
-        super().__init__(members, m=fmt.mantissa, e=min(fmt.exponent, 9), s=fmt.subnormals, **tail)
-
-    def body(self, platform):
-        m = Module()
-        fmt, bits = self.fmt, self.fmt.magnitude
-        field, fraction = self.i[FRACTION:FRACTION + FIELD], self.i[:FRACTION]
-        normal, significand = Signal(), Signal(SIGNIFICAND)
-        m.d.comb += normal.eq(field.any())
-        if fmt.subnormals == "flush":
-            m.d.comb += significand.eq(Cat(fraction & normal.replicate(FRACTION), normal))
-        else:    # no hidden one, and the weight of field 1: a place further left
-            m.d.comb += significand.eq(Mux(normal, Cat(fraction, Const(1, 1)), Cat(Const(0, 1), fraction)))
-
-        distance = Signal(FIELD + 1)
-        m.d.comb += distance.eq(self.top - field)    # negative only where a narrow exponent was clamped
-        below = distance[-1] if fmt.exponent < 9 else Const(0, 1)
-
-        # `bits` integer bits, then what rounding looks at: guard (and sticky), or the noise's bits.
-        kept = {"rne": 1, "truncate": 0, "stochastic": fmt.noise_bits}[fmt.rounding]
-        shown = min(kept, SIGNIFICAND - bits)
-        width = bits + kept
-        value = Signal(width + 1, name="aligned")
-        lowest = significand[:SIGNIFICAND - bits - shown]
-        m.d.comb += value.eq(Cat(lowest.any() if fmt.rounding == "rne" else Const(0, 1),
-                                 Const(0, kept - shown), significand[SIGNIFICAND - bits - shown:]))
-        sticky = value[0]
-        word = value[1:]
-        stages = width.bit_length()
-        for stage in range(stages):
-            step = 1 << stage
-            moved, lost = Signal(width, name=f"shift{stage}"), Signal(name=f"lost{stage}")
-            m.d.comb += [moved.eq(Mux(distance[stage], word >> step, word)),
-                         lost.eq(sticky | (distance[stage] & word[:step].any()))]
-            word, sticky = moved, lost
-        gone = distance[stages:FIELD].any()
-        magnitude, final = Signal(bits + 1), Signal(width)
-        m.d.comb += final.eq(Mux(gone, 0, word))
-        if fmt.rounding == "rne":
-            up = Signal()
-            m.d.comb += [up.eq(final[0] & (sticky | final[1])), magnitude.eq(final[1:] + up)]
-        elif fmt.rounding == "stochastic":
-            m.d.comb += magnitude.eq((final + self.noise) >> kept)
-        else:
-            m.d.comb += magnitude.eq(final)
-        limited = Signal(bits)
-        m.d.comb += limited.eq(Mux(magnitude[-1] | below, fmt.limit, magnitude))
-        m.d.comb += self.o.eq(Mux(self.i[-1], -limited, limited))
-        return m
 
 
 class Encode(Cell):
@@ -133,7 +60,8 @@ class Encode(Cell):
         m = Module()
         design, fmt = self.design, self.design.format
         lanes, beats = design.encode_lanes, design.encode_beats
-        largest, bad = self._largest(m, self.i.payload)
+        largest, bad = Signal(FIELD), Signal()
+        m.d.comb += [largest.eq(largest_field(m, self.i.payload)), bad.eq(largest.all())]
         move = Signal()    # the output register takes a beat
         m.d.comb += move.eq(~self.o.valid | self.o.ready)
         if beats == 1:
@@ -142,16 +70,22 @@ class Encode(Cell):
         else:
             word, field, invalid, there = self._gather(m, largest, bad, move)
 
-        top, exponent = self._exponent(m, field)
+        top, exponent = clamped_field(m, fmt, field), Signal(exponent_shape(design))
+        m.d.comb += exponent.eq(top - 126)
         with m.If(move):
             m.d.sync += self.o.valid.eq(there)
         with m.If(move & there):
             m.d.sync += [self.o.payload.exponent.eq(exponent), self.o.payload.invalid.eq(invalid)]
+        # One AND-OR holds a bit and clears it in an invalid block.
+        take, hold = Signal(), Signal()
+        m.d.comb += [take.eq(move & there & ~invalid), hold.eq(~move)]
+        least = least_field(m, fmt, top)
         for n in range(lanes):
             m.submodules[f"lane{n}"] = lane = EncodeLane(design)
-            m.d.comb += [lane.i.eq(word[n]), lane.top.eq(top)]
-            with m.If(move & there):
-                m.d.sync += self.o.payload.mantissa[n].eq(Mux(invalid, 0, lane.o))
+            mantissa = Signal(len(lane.o), name=f"mantissa{n}", reset_less=True)
+            m.d.sync += mantissa.eq((lane.o & take.replicate(len(lane.o))) | (mantissa & hold.replicate(len(lane.o))))
+            m.d.comb += [lane.i.eq(word[n]), lane.top.eq(top), lane.least.eq(least),
+                         self.o.payload.mantissa[n].eq(mantissa)]
             if fmt.rounding == "stochastic":
                 m.submodules[f"random{n}"] = random = Xorshift32(n)
                 m.d.comb += [random.step.eq(move & there), random.load.eq(self.i_seed.valid),
@@ -159,37 +93,6 @@ class Encode(Cell):
         if fmt.rounding == "stochastic":
             m.d.comb += self.i_seed.ready.eq(1)
         return m
-
-    def _largest(self, m, values):
-        """Maximum exponent field of a beat, by a tree, and whether any is Inf or NaN."""
-        fields = [values[n][FRACTION:FRACTION + FIELD] for n in range(len(values))]
-        level = 0
-        while len(fields) > 1:
-            nxt = []
-            for n in range(0, len(fields) - 1, 2):
-                larger = Signal(FIELD, name=f"largest{level}_{n // 2}")
-                m.d.comb += larger.eq(Mux(fields[n] > fields[n + 1], fields[n], fields[n + 1]))
-                nxt.append(larger)
-            fields = nxt + fields[len(nxt) * 2:]
-            level += 1
-        largest, bad = Signal(FIELD), Signal()
-        m.d.comb += [largest.eq(fields[0]), bad.eq(largest.all())]
-        return largest, bad
-
-    def _exponent(self, m, field):
-        """E + 126 for the lanes, and E itself, clamped to its field."""
-        fmt = self.design.format
-        low, high = fmt.exponent_range
-        top, exponent = Signal(FIELD), Signal(exponent_shape(self.design))
-        m.d.comb += top.eq(field)
-        if low + 126 > 0:
-            with m.If(field < low + 126):
-                m.d.comb += top.eq(low + 126)
-        if high + 126 < 2 ** FIELD - 1:
-            with m.If(field > high + 126):
-                m.d.comb += top.eq(high + 126)
-        m.d.comb += exponent.eq(top - 126)
-        return top, exponent
 
     def _gather(self, m, largest, bad, move):
         """Hold the beats of a block until its largest exponent is known; two blocks in flight."""

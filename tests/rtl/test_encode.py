@@ -8,7 +8,8 @@ from golden.bfp import encode
 from golden.noise import Stream
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from rtl.encode import Encode, EncodeLane, encoded_layout
+from rtl.encode import Encode, encoded_layout
+from rtl.encode_lane import EncodeLane
 from rtl.layout import ArrayLayout
 
 from .drive import Bench, Pauses, evaluate, pack, unpack
@@ -25,6 +26,13 @@ LANES = [
     {"mantissa": 8, "rounding": "stochastic", "noise_bits": 1, "exponent": 5},
     {"mantissa": 2, "rounding": "stochastic", "noise_bits": 12, "subnormals": "gradual"},
 ]
+
+
+def least(fmt, top):
+    """Smallest field within the distances that a shifter of whole powers of two reaches; of field 0 only if gradual."""
+    looked_at = {"rne": 1, "truncate": 0, "stochastic": fmt.noise_bits}[fmt.rounding]
+    reach = 2 ** (fmt.magnitude + looked_at - 1).bit_length() - 1
+    return max(top - reach, int(fmt.subnormals == "flush"))
 
 
 def show(options):
@@ -69,7 +77,8 @@ def test_lane_equals_golden(options):
         values += bits.tolist()
         tops += [int(blocks.exponent[0, 0]) + 126] * len(bits)
         want += blocks.mantissa[:, 0].tolist()
-    inputs = {"i": values, "top": tops} | ({"noise": noises} if noises else {})
+    inputs = {"i": values, "top": tops, "least": [least(fmt, top) for top in tops]}
+    inputs |= {"noise": noises} if noises else {}
     got = evaluate(EncodeLane(Design(format=fmt, rows=2)), inputs, "o")
     assert got.tolist() == want
     assert fmt.limit in want and -fmt.limit in want and 0 in want
