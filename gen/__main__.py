@@ -21,6 +21,7 @@ examples:
   python -m gen --arithmetic fp32 --rows 32       the FP32 baseline with the same dataflow
   python -m gen --preset hbfp6 --out build/hbfp6
   python -m gen --unit encode --mantissa 6        one part alone: the FP32 -> HBFP converter
+  python -m gen --unit dot_product --block 1,128  a dot-product unit of 128 terms; its FP32 twin: --arithmetic fp32
   python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
   python -m gen --unit vector --lanes 16          the vector unit
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]

@@ -123,11 +123,11 @@ class Adder(Cell):
         return m
 
 
-class _Tree:
+class Tree:
     """Sums bits by column with :class:`Adder`, the bits that come first first."""
 
-    def __init__(self, m, width):
-        self.m, self.width = m, width
+    def __init__(self, m, width, name="a"):
+        self.m, self.width, self.name = m, width, name
         self.columns = [[] for _ in range(width + 1)]
         self.constant = 0
         self._count = 0
@@ -142,6 +142,12 @@ class _Tree:
                 bit = ~bit
                 self.constant -= 1 << place + n
             self.add(place + n, bit, arrival)
+
+    def subtract(self, place, value):
+        """Take ``value << place`` off, modulo 2^width: its complement is added, and one."""
+        self.constant += (1 << place) - (1 << place + len(value))
+        for n, bit in enumerate(value):
+            self.add(place + n, ~bit)
 
     def _next(self):
         self._count += 1
@@ -163,25 +169,36 @@ class _Tree:
             other = [same.pop()]
             c = ~other[0][2]
         (ta, _, a, _), (tb, _, b, _) = same
-        adder = self.m.submodules[f"a{self._next()}"] = Adder(inverted)
+        adder = self.m.submodules[f"{self.name}{self._next()}"] = Adder(inverted)
         self.m.d.comb += [adder.a.eq(a), adder.b.eq(b), adder.c.eq(c)]
         time = max(ta + 2, tb + 2, other[0][0] + 1)
         self.columns[place].append((time, self._next(), adder.total, inverted))
         self.columns[place + 1].append((time, self._next(), adder.carry, not inverted))
 
+    def _compress(self, place):
+        """Leave at most two bits in a column."""
+        column = self.columns[place]
+        while len(column) >= 3:
+            column.sort(key=lambda bit: bit[:2])
+            bits = column[:3]
+            if len({bit[3] for bit in bits}) == 1:
+                bits[2] = next((bit for bit in column if bit[3] != bits[0][3]), bits[2])
+            for bit in bits:
+                column.remove(bit)
+            self._adder(place, bits)
+
+    def pairs(self):
+        """``(place, bit)`` of the bits that full adders alone leave: one or two of each column."""
+        for place in range(self.width):
+            self._compress(place)
+        return [(place, ~bit[2] if bit[3] else bit[2]) for place in range(self.width) for bit in self.columns[place]]
+
     def result(self):
         """The bits of the sum, lowest first."""
         out = []
         for place in range(self.width):
+            self._compress(place)
             column = self.columns[place]
-            while len(column) >= 3:
-                column.sort(key=lambda bit: bit[:2])
-                bits = column[:3]
-                if len({bit[3] for bit in bits}) == 1:
-                    bits[2] = next((bit for bit in column if bit[3] != bits[0][3]), bits[2])
-                for bit in bits:
-                    column.remove(bit)
-                self._adder(place, bits)
             plain = [~bit[2] if bit[3] else bit[2] for bit in column]
             time = max((bit[0] for bit in column), default=0) + 1
             one = self.constant >> place & 1
@@ -236,7 +253,7 @@ class Dot(Cell):
 
     def body(self, platform):
         m = Module()
-        tree = _Tree(m, len(self.south))
+        tree = Tree(m, len(self.south))
         if "north" in self.signature.members:
             if Shape.cast(self.north.shape()).signed:
                 tree.add_signed(0, self.north)
@@ -288,7 +305,7 @@ class Correction(Cell):
 
     def body(self, platform):
         m = Module()
-        tree = _Tree(m, len(self.o))
+        tree = Tree(m, len(self.o))
         for term in range(self.terms):
             for k, bit in enumerate(_negative(self.code[term], self.width)):
                 tree.add(2 * k, bit)

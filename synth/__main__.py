@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
 
-from . import library, recipes, report, timing
+from . import dot_product, library, recipes, report, timing
 from .area import baseline
 from .errors import SynthError
 from .study import BASELINES, study
@@ -24,8 +24,8 @@ examples:
   python -m synth --multiplier plain              `*` and `+` instead of recoded products
   python -m synth --liberty cells.lib --against fp32,bf16,int
   python -m synth --unit encode                   one part alone
+  python -m synth --unit dot_product --mantissa 4 --block 1,128      against FP32 multiply-adds; also dot_product.both
   python -m synth sweep --help                    many designs
-  python -m synth fpga --help                     LUTs, carries, DSP blocks, clocks
   python -m synth netlist --help                  what was measured, as Verilog to simulate
 """
 
@@ -98,9 +98,6 @@ def main(argv=None):
     if argv[:1] == ["sweep"]:
         from .sweep import main as sweep
         return sweep(argv[1:])
-    if argv[:1] == ["fpga"]:
-        from .fpga import main as fpga
-        return fpga(argv[1:])
     if argv[:1] == ["netlist"]:
         from .gates import main as netlist
         return netlist(argv[1:])
@@ -116,6 +113,9 @@ def main(argv=None):
     try:
         design = least_area(design_from_args(args), args)
         check_flow_options(args)
+        if args.unit in dot_product.UNITS:
+            given = None if args.against is None else [name for name in args.against.split(",") if name]
+            args.against = ",".join(dot_product.baselines(args.unit, given))
         against = [name for name in (args.against if args.against is not None else "fp32,int").split(",") if name]
         for name in against:
             if name not in BASELINES:
@@ -128,7 +128,11 @@ def main(argv=None):
             raise SynthError("--timing: needs OpenSTA and a cell library: python -m synth fetch")
         with _progress(console) as bar:
             task = bar.add_task("Yosys")
-            if args.unit != "core":
+            if args.unit in dot_product.UNITS:
+                single, beside = dot_product.study(
+                    design, args.unit, recipe, cells, against,
+                    lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
+            elif args.unit != "core":
                 from .area import measure
                 single = measure(design, recipe, cells, args.unit,
                                  lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
@@ -145,6 +149,10 @@ def main(argv=None):
         return 1
     if args.unit != "core":
         console.print(report.breakdown_table(single))
+        if args.unit in dot_product.UNITS:
+            console.print(dot_product.table(single, beside))
+            write(folder / f"{args.unit}.json", json.dumps(dot_product.as_dict(single, beside), indent=1) + "\n")
+            return 0
         write(folder / f"{args.unit}.json", json.dumps(single.as_dict(), indent=1) + "\n")
         return 0
     write(folder / "synth.json", json.dumps(found.as_dict(), indent=1) + "\n")

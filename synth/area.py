@@ -15,12 +15,13 @@ from .errors import SynthError
 
 #: Component of the breakdown -> kinds of unit in it. Kinds that stand nowhere are glue of the core.
 COMPONENTS = {
-    "elements": ("group", "row", "array", "dot", "column", "muladd", "productadd", "mac", "madd"),
+    "elements": ("group", "row", "array", "dot", "column", "muladd", "productadd", "mac", "madd",
+                 "magnitude_dot", "chain"),
     "skew": ("skew", "recode", "correction"),
-    "weight load": ("weights",),
-    "accumulation": ("lanes", "partial", "fold"),
-    "converter": ("encode", "encode_lane", "xorshift32"),
-    "control": ("sequencer", "core", "drain", "fold_control"),
+    "weight load": ("weights", "dot_product"),
+    "accumulation": ("lanes", "block_accumulate"),
+    "converter": ("encode", "encode_lane", "encode_block", "xorshift32"),
+    "control": ("sequencer", "core", "drain"),
     "side unit": ("side",),
 }
 #: Not part of the core in the ratios; shown beside it.
@@ -126,8 +127,8 @@ def words(design, unit="core"):
               "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
               "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
               "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
-              "--share", design.share, "--guard", design.guard, "--growth", design.growth,
-              "--multiplier", design.multiplier, "--pipeline", design.pipeline]
+              "--guard", design.guard, "--growth", design.growth, "--multiplier", design.multiplier,
+              "--pipeline", design.pipeline]
     return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
 
 
@@ -154,8 +155,7 @@ def _figures(stat, top, library):
     """Figures from a ``stat -json`` file; instances of other units do not count."""
     data = json.loads(stat.read_text())["modules"]
     entry = data.get(f"\\{top}") or data[top]
-    types = {name: count for name, count in entry["num_cells_by_type"].items()
-             if not name.startswith(("hbfp_", "$scopeinfo"))}
+    types = {name: count for name, count in entry["num_cells_by_type"].items() if not name.startswith("hbfp_")}
     flipflops = sum(count for name, count in types.items() if "DFF" in name.upper() or name == "TRELLIS_FF")
     transistors, area, um2, registers = None, 0.0, None, None
     if library:
@@ -228,7 +228,10 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
             components[name] += one * count
     if progress:
         progress(len(found), len(found), "")
-    macs = design.rows * design.cols if unit in ("core", "array") else design.group[0] * design.group[1]
+    if unit.startswith("dot_product"):
+        macs = design.format.terms
+    else:
+        macs = design.rows * design.cols if unit in ("core", "array") else design.group[0] * design.group[1]
     tools = {"yosys": yosys.find()[1]} | manifest["tools"]
     library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
                            "file": library.path.name}

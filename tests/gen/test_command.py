@@ -55,8 +55,8 @@ def test_help_has_examples(capsys):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_unit_alone(tmp_path, unit):
-    share = ["--block", "1,4", "--share", "2"] if unit in ("partial", "fold", "fold_control") else ["--block", "1,2"]
-    assert main(["--unit", unit, "--rows", "2", *share, "--accumulate", "aligned", "--out", str(tmp_path)]) == 0
+    assert main(["--unit", unit, "--rows", "2", "--block", "1,2", "--accumulate", "aligned",
+                 "--out", str(tmp_path)]) == 0
 
 
 # --- Mistakes --------------------------------------------------------------------------------------
@@ -69,12 +69,6 @@ def refused(capsys, *arguments):
     out, err = capsys.readouterr()
     assert stop.value.code == 2 and out == "" and err.count("\n") == 1
     return err.removesuffix("\n")
-
-
-@pytest.mark.parametrize("unit", ["partial", "fold", "fold_control"])
-def test_unit_of_shared_accumulation_alone(capsys, unit):
-    line = refused(capsys, "--unit", unit)
-    assert line.endswith("--share 1: must be 2 or more: only columns that share have this unit")
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -90,6 +84,12 @@ def test_unit_of_shared_accumulation_alone(capsys, unit):
      "--unit encode: must be a part of --arithmetic int, which has no blocks"),
     (["--unit", "align", "--arithmetic", "bf16"],
      "--unit align: must be a part of --arithmetic bf16, which has no blocks"),
+    (["--unit", "dot_product", "--rounding", "stochastic"],
+     "--rounding stochastic: must be rne or truncate for a dot-product unit"),
+    (["--unit", "dot_product", "--arithmetic", "bf16"],
+     "--arithmetic bf16: must be hbfp or fp32 for a dot-product unit"),
+    (["--unit", "dot_product.both", "--block", "16,16"],
+     "--block 16,16: must be 1,B for a dot-product unit of B terms"),
     (["--colour"], "unrecognized arguments: --colour"),
     (["--out"], "argument --out: expected one argument"),
 ], ids=str)
