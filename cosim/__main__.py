@@ -51,7 +51,7 @@ def smaller(design, limit=None):
     block = (terms, terms) if fmt.square else (1, terms)
     fits = not terms % rows or not rows % terms
     return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=None,
-                   depth=min(design.depth, 64), ragged=design.ragged or not fits)
+                   depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits)
 
 
 def _parser():

@@ -11,8 +11,11 @@ from rtl.dot_product import DotProduct
 from rtl.drain import Drain
 from rtl.encode import Encode
 from rtl.encode_lane import EncodeLane
+from rtl.fold import Fold
+from rtl.fold_control import FoldControl
 from rtl.fp32.units import UNITS as FP32_UNITS
 from rtl.lfsr import Xorshift32
+from rtl.partial import Partial
 from rtl.pe import Group
 from rtl.sequencer import Sequencer
 from rtl.side import SideLane
@@ -33,6 +36,14 @@ def _vector(design):
         raise OptionError(f"--unit vector.hbfp: {error}") from None
 
 
+def _shared(make):
+    def maker(design):
+        if design.share == 1:
+            raise ConflictError("share", design.share, "must be 2 or more: only columns that share have this unit")
+        return make(design)
+    return maker
+
+
 #: Name -> (constructor from a design, whether only designs with shared exponents have it).
 UNITS = {
     "core": (Core, False),
@@ -40,6 +51,9 @@ UNITS = {
     "row": (lambda design: GroupRow(design, design.height - design.group[0]), False),
     "array": (Array, False),
     "lanes": (Lanes, False),
+    "partial": (_shared(Partial), True),
+    "fold": (_shared(Fold), True),
+    "fold_control": (_shared(FoldControl), True),
     "weights": (WeightBuffer, False),
     "sequencer": (lambda design: Sequencer(design, Core.interval(design)), False),
     "drain": (Drain, False),

@@ -1,18 +1,22 @@
 """The core: weights, array, accumulation, side unit, converter; see docs/design/01-core.md."""
 
 from amaranth import Cat, Module, Signal
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.spec.config import ConflictError
 
 from .accumulator import Lanes, row_exponent_shape, scale_offset
 from .array import Array
+from .buffer import Ram
 from .cell import Cell
 from .drain import Drain
 from .encode import Encode, encoded_layout
-from .lanes import operand_layout, result_layout
+from .fold import Fold
+from .fold_control import FoldControl
+from .lanes import operand_layout, result_layout, scale_layout
 from .layout import ArrayLayout, index
+from .partial import Partial, pass_layout
 from .sequencer import Sequencer, beat_layout, command_layout
 from .skew import delay
 from .weights import WeightBuffer
@@ -61,7 +65,8 @@ class Core(Cell):
     @staticmethod
     def interval(design):
         """Fewest cycles from a row of a pass to the same row of the next, however few rows it has."""
-        return max(Lanes.interval(design), WeightBuffer.interval(design))
+        lanes = Partial.INTERVAL if design.share > 1 else Lanes.interval(design)
+        return max(lanes, WeightBuffer.interval(design))
 
     @staticmethod
     def latencies(design):
@@ -72,9 +77,10 @@ class Core(Cell):
         to its first row on ``o``; each step with an operand adds one. ``release``: from a pass's start until its
         weights may be overwritten. ``encode``: from a block's last beat to its first converted one.
         """
+        accumulate = (FoldControl if design.share > 1 else Lanes).latency(design)
         latencies = {"interval": Core.interval(design),
                      "array": Array.latency(design) + design.group_cols - 1,
-                     "accumulate": Lanes.latency(design), "drain": Drain.latency(design),
+                     "accumulate": accumulate, "drain": Drain.latency(design),
                      "release": WeightBuffer.release(design)}
         if design.blocked:
             latencies["encode"] = Encode.latency(design)
@@ -101,7 +107,7 @@ class Core(Cell):
             drain.begin.eq(sequencer.begin), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
-        self._accumulate(m, sequencer, weights, array, drain)
+        (self._fold if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 
         if design.blocked:
             m.submodules.encode = encode = Encode(design)
@@ -111,18 +117,21 @@ class Core(Cell):
                 connect(m, flipped(self.i_seed), encode.i_seed)
         return m
 
+    def _address(self, m, beat):
+        """Word of a row, counted here, where it is needed, and not delayed."""
+        address, following = (Signal(index(self.design.depth), name=name) for name in ("address", "following"))
+        with m.If(~beat.top):
+            m.d.comb += address.eq(following)
+        with m.If(beat.valid):
+            m.d.sync += following.eq(address + 1)
+        return address
+
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
         design = self.design
         per_segment = design.height // design.group[0]
         beat = delay(m, sequencer.beat, Array.latency(design), "beat", reset_less=False)
-        # The word's address is counted here, where it is needed, and not delayed.
-        address, following = Signal(index(design.depth)), Signal(index(design.depth))
-        with m.If(~beat.top):
-            m.d.comb += address.eq(following)
-        with m.If(beat.valid):
-            m.d.sync += following.eq(address + 1)
-        west = {"west": beat, "address": address}
+        west = {"west": beat, "address": self._address(m, beat)}
         if design.blocked:
             for s in range(design.segments):
                 exponent = Signal(row_exponent_shape(design), name=f"x_{s}")
@@ -150,3 +159,53 @@ class Core(Cell):
         m.d.comb += final.eq(delay(m, lanes.east, Lanes.latency(design) - 1, "final", reset_less=False))
         with m.If(final.valid & final.last):
             m.d.comb += drain.done.eq(1 << final.bank)
+
+    def _fold(self, m, sequencer, weights, array, drain):
+        """Partial sums from west to east; when a row has all its totals, columns fold them in turns."""
+        design, kc = self.design, self.design.group[1]
+        m.submodules.control = control = FoldControl(design)
+        per_segment = design.height // design.group[0]
+        early = delay(m, sequencer.beat, per_segment - 1, "early", reset_less=False)
+        beat = delay(m, early, 1, "beat", reset_less=False)
+        m.d.comb += [
+            control.beat.eq(sequencer.beat), control.end.eq(sequencer.end), control.final.eq(sequencer.final),
+            control.row.eq(sequencer.row), sequencer.room.eq(control.room),
+            control.exponent.eq(self.i_x.payload.exponent[0] - scale_offset(design)),
+            control.invalid.eq(self.i_x.payload.invalid[0]),
+            drain.place.eq(control.place), control.vacant.eq(drain.vacant), drain.done.eq(control.done),
+        ]
+        # The exponents of the columns, of the block that is folded and of the next one.
+        size, slot = weights.scale[0][0].shape().size, Signal()
+        m.submodules.scales = scales = Ram(2, size * design.group_cols)
+        m.d.comb += [scales.w_en.eq(early.valid & early.top & early.closes), scales.w_addr.eq(slot),
+                     scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.fold_en),
+                     scales.r_addr.eq(control.slot)]
+        m.d.sync += slot.eq(slot ^ scales.w_en)
+
+        west, address = Signal(pass_layout()), self._address(m, beat)
+        m.d.comb += [getattr(west, name).eq(getattr(beat, name)) for name in pass_layout().members]
+        sums, exponents, invalid = [], [], []
+        for j in range(design.group_cols):
+            m.submodules[f"partial{j}"] = partial = Partial(design)
+            m.d.comb += [partial.west.eq(west), partial.address.eq(address), partial.sums.eq(array.sums[0][j]),
+                         partial.fold_en.eq(control.fold_en), partial.fold_address.eq(control.fold_address)]
+            west, address = partial.east, partial.address_east
+            word = data.View(scale_layout(design, kc), scales.r_data.word_select(j, size))
+            for column in range(kc):
+                sums.append(partial.o[column])
+                exponents.append(word.exponent[column])
+                invalid.append(word.invalid[column])
+        m.d.comb += control.closed.eq(west.valid & west.closes)
+
+        values = [drain.value[n // kc][n % kc] for n in range(design.cols)]
+        for n in range(0, design.cols, design.share):
+            m.submodules[f"fold{n // design.share}"] = fold = Fold(design)
+            mine = slice(n, n + design.share)
+            m.d.comb += [
+                fold.sums.eq(Cat(sums[mine])), fold.w.exponent.eq(Cat(exponents[mine])),
+                fold.w.invalid.eq(Cat(invalid[mine])), fold.row.eq(control.target),
+                fold.drain_en.eq(drain.en), fold.drain_address.eq(drain.address),
+                *(getattr(fold, name).eq(getattr(control, name)) for name in (
+                    "x", "nan", "column", "fresh", "read_address", "keep", "write_address", "result")),
+                *(into.eq(fold.o[place]) for place, into in enumerate(values[mine])),
+            ]

@@ -29,6 +29,8 @@ class Drain(Cell):
         Banks that hold nothing.
     draining, en, address : ``Out(2)``, ``Out(1)``, ``Out``
         Bank to read, whether the way out moves, word to read.
+    place, vacant : ``In``, ``Out(1)``
+        Only where columns share an accumulator and results have one bank: whether word ``place`` may be written.
     value : ``In.array``
         The word by column group, one cycle later.
     i_v : ``In(stream)``
@@ -47,10 +49,13 @@ class Drain(Cell):
             "value": In(ArrayLayout(design.result_width, design.group[1])).array(design.group_cols),
             "o": Out(stream.Signature(result_layout(design))),
         }
+        shared = design.share > 1
+        if shared:
+            members |= {"place": In(word), "vacant": Out(1)}
         if self.side:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
         super().__init__(members, c=design.cols, g=design.group[1], d=design.depth, w=design.result_width,
-                         s=int(self.side))
+                         s=int(self.side), **({"f": 1} if shared else {}))
 
     @property
     def side(self):
@@ -103,6 +108,9 @@ class Drain(Cell):
         ]
         with m.If(leaves):
             m.d.sync += current.eq(~current)
+        if design.share > 1:    # of one complete command the rows that have been read; of two none
+            gone = Mux(reading, self.place < row, held)
+            m.d.comb += self.vacant.eq(~complete.any() | (gone & ~complete.all()))
         m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
 
         if not self.side:

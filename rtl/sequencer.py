@@ -70,17 +70,22 @@ class Sequencer(Cell):
         First pass of a command starts; its bank is ``beat.bank``.
     free : ``In(2)``
         Accumulator banks that hold nothing.
+    row, end, final, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
+        Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
+        command's last; whether a row of a pass that closes a block may come.
     """
     kind = "sequencer"
 
     def __init__(self, design, interval):
         self.design, self.interval = design, interval
+        folds = {"row": Out(index(design.depth)), "end": Out(1), "final": Out(1), "room": In(1)}
         super().__init__({
             "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
             "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
             "rows": Out(range(design.depth + 1)), "steps": Out(steps_layout()), "begin": Out(1), "free": In(2),
+            **(folds if design.share > 1 else {}),
         }, d=design.depth, b=design.block_tiles, i=interval, t=self.max_tiles(design),
-           **({} if design.arithmetic != "int" else {"int": 1}))
+           **({} if design.arithmetic != "int" else {"int": 1}), **({"f": 1} if design.share > 1 else {}))
 
     @staticmethod
     def max_tiles(design):
@@ -119,11 +124,14 @@ class Sequencer(Cell):
         row, tile, gap = Signal(index(design.depth)), Signal(TILE_BITS), Signal(range(self.interval))
         bank, fresh = Signal(), Signal(init=1)
         last_row, last_tile, may_start, step = Signal(), Signal(), Signal(), Signal()
-        opens, closes = Signal(), Signal()
+        opens, closes, room = Signal(), Signal(), Signal(init=1)
+        if design.share > 1:
+            m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.end.eq(last_row),
+                         self.final.eq(last_tile)]
         m.d.comb += [
             last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
             may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
-            self.x_ready.eq((held != 0) & ((row != 0) | may_start)),
+            self.x_ready.eq((held != 0) & ((row != 0) | may_start) & room),
             step.eq(self.x_valid & self.x_ready),
             self.start.eq(step & (row == 0)), self.begin.eq(self.start & (tile == 0)),
             self.rows.eq(command.rows), pop.eq(step & last_row & last_tile),

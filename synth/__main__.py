@@ -26,6 +26,7 @@ examples:
   python -m synth --unit encode                   one part alone
   python -m synth --unit dot_product --mantissa 4 --block 1,128      against FP32 multiply-adds; also dot_product.both
   python -m synth sweep --help                    many designs
+  python -m synth fpga --help                     LUTs, carries, DSP blocks, clocks
   python -m synth netlist --help                  what was measured, as Verilog to simulate
 """
 
@@ -98,6 +99,9 @@ def main(argv=None):
     if argv[:1] == ["sweep"]:
         from .sweep import main as sweep
         return sweep(argv[1:])
+    if argv[:1] == ["fpga"]:
+        from .fpga import main as fpga
+        return fpga(argv[1:])
     if argv[:1] == ["netlist"]:
         from .gates import main as netlist
         return netlist(argv[1:])

@@ -19,9 +19,9 @@ COMPONENTS = {
                  "magnitude_dot", "chain"),
     "skew": ("skew", "recode", "correction"),
     "weight load": ("weights", "dot_product"),
-    "accumulation": ("lanes", "block_accumulate"),
+    "accumulation": ("lanes", "partial", "fold", "block_accumulate"),
     "converter": ("encode", "encode_lane", "encode_block", "xorshift32"),
-    "control": ("sequencer", "core", "drain"),
+    "control": ("sequencer", "core", "drain", "fold_control"),
     "side unit": ("side",),
 }
 #: Not part of the core in the ratios; shown beside it.
@@ -127,8 +127,8 @@ def words(design, unit="core"):
               "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
               "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
               "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
-              "--guard", design.guard, "--growth", design.growth, "--multiplier", design.multiplier,
-              "--pipeline", design.pipeline]
+              "--share", design.share, "--guard", design.guard, "--growth", design.growth,
+              "--multiplier", design.multiplier, "--pipeline", design.pipeline]
     return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
 
 
@@ -155,7 +155,8 @@ def _figures(stat, top, library):
     """Figures from a ``stat -json`` file; instances of other units do not count."""
     data = json.loads(stat.read_text())["modules"]
     entry = data.get(f"\\{top}") or data[top]
-    types = {name: count for name, count in entry["num_cells_by_type"].items() if not name.startswith("hbfp_")}
+    types = {name: count for name, count in entry["num_cells_by_type"].items()
+             if not name.startswith(("hbfp_", "$scopeinfo"))}
     flipflops = sum(count for name, count in types.items() if "DFF" in name.upper() or name == "TRELLIS_FF")
     transistors, area, um2, registers = None, 0.0, None, None
     if library:

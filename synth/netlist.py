@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass, field
 
 #: Kinds that stay apart wherever they are used: they repeat, or a breakdown names them.
-APART = ("group", "row", "array", "skew", "lanes", "weights", "sequencer", "drain", "side", "encode", "encode_lane",
-         "ram", "recode", "correction", "xorshift32", "encode_block", "magnitude_dot", "block_accumulate", "chain")
+APART = ("group", "row", "array", "skew", "lanes", "partial", "fold", "fold_control", "weights", "sequencer", "drain",
+         "side", "encode", "encode_lane", "ram", "recode", "correction", "xorshift32", "encode_block", "magnitude_dot",
+         "block_accumulate", "chain")
 #: A part of any other kind is synthesised with its user, unless the user has more of it than this ...
 MOST_INLINE = 4
 #: ... or it is one of these, of which users are made.

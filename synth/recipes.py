@@ -11,7 +11,9 @@ SPEED_ABC = ("+strash;ifraig;scorr;dc2;strash;dch,-f;map,-B,0.9;topo;buffer,-c;u
 #: Recipes with a Liberty file, and those without.
 CELL_RECIPES = ("area", "stock", "speed")
 GENERIC_RECIPES = ("generic",)
-FPGA_RECIPES = ("ecp5", "ice40")
+#: FPGA families, with DSP blocks and, as ``-logic``, without.
+FAMILIES = ("ecp5", "ice40", "xc7")
+FPGA_RECIPES = tuple(family + kind for family in FAMILIES for kind in ("", "-logic"))
 
 _READ = "read_verilog -sv {file}\nhierarchy -check -top {top}\n"
 _MAPPED = ("opt_clean -purge\ntee -q -o stat.json stat -json -liberty {liberty}\n"
@@ -25,9 +27,16 @@ _SCRIPTS = {
     "stock": "synth -flatten -top {top}\ndfflibmap -liberty {liberty}\nabc -liberty {liberty}\n" + _MAPPED,
     "generic": "synth -flatten -booth -top {top}\nabc -g cmos\nopt_clean -purge\n"
                "tee -q -o stat.json stat -json -tech cmos\nwrite_verilog -noattr mapped.v\n",
-    "ecp5": "synth_ecp5 -top {top}\nopt_clean -purge\ntee -q -o stat.json stat -json\n",
-    "ice40": "synth_ice40 -dsp -top {top}\nopt_clean -purge\ntee -q -o stat.json stat -json\n",
 }
+#: Commands of the FPGA recipes; one top, nothing at its pins.
+FPGA_COMMANDS = {
+    "ecp5": "synth_ecp5 -top {top}", "ecp5-logic": "synth_ecp5 -nodsp -top {top}",
+    "ice40": "synth_ice40 -dsp -top {top}", "ice40-logic": "synth_ice40 -top {top}",
+    "xc7": "synth_xilinx -flatten -noiopad -noclkbuf -top {top}",
+    "xc7-logic": "synth_xilinx -flatten -noiopad -noclkbuf -nodsp -top {top}",
+}
+_SCRIPTS |= {name: command + "\nopt_clean -purge\ntee -q -o stat.json stat -json\n"
+             for name, command in FPGA_COMMANDS.items()}
 
 
 def script(recipe, file, top, liberty=None):

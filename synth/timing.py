@@ -14,7 +14,7 @@ from .errors import SynthError
 #: Where ``python -m synth fetch`` unpacks OpenSTA if Debian has it.
 LOCAL = Path("build/lib/opensta/usr/bin/sta")
 #: Kinds whose paths are reported; the others are registers and wiring between them.
-KINDS = ("group", "lanes", "encode", "sequencer", "weights", "drain")
+KINDS = ("group", "lanes", "partial", "fold", "fold_control", "encode", "sequencer", "weights", "drain")
 
 _PERIOD = 10000    # ns; longer than any path
 _SCRIPT = f"""\

@@ -16,9 +16,14 @@ pass l, takes v(c) beats of `i_v` and is read out from cycle s(c) on::
 With passes of R rows or more, weights and buffers never bind, and a product of commands with P passes of m rows each
 takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v`` cycles, if P * m >= m + drain - 1 + v:
 one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the start and the read-out at the end.
+
+Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
+by one, and its block is folded, as :mod:`golden.perf.folding` says. Its last row takes the place of x(n) + m(n) - 1.
 """
 
 from dataclasses import dataclass
+
+from .folding import Folding
 
 
 @dataclass(frozen=True)
@@ -74,16 +79,21 @@ def timeline(design, latency, commands):
     """
     interval, drain = latency["interval"], latency["drain"]
     through = latency["array"] + latency["accumulate"]
-    starts, reads, weights, rows = [], [], -design.rows, 0
+    starts, reads, weights, ready = [], [], -design.rows, 0
+    folding = Folding(design.share, through - design.share - 1) if design.share > 1 else None
     for number, command in enumerate(commands):
         for step in range(command.passes):
             weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
-            start = max(starts[-1] + max(rows, interval) if starts else 0, weights + design.rows + 1)
+            start = max(ready, weights + design.rows + 1)
             if step == 0 and number > 1:
                 start = max(start, reads[-2] + commands[number - 2].rows + 2)
+            last, final = start + command.rows - 1, step == command.passes - 1
+            if folding and (final or step % design.block_tiles == design.block_tiles - 1):
+                before = (reads[-1], commands[number - 1].rows) if final and number else None
+                start, last = folding.block(start, command.rows, before)
             starts.append(start)
-            rows = command.rows
-        read = start + command.rows + through
+            ready = last + max(1, interval - command.rows + 1)
+        read = folding.done + 1 if folding else last + 1 + through
         if number:
             read = max(read, reads[-1] + commands[number - 1].rows + drain - 1)
         reads.append(read + command.vectors)

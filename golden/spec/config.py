@@ -10,6 +10,7 @@ ACCUMULATES = ("fp32", "aligned")
 MULTIPLIERS = ("plain", "recoded")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
+SHARE_RANGE = (1, 64)
 TILE_BITS = 16    # bits of the command's count of K tiles
 #: Floats -> most registers inside a multiply-add: the cuts of its unit in rtl/fp32.
 PIPELINES = {"fp32": 8, "fma": 7, "bf16": 6}
@@ -61,6 +62,9 @@ class Design:
         Floats only: registers inside each multiply-add, at most :data:`PIPELINES`. Groups are then one row tall.
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
+    share : int
+        Columns that share one converter and accumulator; more than one only where blocks span at least as many
+        passes (docs/decisions/0103-shared-accumulation.md). Equal bits.
     ragged : bool
         Accept a block that neither divides nor is divided by the rows, leaving rows idle.
     guard, growth : int
@@ -84,6 +88,7 @@ class Design:
     multiplier: str = "plain"
     pipeline: int = 0
     depth: int = 512
+    share: int = 1
     ragged: bool = False
     guard: int = 4
     growth: int = 8
@@ -94,6 +99,7 @@ class Design:
             object.__setattr__(self, "cols", self.rows)
         check_range("Columns", self.cols, *SIDE_RANGE)
         check_range("Depth", self.depth, *DEPTH_RANGE, " rows")
+        check_range("Share", self.share, *SHARE_RANGE, " columns")
         check_range("Guard width", self.guard, 0, 16, " bits")
         check_range("Growth width", self.growth, 0, 16, " bits")
         check_choice("Accumulation", self.accumulate, ACCUMULATES)
@@ -110,6 +116,9 @@ class Design:
         if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
             raise ConflictError("block", f"{self.format.block[0]},{terms}",
                                 f"must divide or be divided by the {self.rows} rows along K, or be ragged")
+        if self.share & (self.share - 1) or self.cols % self.share or self.share > self.block_tiles:
+            raise ConflictError("share", self.share, f"must be a power of two that divides {self.cols} columns and is "
+                                f"at most {self.block_tiles}, the passes of a block")
         if self.accumulate == "aligned":
             if 2 ** self.growth < self.segments:
                 raise ConflictError("growth", self.growth, f"must be {(self.segments - 1).bit_length()} or more for "
@@ -233,8 +242,8 @@ class Design:
                 stem = f"{self.arithmetic}_{size}_{groups}"
         if self.integer:
             rare.append(("", self.multiplier, Design.multiplier))
-        rare.append(("p", self.pipeline, Design.pipeline))
-        rare.append(("d", self.depth, Design.depth))
+        rare += [("p", self.pipeline, Design.pipeline), ("share", self.share, Design.share),
+                 ("d", self.depth, Design.depth)]
         return stem + "".join(f"_{letter}{value}" for letter, value, usual in rare if value != usual)
 
     def as_dict(self):

@@ -5,7 +5,17 @@ import sys
 import tomllib
 from dataclasses import fields
 
-from .config import ACCUMULATES, ARITHMETICS, DEPTH_RANGE, MULTIPLIERS, PIPELINES, SIDE_RANGE, ConflictError, Design
+from .config import (
+    ACCUMULATES,
+    ARITHMETICS,
+    DEPTH_RANGE,
+    MULTIPLIERS,
+    PIPELINES,
+    SHARE_RANGE,
+    SIDE_RANGE,
+    ConflictError,
+    Design,
+)
 from .format import BLOCK_LIMIT, EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS, HBFPFormat
 from .presets import PRESETS
 
@@ -17,6 +27,7 @@ _INTEGERS = {
     "cols": (SIDE_RANGE, "elements along N (default: as many as rows)"),
     "depth": (DEPTH_RANGE, "rows of X that one command may stream"),
     "pipeline": ((0, max(PIPELINES.values())), "floats: registers inside each multiply-add"),
+    "share": (SHARE_RANGE, "columns that share a converter and an accumulator, where blocks are longer than the rows"),
     "guard": ((0, 16), "aligned: fraction bits below a block sum"),
     "growth": ((0, 16), "aligned: 2^growth blocks along K fit"),
     "noise_bits": ((1, 24), "stochastic: random bits of a rounding"),

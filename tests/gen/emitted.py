@@ -18,6 +18,7 @@ DESIGNS = {
     "long": {"rows": 4, "cols": 6, "block": (16, 16), "accumulate": "aligned"},
     "aligned": {"rows": 6, "cols": 3, "block": (1, 3), "accumulate": "aligned", "mantissa": 2, "exponent": 5},
     "stochastic": {"rows": 4, "block": (1, 8), "rounding": "stochastic", "mantissa": 16, "exponent": 16},
+    "share": {"rows": 4, "cols": 8, "block": (1, 16), "share": 4, "group": (2, 2)},
     "recoded": {"rows": 4, "cols": 4, "block": (1, 2), "mantissa": 5, "group": (1, 2), "multiplier": "recoded"},
     "fp32": {"rows": 4, "cols": 2, "arithmetic": "fp32"},
     "fma": {"rows": 4, "cols": 2, "arithmetic": "fma", "pipeline": 3},

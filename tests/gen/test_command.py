@@ -55,8 +55,8 @@ def test_help_has_examples(capsys):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_unit_alone(tmp_path, unit):
-    assert main(["--unit", unit, "--rows", "2", "--block", "1,2", "--accumulate", "aligned",
-                 "--out", str(tmp_path)]) == 0
+    share = ["--block", "1,4", "--share", "2"] if unit in ("partial", "fold", "fold_control") else ["--block", "1,2"]
+    assert main(["--unit", unit, "--rows", "2", *share, "--accumulate", "aligned", "--out", str(tmp_path)]) == 0
 
 
 # --- Mistakes --------------------------------------------------------------------------------------
@@ -69,6 +69,12 @@ def refused(capsys, *arguments):
     out, err = capsys.readouterr()
     assert stop.value.code == 2 and out == "" and err.count("\n") == 1
     return err.removesuffix("\n")
+
+
+@pytest.mark.parametrize("unit", ["partial", "fold", "fold_control"])
+def test_unit_of_shared_accumulation_alone(capsys, unit):
+    line = refused(capsys, "--unit", unit)
+    assert line.endswith("--share 1: must be 2 or more: only columns that share have this unit")
 
 
 @pytest.mark.parametrize("arguments, message", [

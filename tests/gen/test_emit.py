@@ -94,6 +94,10 @@ VARIANTS = [{}, {"mantissa": 5}, {"exponent": 6}, {"exponent": 9}, {"exponent": 
             {"arithmetic": "int", "mantissa": 5}, {"rows": 5, "block": (1, 2), "ragged": True},
             {"block": (1, 3), "ragged": True}, {"block": (1, 6), "ragged": True}, {"rows": 16, "block": (1, 8)},
             {"multiplier": "recoded"}, {"multiplier": "recoded", "mantissa": 5},
+            *({"block": (1, 16), "share": 2} | values for values in (
+                {}, {"share": 4}, {"mantissa": 5}, {"exponent": 6}, {"accumulate": "aligned"}, {"depth": 9},
+                {"accumulate": "aligned", "guard": 5, "growth": 7}, {"block": (1, 8)}, {"group": (2, 2)},
+                {"multiplier": "recoded"}, {"rows": 2})),
             {"multiplier": "recoded", "block": (1, 2)}, {"multiplier": "recoded", "arithmetic": "int"}]
 
 
@@ -117,8 +121,10 @@ BESIDE = ("vector", "dot_product")
 
 @pytest.mark.parametrize("unit", [unit for unit in UNITS if not unit.startswith(BESIDE)])
 def test_units_have_the_names_they_have_in_the_core(unit):
-    whole = rtlil(BASE | {"rounding": "stochastic", "accumulate": "aligned"}, "core")
-    alone = rtlil(BASE | {"rounding": "stochastic", "accumulate": "aligned"}, unit)
+    values = BASE | {"rounding": "stochastic", "accumulate": "aligned"}
+    if unit in ("partial", "fold", "fold_control"):
+        values |= {"block": (1, 16), "share": 2}
+    whole, alone = rtlil(values, "core"), rtlil(values, unit)
     assert all(whole[name] == text for name, text in alone.items())
 
 

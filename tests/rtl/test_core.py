@@ -29,6 +29,10 @@ DESIGNS = {
     "idle-rows": ("fp32", 6, (1, 2), 5, 2, {"ragged": True}),
     "uneven-long": ("aligned", 6, (1, 5), 2, 2, {"ragged": True}),
     "recoded": ("fp32", 4, (1, 2), 2, 2, {"multiplier": "recoded"}),
+    "share": ("fp32", 8, (1, 8), 2, 4, {"share": 4, "group": (1, 2)}),
+    "share-aligned": ("aligned", 8, (4, 4), 2, 4, {"share": 2}),
+    "share-uneven": ("aligned", 6, (1, 5), 2, 4, {"share": 2, "ragged": True, "group": (2, 1)}),
+    "share-recoded": ("fp32", 4, (1, 4), 2, 2, {"share": 2, "multiplier": "recoded"}),
     "narrow-exponent": ("fp32", 8, (1, 4), 4, 2, {"exponent": 6}),
 }
 STEPS = {"none": (0, 0, 0), "all": (1, 1, 1), "bias": (0, 1, 0), "scale-relu": (1, 0, 1)}
@@ -122,6 +126,15 @@ def test_products_equal_golden(name):
 def test_pauses_change_nothing(pauses):
     design = make(*DESIGNS["segments"])
     got, want = run(design, products(design), pauses, STEPS["all"])
+    assert got == want
+
+
+@pytest.mark.parametrize("name", ["share", "share-aligned"])
+@pytest.mark.parametrize("pauses", [(0.6, 0, 0, 0), (0, 0.8, 0, 0), (0, 0, 0, 0.7), (0.4, 0.4, 0.5, 0.5)],
+                         ids=["idle-x", "idle-w", "stall", "all"])
+def test_pauses_change_nothing_where_columns_share(name, pauses):
+    design = make(*DESIGNS[name])
+    got, want = run(design, products(design, rows=(6, 1, 1, 1, 2, 6, 4, 1, 5)), pauses, STEPS["all"])
     assert got == want
 
 

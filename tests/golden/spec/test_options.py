@@ -25,6 +25,7 @@ def test_no_option_is_the_default():
     (["--rows", "16", "--block", "8x8"], Design(format=HBFPFormat(block=(8, 8)), rows=16)),
     (["--accumulate", "aligned", "--guard", "2", "--growth", "3"], Design(accumulate="aligned", guard=2, growth=3)),
     (["--arithmetic", "int", "--depth", "7", "--group", "2,2"], Design(arithmetic="int", depth=7, group=(2, 2))),
+    (["--block", "1,128", "--share", "4"], Design(format=HBFPFormat(block=(1, 128)), share=4)),
     (["--multiplier", "recoded"], Design(multiplier="recoded")),
     (["--rows", "5", "--block", "1,3", "--ragged"], Design(format=HBFPFormat(block=(1, 3)), rows=5, ragged=True)),
     (["--preset", "tiny"], Design(format=HBFPFormat(block=(1, 4)), rows=4, depth=32)),
@@ -51,7 +52,7 @@ def test_order_of_sources(tmp_path):
 
 def test_every_option_may_stand_in_a_file(tmp_path):
     values = {"mantissa": 5, "exponent": 7, "rows": 6, "cols": 4, "depth": 9, "guard": 1, "growth": 5, "noise_bits": 3,
-              "multiplier": "recoded", "pipeline": 0,
+              "multiplier": "recoded", "pipeline": 0, "share": 1,
               "accumulate": "aligned", "arithmetic": "hbfp", "rounding": "stochastic", "subnormals": "flush",
               "block": [1, 4], "group": [2, 1], "ragged": True}
     assert set(values) == set(OPTIONS)
@@ -64,7 +65,8 @@ def test_every_option_may_stand_in_a_file(tmp_path):
 
 OUT_OF_RANGE = {"mantissa": (1, 17, "2 to 16"), "exponent": (4, 17, "5 to 16"), "rows": (0, 257, "1 to 256"),
                 "cols": (0, 257, "1 to 256"), "depth": (0, 65537, "1 to 65536"), "guard": (-1, 17, "0 to 16"),
-                "growth": (-1, 17, "0 to 16"), "noise-bits": (0, 25, "1 to 24"), "pipeline": (-1, 9, "0 to 8")}
+                "growth": (-1, 17, "0 to 16"), "noise-bits": (0, 25, "1 to 24"), "pipeline": (-1, 9, "0 to 8"),
+                "share": (0, 65, "1 to 64")}
 WRONG = [([f"--{name}", str(value)], f"--{name} {value}: must be {valid}")
          for name, (low, high, valid) in OUT_OF_RANGE.items() for value in (low, high, "x", "", "8.0")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be one of {valid}") for name, valid in (
@@ -85,6 +87,16 @@ WRONG += [
      "--growth 2: must be 3 or more for 8 segments of a column"),
     (["--mantissa", "16", "--block", "1,1024", "--accumulate", "aligned", "--guard", "16", "--growth", "16"],
      "--growth 16: must keep the accumulator at 60 bits or fewer, not 73"),
+    (["--share", "2"],
+     "--share 2: must be a power of two that divides 32 columns and is at most 1, the passes of a block"),
+    (["--arithmetic", "int", "--block", "1,128", "--share", "4"],
+     "--share 4: must be a power of two that divides 32 columns and is at most 1, the passes of a block"),
+    (["--block", "1,128", "--share", "3"],
+     "--share 3: must be a power of two that divides 32 columns and is at most 4, the passes of a block"),
+    (["--block", "1,128", "--share", "8"],
+     "--share 8: must be a power of two that divides 32 columns and is at most 4, the passes of a block"),
+    (["--block", "1,128", "--cols", "6", "--share", "4"],
+     "--share 4: must be a power of two that divides 6 columns and is at most 4, the passes of a block"),
     (["--preset", "huge"],
      "--preset huge: must be one of default, tiny, hbfp4, hbfp6, hbfp8, hbfp8-aligned, hbfp8-tile24"),
     (["--preset", ""], "--preset : must be one of default, tiny, hbfp4, hbfp6, hbfp8, hbfp8-aligned, hbfp8-tile24"),
@@ -100,7 +112,7 @@ def test_wrong_option(arguments, message):
     assert str(caught.value) == message
 
 
-KEYS = ("mantissa, exponent, rows, cols, depth, pipeline, guard, growth, noise_bits, multiplier, accumulate, "
+KEYS = ("mantissa, exponent, rows, cols, depth, pipeline, share, guard, growth, noise_bits, multiplier, accumulate, "
         "arithmetic, rounding, subnormals, block, group, ragged")
 
 

@@ -1,0 +1,58 @@
+"""When rows are taken and folded where columns share an accumulator; see :mod:`golden.perf.cycles`.
+
+Row r of a block of m rows is taken in cycle a(r), read in cycle i(r) and folded from g(r) on, ``share`` cycles; i' and
+m' are of the block before, e' is the last cycle in which that one is folded::
+
+    a(r) = max(a(r-1) + 1,  i'(r) + 1 if r < m' else e' + 1)
+    i(r) = max(a(r) + through,  g(r-1) + share - 1)         e' instead of the latter for row 0
+    g(r) = max(i(r) + 1,  s + min(r, n - 1) + 2             if results of a command of n rows are read from s on)
+
+and the last result is written one cycle after the last turn. With as many passes in a block as columns that share, or
+more, and 25 rows or so, nothing waits.
+"""
+
+
+class Folding:
+    """The blocks of a run, one after the other.
+
+    Parameters
+    ----------
+    share : int
+        Columns that share an accumulator.
+    through : int
+        Cycles from a row's acceptance to the first in which its block sums can be read.
+
+    Attributes
+    ----------
+    done : int
+        Cycle in which the last block's last result is written.
+    """
+
+    def __init__(self, share, through):
+        self.share, self.through = share, through
+        self.reads, self.end, self.done = [], -1, None
+
+    def block(self, start, rows, before=None):
+        """Cycles in which the first and the last row of a closing pass are taken.
+
+        Parameters
+        ----------
+        start : int
+            First cycle in which the pass could start.
+        rows : int
+            Rows of the pass.
+        before : (int, int), optional
+            If the block is its command's last: start of the read-out and rows of the command before.
+        """
+        reads, taken, leaves = [], start - 1, self.end
+        for row in range(rows):
+            taken = max(taken + 1, self.reads[row] + 1 if row < len(self.reads) else self.end + 1)
+            if row == 0:
+                start = taken
+            reads.append(max(taken + self.through, leaves))
+            turn = reads[-1] + 1
+            if before:
+                turn = max(turn, before[0] + min(row, before[1] - 1) + 2)
+            leaves = turn + self.share - 1
+        self.reads, self.end, self.done = reads, leaves, leaves + 1
+        return start, taken

@@ -1,0 +1,119 @@
+"""One converter and one accumulator for several columns, which take turns."""
+
+from amaranth import Cat, Module, Signal, signed
+from amaranth.lib.wiring import In, Out
+
+from .accumulator import accumulator_shape, row_exponent_shape, sum_exponent_width
+from .align import AlignAdd
+from .buffer import Ram
+from .cell import Cell
+from .fp32.arith import Add
+from .fp32.convert import IntToFp32
+from .lanes import exponent_shape, scale_layout
+from .layout import ArrayLayout, index
+from .partial import totals_layout
+
+
+class Fold(Cell):
+    """Folds the block sums of ``share`` columns, one column a cycle, into running accumulators.
+
+    In the first cycle of two the column's block sum is scaled and becomes FP32 (``aligned``: is added to the
+    accumulator); in the second it is added (``aligned``: the accumulator becomes FP32). Running accumulators have a
+    memory with a word a column; the results, complete with a command's last block, have one with a word a row.
+
+    Parameters
+    ----------
+    design : golden.spec.config.Design
+
+    Members
+    -------
+    sums, w : ``In``
+        Block sums of a row, and exponents and invalid flags of the columns; steady while the row is folded.
+    x, nan : ``In``
+        Exponent and invalid flag of the row, likewise.
+    column : ``In``
+        Whose turn it is: first cycle.
+    fresh : ``In(1)``
+        The block is its command's first; in the cycle in which it is added.
+    read_address : ``In``
+        Running accumulator, a cycle ahead of that.
+    keep, write_address : ``In``
+        Whether and where the new running accumulator is kept, in that cycle.
+    result, row : ``In(share)``, ``In``
+        Columns whose result is complete, and its word: second cycle.
+    drain_en, drain_address : ``In``
+        Results to read: one cycle later on ``o``, held while ``drain_en`` is low.
+    o : ``Out``
+        FP32 values of the columns.
+    """
+    kind = "fold"
+
+    def __init__(self, design):
+        self.design = design
+        share, word = design.share, index(design.depth)
+        place = index(design.depth * share)
+        aligned = {"aligned": f"{design.guard}_{design.growth}"} if design.accumulate == "aligned" else {}
+        super().__init__({
+            "sums": In(totals_layout(design, share)), "w": In(scale_layout(design, share)),
+            "x": In(row_exponent_shape(design)), "nan": In(1), "column": In(index(share)), "fresh": In(1),
+            "read_address": In(place), "keep": In(1), "write_address": In(place),
+            "result": In(share), "row": In(word), "drain_en": In(1), "drain_address": In(word),
+            "o": Out(ArrayLayout(32, share)),
+        }, m=design.format.mantissa, e=design.format.exponent, b=design.format.terms, n=share, d=design.depth,
+            **aligned)
+
+    def body(self, platform):
+        m = Module()
+        design, share = self.design, self.design.share
+        total = Signal(signed(totals_layout(design, share).elem_shape.width))
+        scale, exponent = Signal(exponent_shape(design)), Signal(signed(sum_exponent_width(design)))
+        flag, invalid = Signal(), Signal()
+        turns = [self.column == n for n in range(share)]
+
+        def select(values):
+            """The value whose turn it is."""
+            chosen = 0
+            for value, turn in zip(values, turns, strict=True):
+                chosen = chosen | value.as_unsigned() & turn.replicate(len(value))
+            return chosen
+        columns = range(share)
+        m.d.comb += [
+            total.eq(select([self.sums[n] for n in columns])), scale.eq(select([self.w.exponent[n] for n in columns])),
+            flag.eq(Cat(self.w.invalid[n] & turns[n] for n in columns).any()),
+            exponent.eq(self.x + scale), invalid.eq(self.nan | flag),
+        ]
+        # Memories: running accumulators by row and column, results by row.
+        word = accumulator_shape(design)
+        width = 32 if word == 32 else word.size
+        m.submodules.running = running = Ram(design.depth * share, width)
+        m.submodules.results = results = Ram(design.depth, 32 * share, share)
+        value = Signal(32)
+        m.d.comb += [
+            running.r_en.eq(1), running.r_addr.eq(self.read_address), running.w_en.eq(self.keep),
+            running.w_addr.eq(self.write_address),
+            results.w_en.eq(self.result), results.w_addr.eq(self.row), results.w_data.eq(value.replicate(share)),
+            results.r_en.eq(self.drain_en), results.r_addr.eq(self.drain_address),
+            self.o.as_value().eq(results.r_data),
+        ]
+        if design.accumulate == "aligned":
+            before, after, late = Signal(word), Signal(word), Signal(word, reset_less=True)
+            m.submodules.align = align = AlignAdd(len(total), design.accumulator_width, design.guard, len(exponent))
+            m.submodules.convert = convert = IntToFp32(design.accumulator_width, len(exponent))
+            m.d.comb += [
+                Cat(before).eq(running.r_data), align.fresh.eq(self.fresh), align.acc.eq(before), align.sum.eq(total),
+                align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),
+                running.w_data.eq(Cat(after)), convert.i.eq(late.sum), convert.exponent.eq(late.exponent),
+                convert.invalid.eq(late.invalid), value.eq(convert.o),
+            ]
+            m.d.sync += late.eq(after)
+            return m
+        product = Signal(32, reset_less=True)
+        m.submodules.convert = convert = IntToFp32(len(total), len(exponent))
+        m.submodules.add = add = Add(subnormals="flush", underflow="positive")
+        m.d.comb += [
+            convert.i.eq(total), convert.exponent.eq(exponent), convert.invalid.eq(invalid),
+            add.a.eq(running.r_data & ~self.fresh.replicate(32)), add.b.eq(product),
+            running.w_data.eq(add.o), value.eq(add.o),
+        ]
+        m.d.sync += product.eq(convert.o)
+        return m

@@ -1,0 +1,96 @@
+# amaranth: UnusedElaboratable=no
+"""The formula for cycles equals simulated cores, pass by pass; golden/perf/cycles.py."""
+
+import numpy as np
+import pytest
+
+from golden.perf.cycles import Command, product_commands, timeline
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from rtl.core import Core
+from rtl.layout import ArrayLayout
+from rtl.sequencer import command_layout
+
+from .drive import Bench, bits, pack
+
+#: Name -> (terms of a block, rows, columns, options).
+DESIGNS = {
+    "plain": (2, 2, 2, {}),
+    "long": (8, 2, 4, {"group": (1, 2)}),
+    "share2": (4, 2, 4, {"share": 2, "group": (2, 1)}),
+    "share2-aligned": (6, 2, 4, {"share": 2, "group": (1, 4), "accumulate": "aligned"}),
+    "share4": (8, 2, 8, {"share": 4, "group": (1, 2)}),
+    "share8": (16, 2, 8, {"share": 8}),
+    "int": (2, 2, 2, {"arithmetic": "int"}),
+}
+DEPTH = 30
+
+
+def make(name):
+    terms, rows, cols, options = DESIGNS[name]
+    return Design(format=HBFPFormat(mantissa=4, block=(1, terms)), rows=rows, cols=cols, depth=DEPTH, **options)
+
+
+def simulate(design, commands):
+    """First transfers of passes, and the last transfer of `o`, counted from the first one of all."""
+    dut, bench = Core(design), None
+    passes = [command.rows for command in commands for _ in range(command.passes)]
+    words = []
+    for c in commands:
+        fields = {"rows": c.rows, "tiles": c.passes}
+        if design.arithmetic != "int":
+            fields |= {"scale": c.vectors > 0, "bias": c.vectors > 1, "relu": 0}
+        words.append(pack(command_layout(design), **fields))
+    bench = Bench(dut, limit=40000)
+    bench.send(dut.i_cmd, words)
+    bench.send(dut.i_x, [0] * sum(passes))
+    bench.send(dut.i_w, [0] * len(passes) * design.rows)
+    vectors = sum(c.vectors for c in commands)
+    if vectors:
+        bench.send(dut.i_v, [pack(ArrayLayout(32, design.cols), value=[0] * design.cols)] * vectors)
+    seen = {"begin": None, "x": [], "o": 0}
+
+    async def watch(ctx):
+        ctx.set(dut.o.ready, 1)
+        cycle, results = 0, 0
+        ports = [bits(port) for stream in (dut.i_cmd, dut.i_w, dut.i_x, dut.o) for port in (stream.valid, stream.ready)]
+        while results < sum(c.rows for c in commands):
+            _, _, *values = await ctx.tick().sample(*ports)
+            command, weights, x, o = (values[n] and values[n + 1] for n in range(0, 8, 2))
+            if seen["begin"] is None and (command or weights):
+                seen["begin"] = cycle
+            if x:
+                seen["x"].append(cycle)
+            results += o
+            cycle += 1
+        seen["o"] = cycle
+    bench.process(watch)
+    bench.run()
+    tops = np.cumsum([0, *passes[:-1]])
+    return [seen["x"][top] - seen["begin"] for top in tops], seen["o"] - seen["begin"]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_cycles_as_predicted(name):
+    design, rng = make(name), np.random.default_rng(len(name))
+    latency = Core.latencies(design)
+    runs = [[Command(DEPTH, passes)] * 3 for passes in (1, 5)]
+    runs += [[Command(1, 9)] * 3, [Command(DEPTH, 1), Command(2, 1), Command(1, 1), Command(DEPTH, 2), Command(5, 1)]]
+    for seed in range(3):
+        vectors = 0 if design.arithmetic == "int" else int(rng.integers(3))
+        runs.append([Command(int(rng.integers(1, rng.choice([4, DEPTH + 1]))), int(rng.integers(1, 9)), vectors)
+                     for _ in range(4 + seed)])
+    for commands in runs:
+        starts, _, cycles = timeline(design, latency, commands)
+        assert simulate(design, commands) == (starts, cycles), commands
+
+
+@pytest.mark.parametrize("share, tiles", [(2, 2), (4, 4), (4, 8), (8, 8), (32, 32)])
+@pytest.mark.parametrize("count", [48, 512])
+def test_full_blocks_never_wait(share, tiles, count):
+    """With as many passes in a block as columns that share: only the last block's fold is seen, at the end."""
+    designs = [Design(format=HBFPFormat(block=(1, 32 * tiles)), share=each) for each in (1, share)]
+    (plain, _, end), (starts, _, late) = (timeline(d, Core.latencies(d), product_commands(
+        d, count, 3 * 32 * tiles, 128)) for d in designs)
+    assert starts == plain
+    assert late - end == (share - 1) * count + 4 - Core.latencies(designs[0])["accumulate"]
