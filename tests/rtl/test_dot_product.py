@@ -63,24 +63,25 @@ def play(design, script, both=False):
 
 
 def sums(pairs, fmt):
-    """Golden accumulator after each pair of blocks since the first."""
-    result = []
-    for n in range(len(pairs)):
-        x, w = (np.concatenate([pair[k] for pair in pairs[:n + 1]]) for k in range(2))
-        result.append(int(matmul(x[None], w[:, None], fmt).view(np.uint32)[0, 0]))
-    return result
+    """Golden accumulator after a chain of pairs of blocks."""
+    x, w = (np.concatenate([pair[k] for pair in pairs]) for k in range(2))
+    return int(matmul(x[None], w[:, None], fmt).view(np.uint32)[0, 0])
 
 
 def check_blocks(design, both, seed=1):
     x, w = rows(12, design, seed), rows(12, design, seed + 1)[::-1]
-    for part in (slice(0, 4), slice(4, 12)):
-        pairs = list(zip(x[part], w[part], strict=True))
-        if both:
-            script = [("step" if n else "first", pair) for n, pair in enumerate(pairs)]
-        else:
-            script = [entry for n, (a, b) in enumerate(pairs) for entry in (("load", b), ("step" if n else "first", a))]
-        got = play(design, script, both)
-        assert (got if both else got[1::2]) == sums(pairs, design.format)
+    # A block just above the smallest number, with zeros and subnormals that must not count, times a large one.
+    x[8], w[8] = np.float32(2.0 ** -125), np.float32(2.0 ** 100)
+    x[8, 1:] = np.array(0x807FFFFF, np.uint32).view(np.float32)
+    chains, script = [], []
+    for n, (a, b) in enumerate(zip(x, w, strict=True)):
+        fresh = n % 3 == 0 or not np.isfinite([x[n - 1], w[n - 1]]).all()    # NaN would stay
+        chains.append([(a, b)] if fresh else [*chains[-1], (a, b)])
+        operation = "first" if fresh else "step"
+        script += [(operation, (a, b))] if both else [("load", b), (operation, a)]
+    got = play(design, script, both)
+    assert (got if both else got[1::2]) == [sums(chain, design.format) for chain in chains]
+    assert any(len(chain) == 3 for chain in chains)
 
 
 @pytest.mark.parametrize("mantissa", range(2, 17))
@@ -106,7 +107,7 @@ def test_operand_stays():
     design = make(6, 4)
     x, w = rows(12, design, 5)[6:], rows(7, design, 6)[6]
     script = [("load", w)] + [entry for row in x for entry in (("first", row), ("none", x[0]))]
-    want = [sums([(row, w)], design.format)[0] for row in x]
+    want = [sums([(row, w)], design.format) for row in x]
     got = play(design, script)
     assert got[1::2] == want and got[2::2] == want
 
