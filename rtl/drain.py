@@ -108,9 +108,8 @@ class Drain(Cell):
         ]
         with m.If(leaves):
             m.d.sync += current.eq(~current)
-        if design.share > 1:    # of one complete command the rows that have been read; of two none
-            gone = Mux(reading, self.place < row, held)
-            m.d.comb += self.vacant.eq(~complete.any() | (gone & ~complete.all()))
+        if design.share > 1:    # rows that have been read; the command after the next one waits for its bank
+            m.d.comb += self.vacant.eq(~complete.any() | Mux(reading, self.place < row, held))
         m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
 
         if not self.side:
