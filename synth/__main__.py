@@ -38,7 +38,7 @@ def _progress(console):
 
 def choose_library(args):
     """The library and the recipe that the options ask for."""
-    cells = None if args.recipe in recipes.GENERIC_RECIPES + recipes.FPGA_RECIPES else \
+    cells = None if args.recipe in recipes.GENERIC_RECIPES else \
         library.load(args.liberty) if args.liberty else library.default()
     recipe = args.recipe or ("area" if cells else "generic")
     if recipe in recipes.CELL_RECIPES and not cells:
@@ -48,7 +48,7 @@ def choose_library(args):
 
 def add_flow_options(parser):
     """Options that one report and a sweep share."""
-    names = (*recipes.CELL_RECIPES, *recipes.GENERIC_RECIPES, *recipes.FPGA_RECIPES)
+    names = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
     parser.add_argument("--liberty", metavar="FILE", help="cell library (default: OSU018 if fetched, else "
                         "generic gates)")
     parser.add_argument("--recipe", metavar="NAME", help=f"Yosys script: {', '.join(names)} (default: area)")
@@ -57,7 +57,7 @@ def add_flow_options(parser):
 
 def check_flow_options(args):
     """Complain of what ``add_flow_options`` cannot know."""
-    names = (*recipes.CELL_RECIPES, *recipes.GENERIC_RECIPES, *recipes.FPGA_RECIPES)
+    names = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
     if args.recipe is not None and args.recipe not in names:
         raise OptionError(f"--recipe {args.recipe}: must be one of {', '.join(names)}")
     if args.jobs < 1:

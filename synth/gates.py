@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
 
-from . import cache, netlist, recipes, yosys
+from . import cache, netlist, yosys
 from .area import generate, synthesise
 from .errors import SynthError
 
@@ -20,9 +20,6 @@ examples:
   python -m synth netlist --rows 8 --recipe generic --out build/gates
   python -m synth netlist --unit encode --mantissa 6        with the cells of OSU018, if they are fetched
 """
-#: Recipes that leave a netlist behind.
-RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
-
 _MODELS = "read_liberty cells.lib\nproc\nopt_clean\nwrite_verilog -noattr cells.v\n"
 
 
@@ -87,8 +84,6 @@ def main(argv):
     try:
         design = least_area(design_from_args(args), args)
         check_flow_options(args)
-        if args.recipe and args.recipe not in RECIPES:
-            raise OptionError(f"--recipe {args.recipe}: must be one of {', '.join(RECIPES)}, which leave a netlist")
     except OptionError as error:
         parser.error(str(error))
     try:

@@ -8,7 +8,7 @@ AREA_ABC = "+strash;&get,-n;&fraig,-x;&put;scorr;dc2;dc2;strash;dch,-f;amap,-m;s
 #: ABC script of ``speed``: delay-oriented mapping, then buffers and sizes.
 SPEED_ABC = ("+strash;ifraig;scorr;dc2;strash;dch,-f;map,-B,0.9;topo;buffer,-c;upsize,-c;dnsize,-c;topo;stime")
 
-#: Recipes with a Liberty file, and those without.
+#: Recipes with a Liberty file, and those without; those of FPGAs have no area: ``python -m synth fpga``.
 CELL_RECIPES = ("area", "stock", "speed")
 GENERIC_RECIPES = ("generic",)
 #: FPGA families, with DSP blocks and, as ``-logic``, without.

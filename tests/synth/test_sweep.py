@@ -42,8 +42,7 @@ def test_study_covers_what_is_asked():
     (["--group", "4"], "--group 4: must be two numbers such as 8x4"),
     (["--rows", "0"], "--rows 0: must be 1 to 256"),
     (["--against", "fp64"], "--against fp64: must be of fp32, fma, bf16, int"),
-    (["--recipe", "best"], ("--recipe best: must be one of area, stock, speed, generic, "
-     "ecp5, ecp5-logic, ice40, ice40-logic, xc7, xc7-logic")),
+    (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic"),
     (["--group", "3x1"], "no combination is a valid design"),
     (["--plan", "all"], "--plan all: must be one of table, study"),
     (["--plan", "study", "--rows", "8"], "--plan study: names its designs itself, take away --rows"),
