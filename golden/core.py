@@ -30,7 +30,8 @@ def convert(design, x, axis=-1, *, seed=1):
 def side(y, scale=None, bias=None, relu=False):
     """The side unit on bit patterns: times ``scale``, plus ``bias``, ReLU; docs/numerics.md, section 7.
 
-    Subnormals are flushed with their sign. ReLU is the maximum with +0: NaN stays, -0 becomes +0.
+    Factor and bias flush subnormals with their sign. ReLU is the maximum with +0: NaN stays, -0 becomes +0, and a
+    positive subnormal, which only ``fma`` sums can be, stays.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def side(y, scale=None, bias=None, relu=False):
     if bias is not None:
         y = fp32.add(y, bias, subnormals="flush")
     if relu:
-        y = fp32.max(y, np.uint32(0), subnormals="flush")
+        y = fp32.max(y, np.uint32(0))
     return np.asarray(y, np.uint32)
 
 

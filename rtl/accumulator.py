@@ -212,9 +212,9 @@ class Lanes(Cell):
 
         The bank's write port registers the last one's sum.
         """
-        per_segment = self.design.height // self.design.group[0]
+        between = self.design.height // self.design.group[0] - sum_registers(self.design)
         for s in range(self.design.segments):
-            acc = step(s, delay(m, acc, per_segment, f"c{column}_acc{s}") if s else acc)
+            acc = step(s, delay(m, acc, between, f"c{column}_acc{s}") if s else acc)
         return acc
 
     def _add_fp32(self, m, column, acc, scales, blocks):

@@ -12,17 +12,17 @@ UNITS = {"fp32": MulAdd, "fma": Fma, "bf16": ProductAdd}
 
 def lead(design):
     """Cycles in which an element forms its product, before it needs the sum from above."""
-    return len(UNITS[design.arithmetic].leading(design.pipeline)) if design.pipeline else 0
+    return len(UNITS[design.arithmetic].leading(design.pipeline)) if design.arithmetic in UNITS else 0
 
 
 def step(design):
     """Cycles from the sum that enters an element, or a group of them, to the one that leaves."""
-    return 1 + design.pipeline - lead(design)
+    return 1 + design.pipeline - lead(design) if design.arithmetic in UNITS else 1
 
 
 def sum_registers(design):
-    """Registers inside an adder that accumulates: as many as a pipelined element has in its sum."""
-    return step(design) - 1
+    """Registers inside an adder that accumulates: as many as a pipelined element has in its sum, one at least."""
+    return max(step(design) - 1, 1) if design.pipeline and design.arithmetic in UNITS else design.pipeline
 
 
 def sum_rules(design):

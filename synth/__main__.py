@@ -13,6 +13,7 @@ from golden.spec.options import OptionError, Parser, add_design_options, design_
 
 from . import dot_product, library, recipes, report, timing
 from .area import baseline
+from .clocks import clocks
 from .errors import SynthError
 from .study import BASELINES, study
 
@@ -20,9 +21,10 @@ EXAMPLES = """\
 examples:
   python -m synth                                 the default design, 32 x 32, against FP32 and integer arrays
   python -m synth fetch                           fetch the OSU018 cell library (Debian's apt-get and dpkg)
-  python -m synth --mantissa 4 --recipe stock     the recipe of the manuals instead of the pinned one
+  python -m synth --mantissa 4 --recipe area,stock     the recipe of the manuals beside the pinned one
   python -m synth --multiplier plain              `*` and `+` instead of recoded products
-  python -m synth --liberty cells.lib --against fp32,bf16,int
+  python -m synth --liberty cells.lib --against fp32,fma,bf16,int
+  python -m synth --equal-clock --against fp32    best groups, and pipelines that meet the same clock
   python -m synth --unit encode                   one part alone
   python -m synth --unit dot_product --mantissa 4 --block 1,128      against FP32 multiply-adds; also dot_product.both
   python -m synth sweep --help                    many designs
@@ -85,7 +87,7 @@ def write(path, text):
 def main(argv=None):
     """Run the command; return its exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=120)
     if argv[:1] == ["fetch"]:
         try:
             path = library.fetch()
@@ -112,11 +114,15 @@ def main(argv=None):
     parser.add_argument("--against", metavar="NAMES", help=f"baselines: {','.join(BASELINES)} (default: fp32,int)")
     parser.add_argument("--unit", metavar="NAME", default="core", help="a part alone, as python -m gen --unit")
     parser.add_argument("--timing", action="store_true", help="clock periods too (by OpenSTA: python -m synth fetch)")
+    parser.add_argument("--equal-clock", action="store_true", help="groups and pipelines of every core, and the "
+                        "smallest that meet the same clock (by OpenSTA; about 40 units of a minute each)")
     parser.add_argument("--out", metavar="DIR", help="folder of synth.json and synth.csv (default: build/NAME)")
     args = parser.parse_args(argv)
     try:
         design = least_area(design_from_args(args), args)
-        check_flow_options(args)
+        names = args.recipe.split(",") if args.recipe else [None]
+        for args.recipe in names:
+            check_flow_options(args)
         if args.unit in dot_product.UNITS:
             given = None if args.against is None else [name for name in args.against.split(",") if name]
             args.against = ",".join(dot_product.baselines(args.unit, given))
@@ -124,28 +130,30 @@ def main(argv=None):
         for name in against:
             if name not in BASELINES:
                 raise OptionError(f"--against {name}: must be of {', '.join(BASELINES)}")
+        if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
+            raise OptionError(f"--unit {args.unit}: must be core for clocks, and for more than one recipe")
     except OptionError as error:
         parser.error(str(error))
     try:
-        cells, recipe = choose_library(args)
-        if args.timing and not (cells and timing.find()):
-            raise SynthError("--timing: needs OpenSTA and a cell library: python -m synth fetch")
+        steps = []
+        for args.recipe in names:
+            steps.append(choose_library(args))
+            cells, recipe = steps[-1]
+            for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
+                if given and not (cells and timing.find()):
+                    raise SynthError(f"{option}: needs OpenSTA and a cell library: python -m synth fetch")
         with _progress(console) as bar:
             task = bar.add_task("Yosys")
+
+            def progress(n, total, name):
+                bar.update(task, completed=n, total=total, description=name)
             if args.unit in dot_product.UNITS:
-                single, beside = dot_product.study(
-                    design, args.unit, recipe, cells, against,
-                    lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
+                single, beside = dot_product.study(design, args.unit, recipe, cells, against, progress)
             elif args.unit != "core":
                 from .area import measure
-                single = measure(design, recipe, cells, args.unit,
-                                 lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
+                single = measure(design, *reversed(steps[0]), args.unit, progress)
             else:
-                found = study(design, recipe, cells, against, args.jobs,
-                              lambda n, total, name: bar.update(task, completed=n, total=total, description=name))
-            if args.timing:
-                bar.update(task, description="OpenSTA")
-                found.periods = clock_periods(design, found, recipe, cells)
+                found = [_study(design, recipe, cells, against, args, progress) for cells, recipe in steps]
         folder = Path(args.out or Path("build") / design.name)
         folder.mkdir(parents=True, exist_ok=True)
     except (SynthError, OSError) as error:
@@ -159,18 +167,31 @@ def main(argv=None):
             return 0
         write(folder / f"{args.unit}.json", json.dumps(single.as_dict(), indent=1) + "\n")
         return 0
-    write(folder / "synth.json", json.dumps(found.as_dict(), indent=1) + "\n")
-    write(folder / "synth.csv", report.csv_text([found]))
-    console.print(report.breakdown_table(found.report))
-    console.print(report.ratio_table(found))
-    if found.periods:
-        console.print(report.timing_table(found))
-    tools = ", ".join(f"{name} {version}" for name, version in found.report.tools.items())
+    first, *more = found
+    write(folder / "synth.json", json.dumps(first.as_dict() | (
+        {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}), indent=1) + "\n")
+    write(folder / "synth.csv", report.csv_text(found))
+    console.print(report.breakdown_table(first.report))
+    for each in found:
+        for table in report.study_tables(each):
+            console.print(table)
+    cells = steps[0][0]
+    tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
     where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
         "generic gates; for cells: python -m synth fetch"
     console.print(f"[dim]library {where}; {tools}[/dim]")
     console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
     return 0
+
+
+def _study(design, recipe, cells, against, args, progress):
+    """One recipe's figures, with the clocks that the options ask for."""
+    found = study(design, recipe, cells, against, args.jobs, progress)
+    if args.timing:
+        found.periods = clock_periods(design, found, recipe, cells)
+    if args.equal_clock:
+        found.clocks = clocks(design, against, recipe, cells, args.jobs, progress)
+    return found
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import io
 from rich.table import Table
 
 from .area import BESIDE
+from .clocks import WHATS, smallest
 from .study import BASELINES, SCOPES
 
 #: What no figure here contains.
@@ -22,24 +23,26 @@ def breakdown_table(report):
     table = Table(title=f"{report.name}, recipe {report.recipe}", title_justify="left",
                   caption=f"{what}; not counted: {NOT_COUNTED}", caption_justify="left")
     table.add_column("component")
-    for head in ("a MAC", "all", "share", "cells", "flip-flops", "memory bits"):
+    silicon = "um2" if report.library else "transistors"
+    for head in ("a MAC", "all", silicon, "share", "cells", "flip-flops", "memory bits"):
         table.add_column(head, justify="right")
     core = report.core
     for name, fig in report.components.items():
         if not fig.cells and not fig.bits:
             continue
         share = "beside" if name in BESIDE else f"{fig.area / core.area:.1%}" if core.area else ""
-        table.add_row(name, _number(fig.area / report.macs), _number(fig.area), share, f"{fig.cells:,}",
-                      f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
+        table.add_row(name, _number(fig.area / report.macs), _number(fig.area), _number(getattr(fig, silicon)), share,
+                      f"{fig.cells:,}", f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
     table.add_section()
-    table.add_row("core", _number(core.area / report.macs), _number(core.area), "", f"{core.cells:,}",
-                  f"{core.flipflops:,}", f"{core.bits:,}")
+    table.add_row("core", _number(core.area / report.macs), _number(core.area), _number(getattr(core, silicon)), "",
+                  f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
     return table
 
 
 def ratio_table(study):
     """Baseline over design, by scope."""
-    table = Table(title="Area of the baseline over that of the design", title_justify="left")
+    table = Table(title=f"Area of the baseline over that of the design, recipe {study.report.recipe}",
+                  title_justify="left")
     table.add_column("against")
     for scope in SCOPES:
         table.add_column(scope, justify="right")
@@ -53,7 +56,8 @@ def ratio_table(study):
 def timing_table(study):
     """Clock periods by kind of unit, the design first."""
     table = Table(title="Shortest clock period in ns, by OpenSTA", title_justify="left",
-                  caption="no wires, no buffers, no clock skew; inputs and outputs registered", caption_justify="left")
+                  caption_justify="left", caption="no wires, no clock skew; inputs and outputs registered. drain: one "
+                  "signal drives all columns and the side units, without buffers")
     table.add_column("unit")
     for name in study.periods:
         table.add_column(name, justify="right")
@@ -62,18 +66,77 @@ def timing_table(study):
     return table
 
 
+def _name(point):
+    mantissa = point.report.design["format"]["mantissa"]
+    return BASELINES.get(point.arithmetic, f"HBFP{mantissa}") if point.arithmetic != "int" else f"int{mantissa}"
+
+
+def _cells(point, what="core"):
+    """Group, registers, period and area of a point."""
+    if point is None:
+        return ["none", "", "", ""]
+    return ["{} x {}".format(*point.group), str(point.pipeline), f"{point.period(what):.1f}", _number(point.area)]
+
+
+def clock_tables(clocks):
+    """Best groups, equal clock, and the other way round."""
+    heads = ("group", "registers", "period, ns", "NAND2 a MAC")
+    best, mine = clocks.best(), smallest(clocks.mine)
+    table = Table(title="Each core with its own best group, at any clock", title_justify="left")
+    table.add_column("core")
+    for head in (*heads, "clock set by", f"over {_name(mine)}"):
+        table.add_column(head, justify="right")
+    for point in best.values():
+        table.add_row(_name(point), *_cells(point), point.slowest, f"{point.area / mine.area:.2f} x")
+    tables = [table]
+    for what, scope in zip(WHATS, ("core", "elements alone"), strict=True):
+        own = clocks.own
+        limit = own.period(what)
+        slowest = f", set by its {own.slowest}" if what == "core" else ""
+        table = Table(title=f"At the clock of {own.report.name}, {scope}: {limit:.1f} ns{slowest}",
+                      title_justify="left", caption="registers: inside each multiply-add; none: no pipeline meets it",
+                      caption_justify="left")
+        table.add_column("baseline")
+        for head in (*heads, "over the design"):
+            table.add_column(head, justify="right")
+        for name, point in clocks.equal(what).items():
+            table.add_row(BASELINES[name], *_cells(point, what), point and f"{point.area / own.area:.2f} x")
+        tables.append(table)
+        if not clocks.reverse(what):
+            continue
+        table = Table(title=f"At the clock of each pipelined baseline, {scope}", title_justify="left",
+                      caption=f"smallest {_name(mine)} core that meets it, over {len(clocks.mine)} groups",
+                      caption_justify="left")
+        table.add_column("baseline")
+        for head in (*heads, *(f"{_name(mine)}: {head}" for head in (heads[0], *heads[2:])), "ratio"):
+            table.add_column(head, justify="right")
+        for point, met in clocks.reverse(what):
+            group, _, period, area = _cells(met, what)
+            table.add_row(_name(point), *_cells(point, what), group, period, area,
+                          met and f"{point.area / met.area:.2f} x")
+        tables.append(table)
+    return tables
+
+
+def study_tables(study):
+    """All tables of a study but the breakdown."""
+    return [ratio_table(study), *([timing_table(study)] if study.periods else []),
+            *(clock_tables(study.clocks) if study.clocks else [])]
+
+
 def csv_text(studies):
     """One row per design and recipe; the columns are stable."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "accumulate", "recipe",
-                     "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors", "cells", "flipflops",
-                     "bits", *(f"{name} over core" for name in BASELINES)])
+    writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "pipeline", "accumulate",
+                     "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors", "cells",
+                     "flipflops", "bits", *(f"{name} over core" for name in BASELINES)])
     for study in studies:
         report, design = study.report, study.report.design
         fmt, core, scopes = design["format"], report.core, report.scopes()
         writer.writerow([report.name, design["arithmetic"], fmt["mantissa"], design["rows"], design["cols"],
-                         "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["accumulate"],
+                         "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["pipeline"],
+                         design["accumulate"],
                          report.recipe, report.library["name"] if report.library else "generic",
                          *(f"{scopes[scope]:.2f}" for scope in SCOPES),
                          "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,

@@ -21,11 +21,13 @@ SCOPES = ("mac", "element", "core", "core and side")
 class Study:
     """A report, those of its baselines by arithmetic, and the area ratios baseline / design by scope.
 
-    ``periods`` has the shortest clock periods in ns by arithmetic and kind of unit, where they were asked for.
+    ``periods`` has the shortest clock periods in ns by arithmetic and kind of unit, ``clocks`` what
+    :func:`synth.clocks.clocks` found, where they were asked for.
     """
     report: Report
     baselines: dict
     periods: dict = field(default_factory=dict)
+    clocks: object = None
 
     @property
     def ratios(self):
@@ -36,6 +38,7 @@ class Study:
     def as_dict(self):
         """Plain data: what ``synth.json`` holds."""
         return {"report": self.report.as_dict(), "ratios": self.ratios, "periods": self.periods,
+                **({"clocks": self.clocks.as_dict()} if self.clocks else {}),
                 "baselines": {name: other.as_dict() for name, other in self.baselines.items()},
                 "published": published(self.report.design["format"]["mantissa"])}
 
@@ -74,6 +77,7 @@ def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, 
 def prepare(designs: list[Design], recipe, library, jobs=2, progress=None):
     """Bring every unit of ``designs`` into the cache, each distinct one once, the largest first."""
     found = {}
+    Parallel(n_jobs=jobs)(delayed(_emit)(each) for each in dict.fromkeys(designs))
     for each in designs:
         for unit in netlist.units(*generate(each)):
             if unit.kind != "ram":
@@ -84,6 +88,10 @@ def prepare(designs: list[Design], recipe, library, jobs=2, progress=None):
     for n, name in enumerate(work):
         if progress:
             progress(n + 1, len(todo), name)
+
+
+def _emit(design):
+    generate(design)
 
 
 def _prepare_one(unit, recipe, library):

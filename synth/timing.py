@@ -61,7 +61,7 @@ def _parts(unit, by_name):
 
 
 _VECTOR = re.compile(r"^  (?:wire|input|output) +\[(\d+):(\d+)\] (\\\S+|\w+) *;", re.MULTILINE)
-_PIECE = re.compile(r"(\d+)'([hb])(\w+)|(\\\S+|\w+) *(?:\[(\d+)(?::(\d+))?\])?")
+_PIECE = re.compile(r"(\d+)'([hbd])(\w+)|(\\\S+|\w+) *(?:\[(\d+)(?::(\d+))?\])?")
 
 
 def structural(text):
@@ -72,7 +72,7 @@ def structural(text):
     def bits(side):
         for width, base, digits, name, high, low in _PIECE.findall(side):
             if width:
-                value = int(digits.replace("x", "0"), {"h": 16, "b": 2}[base])
+                value = int(digits.replace("x", "0"), {"h": 16, "d": 10, "b": 2}[base])
                 yield from (f"1'b{value >> n & 1}" for n in reversed(range(int(width))))
                 continue
             if not high and name not in vectors:

@@ -12,8 +12,10 @@ SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 SHARE_RANGE = (1, 64)
 TILE_BITS = 16    # bits of the command's count of K tiles
-#: Floats -> most registers inside a multiply-add: the cuts of its unit in rtl/fp32.
-PIPELINES = {"fp32": 8, "fma": 7, "bf16": 6}
+#: Arithmetic -> most registers inside each FP32 unit: the cuts of the multiply-add, or of the adder, in rtl/fp32.
+PIPELINES = {"fp32": 8, "fma": 7, "bf16": 6, "hbfp": 5}
+#: Arithmetics whose elements are floating-point units.
+FLOATS = ("fp32", "fma", "bf16")
 ACCUMULATOR_LIMIT = 60    # widest integer that is converted to FP32
 
 
@@ -59,7 +61,8 @@ class Design:
         activations recoded once a row, one tree of full adders for a column of a group, least area; bit by bit, so
         slow to build and to simulate (docs/decisions/0101-dot-product.md).
     pipeline : int
-        Floats only: registers inside each multiply-add, at most :data:`PIPELINES`. Groups are then one row tall.
+        Registers inside each multiply-add of floats, whose groups are then one row tall, or inside the adders that
+        accumulate block sums in FP32; at most :data:`PIPELINES`.
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
     share : int
@@ -126,8 +129,12 @@ class Design:
             if self.accumulator_width > ACCUMULATOR_LIMIT:
                 raise ConflictError("growth", self.growth, f"must keep the accumulator at {ACCUMULATOR_LIMIT} bits or "
                                     f"fewer, not {self.accumulator_width}")
+        if self.pipeline and self.blocked and self.accumulate != "fp32":
+            raise ConflictError("pipeline", self.pipeline, f"must be 0 where accumulation is {self.accumulate}")
+        if self.pipeline and self.share > 1:
+            raise ConflictError("pipeline", self.pipeline, "must be 0 where columns share an accumulator")
         if self.group is None:
-            tall = 1 if self.pipeline else _divisor(gcd(self.height, self.rows), self.GROUP[0])
+            tall = 1 if self.pipeline and not self.blocked else _divisor(gcd(self.height, self.rows), self.GROUP[0])
             object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))
         object.__setattr__(self, "group", tuple(self.group))
         wholes = gcd(self.height, self.rows), self.cols
@@ -135,8 +142,10 @@ class Design:
                                        for side, whole in zip(self.group, wholes, strict=True)):
             raise ConflictError("group", ",".join(map(str, self.group)),
                                 f"must divide {wholes[0]} rows of a segment and {wholes[1]} columns")
-        if self.pipeline and self.group[0] != 1:
+        if self.pipeline and not self.blocked and self.group[0] != 1:
             raise ConflictError("group", ",".join(map(str, self.group)), "must be one row tall with a pipeline")
+        if self.segments > 1 and self.pipeline > (apart := self.height // self.group[0]):
+            raise ConflictError("pipeline", self.pipeline, f"must be at most {apart}, the cycles between segments")
 
     @property
     def blocked(self):

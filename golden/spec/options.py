@@ -26,7 +26,7 @@ _INTEGERS = {
     "rows": (SIDE_RANGE, "elements along K"),
     "cols": (SIDE_RANGE, "elements along N (default: as many as rows)"),
     "depth": (DEPTH_RANGE, "rows of X that one command may stream"),
-    "pipeline": ((0, max(PIPELINES.values())), "floats: registers inside each multiply-add"),
+    "pipeline": ((0, max(PIPELINES.values())), "registers inside each FP32 multiply-add, or adder of block sums"),
     "share": (SHARE_RANGE, "columns that share a converter and an accumulator, where blocks are longer than the rows"),
     "guard": ((0, 16), "aligned: fraction bits below a block sum"),
     "growth": ((0, 16), "aligned: 2^growth blocks along K fit"),

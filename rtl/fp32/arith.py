@@ -12,7 +12,7 @@ from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_
 
 #: Sign of results that are flushed to zero: their own, or always plus.
 UNDERFLOWS = ("signed", "positive")
-#: Parts of a multiplier that a register cuts in two; their sum is formed behind it.
+#: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it.
 PIECES = 4
 
 
@@ -105,7 +105,11 @@ def multiply_raw(m, pipe, x, y, bias, multiplier="plain"):
     sign, exponent = named(m, x.sign ^ y.sign, "product_sign"), (x.exponent + y.exponent - bias).as_signed()
     nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
     zero, inf = named(m, x.zero | y.zero, "product_zero"), named(m, x.inf | y.inf, "product_inf")
-    if "partial" in pipe.active:
+    if "partial" in pipe.active and multiplier == "recoded":
+        product = multiply_recoded(m, x.significand, y.significand, lambda *rows: pipe.cut("partial", *rows))
+        sign, exponent, zero, inf, nan = pipe.cut(
+            "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
+    elif "partial" in pipe.active:
         size = -(-len(y.significand) // PIECES)
         pieces = [named(m, x.significand * y.significand[k:k + size], f"piece{k}")
                   for k in range(0, len(y.significand), size)]
@@ -190,8 +194,7 @@ class Mul(Operation):
     Parameters
     ----------
     multiplier : str
-        ``plain`` is `*`; ``recoded`` takes less area and more delay. A register inside the
-        multiplier overrides it.
+        ``plain`` is `*`; ``recoded`` takes less area and more delay.
     """
     CUTS = {"partial": 0.3, "product": 0.5, "normalise": 0.7, "round": 0.93, "output": 1.0}
 

@@ -46,7 +46,7 @@ def test_names_differ():
     (["--unit", "fp32.add", "--multiplier", "plain"], "--multiplier plain: must not be given, fp32.add has none"),
     (["--unit", "fp32.mul", "--multiplier", "big"],
      "--multiplier big: Multiplier must be one of plain, recoded, not 'big'"),
-    (["--unit", "array", "--pipeline", "1"], "--pipeline 1: must be 0 where arithmetic is hbfp"),
+    (["--unit", "array", "--pipeline", "6"], "--pipeline 6: must be 0 to 5 where arithmetic is hbfp"),
     (["--unit", "fp32.add", "--pipeline", "two"], "--pipeline two: must be a whole number"),
     (["--unit", "vector", "--lanes", "two"], "argument --lanes: invalid int value: 'two'"),
 ])

@@ -6,17 +6,18 @@ import pytest
 
 import golden.fp32 as fp32
 from golden.matmul import mantissa_dot
-from golden.spec.config import PIPELINES, Design
+from golden.spec.config import FLOATS, PIPELINES, Design
 from golden.spec.format import HBFPFormat
+from rtl.fp32.arith import Add
 from rtl.mac import UNITS, lead, step
 from rtl.pe import Group
 
 from .drive import Bench, bits, pack, unpack
 
 
-def make(mantissa=8, rows=4, cols=2, group=(2, 2), arithmetic="hbfp", pipeline=0):
+def make(mantissa=8, rows=4, cols=2, group=(2, 2), arithmetic="hbfp", **options):
     fmt = HBFPFormat(mantissa=mantissa, block=(1, rows))
-    return Design(format=fmt, rows=rows, cols=cols, group=group, arithmetic=arithmetic, pipeline=pipeline)
+    return Design(format=fmt, rows=rows, cols=cols, group=group, arithmetic=arithmetic, **options)
 
 
 def run_group(design, above, acts, weights, north=None):
@@ -119,24 +120,26 @@ def test_weights_swap_between_two_rows():
     bench.run()
 
 
-FLOATS = [0, 0x80000000, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
-          0x7FC00000, 0x1F800000, 0x20000000]
+PATTERNS = [0, 0x80000000, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
+            0x7FC00000, 0x1F800000, 0x20000000]
 
 
-@pytest.mark.parametrize("arithmetic, pipeline", [(name, depth) for name, most in PIPELINES.items()
-                                                  for depth in range(most + 1)])
+@pytest.mark.parametrize("arithmetic, pipeline, multiplier", [
+    *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
+    *((name, depth, "recoded") for name in ("fp32", "fma") for depth in (0, 2, 4, 7))])
 @pytest.mark.parametrize("above", [0, 2])
-def test_float_chain_equals_golden(arithmetic, pipeline, above):
+def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
     """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""
     tall = 1 if pipeline else 2
-    design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline)
+    design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline,
+                  multiplier=multiplier)
     rng, down = np.random.default_rng(3), 16 if arithmetic == "bf16" else 0
     acts = rng.standard_normal((60, 2)).astype(np.float32).view(np.uint32)
-    acts[:30] = rng.choice(FLOATS, (30, 2))
+    acts[:30] = rng.choice(PATTERNS, (30, 2))
     weights = np.array([[0x3FC12345], [0xBF9ABCDE]], np.uint32)
     acts, weights = acts[:, :tall], weights[:tall]
     north = rng.standard_normal((60, 1)).astype(np.float32).view(np.uint32)
-    north[10:40] = rng.choice(FLOATS, (30, 1))
+    north[10:40] = rng.choice(PATTERNS, (30, 1))
     sums = north[:, 0] if above else np.zeros(60, np.uint32)
     acts, weights = acts >> down, weights >> down
     for k in range(tall):
@@ -153,8 +156,9 @@ def test_float_chain_equals_golden(arithmetic, pipeline, above):
 
 def test_depths_are_those_of_the_units():
     """Every register of a depth stands at a cut of its own, and none behind the result."""
-    assert set(PIPELINES) == set(UNITS)
-    for name, most in PIPELINES.items():
+    assert set(FLOATS) == set(UNITS) and PIPELINES["hbfp"] == len(Add.CUTS) - 1
+    for name in FLOATS:
+        most = PIPELINES[name]
         assert most == len(UNITS[name].CUTS) - 1
         for depth in range(most + 1):
             design = make(rows=1, cols=1, group=(1, 1), arithmetic=name, pipeline=depth)

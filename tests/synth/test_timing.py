@@ -1,7 +1,10 @@
 """Clock periods need a timer, and say so."""
 
+import pytest
+
 from synth import netlist, timing
 from synth.__main__ import main
+from synth.timing import structural
 
 
 def test_no_timer_no_periods(monkeypatch, tmp_path):
@@ -54,3 +57,17 @@ def test_memories_are_registers_at_their_ports():
     assert all(f"{name}_q <= {name};" in text for name in names)
     assert all(f"{name}_q[{n}]" in text for name, width in names.items() for n in range(width))
     assert all(f"r_data[{n}] <= ^" in text for n in range(3))
+
+
+@pytest.mark.parametrize("line, lines", [
+    ("assign { a[1], \\c.$1 [4:3] } = { b, 2'h1 };",
+     ["assign a [1] = b ;", "assign \\c.$1 [4] = 1'b0 ;", "assign \\c.$1 [3] = 1'b1 ;"]),
+    ("assign { v, e } = { \\x , w };",
+     ["assign v [1] = \\x ;", "assign v [0] = w [2] ;", "assign e = w [1] ;"]),
+    ("assign { v[1], e } = 2'd2;", ["assign v [1] = 1'b1 ;", "assign e = 1'b0 ;"]),
+    ("assign a = { b, c };", ["assign a = { b, c };"]),
+])
+def test_concatenations_are_taken_apart(line, lines):
+    """OpenSTA reads none on the left of an assignment."""
+    head = "  wire [1:0] v;\n  wire signed [2:1] w;\n"
+    assert structural(f"{head}  {line}\n").splitlines()[2:] == [f"  {each}" for each in lines]

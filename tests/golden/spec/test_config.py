@@ -75,6 +75,7 @@ def test_converter_takes_whole_blocks():
     ({"arithmetic": "fp32", "multiplier": "recoded"}, "fp32_r32_c32_g8x4"),
     ({"arithmetic": "bf16", "group": (1, 1)}, "bf16_r32_c32_g1x1"),
     ({"arithmetic": "fma", "pipeline": 2}, "fma_r32_c32_g1x4_p2"),
+    ({"pipeline": 3}, "hbfp_m8_e10_b1x32_r32_c32_g8x4_fp32_p3"),
 ])
 def test_name(options, name):
     assert make(**options).name == name
@@ -127,7 +128,12 @@ def test_wrong_value(options, message):
     ({"arithmetic": "bf16", "accumulate": "aligned"}, "accumulate", "aligned", "must be fp32 where arithmetic is bf16"),
     ({"terms": 24}, "block", "1,24", "must divide or be divided by the 32 rows along K, or be ragged"),
     ({"terms": 24, "side": 24}, "block", "24,24", "must divide or be divided by the 32 rows along K, or be ragged"),
-    ({"pipeline": 1}, "pipeline", 1, "must be 0 where arithmetic is hbfp"),
+    ({"pipeline": 1, "arithmetic": "int"}, "pipeline", 1, "must be 0 where arithmetic is int"),
+    ({"pipeline": 6}, "pipeline", 6, "must be 0 to 5 where arithmetic is hbfp"),
+    ({"pipeline": 1, "accumulate": "aligned"}, "pipeline", 1, "must be 0 where accumulation is aligned"),
+    ({"pipeline": 1, "terms": 128, "share": 4}, "pipeline", 1, "must be 0 where columns share an accumulator"),
+    ({"pipeline": 2, "terms": 8}, "pipeline", 2, "must be at most 1, the cycles between segments"),
+    ({"pipeline": 3, "terms": 8, "group": (4, 4)}, "pipeline", 3, "must be at most 2, the cycles between segments"),
     ({"pipeline": 7, "arithmetic": "bf16"}, "pipeline", 7, "must be 0 to 6 where arithmetic is bf16"),
     ({"pipeline": 1, "arithmetic": "fma", "group": (2, 1)}, "group", "2,1", "must be one row tall with a pipeline"),
     ({"group": (3, 4)}, "group", "3,4", "must divide 32 rows of a segment and 32 columns"),
