@@ -22,6 +22,8 @@ DESIGNS = {
     "share4": (8, 2, 8, {"share": 4, "group": (1, 2)}),
     "share8": (16, 2, 8, {"share": 8}),
     "int": (2, 2, 2, {"arithmetic": "int"}),
+    "pipelined": (2, 3, 2, {"pipeline": 3, "ragged": True}),
+    "pipelined-fp32": (2, 8, 2, {"arithmetic": "fp32", "pipeline": 5}),
 }
 DEPTH = 30
 
