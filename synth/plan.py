@@ -5,7 +5,7 @@ import itertools
 from golden.spec.options import ContradictionError, OptionError, design_from_values
 
 #: Axis -> values without a list of the user's; none means what ``python -m gen`` would take.
-AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": ()}
+AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": (), "share": ()}
 
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
 PLANS = {
@@ -16,7 +16,8 @@ PLANS = {
         {"accumulate": ("aligned",)},
         {"group": ("1x1", "2x1", "4x1", "8x1", "4x4", "8x8", "16x4")},
         {"block": ("1x64",), "share": ("2",)},
-        {"block": ("1x128", "1x256"), "accumulate": ("fp32", "aligned"), "share": ("4",)},
+        {"block": ("1x128", "1x256"), "accumulate": ("fp32", "aligned"), "share": ("4", "8")},
+        {"mantissa": ("4", "8"), "rows": ("8", "16", "64"), "block": ("1x256",), "share": ("4",)},
     ),
 }
 
