@@ -11,7 +11,7 @@ from .study import prepare
 
 #: Groups that are tried; with registers the default one, for floats a row tall.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4))
-FLOAT_GROUPS = ((1, 1), (1, 4), (8, 4))
+FLOAT_GROUPS = ((1, 1), (1, 4), (2, 4), (8, 4))
 #: Registers inside each multiply-add that are tried unless more are needed.
 DEPTHS = range(5)
 GAIN = 0.03

@@ -9,6 +9,8 @@ APART = ("group", "row", "array", "skew", "lanes", "partial", "fold", "fold_cont
          "block_accumulate", "chain")
 #: A part of any other kind is synthesised with its user, unless the user has more of it than this ...
 MOST_INLINE = 4
+#: (more in a group of elements, whose columns share what they do with an activation)
+MOST_IN_GROUP = 8
 #: ... or it is one of these, of which users are made.
 ALWAYS_INLINE = ("adder", "dot")
 
@@ -71,15 +73,16 @@ def units(text, manifest):
     bodies, kinds = split(text), manifest["modules"]
     uses = {name: instances(body, bodies) for name, body in bodies.items()}
 
-    def apart(name, times):
+    def apart(name, times, user):
         kind = kinds[name]["kind"]
-        return kind in APART or times > MOST_INLINE and kind not in ALWAYS_INLINE
+        most = MOST_IN_GROUP if kinds[user]["kind"] == "group" else MOST_INLINE
+        return kind in APART or times > most and kind not in ALWAYS_INLINE
 
     def gather(name):
         """Modules that belong to the unit, and the units that it uses."""
         inside, outside = [name], {}
         for part, times in uses[name].items():
-            if apart(part, times):
+            if apart(part, times, name):
                 outside[part] = outside.get(part, 0) + times
             else:
                 more, further = gather(part)

@@ -1,5 +1,7 @@
 """Units of generated Verilog."""
 
+import pytest
+
 from synth.netlist import instances, split, stub, units
 
 TEXT = """\
@@ -73,6 +75,16 @@ def test_small_parts_are_synthesised_with_their_users():
     assert "assign o = &a;" in found["hbfp_group_x"].verilog
     assert "assign o = &a;" in found["hbfp_top"].verilog
     assert "(* blackbox *)\nmodule hbfp_group_x" in found["hbfp_top"].verilog
+
+
+@pytest.mark.parametrize("count, inside", [(8, True), (9, False)])
+def test_columns_of_a_group_share(count, inside):
+    """Multiply-adds are flattened into groups of up to eight."""
+    leaf = "hbfp_leaf_w2 \\one.two  (\n    .a(a),\n    .o(o)\n  );\n"
+    assert leaf in TEXT
+    text = TEXT.replace(leaf, leaf + "".join(f"  hbfp_leaf_w2 l{n} (\n    .a(a)\n  );\n" for n in range(count - 1)))
+    found = {unit.top: unit for unit in units(text, MANIFEST)}
+    assert ("hbfp_leaf_w2" not in found["hbfp_group_x"].uses) == inside
 
 
 def test_repeated_parts_stand_alone():
