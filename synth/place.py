@@ -35,7 +35,7 @@ def find(family):
     for command in (shutil.which(f"nextpnr-{family}"), str(scripts / f"yowasp-nextpnr-{family}")):
         if command and Path(command).exists():
             done = subprocess.run([command, "--version"], capture_output=True, text=True)
-            found = re.search(r"Version ([^)\s]+)", done.stdout + done.stderr)
+            found = re.search(r"Version (?:nextpnr-)?([^)\s]+)", done.stdout + done.stderr)
             if found:
                 return command, found[1]
     return None
