@@ -17,9 +17,22 @@ from .manifest import Manifest
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = design_of(MANIFEST)
 SEED = int(os.environ.get("HBFP_SEED", "1"))
-BLOCKS = 4000
+ELEMENTS = 4000    # of each sort, at least
 #: What a lane cannot see: it has no word in whether a block is invalid.
 BEYOND = ("Inf", "NaN")
+
+
+def decisions(rng, count, elements, fmt):
+    """Blocks about what rounding looks at: fractions cut off anywhere with one bit below, subnormals beside all."""
+    top = np.where(rng.random(count) < 0.5, rng.integers(1, 12, count), rng.integers(12, 255, count))[:, None]
+    field = np.maximum(top - rng.integers(0, fmt.magnitude + 4, (count, elements)), 0)
+    field[rng.random((count, elements)) < 0.1] = 0
+    field[:, 0] = top[:, 0]
+    cut, bit = rng.integers(0, 24, (2, count, elements))
+    fraction = rng.integers(0, 1 << 23, (count, elements)) >> cut << cut
+    fraction |= np.where(rng.random((count, elements)) < 0.7, 1 << bit, 0) & (1 << 23) - 1
+    sign = rng.integers(0, 2, (count, elements))
+    return (sign << 31 | field << 23 | fraction & (1 << 23) - 1).astype(np.uint32)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
@@ -29,7 +42,8 @@ async def mantissas_equal_golden(dut):
     elements = DESIGN.encode_beats * DESIGN.encode_lanes
     flat = HBFPFormat(mantissa=fmt.mantissa, exponent=fmt.exponent, block=(1, elements), rounding=fmt.rounding,
                       noise_bits=fmt.noise_bits, subnormals=fmt.subnormals)
-    bits = awkward_blocks(rng, max(400, BLOCKS // elements), elements, fmt, rare=0.06)
+    count = max(400, ELEMENTS // elements)
+    bits = np.concatenate([awkward_blocks(rng, count, elements, fmt, rare=0.06), decisions(rng, count, elements, fmt)])
     stochastic = fmt.rounding == "stochastic"
     noise = rng.integers(0, 2 ** fmt.noise_bits, bits.shape) if stochastic else None
     blocks = encode(bits.view(np.float32), flat, noise)

@@ -18,7 +18,7 @@ from .errors import SynthError
 
 EXAMPLES = """\
 examples:
-  python -m synth fpga                                 ECP5: elements, groups and 8 x 8 cores, with and without DSP
+  python -m synth fpga --dsp yes                       ECP5: elements, groups and 8 x 8 cores (with --dsp no: long)
   python -m synth fpga --family ice40 --clock element
   python -m synth fpga --family xc7 --units core --mantissa 8 --against fp32
 """
