@@ -81,11 +81,17 @@ def _basis(report):
             "generator, with the same shape, dataflow and group.")
 
 
-def write_page(folder, studies):
-    """Write ``area.html`` and its pictures; return their paths."""
+def write_page(folder, studies, points=()):
+    """Write ``area.html`` and its pictures; return their paths.
+
+    ``points`` are those of :func:`synth.clocks.pareto`, if there are any.
+    """
     first = [study for study in studies if study.report.recipe == studies[0].report.recipe]
     pictures = [(plots.save(figure, folder / name), caption) for make, name, caption in _PICTURES
                 if (figure := make(first))]
+    if points:
+        pictures.append((plots.save(plots.pareto_plot(points), folder / "pareto.png"),
+                         "Area and clock: groups of elements, and registers inside floating point multiply-adds"))
     names = list(studies[0].baselines)
     head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names)]
     rows = []

@@ -8,6 +8,7 @@ from matplotlib.patches import Rectangle  # noqa: E402
 
 from .area import BESIDE, COMPONENTS  # noqa: E402
 from .plan import default_values, is_plain  # noqa: E402
+from .study import BASELINES  # noqa: E402
 
 #: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
 COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#009e73", "#999999", "#e0e0e0"),
@@ -190,6 +191,32 @@ def _varied_plot(studies, name, label, order, text):
     axes.set_ylabel("core, NAND2-equivalents per MAC")
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=8)
+    return figure
+
+
+def pareto_plot(points):
+    """Area against clock, a line per kind of number: groups and pipelines that no other of its kind beats."""
+    figure, axes = _figure(height=5)
+    kinds = {}
+    for point in points:
+        design = point.report.design
+        name = f"HBFP{design['format']['mantissa']}" if point.arithmetic == "hbfp" else BASELINES[point.arithmetic]
+        kinds.setdefault(name, []).append(point)
+    for n, (name, found) in enumerate(kinds.items()):
+        axes.plot([point.period("array") for point in found], [point.area for point in found], linestyle="",
+                  marker="o", markersize=3, color=f"C{n}", alpha=0.4)
+        front = [point for point in found if not any(
+            other.area < point.area and other.period("array") <= point.period("array") for other in found)]
+        front.sort(key=lambda point: point.period("array"))
+        axes.step([point.period("array") for point in front], [point.area for point in front], where="post",
+                  marker="o", color=f"C{n}", label=name)
+        for point in front:
+            text = f"{point.pipeline} registers" if point.pipeline else "{} x {}".format(*point.group)
+            axes.annotate(text, (point.period("array"), point.area), xytext=(3, 4), textcoords="offset points",
+                          fontsize=6)
+    axes.set(xscale="log", yscale="log", xlabel="shortest clock period of the array, ns (OpenSTA, no wires or buffers)",
+             ylabel="core, NAND2-equivalents per MAC")
+    axes.legend(fontsize=7)
     return figure
 
 

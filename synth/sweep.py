@@ -14,14 +14,16 @@ from golden.spec.options import OptionError, Parser
 
 from . import netlist, report
 from .area import baseline, generate, measure, measure_unit
+from .clocks import pareto, variants
 from .errors import SynthError
-from .plan import AXES, PLANS, axes_of, plan, points
+from .plan import AXES, PLANS, axes_of, is_plain, plan
+from .plan import points as crossed
 from .study import BASELINES, Study
 
 EXAMPLES = """\
 examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
-  python -m synth sweep --plan study                      arrays, blocks, groups, accumulations: about 150 designs
+  python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 111 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
   python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --against fp32,int
   python -m synth sweep --accumulate fp32,aligned --recipe area,stock --liberty a.lib,b.lib
@@ -106,7 +108,16 @@ def run(designs, steps, against, jobs, scheduler=None, progress=None):
             for recipe, library in steps for design in designs]
 
 
-def as_dict(studies):
+def clock_points(designs, against, recipe, library, jobs, progress=None):
+    """Areas and clocks of the default designs of one array over groups, and of float baselines over pipelines."""
+    plain = [design for design in designs if is_plain(design.as_dict())]
+    some = [design for design in plain if design.rows == 32] or plain[:1]
+    every = [each for design in some for each in variants(design)]
+    every += [each for name in against if name != "int" for design in some for each in variants(baseline(design, name))]
+    return pareto(list(dict.fromkeys(every)), recipe, library, jobs, progress)
+
+
+def as_dict(studies, points=()):
     """Plain data: what ``sweep.json`` holds; a baseline that many designs share is there once."""
     baselines, entries = {}, []
     for study in studies:
@@ -116,7 +127,7 @@ def as_dict(studies):
             names[arithmetic] = f"{other.name}, {other.recipe}, {library}"
             baselines.setdefault(names[arithmetic], other.as_dict())
         entries.append(study.as_dict() | {"baselines": names})
-    return {"studies": entries, "baselines": baselines}
+    return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in points]}
 
 
 def table(studies):
@@ -146,6 +157,8 @@ def main(argv):
     add_flow_options(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
+    parser.add_argument("--clocks", action="store_true", help="clocks of groups and pipelines at 32 x 32 too (by "
+                        "OpenSTA; about 30 units of a minute each)")
     parser.add_argument("--out", metavar="DIR", default="build/sweep", help="folder for tables and pictures")
     args = parser.parse_args(argv)
     recipes = args.recipe.split(",") if args.recipe else [None]
@@ -165,7 +178,7 @@ def main(argv):
         if args.plan and any(lists.values()):
             raise OptionError(f"--plan {args.plan}: names its designs itself, take away "
                               + ", ".join(f"--{name}" for name, words in lists.items() if words))
-        designs, left_out = plan(args.plan) if args.plan else points(axes_of(lists))
+        designs, left_out = plan(args.plan) if args.plan else crossed(axes_of(lists))
         if not designs:
             raise OptionError("no combination is a valid design")
     except OptionError as error:
@@ -179,18 +192,20 @@ def main(argv):
             studies = run(designs, steps, against, args.jobs, args.scheduler,
                           lambda name, n, total: bar.update(task, completed=n, total=total,
                                                             description=f"{name}, {len(designs)} designs"))
+            points = clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
+                task, completed=n, total=total, description=f"clocks, {name}")) if args.clocks else ()
         folder = Path(args.out)
         folder.mkdir(parents=True, exist_ok=True)
     except (SynthError, OSError) as error:
         print(f"python -m synth sweep: error: {error}", file=sys.stderr)
         return 1
-    write(folder / "sweep.json", json.dumps(as_dict(studies), indent=1) + "\n")
+    write(folder / "sweep.json", json.dumps(as_dict(studies, points), indent=1) + "\n")
     write(folder / "sweep.csv", report.csv_text(studies))
     console.print(table(studies))
     if left_out:
         console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")
     from .page import write_page
-    written = write_page(folder, studies)
+    written = write_page(folder, studies, points)
     console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
     return 0
 
