@@ -23,10 +23,11 @@ regression: $(VENV)/.test
 matrix: $(VENV)/.main
 	$(BIN)/python -m cosim matrix
 
-# The table of areas, with the OSU018 cells.
+# The README's table of areas, with the OSU018 cells.
 area: $(VENV)/.main
 	$(BIN)/python -m synth fetch
-	$(BIN)/python -m synth sweep
+	$(BIN)/python -m synth sweep --plan table
+	for width in 4 6 8; do $(BIN)/python -m synth --unit dot_product --block 1,128 --mantissa $$width || exit; done
 
 clean:
 	rm -rf build

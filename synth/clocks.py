@@ -10,7 +10,7 @@ from .errors import SynthError
 from .study import prepare
 
 #: Groups that are tried; with registers the default one, for floats a row tall.
-GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4))
+GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
 FLOAT_GROUPS = ((1, 1), (1, 4), (2, 4), (8, 4))
 #: Registers inside each multiply-add that are tried unless more are needed.
 DEPTHS = range(5)

@@ -5,11 +5,12 @@ import itertools
 from golden.spec.options import ContradictionError, OptionError, design_from_values
 
 #: Axis -> values without a list of the user's; none means what ``python -m gen`` would take.
-AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": (), "share": ()}
+AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": (), "share": (),
+        "pipeline": ()}
 
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
 PLANS = {
-    "table": ({},),
+    "table": ({}, {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)}),
     "study": (
         {"mantissa": ("2", "3", "4", "5", "6", "8", "12"), "rows": ("8", "16", "24", "32", "64", "128")},
         {"block": ("1x8", "1x16", "1x64", "1x128", "16x16", "32x32")},

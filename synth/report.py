@@ -128,16 +128,16 @@ def csv_text(studies):
     """One row per design and recipe; the columns are stable."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "pipeline", "accumulate",
-                     "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors", "cells",
-                     "flipflops", "bits", *(f"{name} over core" for name in BASELINES)])
+    writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "pipeline", "share",
+                     "accumulate", "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors",
+                     "cells", "flipflops", "bits", *(f"{name} over core" for name in BASELINES)])
     for study in studies:
         report, design = study.report, study.report.design
         fmt, core, scopes = design["format"], report.core, report.scopes()
         writer.writerow([report.name, design["arithmetic"], fmt["mantissa"], design["rows"], design["cols"],
                          "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["pipeline"],
-                         design["accumulate"],
-                         report.recipe, report.library["name"] if report.library else "generic",
+                         design["share"], design["accumulate"], report.recipe,
+                         report.library["name"] if report.library else "generic",
                          *(f"{scopes[scope]:.2f}" for scope in SCOPES),
                          "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,
                          core.flipflops, core.bits,

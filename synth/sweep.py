@@ -23,9 +23,10 @@ from .study import BASELINES, Study
 EXAMPLES = """\
 examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
+  python -m synth sweep --plan table                      the README's table
   python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 111 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
-  python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --against fp32,int
+  python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --pipeline 0,1
   python -m synth sweep --accumulate fp32,aligned --recipe area,stock --liberty a.lib,b.lib
   python -m synth sweep --scheduler tcp://host:8786       workers of a Dask cluster (pip install "hbfp[dask]")
 """
@@ -130,19 +131,36 @@ def as_dict(studies, points=()):
     return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in points]}
 
 
+#: Head of a column -> its text, from a report's design and the report; those of :data:`_ALWAYS` stand in every table,
+#: the others where they differ between designs.
+_COLUMNS = {
+    "W": lambda design, report: str(design["format"]["mantissa"]),
+    "array": lambda design, report: f"{design['rows']} x {design['cols']}",
+    "block": lambda design, report: "{} x {}".format(*design["format"]["block"]),
+    "group": lambda design, report: "{} x {}".format(*design["group"]),
+    "sums": lambda design, report: design["accumulate"],
+    "share": lambda design, report: str(design["share"]),
+    "pipeline": lambda design, report: str(design["pipeline"]),
+    "recipe": lambda design, report: report.recipe,
+    "library": lambda design, report: report.library["name"] if report.library else "none",
+}
+_ALWAYS = ("W", "array", "block")
+
+
 def table(studies):
-    """One row per design: areas and ratios of its core."""
-    result = Table(title="NAND2-equivalents per MAC; baseline core over core", title_justify="left")
-    for head in ("W", "array", "block", "group", "sums", "recipe"):
+    """One row per design: areas of its core, its ratios to floats, and its ratio over integers."""
+    texts = {head: [text(study.report.design, study.report) for study in studies] for head, text in _COLUMNS.items()}
+    shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
+    names = list(studies[0].baselines)
+    result = Table(title="NAND2-equivalents per MAC; ratios of whole cores", title_justify="left")
+    for head in shown:
         result.add_column(head)
-    for head in ("element", "core", *(f"{name} /" for name in studies[0].baselines)):
+    for head in ("element", "core", *("core / int" if name == "int" else f"{name} / core" for name in names)):
         result.add_column(head, justify="right")
-    for study in studies:
-        design, scopes = study.report.design, study.report.scopes()
-        result.add_row(str(design["format"]["mantissa"]), f"{design['rows']} x {design['cols']}",
-                       "{} x {}".format(*design["format"]["block"]), "{} x {}".format(*design["group"]),
-                       design["accumulate"], study.report.recipe, f"{scopes['element']:.1f}", f"{scopes['core']:.1f}",
-                       *(f"{ratios['core']:.2f}" for ratios in study.ratios.values()))
+    for n, study in enumerate(studies):
+        scopes, ratios = study.report.scopes(), {name: study.ratios[name]["core"] for name in names}
+        result.add_row(*(column[n] for column in shown.values()), f"{scopes['element']:.1f}", f"{scopes['core']:.1f}",
+                       *(f"{1 / ratio:.3f}" if name == "int" else f"{ratio:.2f}" for name, ratio in ratios.items()))
     return result
 
 

@@ -71,7 +71,8 @@ def test_tables_say_what_was_found(found):
 
 def test_variants_are_possible_designs():
     assert [(each.group, each.pipeline) for each in variants(Design(), range(3))] == [
-        ((1, 1), 0), ((2, 1), 0), ((4, 1), 0), ((8, 1), 0), ((8, 4), 0), ((8, 4), 1), ((8, 4), 2)]
+        ((1, 1), 0), ((2, 1), 0), ((4, 1), 0), ((8, 1), 0), ((8, 4), 0), ((8, 8), 0), ((16, 4), 0),
+        ((8, 4), 1), ((8, 4), 2)]
     small = design_from_values({"rows": 3, "cols": 2, "accumulate": "aligned"})
     assert [each.group for each in variants(small)] == [(1, 1), (1, 2)]
     floats = variants(Design(arithmetic="bf16"), range(20))

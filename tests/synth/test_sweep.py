@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
 from golden.spec.options import OptionError
 from synth import plan, sweep
+from synth.study import Study
 
 AXES = plan.AXES | {"mantissa": ("4",), "rows": ("8",)}
 
@@ -52,6 +55,40 @@ def test_wrong_list(capsys, words, line):
         sweep.main(words)
     assert caught.value.code == 2
     assert capsys.readouterr().err == f"python -m synth sweep: error: {line}\n"
+
+
+def test_table_of_the_readme():
+    designs, left_out = plan.plan("table")
+    assert left_out == 0 and [(design.format.block[1], design.share, design.format.mantissa) for design in designs] == [
+        (block, share, width) for block, share in ((32, 1), (64, 2), (128, 4)) for width in (4, 6, 8)]
+
+
+def test_pipelines_are_crossed():
+    designs, left_out = plan.points(AXES | {"pipeline": ("0", "2"), "accumulate": ("fp32", "aligned")})
+    assert [(design.accumulate, design.pipeline) for design in designs] == [("fp32", 0), ("fp32", 2), ("aligned", 0)]
+    assert left_out == 1
+
+
+class FakeReport:
+    """A report of a core that was never synthesised."""
+    recipe, library = "area", {"name": "some"}
+
+    def __init__(self, core, **values):
+        self.core, self.design = core, Design(**values).as_dict()
+
+    def scopes(self):
+        return {"mac": self.core - 20, "element": self.core - 10, "core": self.core, "core and side": self.core + 5}
+
+
+def test_table_has_the_columns_that_differ():
+    baselines = {"fp32": FakeReport(5000), "int": FakeReport(400)}
+    studies = [Study(FakeReport(core, format=HBFPFormat(block=(1, block)), share=share), baselines)
+               for core, block, share in ((500, 32, 1), (420, 64, 2))]
+    found = sweep.table(studies)
+    assert [column.header for column in found.columns] == [
+        "W", "array", "block", "share", "element", "core", "fp32 / core", "core / int"]
+    assert [list(column.cells) for column in found.columns[3:]] == [
+        ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["10.00", "11.90"], ["1.250", "1.050"]]
 
 
 @pytest.mark.synth
