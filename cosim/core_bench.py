@@ -89,8 +89,11 @@ class Bench:
 
     # --- Stimulus -------------------------------------------------------------------------------
 
-    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False):
-        """Queue one command of awkward data (``calm``: without blocks that overflow or are invalid)."""
+    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False):
+        """Queue one command of awkward data.
+
+        ``calm``: without blocks that overflow or are invalid. ``faint``: of numbers so small that products underflow.
+        """
         from golden.core import convert  # operands come converted; the converter is tested by itself
 
         plan = Plan(DESIGN, terms)
@@ -104,6 +107,9 @@ class Bench:
         else:
             x = awkward(self.rng, (rows, terms), DESIGN.format, rare=rare)
             w = awkward(self.rng, (terms, DESIGN.cols), DESIGN.format, -2, rare=rare)
+            if faint:
+                small = max(-70, DESIGN.format.exponent_range[0] - DESIGN.format.magnitude + 2)
+                x, w = (np.ldexp(self.rng.standard_normal(part.shape, np.float32), small) for part in (x, w))
             parts = self._patterns(x, w) if not DESIGN.blocked else tuple(
                 self._lines(convert(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
         self._send(rows, plan, parts, {"scale": scale, "bias": bias, "relu": relu})
@@ -195,8 +201,10 @@ async def products_equal_golden(dut, idle, stall):
         bench.command(int(bench.rng.integers(1, min(DESIGN.depth, 12) + 1)), terms, *steps)
         bench.command(1, terms, calm=True)
     bench.command(DESIGN.depth, DESIGN.rows)
+    if DESIGN.blocked:
+        bench.command(3, min(DESIGN.rows, DESIGN.format.terms), faint=True)
     await bench.finish()
-    assert bench.products.compared > 100 and bench.products.commands == 2 * len(_terms()) + 1
+    assert bench.products.compared > 100 and bench.products.commands == 2 * len(_terms()) + 1 + DESIGN.blocked
     assert not dut.error.value
 
 
