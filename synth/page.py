@@ -3,7 +3,7 @@
 import base64
 from html import escape
 
-from . import plots
+from . import breakdown, plots
 from .plan import is_plain
 from .report import NOT_COUNTED
 from .study import BASELINES, SCOPES, published
@@ -34,17 +34,17 @@ def _picture(path, caption):
 _PICTURES = (
     (plots.ratio_plot, "ratio.png", "Lean FP32 core over HBFP core: everything but memories and side units"),
     (plots.integer_plot, "integer.png", "What the format costs over integers of the same width"),
-    (plots.breakdown_plot, "breakdown.png", "Where the area goes, per multiply-accumulate"),
-    (lambda studies: plots.floor_plan(_headline(studies).report), "floorplan.png", "Area of one core, to scale"),
+    (breakdown.breakdown_plot, "breakdown.png", "Where the area goes, per multiply-accumulate"),
+    (lambda studies: breakdown.floor_plan(_headline(studies).report), "floorplan.png", "Area of one core, to scale"),
     (plots.group_plot, "group.png", "What larger groups save"),
     (plots.block_plot, "block.png", "What longer blocks save"),
 )
 
 
 def _headline(studies):
-    """The default 8-bit core, or the last of what there is."""
+    """The default 8-bit core, or the last default one, or the last of what there is."""
     plain = [study for study in studies if is_plain(study.report.design) and study.report.design["rows"] == 32]
-    return plain[-1] if plain else studies[-1]
+    return next((study for study in plain if study.report.design["format"]["mantissa"] == 8), (plain or studies)[-1])
 
 
 def _matrix(studies):
@@ -91,7 +91,7 @@ def write_page(folder, studies, points=()):
                 if (figure := make(first))]
     if points:
         pictures.append((plots.save(plots.pareto_plot(points), folder / "pareto.png"),
-                         "Area and clock: groups of elements, and registers inside floating point multiply-adds"))
+                         "Area and clock at 32 x 32: groups of elements (8x4), registers (+1)"))
     names = list(studies[0].baselines)
     head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names)]
     rows = []

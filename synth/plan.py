@@ -19,6 +19,7 @@ PLANS = {
         {"block": ("1x64",), "share": ("2",)},
         {"block": ("1x128", "1x256"), "accumulate": ("fp32", "aligned"), "share": ("4", "8")},
         {"mantissa": ("4", "8"), "rows": ("8", "16", "64"), "block": ("1x256",), "share": ("4",)},
+        *({"rows": (rows,), "block": (f"1x{rows}",)} for rows in ("8", "16", "64", "128")),
     ),
 }
 
@@ -85,3 +86,9 @@ def default_values(design):
 def is_plain(design):
     """Whether a design, as plain data, is the default one of its width and array."""
     return default_values(design) == design
+
+
+def fills_rows(design):
+    """Whether a design, as plain data, is the default one but for a block as long as its columns are high."""
+    default = default_values(design)
+    return design == default | {"format": default["format"] | {"block": (1, design["rows"])}}

@@ -1,24 +1,20 @@
-"""Pictures of studies: ratios, breakdowns, a floor plan."""
+"""Pictures of studies: ratios, what groups and blocks save, area against clock."""
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.patches import Rectangle  # noqa: E402
 
-from .area import BESIDE, COMPONENTS  # noqa: E402
-from .plan import default_values, is_plain  # noqa: E402
+from .plan import default_values, fills_rows, is_plain  # noqa: E402
 from .study import BASELINES  # noqa: E402
 
-#: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
-COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#009e73", "#999999", "#e0e0e0"),
-                   strict=True))
 #: Published ratios to FP32: (label, mantissa, ratio). Sources: docs/design/07-area.md.
 PUBLISHED = (("Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", {4: 21.32, 6: 12.67, 8: 8.28}),
              ("Accuracy Boosters v1, dot product of 128", {4: 16.98, 6: 10.53, 8: 7.10}))
 
 
-def _figure(width=7.5, height=4.2):
+def new_figure(width=7.5, height=4.2):
+    """A figure with one pair of axes, in inches."""
     figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
@@ -28,10 +24,16 @@ def _mantissa(study):
     return study.report.design["format"]["mantissa"]
 
 
-def _first_recipe(studies):
+def first_recipe(studies):
     """Those studies that share recipe and library with the first: a picture mixes none."""
     first = studies[0].report
     return [study for study in studies if (study.report.recipe, study.report.library) == (first.recipe, first.library)]
+
+
+def commonest_side(studies):
+    """The array that pictures of one array show: 32 x 32, or the commonest."""
+    rows = [study.report.design["rows"] for study in studies]
+    return 32 if 32 in rows else max(sorted(set(rows)), key=rows.count)
 
 
 def _sides(axes, sides):
@@ -43,34 +45,59 @@ def _sides(axes, sides):
     axes.set_xlabel("array side, elements")
 
 
+def _plain_scale(axis, which, ticks):
+    """A logarithmic axis whose ticks are the numbers given, as far as they are in view."""
+    axes = axis.axes
+    (axes.set_yscale if which == "y" else axes.set_xscale)("log")
+    low, high = axis.get_view_interval()
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_tick_params(which="minor", length=0, labelsize=0)
+    axis.set_minor_formatter("")
+
+
+def _by_side(studies, width):
+    """Array side and ratio to FP32 of one width."""
+    return sorted((study.report.design["rows"], study.ratios["fp32"]["core"]) for study in studies
+                  if _mantissa(study) == width)
+
+
 def ratio_plot(studies):
-    """Ratio to FP32 against array side, a line per mantissa, published figures as dashes; default designs alone."""
-    studies = [study for study in _first_recipe(studies) if is_plain(study.report.design) and "fp32" in study.ratios]
+    """Ratio to FP32 against array side, a line per mantissa, published figures as dashes.
+
+    Default designs, and thinner those whose blocks are as long as the array.
+    """
+    every = [study for study in first_recipe(studies) if "fp32" in study.ratios]
+    studies = [study for study in every if is_plain(study.report.design)]
     if not studies:
         return None
-    figure, axes = _figure(height=5.2)
+    filled = [study for study in every if fills_rows(study.report.design)]
+    figure, axes = new_figure(height=5.6)
     for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        found = sorted((study.report.design["rows"], study.ratios["fp32"]["core"]) for study in studies
-                       if _mantissa(study) == width)
-        line, = axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}, whole core")
+        line, = axes.plot(*zip(*_by_side(studies, width), strict=True), marker="o", color=f"C{n}",
+                          label=f"HBFP{width}, whole core")
+        if len(found := _by_side(filled, width)) > 1:
+            axes.plot(*zip(*found, strict=True), marker="^", markersize=4, linewidth=0.8, color=f"C{n}")
         for (_, ratios), dash in zip(PUBLISHED, ("--", ":"), strict=True):
             if width in ratios:
                 axes.axhline(ratios[width], color=line.get_color(), linestyle=dash, linewidth=1)
     for (label, _), dash in zip(PUBLISHED, ("--", ":"), strict=True):
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
+    if filled:
+        axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
     _sides(axes, sorted({study.report.design["rows"] for study in studies}))
     axes.set_ylabel("area of lean FP32 core / area of core")
-    axes.set_ylim(bottom=0)
+    _plain_scale(axes.yaxis, "y", (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
     figure.legend(fontsize=7, loc="outside upper center", ncols=2)
     return figure
 
 
 def integer_plot(studies):
     """What the format costs over integers of the same width, against array side; None without that baseline."""
-    studies = [study for study in _first_recipe(studies) if is_plain(study.report.design) and "int" in study.ratios]
+    studies = [study for study in first_recipe(studies) if is_plain(study.report.design) and "int" in study.ratios]
     if not studies:
         return None
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
         found = sorted((study.report.design["rows"], 1 / study.ratios["int"]["core"]) for study in studies
                        if _mantissa(study) == width)
@@ -82,80 +109,15 @@ def integer_plot(studies):
     return figure
 
 
-def breakdown_plot(studies):
-    """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline.
-
-    Of many designs, the default ones with the commonest array are shown.
-    """
-    studies = _first_recipe(studies)
-    plain = [study for study in studies if is_plain(study.report.design)]
-    if len(studies) > 8 and plain:
-        rows = [study.report.design["rows"] for study in plain]
-        side = 32 if 32 in rows else max(set(rows), key=rows.count)
-        studies = [study for study in plain if study.report.design["rows"] == side]
-    reports = {}
-    for study in studies:
-        for report in (study.report, *study.baselines.values()):
-            reports.setdefault(report.name, report)
-    figure, axes = _figure(height=0.6 + 0.42 * len(reports))
-    names = list(reports)[::-1]
-    left = [0.0] * len(names)
-    for name in COMPONENTS:
-        if name in BESIDE:
-            continue
-        widths = [reports[each].components[name].area / reports[each].macs for each in names]
-        axes.barh(names, widths, left=left, color=COLOURS[name], label=name, edgecolor="white", linewidth=0.5)
-        left = [a + b for a, b in zip(left, widths, strict=True)]
-    integers = [total for each, total in zip(names, left, strict=True)
-                if reports[each].design["arithmetic"] in ("hbfp", "int")]
-    limit = 1.25 * max(integers or left)
-    axes.set_xlim(0, limit)
-    for n, total in enumerate(left):
-        off = total > limit
-        axes.text(min(total, limit) * (0.99 if off else 1), n, f"{total:,.0f} \u2192 " if off else f" {total:,.0f}",
-                  ha="right" if off else "left", va="center", fontsize=7, color="white" if off else "black")
-    axes.set_xlabel("NAND2-equivalents per MAC without memories and side unit; floats run off the picture", fontsize=8)
-    axes.tick_params(axis="y", labelsize=6)
-    figure.legend(fontsize=7, loc="outside upper center", ncols=7)
-    return figure
-
-
-def _squares(shares, x, y, width, height):
-    """Cut a rectangle into parts of the given areas, always along its longer side."""
-    if len(shares) == 1:
-        yield shares[0][0], (x, y, width, height)
-        return
-    (name, area), rest = shares[0], shares[1:]
-    part = area / sum(value for _, value in shares)
-    if width >= height:
-        yield name, (x, y, width * part, height)
-        yield from _squares(rest, x + width * part, y, width * (1 - part), height)
-    else:
-        yield name, (x, y, width, height * part)
-        yield from _squares(rest, x, y + height * part, width, height * (1 - part))
-
-
-def floor_plan(report):
-    """Where the area of one design goes: rectangles to scale, the side unit included."""
-    figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
-    shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])
-    for name, (x, y, width, height) in _squares(shares, 0, 0, 1, 1):
-        axes.add_patch(Rectangle((x, y), width, height, facecolor=COLOURS[name], edgecolor="black", linewidth=0.8))
-        area = dict(shares)[name]
-        if width * height > 0.01:
-            axes.text(x + width / 2, y + height / 2, f"{name}\n{area / report.whole.area:.1%}", ha="center",
-                      va="center", fontsize=9, rotation=0 if width > 0.15 else 90)
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
-    axes.title.set_fontsize(8)
-    axes.axis("off")
-    return figure
-
-
 def _varied(studies, name, label):
-    """Default designs but for one value, by mantissa and that value's label; None if it never varies."""
+    """Default designs of one array but for one value, by mantissa and that value's label; None if it never varies."""
     found = {}
-    for study in _first_recipe(studies):
+    studies = first_recipe(studies)
+    side = commonest_side(studies)
+    for study in studies:
         design = study.report.design
+        if design["rows"] != side:
+            continue
         default = default_values(design)
         other = {key for key in design if design[key] != default[key]}
         if other <= ({"format"} if name == "block" else {name}) \
@@ -173,7 +135,7 @@ def group_plot(studies):
 def block_plot(studies):
     """Area per MAC against the block, likewise."""
     return _varied_plot(studies, "block", lambda design: "{} x {}".format(*design["format"]["block"]),
-                        lambda design: design["format"]["block"][1] * 1000 + design["format"]["block"][0],
+                        lambda design: (design["format"]["block"][0] > 1, design["format"]["block"][1]),
                         "block: 1 x B along K, or a square tile")
 
 
@@ -181,12 +143,14 @@ def _varied_plot(studies, name, label, order, text):
     found = _varied(studies, name, label)
     if not found:
         return None
-    figure, axes = _figure()
+    figure, axes = new_figure()
+    designs = {key: study.report.design for by_label in found.values() for key, study in by_label.items()}
+    places = {key: n for n, key in enumerate(sorted(designs, key=lambda key: order(designs[key])))}
     for n, (width, by_label) in enumerate(sorted(found.items())):
         if len(by_label) > 1:
-            points = sorted(by_label.items(), key=lambda item: order(item[1].report.design))
-            axes.plot([key for key, _ in points], [study.report.scopes()["core"] for _, study in points], marker="o",
-                      color=f"C{n}", label=f"HBFP{width}")
+            points = sorted((places[key], study.report.scopes()["core"]) for key, study in by_label.items())
+            axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
+    axes.set_xticks(list(places.values()), list(places))
     axes.set_xlabel(text)
     axes.set_ylabel("core, NAND2-equivalents per MAC")
     axes.set_ylim(bottom=0)
@@ -195,29 +159,41 @@ def _varied_plot(studies, name, label, order, text):
 
 
 def pareto_plot(points):
-    """Area against clock, a line per kind of number: groups and pipelines that no other of its kind beats."""
-    figure, axes = _figure(height=5)
+    """Area against clock, a line per kind of number: groups and pipelines that no other of its kind beats.
+
+    Left the clock of whole cores, right that of their elements alone.
+    """
+    figure, panels = plt.subplots(1, 2, figsize=(10, 5.6), sharey=True, layout="constrained")
     kinds = {}
     for point in points:
         design = point.report.design
         name = f"HBFP{design['format']['mantissa']}" if point.arithmetic == "hbfp" else BASELINES[point.arithmetic]
         kinds.setdefault(name, []).append(point)
-    for n, (name, found) in enumerate(kinds.items()):
-        axes.plot([point.period("array") for point in found], [point.area for point in found], linestyle="",
-                  marker="o", markersize=3, color=f"C{n}", alpha=0.4)
-        front = [point for point in found if not any(
-            other.area < point.area and other.period("array") <= point.period("array") for other in found)]
-        front.sort(key=lambda point: point.period("array"))
-        axes.step([point.period("array") for point in front], [point.area for point in front], where="post",
-                  marker="o", color=f"C{n}", label=name)
-        for point in front:
-            text = f"{point.pipeline} registers" if point.pipeline else "{} x {}".format(*point.group)
-            axes.annotate(text, (point.period("array"), point.area), xytext=(3, 4), textcoords="offset points",
-                          fontsize=6)
-    axes.set(xscale="log", yscale="log", xlabel="shortest clock period of the array, ns (OpenSTA, no wires or buffers)",
-             ylabel="core, NAND2-equivalents per MAC")
-    axes.legend(fontsize=7)
+    for axes, what, title in zip(panels, ("core", "array"), ("whole core", "elements alone"), strict=True):
+        for n, (name, found) in enumerate(kinds.items()):
+            _front(axes, found, what, name, f"C{n}")
+        axes.set_title(title, fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+        _plain_scale(axes.xaxis, "x", (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
+        axes.set_xlabel("shortest clock period, ns (OpenSTA, no wires or buffers)", fontsize=8)
+    _plain_scale(panels[0].yaxis, "y", (100, 200, 300, 500, 1000, 2000, 3000, 5000))
+    panels[0].set_ylabel("core, NAND2-equivalents per MAC")
+    figure.legend(*panels[0].get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=5)
     return figure
+
+
+def _front(axes, points, what, name, colour):
+    """All points of a kind of number, and the line of those that none of them beats, with group or registers."""
+    axes.plot([point.period(what) for point in points], [point.area for point in points], linestyle="", marker="o",
+              markersize=3, color=colour, alpha=0.4)
+    front = [point for point in points if not any(
+        other.area < point.area and other.period(what) <= point.period(what) for other in points)]
+    front.sort(key=lambda point: point.period(what))
+    axes.step([point.period(what) for point in front], [point.area for point in front], where="post", marker="o",
+              markersize=4, color=colour, label=name)
+    for point in front:
+        text = f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group)
+        axes.annotate(text, (point.period(what), point.area), xytext=(2, 4), textcoords="offset points", fontsize=5.5)
 
 
 def save(figure, path):

@@ -1,0 +1,66 @@
+"""Pictures of studies show the designs that they name, in order."""
+
+import pytest
+
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from golden.spec.options import design_from_values
+from synth import page, plan, plots
+from synth.study import Study
+
+
+class FakeReport:
+    """A report of a core that was never synthesised."""
+    recipe, library = "area", {"name": "some"}
+
+    def __init__(self, core, design):
+        self.core, self.design, self.name = core, design.as_dict(), design.name
+
+    def scopes(self):
+        return {"mac": self.core - 20, "element": self.core - 10, "core": self.core, "core and side": self.core + 5}
+
+
+def study(core, **values):
+    design = design_from_values({"multiplier": "recoded"} | values)
+    return Study(FakeReport(core, design), {"fp32": FakeReport(4000, Design(arithmetic="fp32"))})
+
+
+@pytest.fixture
+def studies():
+    """Blocks out of order, groups, and the same design on other arrays."""
+    return [study(600, block="1,64"), study(400), study(800, block="1,8"), study(700, block="16,16"),
+            study(500, block="1,16"), study(410, rows=64), study(390, rows=64, block="1,64"), study(420, rows=16),
+            study(450, group="4,4"), study(640, group="1,1"), study(300, mantissa=12), study(200, block="1,64", share=2)]
+
+
+def lines(figure):
+    axes = figure.axes[0]
+    return [text.get_text() for text in axes.get_xticklabels()], [list(line.get_ydata()) for line in axes.lines]
+
+
+def test_blocks_are_in_order_and_of_one_array(studies):
+    """Tiles come after blocks along K; other arrays and shared accumulation are no block's figures."""
+    labels, ((*areas,),) = lines(plots.block_plot(studies))
+    assert labels == ["1 x 8", "1 x 16", "1 x 32", "1 x 64", "16 x 16"] and areas == [800, 500, 400, 600, 700]
+
+
+def test_groups_are_in_order_and_of_one_array(studies):
+    labels, ((*areas,),) = lines(plots.group_plot(studies))
+    assert labels == ["1 x 1", "4 x 4", "8 x 4"] and areas == [640, 450, 400]
+    assert plots.group_plot(studies[:5]) is None
+
+
+def test_ratios_by_array(studies):
+    """A line of default designs, a thinner one of blocks as long as the array, then the published ones."""
+    _, found = lines(plots.ratio_plot(studies))
+    assert found[:2] == [[4000 / 420, 4000 / 400, 4000 / 410], [4000 / 400, 4000 / 390]]
+
+
+def test_what_fills_the_rows():
+    assert plan.fills_rows(Design(rows=64, cols=64, format=HBFPFormat(block=(1, 64))).as_dict())
+    assert plan.fills_rows(Design().as_dict()) and not plan.fills_rows(Design(rows=64, cols=64).as_dict())
+
+
+def test_floor_plan_is_of_the_8_bit_core(studies):
+    assert page._headline(studies).report.core == 400
+    assert page._headline(studies[-2:]).report.core == 300
