@@ -30,7 +30,8 @@ def studies():
     """Blocks out of order, groups, and the same design on other arrays."""
     return [study(600, block="1,64"), study(400), study(800, block="1,8"), study(700, block="16,16"),
             study(500, block="1,16"), study(410, rows=64), study(390, rows=64, block="1,64"), study(420, rows=16),
-            study(450, group="4,4"), study(640, group="1,1"), study(300, mantissa=12), study(200, block="1,64", share=2)]
+            study(450, group="4,4"), study(640, group="1,1"), study(300, mantissa=12),
+            study(200, block="1,64", share=2)]
 
 
 def lines(figure):
