@@ -24,7 +24,7 @@ EXAMPLES = """\
 examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
   python -m synth sweep --plan table                      the README's table
-  python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 111 designs
+  python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 123 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
   python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --pipeline 0,1
   python -m synth sweep --accumulate fp32,aligned --recipe area,stock --liberty a.lib,b.lib
