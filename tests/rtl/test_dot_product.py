@@ -95,6 +95,12 @@ def test_every_length_equals_golden(terms, both):
     check_blocks(make(4, terms), both)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mantissa", [4, 6, 8])
+def test_published_length_equals_golden(mantissa):
+    check_blocks(make(mantissa, 128), both=False)
+
+
 @pytest.mark.parametrize("options", [{"rounding": "truncate"}, {"subnormals": "gradual"}, {"exponent": 5},
                                      {"exponent": 8, "rounding": "truncate"}], ids=str)
 @pytest.mark.parametrize("mantissa", [4, 7])
