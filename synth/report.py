@@ -105,7 +105,7 @@ def clock_tables(clocks):
         if not clocks.reverse(what):
             continue
         table = Table(title=f"At the clock of each pipelined baseline, {scope}", title_justify="left",
-                      caption=f"smallest {_name(mine)} core that meets it, over {len(clocks.mine)} groups and pipelines",
+                      caption=f"smallest {_name(mine)} core that meets it, of {len(clocks.mine)} groups and pipelines",
                       caption_justify="left")
         table.add_column("baseline")
         for head in (*heads, *(f"{_name(mine)}: {head}" for head in (heads[0], *heads[2:])), "ratio"):
