@@ -48,13 +48,22 @@ class Encode(Cell):
         if fmt.rounding == "stochastic":
             members["i_seed"] = In(stream.Signature(32))
         tail = {"r": fmt.rounding} | ({"n": fmt.noise_bits} if fmt.rounding == "stochastic" else {})
+        tail |= {"p": 1} if self._cut(design) else {}
         super().__init__(members, m=fmt.mantissa, e=fmt.exponent, l=design.encode_lanes, b=design.encode_beats,
                          s=fmt.subnormals, **tail)
 
     @staticmethod
+    def _cut(design):
+        """Whether a register stands between the largest exponent and the lanes; longer blocks have one anyway.
+
+        With one register in the adders the converter is not yet the slowest.
+        """
+        return design.pipeline > 1 and design.encode_beats == 1
+
+    @staticmethod
     def latency(design):
         """Cycles from the last beat of a block to its first converted beat."""
-        return 1 if design.encode_beats == 1 else 3
+        return 1 + Encode._cut(design) if design.encode_beats == 1 else 3
 
     def body(self, platform):
         m = Module()
@@ -64,7 +73,10 @@ class Encode(Cell):
         m.d.comb += [largest.eq(largest_field(m, self.i.payload)), bad.eq(largest.all())]
         move = Signal()    # the output register takes a beat
         m.d.comb += move.eq(~self.o.valid | self.o.ready)
-        if beats == 1:
+        if self._cut(design):
+            word, field, there = self._hold(m, largest, move)
+            invalid = field.all()
+        elif beats == 1:
             word, field, invalid, there = self.i.payload, largest, bad, self.i.valid
             m.d.comb += self.i.ready.eq(move)
         else:
@@ -93,6 +105,14 @@ class Encode(Cell):
         if fmt.rounding == "stochastic":
             m.d.comb += self.i_seed.ready.eq(1)
         return m
+
+    def _hold(self, m, largest, move):
+        """A block and its largest exponent, a cycle later."""
+        word, field, there = Signal.like(self.i.payload, reset_less=True), Signal(FIELD, reset_less=True), Signal()
+        m.d.comb += self.i.ready.eq(~there | move)
+        with m.If(self.i.ready):
+            m.d.sync += [word.eq(self.i.payload), field.eq(largest), there.eq(self.i.valid)]
+        return word, field, there
 
     def _gather(self, m, largest, bad, move):
         """Hold the beats of a block until its largest exponent is known; two blocks in flight."""

@@ -170,8 +170,8 @@ def pareto_plot(points):
         name = f"HBFP{design['format']['mantissa']}" if point.arithmetic == "hbfp" else BASELINES[point.arithmetic]
         kinds.setdefault(name, []).append(point)
     for axes, what, title in zip(panels, ("core", "array"), ("whole core", "elements alone"), strict=True):
-        for n, (name, found) in enumerate(kinds.items()):
-            _front(axes, found, what, name, f"C{n}")
+        slowest = max(_front(axes, found, what, name, f"C{n}") for n, (name, found) in enumerate(kinds.items()))
+        axes.set_xlim(right=1.4 * slowest)
         axes.set_title(title, fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
         _plain_scale(axes.xaxis, "x", (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
@@ -183,7 +183,7 @@ def pareto_plot(points):
 
 
 def _front(axes, points, what, name, colour):
-    """All points of a kind of number, and the line of those that none of them beats, with group or registers."""
+    """All points of a kind of number, and the line of those that none of them beats; return the line's last period."""
     axes.plot([point.period(what) for point in points], [point.area for point in points], linestyle="", marker="o",
               markersize=3, color=colour, alpha=0.4)
     front = [point for point in points if not any(
@@ -194,6 +194,7 @@ def _front(axes, points, what, name, colour):
     for point in front:
         text = f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group)
         axes.annotate(text, (point.period(what), point.area), xytext=(2, 4), textcoords="offset points", fontsize=5.5)
+    return front[-1].period(what)
 
 
 def save(figure, path):

@@ -131,16 +131,17 @@ def expected(design, x, seed=1):
             for m, (e, i) in zip(mantissa, scales, strict=True)]
 
 
-#: One beat a block, several, a tile; lanes that are no power of two.
-SHAPES = {"one-beat": ((1, 4), 4), "two-beats": ((1, 8), 4), "seven-beats": ((1, 7), 3), "tile": ((4, 4), 4),
-          "odd-tile": ((3, 3), 3), "three-lanes": ((1, 6), 3)}
+#: One beat a block, with a register and without, several, a tile; lanes that are no power of two.
+SHAPES = {"one-beat": ((1, 4), 4), "cut": ((1, 4), 4, 2), "two-beats": ((1, 8), 4), "seven-beats": ((1, 7), 3),
+          "tile": ((4, 4), 4), "odd-tile": ((3, 3), 3), "three-lanes": ((1, 6), 3)}
 RULES = {"rne": {}, "truncate": {"rounding": "truncate"}, "gradual": {"subnormals": "gradual"},
          "stochastic": {"rounding": "stochastic"}, "narrow": {"exponent": 5}}
 
 
 def make(shape, rule="rne", mantissa=8):
-    block, rows = SHAPES[shape]
-    return Design(format=HBFPFormat(mantissa=mantissa, block=block, **RULES[rule]), rows=rows, cols=1, ragged=True)
+    block, rows, *pipeline = SHAPES[shape]
+    return Design(format=HBFPFormat(mantissa=mantissa, block=block, **RULES[rule]), rows=rows, cols=1, ragged=True,
+                  pipeline=sum(pipeline))
 
 
 def data(design, seed=1):
@@ -166,16 +167,17 @@ def test_every_rule_equals_golden(rule):
 
 
 @pytest.mark.parametrize("idle, stall", [(0.5, 0), (0, 0.5), (0.5, 0.5), (0.1, 0.8)])
-@pytest.mark.parametrize("shape", ["one-beat", "two-beats", "odd-tile"])
+@pytest.mark.parametrize("shape", ["one-beat", "cut", "two-beats", "odd-tile"])
 def test_pauses_change_nothing(shape, idle, stall):
     design = make(shape, "stochastic")
     x = data(design, 3)
     assert convert(design, x, pauses=(idle, stall)) == expected(design, x)
 
 
-def test_one_beat_a_cycle():
+@pytest.mark.parametrize("shape", ["cut", "two-beats"])
+def test_one_beat_a_cycle(shape):
     """Neither side ever waits, once the first block is through."""
-    design = make("two-beats")
+    design = make(shape)
     dut, beats = Encode(design), 40
     cycles = []
 
@@ -196,9 +198,10 @@ def test_one_beat_a_cycle():
     assert cycles == list(range(first, first + beats))
 
 
-@pytest.mark.parametrize("shape", ["one-beat", "tile"])
-def test_latency(shape):
+@pytest.mark.parametrize("shape, cycles_after", [("one-beat", 1), ("cut", 2), ("tile", 3)])
+def test_latency(shape, cycles_after):
     design = make(shape)
+    assert Encode.latency(design) == cycles_after
     dut, cycles = Encode(design), []
 
     async def play(ctx):
