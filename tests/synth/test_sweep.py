@@ -102,3 +102,28 @@ def test_small_sweep_writes_its_files(tmp_path, monkeypatch):
     assert study["baselines"]["int"] in found["baselines"]
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 2
     assert "data:image/png;base64," in (tmp_path / "area.html").read_text()
+
+
+@pytest.mark.synth
+@pytest.mark.filterwarnings("ignore")    # Dask's own
+def test_workers_of_a_cluster_give_the_same(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("synth.library.OSU018", tmp_path / "none.lib")
+    monkeypatch.setattr("synth.cache.ROOT", tmp_path / "cache")
+    words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--against", "int"]
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
+                                  dashboard_address=None) as cluster:
+        there = ["--scheduler", cluster.scheduler_address, "--out", str(tmp_path / "there")]
+        assert sweep.main([*words, *there]) == 0
+    assert (tmp_path / "cache").exists()
+    assert sweep.main([*words, "--jobs", "1", "--out", str(tmp_path / "here")]) == 0
+    assert (tmp_path / "there/sweep.json").read_bytes() == (tmp_path / "here/sweep.json").read_bytes()
+
+
+def test_no_scheduler(tmp_path, capsys):
+    pytest.importorskip("distributed")
+    words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--out", str(tmp_path)]
+    assert sweep.main([*words, "--scheduler", "nowhere"]) == 1
+    assert capsys.readouterr().err == (
+        "python -m synth sweep: error: --scheduler nowhere: no Dask scheduler answers there\n")
+    assert not list(tmp_path.iterdir())
