@@ -170,12 +170,14 @@ def pareto_plot(points):
         name = f"HBFP{design['format']['mantissa']}" if point.arithmetic == "hbfp" else BASELINES[point.arithmetic]
         kinds.setdefault(name, []).append(point)
     for axes, what, title in zip(panels, ("core", "array"), ("whole core", "elements alone"), strict=True):
-        slowest = max(_front(axes, found, what, name, f"C{n}") for n, (name, found) in enumerate(kinds.items()))
-        axes.set_xlim(right=1.4 * slowest)
+        fronts = [period for n, (name, found) in enumerate(kinds.items())
+                  for period in _front(axes, found, what, name, f"C{n}")]
+        axes.set_xscale("log")
+        axes.set_xlim(0.8 * min(fronts), 1.4 * max(fronts))
         axes.set_title(title, fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
         _plain_scale(axes.xaxis, "x", (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
-        axes.set_xlabel("shortest clock period, ns (OpenSTA, no wires or buffers)", fontsize=8)
+        axes.set_xlabel(f"shortest clock period, ns (OpenSTA, recipe {points[0].report.recipe}, no wires)", fontsize=8)
     _plain_scale(panels[0].yaxis, "y", (100, 200, 300, 500, 1000, 2000, 3000, 5000))
     panels[0].set_ylabel("core, NAND2-equivalents per MAC")
     figure.legend(*panels[0].get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=5)
@@ -183,7 +185,7 @@ def pareto_plot(points):
 
 
 def _front(axes, points, what, name, colour):
-    """All points of a kind of number, and the line of those that none of them beats; return the line's last period."""
+    """All points of a kind of number, and the line of those that none of them beats; return the line's periods."""
     axes.plot([point.period(what) for point in points], [point.area for point in points], linestyle="", marker="o",
               markersize=3, color=colour, alpha=0.4)
     front = [point for point in points if not any(
@@ -194,7 +196,7 @@ def _front(axes, points, what, name, colour):
     for point in front:
         text = f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group)
         axes.annotate(text, (point.period(what), point.area), xytext=(2, 4), textcoords="offset points", fontsize=5.5)
-    return front[-1].period(what)
+    return [point.period(what) for point in front]
 
 
 def save(figure, path):

@@ -6,6 +6,7 @@ from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from golden.spec.options import design_from_values
 from synth import page, plan, plots
+from synth.clocks import Point
 from synth.study import Study
 
 
@@ -65,3 +66,16 @@ def test_what_fills_the_rows():
 def test_floor_plan_is_of_the_8_bit_core(studies):
     assert page._headline(studies).report.core == 400
     assert page._headline(studies[-2:]).report.core == 300
+
+
+def test_fronts_are_in_view():
+    """What is neither smaller nor quicker than another is on no line, and may be out of view."""
+    floats = Design(arithmetic="fp32")
+    points = [Point(FakeReport(area, design), {"group": array, "lanes": core}) for area, design, array, core in (
+        (450, Design(), 9, 30), (440, Design(group=(16, 4)), 18, 31), (460, Design(pipeline=2), 9, 3000),
+        (4500, floats, 50, 35), (4700, floats, 20, 22), (4600, floats, 60, 40))]
+    for axes, fronts in zip(plots.pareto_plot(points).axes, ([30, 31, 22, 50], [9, 18, 20, 50]), strict=True):
+        low, high = axes.get_xlim()
+        assert axes.get_xscale() == "log" and low < min(fronts) < max(fronts) < high < 2 * max(fronts)
+        lines = [line for line in axes.lines if line.get_label()[0] != "_"]
+        assert sorted(x for line in lines for x in line.get_xdata()) == sorted(fronts)
