@@ -83,7 +83,7 @@ def ratio_plot(studies):
                 axes.axhline(ratios[width], color=line.get_color(), linestyle=dash, linewidth=1)
     for (label, _), dash in zip(PUBLISHED, ("--", ":"), strict=True):
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
-    if filled:
+    if len({study.report.design["rows"] for study in filled}) > 1:
         axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
     _sides(axes, sorted({study.report.design["rows"] for study in studies}))
     axes.set_ylabel("area of lean FP32 core / area of core")

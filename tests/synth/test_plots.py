@@ -56,6 +56,8 @@ def test_ratios_by_array(studies):
     """A line of default designs, a thinner one of blocks as long as the array, then the published ones."""
     _, found = lines(plots.ratio_plot(studies))
     assert found[:2] == [[4000 / 420, 4000 / 400, 4000 / 410], [4000 / 400, 4000 / 390]]
+    labels = [[text.get_text() for text in plots.ratio_plot(some).legends[0].texts] for some in (studies, studies[:5])]
+    assert ["blocks as long as the array" in each for each in labels] == [True, False]
 
 
 def test_what_fills_the_rows():
