@@ -60,14 +60,16 @@ def _matrix(studies):
 
 
 def _published(studies):
-    """Published ratios beside ours, by width."""
-    rows = []
+    """Published ratios beside ours, by width; None if there are none."""
+    rows, head = [], ["", "ours, whole core 32 x 32"]
     for study in studies:
-        figures = published(study.report.design["format"]["mantissa"])
+        width = study.report.design["format"]["mantissa"]
+        figures = published(width)
         if figures and is_plain(study.report.design) and study.report.design["rows"] == 32 and "fp32" in study.ratios:
-            rows.append([f"HBFP{study.report.design['format']['mantissa']}", f"{study.ratios['fp32']['core']:.2f}",
+            head[2:] = [f"published, {name}" for name in figures]
+            rows.append([f"HBFP{width}", f"{study.ratios['fp32']['core']:.2f}",
                          *(f"{value:.2f}" for value in figures.values())])
-    return rows and _table(["", "ours, whole core 32 x 32", *(f"published, {name}" for name in figures)], rows)
+    return _table(head, rows) if rows else None
 
 
 def _basis(report):
@@ -84,9 +86,11 @@ def _basis(report):
 def write_page(folder, studies, points=()):
     """Write ``area.html`` and its pictures; return their paths.
 
-    ``points`` are those of :func:`synth.clocks.pareto`, if there are any.
+    Pictures, and all tables but the last, show the first recipe and library alone. ``points`` are those of
+    :func:`synth.clocks.pareto`, if there are any.
     """
-    first = [study for study in studies if study.report.recipe == studies[0].report.recipe]
+    basis = studies[0].report
+    first = [study for study in studies if (study.report.recipe, study.report.library) == (basis.recipe, basis.library)]
     pictures = [(plots.save(figure, folder / name), caption) for make, name, caption in _PICTURES
                 if (figure := make(first))]
     if points:
@@ -105,7 +109,7 @@ def write_page(folder, studies, points=()):
     text = "\n".join([
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
         f"<title>Area of HBFP cores</title><style>{_STYLE}</style>",
-        "<h1>Area of HBFP cores, relative to FP32</h1>", f"<p>{escape(_basis(studies[0].report))}</p>",
+        "<h1>Area of HBFP cores, relative to FP32</h1>", f"<p>{escape(_basis(basis))}</p>",
         *(f"<h2>{title}</h2>\n{body}" for title, body in parts if body), "</html>", ""])
     path = folder / "area.html"
     path.write_text(text)

@@ -9,16 +9,7 @@ from synth import page, plan, plots
 from synth.clocks import Point
 from synth.study import Study
 
-
-class FakeReport:
-    """A report of a core that was never synthesised."""
-    recipe, library = "area", {"name": "some"}
-
-    def __init__(self, core, design):
-        self.core, self.design, self.name = core, design.as_dict(), design.name
-
-    def scopes(self):
-        return {"mac": self.core - 20, "element": self.core - 10, "core": self.core, "core and side": self.core + 5}
+from .fake import FakeReport
 
 
 def study(core, **values):
@@ -81,3 +72,9 @@ def test_fronts_are_in_view():
         assert axes.get_xscale() == "log" and low < min(fronts) < max(fronts) < high < 2 * max(fronts)
         lines = [line for line in axes.lines if line.get_label()[0] != "_"]
         assert sorted(x for line in lines for x in line.get_xdata()) == sorted(fronts)
+
+
+def test_published_ratios_without_those_of_the_last_width():
+    found = page._published([study(400), study(300, mantissa=12)])
+    assert "HBFP8" in found and "10.00" in found and "8.28" in found and "HBFP12" not in found
+    assert page._published([study(300, mantissa=12)]) is None
