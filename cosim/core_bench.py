@@ -105,11 +105,13 @@ class Bench:
             w[:, self.rng.random(DESIGN.cols) < 0.2] = limit
             parts = (x,), (w,)
         else:
-            x = awkward(self.rng, (rows, terms), DESIGN.format, rare=rare)
-            w = awkward(self.rng, (terms, DESIGN.cols), DESIGN.format, -2, rare=rare)
+            shapes = (rows, terms), (terms, DESIGN.cols)
             if faint:
                 small = max(-70, DESIGN.format.exponent_range[0] - DESIGN.format.magnitude + 2)
-                x, w = (np.ldexp(self.rng.standard_normal(part.shape, np.float32), small) for part in (x, w))
+                x, w = (np.ldexp(self.rng.standard_normal(shape, np.float32), small) for shape in shapes)
+            else:
+                x, w = (awkward(self.rng, shape, DESIGN.format, axis, rare) for shape, axis in zip(
+                    shapes, (-1, -2), strict=True))
             parts = self._patterns(x, w) if not DESIGN.blocked else tuple(
                 self._lines(convert(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
         self._send(rows, plan, parts, {"scale": scale, "bias": bias, "relu": relu})

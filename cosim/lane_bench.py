@@ -32,7 +32,7 @@ def decisions(rng, count, elements, fmt):
     fraction = rng.integers(0, 1 << 23, (count, elements)) >> cut << cut
     fraction |= np.where(rng.random((count, elements)) < 0.7, 1 << bit, 0) & (1 << 23) - 1
     sign = rng.integers(0, 2, (count, elements))
-    return (sign << 31 | field << 23 | fraction & (1 << 23) - 1).astype(np.uint32)
+    return (sign << 31 | field << 23 | fraction).astype(np.uint32)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

@@ -1,11 +1,10 @@
 """Pictures of where the area goes: bars by component, and a floor plan."""
 
-import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
 
 from .area import BESIDE, COMPONENTS
 from .plan import is_plain
-from .plots import commonest_side, first_recipe, new_figure
+from .plots import commonest_side, new_figure
 
 #: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
 COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#009e73", "#999999", "#e0e0e0"),
@@ -17,7 +16,6 @@ def breakdown_plot(studies):
 
     Of many designs, the default ones with the commonest array are shown.
     """
-    studies = first_recipe(studies)
     plain = [study for study in studies if is_plain(study.report.design)]
     if len(studies) > 8 and plain:
         side = commonest_side(plain)
@@ -66,7 +64,7 @@ def _squares(shares, x, y, width, height):
 
 def floor_plan(report):
     """Where the area of one design goes: rectangles to scale, the side unit included."""
-    figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
+    figure, axes = new_figure(6, 6)
     shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])
     for name, (x, y, width, height) in _squares(shares, 0, 0, 1, 1):
         axes.add_patch(Rectangle((x, y), width, height, facecolor=COLOURS[name], edgecolor="black", linewidth=0.8))

@@ -7,7 +7,7 @@ from golden.spec.config import PIPELINES, ConflictError
 from . import timing
 from .area import Report, baseline, measure
 from .errors import SynthError
-from .study import prepare
+from .study import BASELINES, prepare
 
 #: Groups that are tried; with registers the default one, for floats a row tall.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
@@ -29,6 +29,13 @@ class Point:
     @property
     def arithmetic(self):
         return self.report.design["arithmetic"]
+
+    @property
+    def kind(self):
+        """Kind of number, as tables and pictures name it."""
+        mantissa = self.report.design["format"]["mantissa"]
+        names = BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"}
+        return names[self.arithmetic]
 
     @property
     def group(self):

@@ -77,18 +77,22 @@ def plan(name):
     return list(found), left_out
 
 
-def default_values(design):
-    """The default design of the same width, array and multiplier as ``design``; both as plain data."""
-    return design_from_values({"mantissa": design["format"]["mantissa"], "rows": design["rows"],
-                               "multiplier": design["multiplier"]}).as_dict()
+def varies_only(design, name=None):
+    """Whether a design, as plain data, is the default one of its width, array and multiplier but for ``name``."""
+    default = design_from_values({"mantissa": design["format"]["mantissa"], "rows": design["rows"],
+                                  "multiplier": design["multiplier"]}).as_dict()
+    if name == "block":
+        design = design | {"format": design["format"] | {"block": default["format"]["block"]}}
+    elif name:
+        design = design | {name: default[name]}
+    return design == default
 
 
 def is_plain(design):
     """Whether a design, as plain data, is the default one of its width and array."""
-    return default_values(design) == design
+    return varies_only(design)
 
 
 def fills_rows(design):
     """Whether a design, as plain data, is the default one but for a block as long as its columns are high."""
-    default = default_values(design)
-    return design == default | {"format": default["format"] | {"block": (1, design["rows"])}}
+    return design["format"]["block"] == (1, design["rows"]) and varies_only(design, "block")

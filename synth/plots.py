@@ -5,12 +5,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from .plan import default_values, fills_rows, is_plain  # noqa: E402
-from .study import BASELINES  # noqa: E402
+from .plan import fills_rows, is_plain, varies_only  # noqa: E402
+from .study import published  # noqa: E402
 
-#: Published ratios to FP32: (label, mantissa, ratio). Sources: docs/design/07-area.md.
-PUBLISHED = (("Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", {4: 21.32, 6: 12.67, 8: 8.28}),
-             ("Accuracy Boosters v1, dot product of 128", {4: 16.98, 6: 10.53, 8: 7.10}))
+#: Published ratios that are drawn: key of :func:`synth.study.published`, label, dash.
+PUBLISHED = (("element, BF16 sums", "Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", "--"),
+             ("dot product of 128, converters counted", "Accuracy Boosters v1, dot product of 128", ":"))
 
 
 def new_figure(width=7.5, height=4.2):
@@ -22,12 +22,6 @@ def new_figure(width=7.5, height=4.2):
 
 def _mantissa(study):
     return study.report.design["format"]["mantissa"]
-
-
-def first_recipe(studies):
-    """Those studies that share recipe and library with the first: a picture mixes none."""
-    first = studies[0].report
-    return [study for study in studies if (study.report.recipe, study.report.library) == (first.recipe, first.library)]
 
 
 def commonest_side(studies):
@@ -45,10 +39,9 @@ def _sides(axes, sides):
     axes.set_xlabel("array side, elements")
 
 
-def _plain_scale(axis, which, ticks):
+def _plain_scale(axis, ticks):
     """A logarithmic axis whose ticks are the numbers given, as far as they are in view."""
-    axes = axis.axes
-    (axes.set_yscale if which == "y" else axes.set_xscale)("log")
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     low, high = axis.get_view_interval()
     ticks = [tick for tick in ticks if low <= tick <= high]
     axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -56,9 +49,9 @@ def _plain_scale(axis, which, ticks):
     axis.set_minor_formatter("")
 
 
-def _by_side(studies, width):
-    """Array side and ratio to FP32 of one width."""
-    return sorted((study.report.design["rows"], study.ratios["fp32"]["core"]) for study in studies
+def _by_side(studies, width, against):
+    """Array side and area ratio to a baseline of one width."""
+    return sorted((study.report.design["rows"], study.ratios[against]["core"]) for study in studies
                   if _mantissa(study) == width)
 
 
@@ -67,40 +60,39 @@ def ratio_plot(studies):
 
     Default designs, and thinner those whose blocks are as long as the array.
     """
-    every = [study for study in first_recipe(studies) if "fp32" in study.ratios]
+    every = [study for study in studies if "fp32" in study.ratios]
     studies = [study for study in every if is_plain(study.report.design)]
     if not studies:
         return None
     filled = [study for study in every if fills_rows(study.report.design)]
     figure, axes = new_figure(height=5.6)
     for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        line, = axes.plot(*zip(*_by_side(studies, width), strict=True), marker="o", color=f"C{n}",
+        line, = axes.plot(*zip(*_by_side(studies, width, "fp32"), strict=True), marker="o", color=f"C{n}",
                           label=f"HBFP{width}, whole core")
-        if len(found := _by_side(filled, width)) > 1:
+        if len(found := _by_side(filled, width, "fp32")) > 1:
             axes.plot(*zip(*found, strict=True), marker="^", markersize=4, linewidth=0.8, color=f"C{n}")
-        for (_, ratios), dash in zip(PUBLISHED, ("--", ":"), strict=True):
-            if width in ratios:
-                axes.axhline(ratios[width], color=line.get_color(), linestyle=dash, linewidth=1)
-    for (label, _), dash in zip(PUBLISHED, ("--", ":"), strict=True):
+        if ratios := published(width):
+            for key, _, dash in PUBLISHED:
+                axes.axhline(ratios[key], color=line.get_color(), linestyle=dash, linewidth=1)
+    for _, label, dash in PUBLISHED:
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
     if len({study.report.design["rows"] for study in filled}) > 1:
         axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
     _sides(axes, sorted({study.report.design["rows"] for study in studies}))
     axes.set_ylabel("area of lean FP32 core / area of core")
-    _plain_scale(axes.yaxis, "y", (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
+    _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
     figure.legend(fontsize=7, loc="outside upper center", ncols=2)
     return figure
 
 
 def integer_plot(studies):
     """What the format costs over integers of the same width, against array side; None without that baseline."""
-    studies = [study for study in first_recipe(studies) if is_plain(study.report.design) and "int" in study.ratios]
+    studies = [study for study in studies if is_plain(study.report.design) and "int" in study.ratios]
     if not studies:
         return None
     figure, axes = new_figure()
     for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        found = sorted((study.report.design["rows"], 1 / study.ratios["int"]["core"]) for study in studies
-                       if _mantissa(study) == width)
+        found = [(side, 1 / ratio) for side, ratio in _by_side(studies, width, "int")]
         axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
     _sides(axes, sorted({study.report.design["rows"] for study in studies}))
     axes.set_ylabel("area of core / area of integer core")
@@ -112,16 +104,10 @@ def integer_plot(studies):
 def _varied(studies, name, label):
     """Default designs of one array but for one value, by mantissa and that value's label; None if it never varies."""
     found = {}
-    studies = first_recipe(studies)
     side = commonest_side(studies)
     for study in studies:
         design = study.report.design
-        if design["rows"] != side:
-            continue
-        default = default_values(design)
-        other = {key for key in design if design[key] != default[key]}
-        if other <= ({"format"} if name == "block" else {name}) \
-                and {**design["format"], "block": 0} == {**default["format"], "block": 0}:
+        if design["rows"] == side and varies_only(design, name):
             found.setdefault(_mantissa(study), {})[label(design)] = study
     return found if any(len(each) > 1 for each in found.values()) else None
 
@@ -166,19 +152,16 @@ def pareto_plot(points):
     figure, panels = plt.subplots(1, 2, figsize=(10, 5.6), sharey=True, layout="constrained")
     kinds = {}
     for point in points:
-        design = point.report.design
-        name = f"HBFP{design['format']['mantissa']}" if point.arithmetic == "hbfp" else BASELINES[point.arithmetic]
-        kinds.setdefault(name, []).append(point)
+        kinds.setdefault(point.kind, []).append(point)
     for axes, what, title in zip(panels, ("core", "array"), ("whole core", "elements alone"), strict=True):
         fronts = [period for n, (name, found) in enumerate(kinds.items())
                   for period in _front(axes, found, what, name, f"C{n}")]
-        axes.set_xscale("log")
         axes.set_xlim(0.8 * min(fronts), 1.4 * max(fronts))
         axes.set_title(title, fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
-        _plain_scale(axes.xaxis, "x", (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
+        _plain_scale(axes.xaxis, (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
         axes.set_xlabel(f"shortest clock period, ns (OpenSTA, recipe {points[0].report.recipe}, no wires)", fontsize=8)
-    _plain_scale(panels[0].yaxis, "y", (100, 200, 300, 500, 1000, 2000, 3000, 5000))
+    _plain_scale(panels[0].yaxis, (100, 200, 300, 500, 1000, 2000, 3000, 5000))
     panels[0].set_ylabel("core, NAND2-equivalents per MAC")
     figure.legend(*panels[0].get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=5)
     return figure

@@ -66,11 +66,6 @@ def timing_table(study):
     return table
 
 
-def _name(point):
-    mantissa = point.report.design["format"]["mantissa"]
-    return BASELINES.get(point.arithmetic, f"HBFP{mantissa}") if point.arithmetic != "int" else f"int{mantissa}"
-
-
 def _cells(point, what="core"):
     """Group, registers, period and area of a point."""
     if point is None:
@@ -84,10 +79,10 @@ def clock_tables(clocks):
     best, mine = clocks.best(), smallest(clocks.mine)
     table = Table(title="Each core with its own best group, at any clock", title_justify="left")
     table.add_column("core")
-    for head in (*heads, "clock set by", f"over {_name(mine)}"):
+    for head in (*heads, "clock set by", f"over {mine.kind}"):
         table.add_column(head, justify="right")
     for point in best.values():
-        table.add_row(_name(point), *_cells(point), point.slowest, f"{point.area / mine.area:.2f} x")
+        table.add_row(point.kind, *_cells(point), point.slowest, f"{point.area / mine.area:.2f} x")
     tables = [table]
     for what, scope in zip(WHATS, ("core", "elements alone"), strict=True):
         own = clocks.own
@@ -105,14 +100,14 @@ def clock_tables(clocks):
         if not clocks.reverse(what):
             continue
         table = Table(title=f"At the clock of each pipelined baseline, {scope}", title_justify="left",
-                      caption=f"smallest {_name(mine)} core that meets it, of {len(clocks.mine)} groups and pipelines",
+                      caption=f"smallest {mine.kind} core that meets it, of {len(clocks.mine)} groups and pipelines",
                       caption_justify="left")
         table.add_column("baseline")
-        for head in (*heads, *(f"{_name(mine)}: {head}" for head in (heads[0], *heads[2:])), "ratio"):
+        for head in (*heads, *(f"{mine.kind}: {head}" for head in (heads[0], *heads[2:])), "ratio"):
             table.add_column(head, justify="right")
         for point, met in clocks.reverse(what):
             group, _, period, area = _cells(met, what)
-            table.add_row(_name(point), *_cells(point, what), group, period, area,
+            table.add_row(point.kind, *_cells(point, what), group, period, area,
                           met and f"{point.area / met.area:.2f} x")
         tables.append(table)
     return tables

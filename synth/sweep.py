@@ -16,8 +16,7 @@ from . import netlist, report
 from .area import baseline, generate, measure, measure_unit
 from .clocks import pareto, variants
 from .errors import SynthError
-from .plan import AXES, PLANS, axes_of, is_plain, plan
-from .plan import points as crossed
+from .plan import AXES, PLANS, axes_of, is_plain, plan, points
 from .study import BASELINES, Study
 
 EXAMPLES = """\
@@ -118,7 +117,7 @@ def clock_points(designs, against, recipe, library, jobs, progress=None):
     return pareto(list(dict.fromkeys(every)), recipe, library, jobs, progress)
 
 
-def as_dict(studies, points=()):
+def as_dict(studies, clocked=()):
     """Plain data: what ``sweep.json`` holds; a baseline that many designs share is there once."""
     baselines, entries = {}, []
     for study in studies:
@@ -128,28 +127,28 @@ def as_dict(studies, points=()):
             names[arithmetic] = f"{other.name}, {other.recipe}, {library}"
             baselines.setdefault(names[arithmetic], other.as_dict())
         entries.append(study.as_dict() | {"baselines": names})
-    return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in points]}
+    return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in clocked]}
 
 
-#: Head of a column -> its text, from a report's design and the report; those of :data:`_ALWAYS` stand in every table,
-#: the others where they differ between designs.
+#: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
+#: differ between designs.
 _COLUMNS = {
-    "W": lambda design, report: str(design["format"]["mantissa"]),
-    "array": lambda design, report: f"{design['rows']} x {design['cols']}",
-    "block": lambda design, report: "{} x {}".format(*design["format"]["block"]),
-    "group": lambda design, report: "{} x {}".format(*design["group"]),
-    "sums": lambda design, report: design["accumulate"],
-    "share": lambda design, report: str(design["share"]),
-    "pipeline": lambda design, report: str(design["pipeline"]),
-    "recipe": lambda design, report: report.recipe,
-    "library": lambda design, report: report.library["name"] if report.library else "none",
+    "W": lambda report: str(report.design["format"]["mantissa"]),
+    "array": lambda report: f"{report.design['rows']} x {report.design['cols']}",
+    "block": lambda report: "{} x {}".format(*report.design["format"]["block"]),
+    "group": lambda report: "{} x {}".format(*report.design["group"]),
+    "sums": lambda report: report.design["accumulate"],
+    "share": lambda report: str(report.design["share"]),
+    "pipeline": lambda report: str(report.design["pipeline"]),
+    "recipe": lambda report: report.recipe,
+    "library": lambda report: report.library["name"] if report.library else "none",
 }
 _ALWAYS = ("W", "array", "block")
 
 
 def table(studies):
     """One row per design: areas of its core, its ratios to floats, and its ratio over integers."""
-    texts = {head: [text(study.report.design, study.report) for study in studies] for head, text in _COLUMNS.items()}
+    texts = {head: [text(study.report) for study in studies] for head, text in _COLUMNS.items()}
     shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
     names = list(studies[0].baselines)
     result = Table(title="NAND2-equivalents per MAC; ratios of whole cores", title_justify="left")
@@ -158,9 +157,10 @@ def table(studies):
     for head in ("element", "core", *("core / int" if name == "int" else f"{name} / core" for name in names)):
         result.add_column(head, justify="right")
     for n, study in enumerate(studies):
-        scopes, ratios = study.report.scopes(), {name: study.ratios[name]["core"] for name in names}
+        scopes, ratios = study.report.scopes(), study.ratios
         result.add_row(*(column[n] for column in shown.values()), f"{scopes['element']:.1f}", f"{scopes['core']:.1f}",
-                       *(f"{1 / ratio:.3f}" if name == "int" else f"{ratio:.2f}" for name, ratio in ratios.items()))
+                       *(f"{1 / ratios[name]['core']:.3f}" if name == "int" else f"{ratios[name]['core']:.2f}"
+                         for name in names))
     return result
 
 
@@ -196,7 +196,7 @@ def main(argv):
         if args.plan and any(lists.values()):
             raise OptionError(f"--plan {args.plan}: names its designs itself, take away "
                               + ", ".join(f"--{name}" for name, words in lists.items() if words))
-        designs, left_out = plan(args.plan) if args.plan else crossed(axes_of(lists))
+        designs, left_out = plan(args.plan) if args.plan else points(axes_of(lists))
         if not designs:
             raise OptionError("no combination is a valid design")
     except OptionError as error:
@@ -210,20 +210,20 @@ def main(argv):
             studies = run(designs, steps, against, args.jobs, args.scheduler,
                           lambda name, n, total: bar.update(task, completed=n, total=total,
                                                             description=f"{name}, {len(designs)} designs"))
-            points = clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
+            clocked = clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
                 task, completed=n, total=total, description=f"clocks, {name}")) if args.clocks else ()
         folder = Path(args.out)
         folder.mkdir(parents=True, exist_ok=True)
     except (SynthError, OSError) as error:
         print(f"python -m synth sweep: error: {error}", file=sys.stderr)
         return 1
-    write(folder / "sweep.json", json.dumps(as_dict(studies, points), indent=1) + "\n")
+    write(folder / "sweep.json", json.dumps(as_dict(studies, clocked), indent=1) + "\n")
     write(folder / "sweep.csv", report.csv_text(studies))
     console.print(table(studies))
     if left_out:
         console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")
     from .page import write_page
-    written = write_page(folder, studies, points)
+    written = write_page(folder, studies, clocked)
     console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
     return 0
 

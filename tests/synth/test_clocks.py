@@ -8,20 +8,11 @@ from synth import clocks, report
 from synth.__main__ import main
 from synth.clocks import Clocks, Point, smallest, variants
 
-
-class Fake:
-    """A report of a core that was never synthesised."""
-
-    def __init__(self, area, **values):
-        self.area, self.recipe = area, "area"
-        self.name, self.design = "core", Design(**values).as_dict()
-
-    def scopes(self):
-        return {"core": self.area, "element": self.area - 10}
+from .fake import FakeReport
 
 
 def point(area, group, lanes, arithmetic="hbfp", pipeline=0, grid=(8, 4)):
-    return Point(Fake(area, arithmetic=arithmetic, pipeline=pipeline, group=grid),
+    return Point(FakeReport(area, Design(arithmetic=arithmetic, pipeline=pipeline, group=grid)),
                  {"group": group, "lanes": lanes, "drain": 1000.0})
 
 

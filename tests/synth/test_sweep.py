@@ -10,6 +10,8 @@ from golden.spec.options import OptionError
 from synth import plan, sweep
 from synth.study import Study
 
+from .fake import FakeReport
+
 AXES = plan.AXES | {"mantissa": ("4",), "rows": ("8",)}
 
 
@@ -69,20 +71,9 @@ def test_pipelines_are_crossed():
     assert left_out == 1
 
 
-class FakeReport:
-    """A report of a core that was never synthesised."""
-    recipe, library = "area", {"name": "some"}
-
-    def __init__(self, core, **values):
-        self.core, self.design = core, Design(**values).as_dict()
-
-    def scopes(self):
-        return {"mac": self.core - 20, "element": self.core - 10, "core": self.core, "core and side": self.core + 5}
-
-
 def test_table_has_the_columns_that_differ():
-    baselines = {"fp32": FakeReport(5000), "int": FakeReport(400)}
-    studies = [Study(FakeReport(core, format=HBFPFormat(block=(1, block)), share=share), baselines)
+    baselines = {"fp32": FakeReport(5000, Design()), "int": FakeReport(400, Design())}
+    studies = [Study(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines)
                for core, block, share in ((500, 32, 1), (420, 64, 2))]
     found = sweep.table(studies)
     assert [column.header for column in found.columns] == [
