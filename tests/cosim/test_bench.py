@@ -30,7 +30,7 @@ def test_nothing_ran_is_no_pass(tmp_path):
 @pytest.mark.parametrize("values", [
     {"preset": "tiny"}, {"rows": 4, "block": (1, 8), "accumulate": "aligned", "rounding": "stochastic", "exponent": 6,
                          "depth": 32, "growth": 5},
-    {"rows": 4, "block": (1, 16), "share": 4, "depth": 16}], ids=["tiny", "aligned", "share"])
+    {"rows": 4, "block": (1, 16), "share": 4}], ids=["tiny", "aligned", "share"])
 def test_core_keeps_its_contract(values):
     from golden.spec.presets import PRESETS
 
