@@ -62,7 +62,7 @@ class Design:
         slow to build and to simulate (docs/decisions/0101-dot-product.md).
     pipeline : int
         Registers inside each multiply-add of floats, whose groups are then one row tall, or inside the adders that
-        accumulate block sums in FP32; at most :data:`PIPELINES`.
+        accumulate block sums in FP32 (from 2 on the converter has one, too); at most :data:`PIPELINES`.
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
     share : int
