@@ -1,8 +1,8 @@
 """``python -m cosim matrix``: bit-exactness over widths, blocks, arrays, accumulations and roundings.
 
-A cell is one combination. Rounding changes the converter alone, so a core is built once for both roundings: its
-product is checked with operands of either, its converter with nearest even; the stochastic converter is emitted
-and checked alone. Results are kept under the hash of the Verilog, so that a run goes on where the last one ended.
+A cell is one combination. Rounding changes the converter alone, so a core is built once for all roundings: its
+product is checked with operands of nearest even and stochastic rounding, its converter with nearest even; the
+other converters are emitted and checked alone. Results are kept under the hash of the Verilog, so that a run goes on where the last one ended.
 """
 
 import json
@@ -33,7 +33,7 @@ MANTISSAS = (2, 3, 4, 6, 8, 12, 16)
 BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
 ARRAYS = ((1, 1), (3, 5), (8, 8), (16, 16), (24, 24))
 ACCUMULATES = ("fp32", "aligned")
-ROUNDINGS = ("rne", "stochastic")
+ROUNDINGS = ("rne", "stochastic", "truncate")
 #: Cells that together contain every value, most pairs, and every way in which a block can lie on the rows.
 SELECTION = (
     (2, (1, 8), (1, 1), "fp32", "rne"), (3, (1, 16), (3, 5), "aligned", "stochastic"),
@@ -41,11 +41,12 @@ SELECTION = (
     (8, (16, 16), (8, 8), "aligned", "rne"), (12, (24, 24), (3, 5), "fp32", "stochastic"),
     (16, (1, 8), (8, 8), "aligned", "stochastic"), (2, (24, 24), (24, 24), "fp32", "rne"),
     (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
+    (2, (1, 16), (16, 16), "fp32", "truncate"), (6, (24, 24), (1, 1), "aligned", "truncate"),
 )
 RESULTS = BUILD / "cosim" / "matrix.json"
 #: Elements up to which multipliers are the recoded ones; of larger arrays Verilator makes too much C++.
 RECODED_LIMIT = 16
-#: Blocks sent through a stochastic converter.
+#: Blocks sent through a converter that is checked alone.
 CONVERSIONS = 400
 
 
@@ -71,7 +72,7 @@ def design_of_cell(cell):
 
 
 def check_core(design, *, level="-O0", jobs=None):
-    """Products with operands of both roundings, and conversions to nearest even, of one core.
+    """Products with operands of two roundings, and conversions to nearest even, of one core.
 
     Returns
     -------
@@ -244,7 +245,7 @@ def main(argv):
         console = Console(highlight=False)
         with Progress(*columns, console=console) as bars:
             task = bars.add_task("builds", total=None)
-            # Stochastic cells rest on the core of their nearest-even twin too.
+            # Cells of other roundings rest on the core of their nearest-even twin too.
             twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
             results = run_matrix(list(twins), jobs=int(args.jobs), keep=args.keep, progress=lambda done, total, failed:
                                  bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))

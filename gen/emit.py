@@ -10,8 +10,10 @@ from amaranth.lib.wiring import In
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
 _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
-#: Sums are wider than their operands on purpose; Verilator warns of each unless told so.
-HEADER = "/* verilator lint_off WIDTHEXPAND */\n"
+#: Sums are wider than their operands on purpose; Verilator warns of each unless told so. Files read after this one
+#: keep their warnings.
+HEADER = "/* verilator lint_save */\n/* verilator lint_off WIDTHEXPAND */\n"
+FOOTER = "/* verilator lint_restore */\n"
 
 
 class Emitter:
@@ -79,4 +81,4 @@ def verilog(emitter):
     # Amaranth's own flow silences the same warning: every process that it writes can be printed.
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     # A logical not of a vector is a reduction: said so, no linter has to guess.
-    return HEADER + re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text))
+    return HEADER + re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text)) + FOOTER

@@ -146,10 +146,12 @@ class EncodeLane(Cell):
 
         # Low bits of the distance are enough: `near` says that the others are zero.
         stages = _stages(fmt)
-        near, distance, lost = Signal(), Signal(stages), [lowest.any()]
-        m.d.comb += [near.eq(field >= self.least), distance.eq(self.top[:stages] - field[:stages])]
-        if not stages:
+        near = Signal()
+        m.d.comb += near.eq(field >= self.least)
+        if not stages:    # only elements of the largest exponent count, and nothing below them is looked at
             return word & near.replicate(len(word)), Const(0, 1)
+        distance, lost = Signal(stages), [lowest.any()]
+        m.d.comb += distance.eq(self.top[:stages] - field[:stages])
         for stage in reversed(range(stages)):
             step, moved, away = 1 << stage, Signal(len(word), name=f"shift{stage}"), distance[stage]
             stay, go = Signal(name=f"stay{stage}"), Signal(name=f"go{stage}")

@@ -114,7 +114,7 @@ class FoldControl(Cell):
         # First cycle, second cycle.
         second, last, address = Signal(), Signal(), Signal(index(design.depth * share))
         turn = Signal(index(share), name="turn")
-        bank, fresh, complete = Signal(), Signal(), Signal()
+        bank, fresh, complete, ends = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [self.place.eq(place), self.column.eq(column), self.x.eq(entry.exponent),
                      self.nan.eq(entry.invalid)]
         now = Cat(column, place) if share > 1 else place
@@ -122,7 +122,8 @@ class FoldControl(Cell):
                      fresh.eq(entry.first), address.eq(now)]
         m.d.comb += [
             self.target.eq(address[(share - 1).bit_length():]), self.result.eq((second & complete) << turn),
-            self.done.eq((second & last & complete) << bank),
+            # Selected, not shifted: the bank is undefined until an entry is read, and a shift by it would be, too.
+            ends.eq(second & last & complete), self.done.eq(Cat(ends & ~bank, ends & bank)),
         ]
         if design.accumulate == "aligned":    # added in the first cycle
             step = Signal(index(share))

@@ -19,6 +19,7 @@ DESIGNS = {
     "aligned": {"rows": 6, "cols": 3, "block": (1, 3), "accumulate": "aligned", "mantissa": 2, "exponent": 5},
     "stochastic": {"rows": 4, "block": (1, 8), "rounding": "stochastic", "mantissa": 16, "exponent": 16},
     "share": {"rows": 4, "cols": 8, "block": (1, 16), "share": 4, "group": (2, 2)},
+    "truncate": {"rows": 4, "cols": 2, "block": (1, 4), "rounding": "truncate", "mantissa": 2},
     "recoded": {"rows": 4, "cols": 4, "block": (1, 2), "mantissa": 5, "group": (1, 2), "multiplier": "recoded"},
     "fp32": {"rows": 4, "cols": 2, "arithmetic": "fp32"},
     "fma": {"rows": 4, "cols": 2, "arithmetic": "fma", "pipeline": 3},

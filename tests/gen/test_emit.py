@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from gen.emit import Emitter, verilog
 from gen.units import UNITS, make_unit
+from golden.spec.format import ROUNDINGS
 from golden.spec.options import design_from_values
 from rtl.cell import Cell
 
@@ -87,6 +88,7 @@ VARIANTS = [{}, {"mantissa": 5}, {"exponent": 6}, {"exponent": 9}, {"exponent": 
             {"cols": 3},
             {"block": (1, 2)}, {"block": (1, 8)}, {"block": (1, 16)}, {"block": (4, 4)}, {"depth": 9}, {"depth": 5},
             {"group": (1, 1)}, {"group": (2, 4)}, {"group": (4, 2)}, {"rounding": "truncate"},
+            {"rounding": "truncate", "mantissa": 2},
             {"rounding": "stochastic"}, {"rounding": "stochastic", "noise_bits": 5},
             {"accumulate": "aligned"}, {"accumulate": "aligned", "guard": 5}, {"accumulate": "aligned", "growth": 9},
             {"accumulate": "aligned", "guard": 5, "growth": 7}, {"accumulate": "aligned", "block": (1, 8)},
@@ -159,17 +161,18 @@ def emits(mantissa, exponent, **values):
     values = {"rows": 2, "block": (1, 2), "depth": 2} | values
     emitter = Emitter()
     top = emitter.convert(make_unit("core", design_from_values(values | {"mantissa": mantissa, "exponent": exponent})))
-    return f"m{mantissa}_e{exponent}_" in top and "[-1:0]" not in "".join(emitter.texts.values())
+    return f"m{mantissa}_e{exponent}_" in top and "wire width 0 " not in "".join(emitter.texts.values())
 
 
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("mantissa, exponent", [(2, 5), (3, 9), (5, 16), (9, 6), (12, 8), (15, 7), (16, 16), (16, 5)])
-def test_widths_emit(mantissa, exponent):
-    assert emits(mantissa, exponent)
+def test_widths_emit(mantissa, exponent, rounding):
+    assert emits(mantissa, exponent, rounding=rounding)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
-@pytest.mark.parametrize("rounding", ["rne", "stochastic"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_all_widths_emit(accumulate, rounding):
     for mantissa, exponent in itertools.product(range(2, 17), range(5, 17)):
         assert emits(mantissa, exponent, accumulate=accumulate, rounding=rounding)

@@ -39,6 +39,17 @@ def test_verilator(file):
     assert (done.returncode, warnings) == (0, [])
 
 
+@pytest.mark.cosim
+def test_verilator_warns_of_files_read_later(file):
+    from cosim.verilator import find_tool
+    tool = find_tool()
+    (file.parent / "later.v").write_text(
+        "module later(input [3:0] a, output [4:0] b);\n  assign b = a;\nendmodule\n")
+    command = [str(tool.program), "--lint-only", "--top-module", "later", "-Wno-MULTITOP", file.name, "later.v"]
+    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, env=tool.environment())
+    assert done.returncode and "%Warning-WIDTHEXPAND: later.v:2" in done.stdout + done.stderr
+
+
 @pytest.mark.synth
 def test_yosys(file):
     from synth.yosys import find
