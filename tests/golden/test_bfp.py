@@ -159,6 +159,40 @@ def test_is_mxint8():
         assert blocks.exponent[row, 0] == scale + 1      # the point of M * 2^(E - 7) is one bit higher
 
 
+def tiny(rng, count):
+    """Blocks of 32 whose maximum is 2^-127 or more, most of them with elements below 2^-126, which are subnormal."""
+    field = rng.integers(0, 8, (count, 1)) * rng.integers(0, 2, (count, 32))
+    fraction = rng.integers(0, 1 << 23, field.shape)
+    bits = field << 23 | fraction | rng.integers(0, 2, field.shape) << 31
+    bits[:, 0] |= 1 << 22                                # 2^-127 if its field is 0
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def test_is_mxint8_among_subnormals_if_gradual():
+    """Down to a maximum of 2^-127, the smallest scale that MXINT8 has; below it the exponent stays at -126."""
+    fmt = HBFPFormat(mantissa=8, block=(1, 32), subnormals="gradual")
+    x = tiny(np.random.default_rng(14), 500)
+    blocks = encode(x, fmt)
+    for row in range(len(x)):
+        elements, scale = mxint8(x[row])
+        assert blocks.mantissa[row].tolist() == elements and blocks.exponent[row, 0] == scale + 1
+    below = encode(np.full((1, 32), 2.0 ** -128, np.float32), fmt)
+    assert below.exponent[0, 0] == -126 and (below.mantissa == 32).all()
+
+
+def test_flush_is_mxint8_of_what_it_leaves():
+    """Elements below 2^-126 become 0; that alone is the difference, and it is one."""
+    fmt = HBFPFormat(mantissa=8, block=(1, 32))
+    x = tiny(np.random.default_rng(15), 500)
+    left, differ = np.where(np.abs(x) < 2.0 ** -126, np.float32(0), x), 0
+    blocks = encode(x, fmt)
+    for row in np.flatnonzero(left.any(axis=1)):
+        elements, scale = mxint8(left[row])
+        assert blocks.mantissa[row].tolist() == elements and blocks.exponent[row, 0] == scale + 1
+        differ += elements != mxint8(x[row])[0]
+    assert differ > 100
+
+
 @pytest.mark.parametrize("word", [0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001])
 def test_infinity_or_nan_makes_its_block_invalid(word):
     x = np.ones((3, 64), np.float32)
