@@ -189,12 +189,15 @@ def _prune_error(args, console, error, elements):
 
 
 def _schedule(args, console):
-    from .schedule import MixedMantissa, resnet20_macs, resnet50_macs
+    from .schedule import MixedMantissa, linear_macs, resnet20_macs, resnet50_macs
     base, boost = _number(args.base, "base", 2, 16), _number(args.boost, "boost", 2, 16)
     table = Table("network", "epochs", "last epoch alone, %", "and first and last layer, %",
                   title=f"Share of the arithmetic at {base} bits; the rest at {boost}")
-    for name, macs in (("ResNet-20, 32 x 32", resnet20_macs()), ("ResNet-50, 224 x 224", resnet50_macs())):
-        for epochs in (90, 160, 330):
+    networks = [("ResNet-20, 32 x 32", resnet20_macs(), (90, 160, 330)),
+                ("ResNet-50, 224 x 224", resnet50_macs(), (90, 160, 330)),
+                ("task teacher, 16-128-128-10", linear_macs(16, 128, 128, 10), (25,))]
+    for name, macs, lengths in networks:
+        for epochs in lengths:
             shares = [MixedMantissa(base=base, boosted=boost, epochs=epochs, ends=ends).share(macs).get(base, 0)
                       for ends in (False, True)]
             table.add_row(name, str(epochs), *(f"{share * 100:.2f}" for share in shares))

@@ -79,6 +79,11 @@ class MixedMantissa:
         return {width: count / total for width, count in sorted(done.items())}
 
 
+def linear_macs(*sizes):
+    """Per layer of a network of fully connected layers, from inputs to outputs."""
+    return [a * b for a, b in zip(sizes, sizes[1:], strict=False)]
+
+
 def convolution_macs(side, kernel, channels_in, channels):
     """Multiply-accumulates of a convolution with ``side`` x ``side`` outputs."""
     return side * side * kernel * kernel * channels_in * channels

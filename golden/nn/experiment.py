@@ -30,6 +30,8 @@ class Run:
         Format of all roles; None trains in FP32.
     boost : int
         Mantissa width of the last epoch and of the first and last layer; 0 for none.
+    last_epochs, ends : int, bool
+        What is boosted, as of :class:`golden.schedule.MixedMantissa`.
     wide : bool
         Keep master weights in HBFP with 16-bit mantissas.
     accumulate : str
@@ -44,6 +46,8 @@ class Run:
     task: str = "digits"
     fmt: HBFPFormat | None = field(default_factory=lambda: HBFPFormat(block=(1, 16)))
     boost: int = 0
+    last_epochs: int = 1
+    ends: bool = True
     wide: bool = False
     accumulate: str = "fp32"
     seed: int = 0
@@ -61,10 +65,16 @@ class Run:
         for name, value in zip(("epochs", "batch", "rate"), RECIPES[self.task], strict=True):
             if not getattr(self, name):
                 object.__setattr__(self, name, value)
-        if self.boost:
-            MixedMantissa(boosted=self.boost)
-            if self.fmt is None:
-                raise ValueError(f"Boost needs an HBFP format, not {self.boost!r} with FP32")
+        if self.boost and self.fmt is None:
+            raise ValueError(f"Boost needs an HBFP format, not {self.boost!r} with FP32")
+        self.schedule()
+
+    def schedule(self):
+        """The widths by epoch and layer, None without a boost."""
+        if not self.boost:
+            return None
+        return MixedMantissa(base=self.fmt.mantissa, boosted=self.boost, epochs=self.epochs,
+                             last_epochs=self.last_epochs, ends=self.ends)
 
     @property
     def name(self):
@@ -73,6 +83,8 @@ class Run:
             return "fp32"
         text = f"hbfp{self.fmt.mantissa}" + (f"+{self.boost}" if self.boost else "")
         extras = [self.fmt.rounding] * (self.fmt.rounding != "rne") + ["wide"] * self.wide
+        if self.boost and not (self.last_epochs == 1 and self.ends):
+            extras.append(f"boosted: {self.last_epochs} epochs" + " and ends" * self.ends)
         return " ".join([text, "x".join(map(str, self.fmt.block)), *extras])
 
     @property
@@ -135,8 +147,7 @@ def _train(run, folder, progress):
     if run.wide:
         wide_weights(optimiser)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, run.epochs)
-    schedule = MixedMantissa(base=run.fmt.mantissa, boosted=run.boost, epochs=run.epochs) if run.boost else None
-    parts, curve = {"net": net, "optimiser": optimiser, "scheduler": scheduler}, []
+    schedule, parts, curve = run.schedule(), {"net": net, "optimiser": optimiser, "scheduler": scheduler}, []
     checkpoint = folder and folder / f"{run.key}.pt"
     if checkpoint and checkpoint.exists():
         state = torch.load(checkpoint)

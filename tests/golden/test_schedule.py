@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.schedule import MixedMantissa, resnet20_macs, resnet50_macs
+from golden.schedule import MixedMantissa, linear_macs, resnet20_macs, resnet50_macs
 
 
 def test_who_is_boosted_when():
@@ -21,6 +21,18 @@ def test_share_by_hand():
 @pytest.mark.parametrize("macs", [resnet20_macs(), resnet50_macs()])
 def test_published_share_of_one_epoch_in_330(macs):
     assert round(MixedMantissa(epochs=330, ends=False).share(macs)[4] * 100, 1) == 99.7
+
+
+def test_share_of_the_task_that_is_trained():
+    """docs/golden.md: first and last layer are a sixth of so small a network."""
+    pytest.importorskip("torch")
+    from golden.nn.experiment import Run
+    from golden.nn.tasks import network
+    from golden.spec.format import HBFPFormat
+    macs = [module.weight.numel() for module in network("teacher") if hasattr(module, "weight")]
+    assert macs == linear_macs(16, 128, 128, 10)
+    run = Run(task="teacher", fmt=HBFPFormat(mantissa=4), boost=6)
+    assert round(run.schedule().share(macs)[4] * 100, 1) == 79.8
 
 
 def test_shapes_add_up_to_the_known_totals():
