@@ -32,7 +32,7 @@ def _picture(path, caption):
 
 #: Picture -> file name and caption; those that a sweep cannot fill are left out.
 _PICTURES = (
-    (plots.ratio_plot, "ratio.png", "Lean FP32 core over HBFP core: everything but memories and side units"),
+    (plots.ratio_plot, "ratio.png", "Smallest lean FP32 core over HBFP core: everything but memories and side units"),
     (plots.integer_plot, "integer.png", "What the format costs over integers of the same width"),
     (breakdown.breakdown_plot, "breakdown.png", "Where the area goes, per multiply-accumulate"),
     (lambda studies: breakdown.floor_plan(_headline(studies).report), "floorplan.png", "Area of one core, to scale"),
@@ -49,8 +49,9 @@ def _headline(studies):
 
 def _matrix(studies):
     """Ratio to FP32 by width and array, for default designs; None if there is one array alone."""
-    found = {(study.report.design["format"]["mantissa"], study.report.design["rows"]): study.ratios["fp32"]["core"]
-             for study in studies if is_plain(study.report.design) and "fp32" in study.ratios}
+    plain = [study for study in studies if is_plain(study.report.design) and "fp32" in study.ratios]
+    found = {(study.report.design["format"]["mantissa"], study.report.design["rows"]):
+             study.smallest_ratios["fp32"]["core"] for study in plain}
     widths, sides = (sorted({key[n] for key in found}) for n in range(2))
     if len(sides) < 2:
         return None
@@ -67,7 +68,7 @@ def _published(studies):
         figures = published(width)
         if figures and is_plain(study.report.design) and study.report.design["rows"] == 32 and "fp32" in study.ratios:
             head[2:] = [f"published, {name}" for name in figures]
-            rows.append([f"HBFP{width}", f"{study.ratios['fp32']['core']:.2f}",
+            rows.append([f"HBFP{width}", f"{study.smallest_ratios['fp32']['core']:.2f}",
                          *(f"{value:.2f}" for value in figures.values())])
     return _table(head, rows) if rows else None
 
@@ -80,7 +81,7 @@ def _basis(report):
     tools = ", ".join(f"{name} {version}" for name, version in report.tools.items())
     return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; {tools}. "
             f"Not counted: {NOT_COUNTED}. Ratios are of whole cores without side units; baselines are of the same "
-            "generator, with the same shape, dataflow and group.")
+            "generator, with the same shape and dataflow; floats are those of the group in which they are smallest.")
 
 
 def write_page(folder, studies, points=()):
@@ -97,12 +98,14 @@ def write_page(folder, studies, points=()):
         pictures.append((plots.save(plots.pareto_plot(points), folder / "pareto.png"),
                          "Area and clock at 32 x 32: groups of elements (8x4), registers (+1)"))
     names = list(studies[0].baselines)
-    head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names)]
+    head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names),
+            *(f"{BASELINES[name]}, same group /" for name in names if name != "int")]
     rows = []
     for study in studies:
         scopes = study.report.scopes()
         rows.append([study.report.name, study.report.recipe, *(f"{scopes[scope]:,.1f}" for scope in SCOPES),
-                     *(f"{study.ratios[name]['core']:.2f}" for name in names)])
+                     *(f"{study.smallest_ratios[name]['core']:.2f}" for name in names),
+                     *(f"{study.ratios[name]['core']:.2f}" for name in names if name != "int")])
     parts = [("Beside published figures", _published(first)), ("Lean FP32 over HBFP, by array", _matrix(first)),
              ("Pictures", "".join(_picture(path, caption) for path, caption in pictures)),
              ("All designs", _table(head, rows))]

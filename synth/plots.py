@@ -50,8 +50,8 @@ def _plain_scale(axis, ticks):
 
 
 def _by_side(studies, width, against):
-    """Array side and area ratio to a baseline of one width."""
-    return sorted((study.report.design["rows"], study.ratios[against]["core"]) for study in studies
+    """Array side and area ratio of the smallest core of a baseline to that of one width."""
+    return sorted((study.report.design["rows"], study.smallest_ratios[against]["core"]) for study in studies
                   if _mantissa(study) == width)
 
 
@@ -79,7 +79,7 @@ def ratio_plot(studies):
     if len({study.report.design["rows"] for study in filled}) > 1:
         axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
     _sides(axes, sorted({study.report.design["rows"] for study in studies}))
-    axes.set_ylabel("area of lean FP32 core / area of core")
+    axes.set_ylabel("area of smallest lean FP32 core / area of core")
     _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
     figure.legend(fontsize=7, loc="outside upper center", ncols=2)
     return figure

@@ -41,8 +41,8 @@ def breakdown_table(report):
 
 def ratio_table(study):
     """Baseline over design, by scope."""
-    table = Table(title=f"Area of the baseline over that of the design, recipe {study.report.recipe}",
-                  title_justify="left")
+    table = Table(title=f"Area of the baseline, in the same group, over that of the design, recipe "
+                  f"{study.report.recipe}", title_justify="left")
     table.add_column("against")
     for scope in SCOPES:
         table.add_column(scope, justify="right")
@@ -125,7 +125,8 @@ def csv_text(studies):
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "pipeline", "share",
                      "accumulate", "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors",
-                     "cells", "flipflops", "bits", *(f"{name} over core" for name in BASELINES)])
+                     "cells", "flipflops", "bits", *(f"{name} over core" for name in BASELINES),
+                     *(f"smallest {name} over core" for name in BASELINES)])
     for study in studies:
         report, design = study.report, study.report.design
         fmt, core, scopes = design["format"], report.core, report.scopes()
@@ -136,5 +137,6 @@ def csv_text(studies):
                          *(f"{scopes[scope]:.2f}" for scope in SCOPES),
                          "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,
                          core.flipflops, core.bits,
-                         *(f"{study.ratios[name]['core']:.3f}" if name in study.ratios else "" for name in BASELINES)])
+                         *(f"{ratios[name]['core']:.3f}" if name in ratios else ""
+                           for ratios in (study.ratios, study.smallest_ratios) for name in BASELINES)])
     return out.getvalue()

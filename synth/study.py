@@ -21,25 +21,38 @@ SCOPES = ("mac", "element", "core", "core and side")
 class Study:
     """A report, those of its baselines by arithmetic, and the area ratios baseline / design by scope.
 
-    ``periods`` has the shortest clock periods in ns by arithmetic and kind of unit, ``clocks`` what
+    ``baselines`` have the design's own group, ``smallest`` the group in which each is smallest, where others were
+    measured. ``periods`` has the shortest clock periods in ns by arithmetic and kind of unit, ``clocks`` what
     :func:`synth.clocks.clocks` found, where they were asked for.
     """
     report: Report
     baselines: dict
     periods: dict = field(default_factory=dict)
     clocks: object = None
+    smallest: dict = field(default_factory=dict)
 
     @property
     def ratios(self):
+        """Baselines in the design's own group, over the design."""
+        return self._over_design(self.baselines)
+
+    @property
+    def smallest_ratios(self):
+        """The smallest core found of each baseline, over the design."""
+        return self._over_design(self.baselines | self.smallest)
+
+    def _over_design(self, others):
         own = self.report.scopes()
         return {name: {scope: other.scopes()[scope] / own[scope] for scope in SCOPES if own[scope]}
-                for name, other in self.baselines.items()}
+                for name, other in others.items()}
 
     def as_dict(self):
         """Plain data: what ``synth.json`` holds."""
         return {"report": self.report.as_dict(), "ratios": self.ratios, "periods": self.periods,
                 **({"clocks": self.clocks.as_dict()} if self.clocks else {}),
                 "baselines": {name: other.as_dict() for name, other in self.baselines.items()},
+                **({"smallest": {name: other.as_dict() for name, other in self.smallest.items()},
+                    "smallest_ratios": self.smallest_ratios} if self.smallest else {}),
                 "published": published(self.report.design["format"]["mantissa"])}
 
 

@@ -83,6 +83,9 @@ def _all(work, jobs, name, progress):
 def run(designs, steps, against, jobs, scheduler=None, progress=None):
     """Studies of ``designs`` under each (recipe, library) of ``steps``.
 
+    A float baseline is measured in every group of :data:`synth.clocks.FLOAT_GROUPS`, so that none is larger than it
+    need be.
+
     Every distinct unit is one job; those in the cache cost nothing, so a sweep that was stopped goes on where it was.
 
     Raises
@@ -92,7 +95,7 @@ def run(designs, steps, against, jobs, scheduler=None, progress=None):
     """
     designs = list(dict.fromkeys(designs))
     everyone = list(dict.fromkeys(each for design in designs
-                                  for each in [design, *(baseline(design, name) for name in against)]))
+                                  for each in [design, *itertools.chain(*_baselines(design, against).values())]))
     with _backend(jobs, scheduler):
         _all(_emit, [(design,) for design in everyone], "Amaranth", progress)
         every = {}
@@ -103,9 +106,22 @@ def run(designs, steps, against, jobs, scheduler=None, progress=None):
                         every[recipe, library and library.sha256, unit.verilog] = (unit, recipe, library)
         todo = sorted(every.values(), key=lambda job: len(job[0].verilog), reverse=True)
         _all(_work, todo, "Yosys", progress)
-    return [Study(measure(design, recipe, library), {name: measure(baseline(design, name), recipe, library)
-                                                     for name in against})
-            for recipe, library in steps for design in designs]
+    return [_study(design, recipe, library, against) for recipe, library in steps for design in designs]
+
+
+def _baselines(design, against):
+    """Arithmetic -> its core in the design's group, and those in other groups."""
+    own = {name: baseline(design, name) for name in against}
+    return {name: list(dict.fromkeys([each, *variants(each, depths=(0,))])) for name, each in own.items()}
+
+
+def _study(design, recipe, library, against):
+    """The study of a design whose units are in the cache."""
+    same, smallest = {}, {}
+    for name, cores in _baselines(design, against).items():
+        reports = [measure(core, recipe, library) for core in cores]
+        same[name], smallest[name] = reports[0], min(reports, key=lambda report: report.scopes()["core"])
+    return Study(measure(design, recipe, library), same, smallest=smallest)
 
 
 def clock_points(designs, against, recipe, library, jobs, progress=None):
@@ -121,12 +137,13 @@ def as_dict(studies, clocked=()):
     """Plain data: what ``sweep.json`` holds; a baseline that many designs share is there once."""
     baselines, entries = {}, []
     for study in studies:
-        names = {}
-        for arithmetic, other in study.baselines.items():
-            library = other.library["name"] if other.library else "no library"
-            names[arithmetic] = f"{other.name}, {other.recipe}, {library}"
-            baselines.setdefault(names[arithmetic], other.as_dict())
-        entries.append(study.as_dict() | {"baselines": names})
+        names = {"baselines": {}, "smallest": {}}
+        for field, by_arithmetic in names.items():
+            for arithmetic, other in getattr(study, field).items():
+                library = other.library["name"] if other.library else "no library"
+                by_arithmetic[arithmetic] = f"{other.name}, {other.recipe}, {library}"
+                baselines.setdefault(by_arithmetic[arithmetic], other.as_dict())
+        entries.append(study.as_dict() | names)
     return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in clocked]}
 
 
@@ -147,21 +164,38 @@ _ALWAYS = ("W", "array", "block")
 
 
 def table(studies):
-    """One row per design: areas of its core, its ratios to floats, and its ratio over integers."""
+    """One row per design: areas of its core, the smallest float cores and those of its own group over it, and it over
+    integers."""
     texts = {head: [text(study.report) for study in studies] for head, text in _COLUMNS.items()}
     shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
     names = list(studies[0].baselines)
-    result = Table(title="NAND2-equivalents per MAC; ratios of whole cores", title_justify="left")
+    result = Table(title="NAND2-equivalents per MAC; ratios of whole cores", title_justify="left",
+                   caption=_smallest_line(studies), caption_justify="left")
     for head in shown:
         result.add_column(head)
-    for head in ("element", "core", *("core / int" if name == "int" else f"{name} / core" for name in names)):
+    heads = (["core / int"] if name == "int" else [f"{name} / core", "same group"] for name in names)
+    for head in ("element", "core", *itertools.chain(*heads)):
         result.add_column(head, justify="right")
     for n, study in enumerate(studies):
-        scopes, ratios = study.report.scopes(), study.ratios
+        scopes = study.report.scopes()
+        cells = itertools.chain(*(_ratio_cells(study, name) for name in names))
         result.add_row(*(column[n] for column in shown.values()), f"{scopes['element']:.1f}", f"{scopes['core']:.1f}",
-                       *(f"{1 / ratios[name]['core']:.3f}" if name == "int" else f"{ratios[name]['core']:.2f}"
-                         for name in names))
+                       *cells)
     return result
+
+
+def _ratio_cells(study, name):
+    """What the table says of one baseline; bold is the ratio to the smallest float core."""
+    same, smallest = (ratios[name]["core"] for ratios in (study.ratios, study.smallest_ratios))
+    return [f"{1 / same:.3f}"] if name == "int" else [f"[bold]{smallest:.2f}[/bold]", f"{same:.2f}"]
+
+
+def _smallest_line(studies):
+    """Which float cores are divided by the designs."""
+    found = dict.fromkeys((BASELINES[name], tuple(other.design["group"]), other.scopes()["core"])
+                          for study in studies for name, other in study.smallest.items() if name != "int")
+    parts = [f"{text} {area:,.0f} in groups of {rows} x {cols}" for text, (rows, cols), area in found]
+    return f"floats in the smallest group found: {'; '.join(parts)}" if 0 < len(parts) <= 4 else None
 
 
 def main(argv):

@@ -1,12 +1,18 @@
 """Reports of cores that were never synthesised."""
 
+from synth.area import Figures
+
 
 class FakeReport:
     """As much of :class:`synth.area.Report` as tables and pictures ask for; ``core`` is the area a MAC."""
     recipe, library = "area", {"name": "some"}
 
     def __init__(self, core, design):
-        self.core, self.design, self.name = core, design.as_dict(), design.name
+        self.core, self.design, self.name = Figures(area=core), design.as_dict(), design.name
+
+    def as_dict(self):
+        return {"name": self.name}
 
     def scopes(self):
-        return {"mac": self.core - 20, "element": self.core - 10, "core": self.core, "core and side": self.core + 5}
+        area = self.core.area
+        return {"mac": area - 20, "element": area - 10, "core": area, "core and side": area + 5}

@@ -57,8 +57,8 @@ def test_what_fills_the_rows():
 
 
 def test_floor_plan_is_of_the_8_bit_core(studies):
-    assert page._headline(studies).report.core == 400
-    assert page._headline(studies[-2:]).report.core == 300
+    assert page._headline(studies).report.core.area == 400
+    assert page._headline(studies[-2:]).report.core.area == 300
 
 
 def test_fronts_are_in_view():

@@ -7,12 +7,13 @@ import pytest
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from golden.spec.options import OptionError
-from synth import plan, sweep
+from synth import page, plan, plots, report, sweep
 from synth.study import Study
 
 from .fake import FakeReport
 
 AXES = plan.AXES | {"mantissa": ("4",), "rows": ("8",)}
+SMALLEST = {"fp32": FakeReport(4500, Design(arithmetic="fp32", group=(2, 4)))}
 
 
 def test_axes_are_crossed_in_order():
@@ -73,13 +74,39 @@ def test_pipelines_are_crossed():
 
 def test_table_has_the_columns_that_differ():
     baselines = {"fp32": FakeReport(5000, Design()), "int": FakeReport(400, Design())}
-    studies = [Study(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines)
+    studies = [Study(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines,
+                     smallest=SMALLEST)
                for core, block, share in ((500, 32, 1), (420, 64, 2))]
     found = sweep.table(studies)
     assert [column.header for column in found.columns] == [
-        "W", "array", "block", "share", "element", "core", "fp32 / core", "core / int"]
+        "W", "array", "block", "share", "element", "core", "fp32 / core", "same group", "core / int"]
     assert [list(column.cells) for column in found.columns[3:]] == [
-        ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["10.00", "11.90"], ["1.250", "1.050"]]
+        ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["[bold]9.00[/bold]", "[bold]10.71[/bold]"],
+        ["10.00", "11.90"], ["1.250", "1.050"]]
+    assert found.caption == "floats in the smallest group found: lean FP32 4,500 in groups of 2 x 4"
+
+
+def test_every_figure_is_of_the_smallest_float_core():
+    """CSV, JSON, page and picture divide the float core of the best group; that of the same group stands beside."""
+    one = Study(FakeReport(500, Design()), {"fp32": FakeReport(5000, Design(arithmetic="fp32"))}, smallest=SMALLEST)
+    assert (one.ratios["fp32"]["core"], one.smallest_ratios["fp32"]["core"]) == (10, 9)
+    head, row = (line.split(",") for line in report.csv_text([one]).splitlines())
+    assert dict(zip(head, row, strict=True))["smallest fp32 over core"] == "9.000"
+    (entry,) = sweep.as_dict([one])["studies"]
+    assert entry["smallest_ratios"]["fp32"]["core"] == 9 and entry["ratios"]["fp32"]["core"] == 10
+    assert entry["smallest"] == {"fp32": "fp32_r32_c32_g2x4, area, some"}
+    (line, *_) = plots.ratio_plot([one]).axes[0].lines
+    assert list(line.get_ydata()) == [9]
+    assert "<td>9.00</td>" in page._published([one]) and "10.00" not in page._published([one])
+
+
+def test_smallest_group_of_a_float_is_found(monkeypatch):
+    """Groups of 2 x 4 are the smallest here; integers keep the design's."""
+    monkeypatch.setattr(sweep, "measure", lambda design, *_: FakeReport(
+        abs(design.group[0] * design.group[1] - 8) + 400, design))
+    found = sweep._study(Design(), "area", None, ["fp32", "int"])
+    assert found.baselines["fp32"].design["group"] == found.baselines["int"].design["group"] == (8, 4)
+    assert found.smallest["fp32"].design["group"] == (2, 4) and found.smallest["int"].design["group"] == (8, 4)
 
 
 @pytest.mark.synth
