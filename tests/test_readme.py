@@ -57,3 +57,13 @@ def test_every_option_of_the_table_is_known():
 def test_every_file_that_is_linked_exists():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_area_table_divides_by_the_smallest_fp32_core():
+    """Bold is that core over the row's, beside it that of the same group; the text names both."""
+    rows = re.findall(r"^\| HBFP.*? \| ([\d.]+) \| \*\*([\d.]+)\*\* \| ([\d.]+) \|", README, re.MULTILINE)
+    assert len(rows) == 9
+    smallest, same = (int(area) for area in re.search(r"smallest FP32 core found \(.*?(\d{4})\).*?\((\d{4})\)", README,
+                                                      re.DOTALL).groups())
+    for core, bold, beside in (map(float, row) for row in rows):
+        assert abs(bold * core / smallest - 1) < 1e-3 and abs(beside * core / same - 1) < 1e-3
