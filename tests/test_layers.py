@@ -9,17 +9,18 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Folder -> folders of ours that it may import, itself aside; the longest match counts.
 MAY = {
-    "golden/spec": set(),
-    "golden": {"golden/spec"},
-    "rtl": {"golden/spec"},
-    "gen": {"golden/spec", "rtl"},
-    "cosim": {"golden/spec", "golden"},
-    "synth": {"golden/spec"},
-    "flow": {"golden/spec"},
+    "hbfp": set(),
+    "golden/spec": {"hbfp"},
+    "golden": {"hbfp", "golden/spec"},
+    "rtl": {"hbfp", "golden/spec"},
+    "gen": {"hbfp", "golden/spec", "rtl"},
+    "cosim": {"hbfp", "golden/spec", "golden"},
+    "synth": {"hbfp", "golden/spec"},
+    "flow": {"hbfp", "golden/spec"},
 }
 #: Libraries that only one part may need, so that the others start without them.
 ONLY = {"torch": {"golden/nn", "benchmarks", "tests"}, "amaranth": {"rtl", "gen", "tests", "benchmarks"},
-        "cocotb": {"cosim", "tests"}}
+        "cocotb": {"cosim", "tests"}, "filelock": {"hbfp"}, "platformdirs": {"hbfp"}}
 
 
 def layer(path):
@@ -72,7 +73,20 @@ def test_libraries_stay_where_they_belong(path):
 @pytest.mark.parametrize("path", [p for p in FILES if "golden/spec" in str(p)], ids=lambda path: path.name)
 def test_spec_needs_the_standard_library_alone(path):
     for line, module in imports(path):
-        assert module.split(".")[0] in {*sys.stdlib_module_names, "golden"}, f"{path.name}:{line} imports {module}"
+        allowed_here = {*sys.stdlib_module_names, "golden", "hbfp"}
+        assert module.split(".")[0] in allowed_here, f"{path.name}:{line} imports {module}"
+
+
+#: The one dependency of the lowest layer; and what the YoWASP runtime itself asks for the folder of its cache.
+LOWEST = {"hbfp/files.py": {"filelock"}, "hbfp/yowasp.py": {"platformdirs"}}
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if layer(str(p.relative_to(ROOT))) == "hbfp"],
+                         ids=lambda path: path.name)
+def test_lowest_layer_needs_the_standard_library_and_locks_alone(path):
+    own = LOWEST.get(str(path.relative_to(ROOT)), set())
+    for line, module in imports(path):
+        assert module.split(".")[0] in {*sys.stdlib_module_names, "hbfp", *own}, f"{path.name}:{line} imports {module}"
 
 
 def test_empty_packages_import_nothing():
@@ -87,5 +101,6 @@ def test_rules_see_what_they_forbid():
                                ("cosim/core.py", "rtl.pe", False), ("cosim/core.py", "golden.matmul", True),
                                ("synth/area.py", "golden.bfp", False), ("synth/area.py", "gen.emit", False),
                                ("gen/emit.py", "golden.bfp", False), ("rtl/pe.py", "gen.emit", False),
-                               ("golden/nn/ops.py", "golden.bfp", True), ("rtl/fp32/raw.py", "golden.fp32", False)]:
+                               ("golden/nn/ops.py", "golden.bfp", True), ("hbfp/files.py", "golden.spec.format", False),
+                               ("synth/area.py", "hbfp.files", True), ("rtl/fp32/raw.py", "golden.fp32", False)]:
         assert allowed(pathlib.Path(path), module) == fine, (path, module)

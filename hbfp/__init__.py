@@ -1,0 +1,1 @@
+"""What all parts share and none of them owns."""
