@@ -8,6 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from hbfp import files
+
 COMMAND = (sys.executable, "-m", "synth", "--mantissa", "8", "--against", "fp32")
 
 
@@ -21,7 +23,7 @@ def timed():
 
 def main():
     """Measure with the cache set aside, then with what that run left."""
-    cache = Path("build/cache/synth")
+    cache = files.cache("synth")
     with tempfile.TemporaryDirectory(dir=".") as aside:
         kept = Path(aside) / "synth"
         if cache.exists():

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp import files
 
 from . import dot_product, library, recipes, report, timing
 from .area import baseline
@@ -77,13 +78,6 @@ def clock_periods(design, found, recipe, cells):
             for each in [design, *(baseline(design, name) for name in found.baselines)]}
 
 
-def write(path, text):
-    """Write a file whole or not at all."""
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text)
-    os.replace(temporary, path)
-
-
 def main(argv=None):
     """Run the command; return its exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -95,8 +89,8 @@ def main(argv=None):
             print(f"python -m synth: error: {error}", file=sys.stderr)
             return 1
         console.print(f"{path}: {library.load(path).name}")
-        if library.fetch_timer(timing.LOCAL.parents[1]):
-            console.print(f"{timing.LOCAL}: OpenSTA, for --timing")
+        if library.fetch_timer(timing.OPENSTA):
+            console.print(f"{timing.find()}: OpenSTA, for --timing")
         return 0
     if argv[:1] == ["sweep"]:
         from .sweep import main as sweep
@@ -163,14 +157,14 @@ def main(argv=None):
         console.print(report.breakdown_table(single))
         if args.unit in dot_product.UNITS:
             console.print(dot_product.table(single, beside))
-            write(folder / f"{args.unit}.json", json.dumps(dot_product.as_dict(single, beside), indent=1) + "\n")
+            files.write(folder / f"{args.unit}.json", json.dumps(dot_product.as_dict(single, beside), indent=1) + "\n")
             return 0
-        write(folder / f"{args.unit}.json", json.dumps(single.as_dict(), indent=1) + "\n")
+        files.write(folder / f"{args.unit}.json", json.dumps(single.as_dict(), indent=1) + "\n")
         return 0
     first, *more = found
-    write(folder / "synth.json", json.dumps(first.as_dict() | (
+    files.write(folder / "synth.json", json.dumps(first.as_dict() | (
         {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}), indent=1) + "\n")
-    write(folder / "synth.csv", report.csv_text(found))
+    files.write(folder / "synth.csv", report.csv_text(found))
     console.print(report.breakdown_table(first.report))
     for each in found:
         for table in report.study_tables(each):

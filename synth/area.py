@@ -9,8 +9,9 @@ from pathlib import Path
 
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
+from hbfp import files
 
-from . import cache, netlist, recipes, yosys
+from . import netlist, recipes, yosys
 from .errors import SynthError
 
 #: Component of the breakdown -> kinds of unit in it. Kinds that stand nowhere are glue of the core.
@@ -146,7 +147,7 @@ def generate(design, unit="core"):
         if done.returncode:
             raise SynthError((done.stderr.strip().splitlines() or ["python -m gen failed"])[-1])
 
-    folder = cache.folder("gen-" + cache.key(_sources(), *words(design, unit)), make)
+    folder = files.entry(files.cache("synth") / ("gen-" + files.key(_sources(), *words(design, unit))), make)
     manifest = json.loads((folder / "manifest.json").read_text())
     return (folder / manifest["verilog"]).read_text(), manifest
 
@@ -182,7 +183,8 @@ def synthesise(unit, recipe, library=None):
             (folder / "cells.lib").unlink()
 
     _, version = yosys.find()
-    return cache.folder("unit-" + cache.key(version, script, library.sha256 if library else "", unit.verilog), make)
+    key = files.key(version, script, library.sha256 if library else "", unit.verilog)
+    return files.entry(files.cache("synth") / f"unit-{key}", make)
 
 
 def measure_unit(unit, recipe, library=None):

@@ -4,8 +4,7 @@ Registers and the ports of the units inside are cut on both sides, which have th
 has no state. ABC merges what it proves equal (SAT sweeping), which leaves little or nothing for the last proof.
 """
 
-import tempfile
-from pathlib import Path
+from hbfp import files
 
 from . import netlist, yosys
 from .area import generate, synthesise
@@ -60,9 +59,7 @@ def check(unit, mapped):
     SynthError
         If it does not, or the solver cannot tell.
     """
-    Path("build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir="build", prefix="equal-") as folder:
-        place = Path(folder)
+    with files.scratch() as place:
         (place / "unit.v").write_text(unit.verilog)
         modules = netlist.split(mapped)
         (place / "mapped.v").write_text(modules.pop(unit.top) + "\n")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from golden.spec.options import OptionError, Parser, design_from_values
+from hbfp import files
 
 from . import netlist, place, recipes, yosys
 from .area import BESIDE, _figures, _owners, baseline, generate, synthesise
@@ -189,7 +190,7 @@ def _parser():
 
 def main(argv):
     """Run the command; return its exit status."""
-    from .__main__ import _progress, write
+    from .__main__ import _progress
     parser = _parser()
     args = parser.parse_args(argv)
     console = Console()
@@ -224,7 +225,7 @@ def main(argv):
         data = {"family": family, "devices": devices, "tools": tools, "multiplier": args.multiplier,
                 "designs": {name: each.as_dict() for name, each in found.items()},
                 "rows": [asdict(row) | {"ratios": ratios(rows, row)} for row in rows]}
-        write(folder / f"{family}.json", json.dumps(data, indent=1) + "\n")
+        files.write(folder / f"{family}.json", json.dumps(data, indent=1) + "\n")
     except (SynthError, OSError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 1

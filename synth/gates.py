@@ -10,8 +10,9 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp import files
 
-from . import cache, netlist, yosys
+from . import netlist, yosys
 from .area import generate, synthesise
 from .errors import SynthError
 
@@ -29,7 +30,7 @@ def models(library):
         shutil.copyfile(library.path, folder / "cells.lib")
         yosys.run(_MODELS, folder)
 
-    folder = cache.folder("cells-" + cache.key(yosys.find()[1], _MODELS, library.sha256), make)
+    folder = files.entry(files.cache("synth") / ("cells-" + files.key(yosys.find()[1], _MODELS, library.sha256)), make)
     return netlist.split((folder / "cells.v").read_text())
 
 
@@ -73,7 +74,7 @@ def gates(design, unit="core", recipe="generic", library=None, jobs=1):
 
 def main(argv):
     """Run the command; return its exit status."""
-    from .__main__ import add_flow_options, check_flow_options, choose_library, least_area, write
+    from .__main__ import add_flow_options, check_flow_options, choose_library, least_area
     parser = Parser(prog="python -m synth netlist", epilog=EXAMPLES,
                     description="The mapped netlist of a design, for simulation: same top, ports and manifest.")
     add_design_options(parser)
@@ -91,8 +92,8 @@ def main(argv):
         text, manifest = gates(design, args.unit, recipe, library, args.jobs)
         folder = Path(args.out or Path("build/netlist") / (design.name if args.unit == "core" else args.unit))
         folder.mkdir(parents=True, exist_ok=True)
-        write(folder / manifest["verilog"], text)
-        write(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+        files.write(folder / manifest["verilog"], text)
+        files.write(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n")
     except (SynthError, OSError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 1

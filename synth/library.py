@@ -8,12 +8,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from hbfp import files
+
 from .errors import SynthError
 
 PACKAGE = "qflow-tech-osu018"
 _INSIDE = "usr/share/qflow/tech/osu018/osu018_stdcells.lib"
 #: Where ``python -m synth fetch`` puts the library and where it is looked for.
-OSU018 = Path("build/lib/osu018_stdcells.lib")
+OSU018 = files.build() / "lib" / "osu018_stdcells.lib"
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,14 @@ def _download(package, folder):
 
 def fetch_timer(path):
     """Fetch OpenSTA likewise, for ``--timing``; return whether it came."""
-    with tempfile.TemporaryDirectory() as folder:
-        if _download("opensta", folder) is not None:
-            return False
-        shutil.copytree(Path(folder) / "usr", path, dirs_exist_ok=True)
+    def make(folder):
+        if (why := _download("opensta", folder)) is not None:
+            raise SynthError(f"apt-get download opensta failed: {why}")
+
+    try:
+        files.entry(path, make)
+    except SynthError:
+        return False
     return True
 
 
@@ -92,11 +98,28 @@ def fetch(path=OSU018):
         why = _download(PACKAGE, folder)
         if why is not None:
             raise SynthError(f"apt-get download {PACKAGE} failed: {why}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(folder) / _INSIDE, path)
+        data = (Path(folder) / _INSIDE).read_bytes()
+    with files.lock(path):
+        files.write(path, data)
+        files.write(_sum(path), hashlib.sha256(data).hexdigest() + "\n")
     return path
 
 
+def _sum(path):
+    """The file that keeps the SHA-256 of what was fetched."""
+    return path.with_name(path.name + ".sha256")
+
+
 def default():
-    """OSU018 if it was fetched, else None: then areas are transistor counts of generic gates."""
-    return load(OSU018) if OSU018.exists() else None
+    """OSU018 if it was fetched, else None: then areas are transistor counts of generic gates.
+
+    Raises
+    ------
+    SynthError
+        If the file is not what was fetched.
+    """
+    if not OSU018.exists():
+        return None
+    if _sum(OSU018).exists() and _sum(OSU018).read_text().strip() != hashlib.sha256(OSU018.read_bytes()).hexdigest():
+        raise SynthError(f"{OSU018}: is not what was fetched; fetch it again: python -m synth fetch")
+    return load(OSU018)

@@ -3,6 +3,8 @@
 import base64
 from html import escape
 
+from hbfp import files
+
 from . import breakdown, plots
 from .plan import is_plain
 from .report import NOT_COUNTED
@@ -115,5 +117,5 @@ def write_page(folder, studies, points=()):
         "<h1>Area of HBFP cores, relative to FP32</h1>", f"<p>{escape(_basis(basis))}</p>",
         *(f"<h2>{title}</h2>\n{body}" for title, body in parts if body), "</html>", ""])
     path = folder / "area.html"
-    path.write_text(text)
+    files.write(path, text)
     return [path, *(picture for picture, _ in pictures)]

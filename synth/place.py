@@ -8,7 +8,9 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from . import cache, netlist, recipes, yosys
+from hbfp import files, yowasp
+
+from . import netlist, recipes, yosys
 from .area import generate
 from .errors import SynthError
 
@@ -34,6 +36,7 @@ def find(family):
     scripts = Path(sysconfig.get_path("scripts"))
     for command in (shutil.which(f"nextpnr-{family}"), str(scripts / f"yowasp-nextpnr-{family}")):
         if command and Path(command).exists():
+            yowasp.prepare(command)
             done = subprocess.run([command, "--version"], capture_output=True, text=True)
             found = re.search(r"Version (?:nextpnr-)?([^)\s]+)", done.stdout + done.stderr)
             if found:
@@ -94,15 +97,18 @@ def clock(design, unit, recipe, limit=900):
     script = (f"read_verilog -sv unit.v\nhierarchy -check -top harness\n"
               f"{recipes.FPGA_COMMANDS[recipe].format(top='harness')} -json mapped.json\n")
 
-    def run():
-        key = cache.key(yosys.find()[1], script, text)
+    def map_(folder):
+        (folder / "unit.v").write_text(text)
+        yosys.run(script, folder)
 
-        def make(folder):
-            (folder / "unit.v").write_text(text)
-            yosys.run(script, folder)
-        return _route(cache.folder("fpga-" + key, make), tool[0], device(recipe)[1], limit)
+    def route(folder):
+        mapped = files.entry(files.cache("synth") / ("fpga-" + files.key(yosys.find()[1], script, text)), map_)
+        shutil.copyfile(mapped / "mapped.json", folder / "mapped.json")
+        result = _route(folder, tool[0], device(recipe)[1], limit)
+        (folder / "clock.json").write_text(json.dumps(result))
 
-    return cache.value("clock-" + cache.key(*tool, yosys.find()[1], script, text, *device(recipe)[1], str(limit)), run)
+    key = files.key(*tool, yosys.find()[1], script, text, *device(recipe)[1], str(limit))
+    return json.loads((files.entry(files.cache("synth") / ("clock-" + key), route) / "clock.json").read_text())
 
 
 def _route(folder, command, options, limit):

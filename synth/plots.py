@@ -5,6 +5,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
+from hbfp import files  # noqa: E402
+
 from .plan import fills_rows, is_plain, varies_only  # noqa: E402
 from .study import published  # noqa: E402
 
@@ -184,6 +186,7 @@ def _front(axes, points, what, name, colour):
 
 def save(figure, path):
     """Write a PNG; the same figure gives the same bytes."""
-    figure.savefig(path, dpi=120, metadata={"Software": None})
+    with files.replacing(path) as temporary:
+        figure.savefig(temporary, dpi=120, metadata={"Software": None})
     plt.close(figure)
     return path

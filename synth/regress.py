@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from golden.spec.options import design_from_values
+from hbfp import files
 
 from .area import measure
 
@@ -30,7 +31,7 @@ def cells(name):
 def main():
     """Write the baseline anew."""
     data = {"recipe": "generic", "tolerance": 0.02, "cells": {name: cells(name) for name in UNITS}}
-    BASELINE.write_text(json.dumps(data, indent=1) + "\n")
+    files.write(BASELINE, json.dumps(data, indent=1) + "\n")
     print(BASELINE.read_text())
 
 

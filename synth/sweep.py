@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from golden.spec.options import OptionError, Parser
+from hbfp import files
 
 from . import netlist, report
 from .area import baseline, generate, measure, measure_unit
@@ -200,7 +201,7 @@ def _smallest_line(studies):
 
 def main(argv):
     """Run the command; return its exit status."""
-    from .__main__ import _progress, add_flow_options, check_flow_options, choose_library, write
+    from .__main__ import _progress, add_flow_options, check_flow_options, choose_library
     parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
     for name, default in AXES.items():
         parser.add_argument(f"--{name}", metavar="LIST",
@@ -251,8 +252,8 @@ def main(argv):
     except (SynthError, OSError) as error:
         print(f"python -m synth sweep: error: {error}", file=sys.stderr)
         return 1
-    write(folder / "sweep.json", json.dumps(as_dict(studies, clocked), indent=1) + "\n")
-    write(folder / "sweep.csv", report.csv_text(studies))
+    files.write(folder / "sweep.json", json.dumps(as_dict(studies, clocked), indent=1) + "\n")
+    files.write(folder / "sweep.csv", report.csv_text(studies))
     console.print(table(studies))
     if left_out:
         console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")

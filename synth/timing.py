@@ -7,12 +7,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from . import cache, netlist
+from hbfp import files
+
+from . import netlist
 from .area import generate, synthesise
 from .errors import SynthError
 
 #: Where ``python -m synth fetch`` unpacks OpenSTA if Debian has it.
-LOCAL = Path("build/lib/opensta/usr/bin/sta")
+OPENSTA = files.build() / "lib" / "opensta"
 #: Kinds whose paths are reported; the others are registers and wiring between them.
 KINDS = ("group", "lanes", "partial", "fold", "fold_control", "encode", "sequencer", "weights", "drain")
 
@@ -31,7 +33,7 @@ exit
 
 def find():
     """OpenSTA's command, or None."""
-    return shutil.which("sta") or (str(LOCAL.resolve()) if LOCAL.exists() else None)
+    return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if files.intact(OPENSTA) else None)
 
 
 _PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
@@ -107,7 +109,7 @@ def period(unit, by_name, recipe, library):
             raise SynthError(f"OpenSTA failed on {unit.top}: {why}")
         return _PERIOD - float(found[1])
 
-    return cache.value("sta-" + cache.key(script, library.sha256, text), run)
+    return files.value(files.cache("synth") / ("sta-" + files.key(script, library.sha256, text)), run)
 
 
 def periods(design, recipe, library):

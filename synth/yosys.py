@@ -7,6 +7,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+from hbfp import yowasp
+
 from .errors import SynthError
 
 #: Oldest release whose ``booth``, ``abc`` scripts and ``stat -json`` give the figures in docs/.
@@ -14,6 +16,7 @@ OLDEST = (0, 60)
 
 
 def _version(command):
+    yowasp.prepare(command)
     try:
         text = subprocess.run([command, "-V"], capture_output=True, text=True, timeout=300).stdout
     except (OSError, subprocess.TimeoutExpired):

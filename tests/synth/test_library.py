@@ -1,6 +1,7 @@
 """Cell libraries, and what is said of bad ones."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,28 @@ def test_wrong_content(tmp_path, text, complaint):
     with pytest.raises(SynthError) as caught:
         library.load(path)
     assert str(caught.value) == f"--liberty {path}: {complaint}"
+
+
+def test_fetched_library_that_changed(monkeypatch, tmp_path):
+    """Figures of another library under the name of the fetched one would be wrong in silence."""
+    def download(package, folder):
+        inside = Path(folder) / library._INSIDE
+        inside.parent.mkdir(parents=True)
+        inside.write_text(CELLS)
+
+    path = tmp_path / "lib" / "osu018_stdcells.lib"
+    monkeypatch.setattr(library, "OSU018", path)
+    monkeypatch.setattr(library, "_download", download)
+    monkeypatch.setattr(library.shutil, "which", lambda tool: tool)
+    assert library.default() is None
+    assert library.fetch(path) == path and library.default().nand2 == 24.5
+    for text in (CELLS.replace("24.5", "25"), CELLS[:40], ""):
+        path.write_text(text)
+        with pytest.raises(SynthError) as caught:
+            library.default()
+        assert str(caught.value) == f"{path}: is not what was fetched; fetch it again: python -m synth fetch"
+    library.fetch(path)
+    assert library.default().nand2 == 24.5
 
 
 def test_fetch_needs_debian(monkeypatch):

