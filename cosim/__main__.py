@@ -11,9 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp.files import build, write
 
 from .emit import EmitError, emit, emit_netlist
-from .verilator import BUILD, BuildError
+from .verilator import BuildError
 
 EXAMPLES = """\
 examples:
@@ -160,7 +161,7 @@ def run(args):
 
         core = Core(Simulation(manifest, seed=seed, progress=bar("build the model")))
         files = [("Verilog", manifest.verilog), ("manifest", manifest.path)]
-        folder = BUILD / "cosim" / design.name
+        folder = build() / "cosim" / design.name
         if bulk != design:
             console.print("Full-size work runs on --multiplier plain: equal bits, and recoded ones are too large to "
                           "simulate; the protocol benches run on those.", soft_wrap=True)
@@ -200,7 +201,7 @@ def finish(args, seed, design, outcomes, files, console, manifest=None):
         data = {"design": design.as_dict(), **about, "seed": seed,
                 "outcomes": [outcome.as_dict() for outcome in outcomes],
                 "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}
-        Path(args.json).write_text(json.dumps(data, indent=1) + "\n")
+        write(args.json, json.dumps(data, indent=1) + "\n")
     return 0 if outcomes and all(outcome.passed for outcome in outcomes) else 1
 
 

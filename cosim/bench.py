@@ -1,18 +1,20 @@
 """Builds a design for cocotb, runs a bench on it and counts what ran."""
 
 import contextlib
-import hashlib
 import json
 import os
 import sys
 import uuid
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
+from hbfp import files
+
 from .core import design_of
 from .coverage import Coverage
-from .verilator import CACHE, VERILATE, BuildError, check_system_tools, find_tool
+from .verilator import VERILATE, BuildError, check_system_tools, find_tool
 
 #: Options that the cocotb runner or the need for random reset values sets otherwise.
 _RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
@@ -117,29 +119,35 @@ def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
     if "netlist" in manifest.data:
         # Bit by bit: bits of one port that depend on others look like a loop. Modules apart: a third less C++.
         options += ["-Wno-UNOPTFLAT", "-fno-inline"]
-    key = hashlib.sha256(repr((text, options, visible, tool.version)).encode()).hexdigest()[:24]
-    folder = CACHE / f"cocotb-{key}"
-    folder.mkdir(parents=True, exist_ok=True)
-    source, ports, log = folder / "dut.v", folder / "ports.vlt", folder / f"run-{uuid.uuid4().hex[:8]}.log"
-    if not source.exists():
-        ports.write_text(f"`verilator_config\n{visible}")
-        source.write_bytes(text)
-    corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")
     variables = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}
-    variables |= {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),
-                  "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     variables["MAKEFLAGS"] = f"{variables.get('MAKEFLAGS', '')} {_MAKE} -j{os.cpu_count()}".strip()
     runner = get_runner("verilator")
+
+    def make(folder):
+        source, ports = folder / "dut.v", folder / "ports.vlt"
+        ports.write_text(f"`verilator_config\n{visible}")
+        source.write_bytes(text)
+        with _environment(variables):
+            try:
+                runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
+                             build_args=[*options, str(ports)], log_file=folder / "build.log")
+            except (RuntimeError, SystemExit) as error:
+                raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
+        for path in (folder / "sim").iterdir():    # the program is all that is needed from here on
+            if path.name != manifest.top:
+                path.unlink()
+
+    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE)
+    folder = files.entry(files.cache("cosim") / f"cocotb-{key}", make)
+    log = folder / f"run-{uuid.uuid4().hex[:8]}.log"
+    corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")
+    variables |= {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),
+                  "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     with _environment(variables):
-        try:
-            runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
-                         build_args=[*options, str(ports)],
-                         log_file=folder / "build.log")    # builds if the source is newer than the program
-        except (RuntimeError, SystemExit) as error:
-            raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
         with contextlib.suppress(RuntimeError, SystemExit):    # failures are counted below
-            runner.test(hdl_toplevel=manifest.top, test_module=module, build_dir=folder / "sim", test_dir=folder,
-                        results_xml=str(results), log_file=log, test_filter=tests, seed=seed)
+            runner.test(hdl_toplevel=manifest.top, hdl_toplevel_lang="verilog", test_module=module,
+                        build_dir=folder / "sim", test_dir=folder, results_xml=str(results), log_file=log,
+                        test_filter=tests, seed=seed)
     ran, failed = get_results(results) if results.exists() else (0, 0)
     if ran:    # cocotb counts skipped tests as run
         ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))

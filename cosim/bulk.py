@@ -117,6 +117,8 @@ class Simulation:
         Compilers at a time; all cores by default.
     progress : callable, optional
         Called with (done, total) as a build goes on.
+    cache : Path, optional
+        Where built models are kept, if not with all others.
 
     Attributes
     ----------
@@ -124,11 +126,11 @@ class Simulation:
         The built model.
     """
 
-    def __init__(self, manifest, *, level="-O3", trace=None, seed=1, jobs=None, progress=None):
+    def __init__(self, manifest, *, level="-O3", trace=None, seed=1, jobs=None, progress=None, cache=None):
         self.manifest = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
         sources = {"driver.cpp": _DRIVER.read_text(), "ports.h": _ports(self.manifest)}
         self.library = build_library(self.manifest.verilog, self.manifest.top, sources, level=level,
-                                     trace=trace is not None, jobs=jobs, progress=progress)
+                                     trace=trace is not None, jobs=jobs, progress=progress, cache=cache)
         self._library = _load(self.library)
         self._handle = self._library.sim_open()
         self.streams = {s.name: s for s in self.manifest.inputs() + self.manifest.outputs()}

@@ -4,14 +4,12 @@ Training takes about a second, so weights are no file of the repository: they ar
 needed and kept in the build cache, under the hash of this file.
 """
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
 
 from golden.mlp import Layer
-
-from .verilator import CACHE
+from hbfp import files
 
 #: Neurons of each layer, input first.
 SIZES = (64, 256, 128, 10)
@@ -91,20 +89,18 @@ def prepare(progress=None):
     -------
     (list of Layer, ndarray of float32 (360, 64), ndarray of int (360,))
     """
-    path = CACHE / f"digits-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:24]}.npz"
-    if not path.exists():
+    def make(folder):
         from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
         images, classes = load()
         with threadpool_limits(1):    # small products: several threads take ten times as long
             layers = train(images[:-HELD_OUT], classes[:-HELD_OUT], progress=progress)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial.npz")
-        np.savez(partial, images=images[-HELD_OUT:], classes=classes[-HELD_OUT:],
+        np.savez(folder / "network.npz", images=images[-HELD_OUT:], classes=classes[-HELD_OUT:],
                  **{f"w{i}": layer.weight for i, layer in enumerate(layers)},
                  **{f"b{i}": layer.bias for i, layer in enumerate(layers)})
-        partial.replace(path)
-    with np.load(path) as data:
+
+    path = files.cache("cosim") / f"digits-{files.key(Path(__file__).read_bytes())}"
+    with np.load(files.entry(path, make) / "network.npz") as data:
         count = len(SIZES) - 1
         layers = [Layer(data[f"w{i}"], data[f"b{i}"], i < count - 1) for i in range(count)]
         return layers, data["images"], data["classes"]

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from golden.spec.format import HBFPFormat
+from hbfp import files
 
 from .manifest import Manifest
-from .verilator import BUILD
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,17 +68,11 @@ def emit(design, *, unit=None, folder=None):
         If the generator fails; its last line.
     """
     words = options(design) + (["--unit", unit] if unit else [])
-    stamp = None
     if folder is None:
-        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
-        folder = BUILD / "designs" / f"{unit + '_' if unit else ''}{design.name}-{key}"
-        stamp = folder / ".generator"
-        if stamp.exists() and stamp.read_text() == generator():
-            return Manifest.load(folder)
-        stamp.unlink(missing_ok=True)
-    _run("gen", words, folder)
-    if stamp:
-        stamp.write_text(generator())
+        name = f"{unit + '_' if unit else ''}{design.name}-{files.key(*words)[:12]}"
+        folder = files.entry(files.build() / "designs" / name, lambda place: _run("gen", words, place), generator())
+    else:
+        _run("gen", words, folder)
     return Manifest.load(folder)
 
 
@@ -100,8 +94,7 @@ def emit_netlist(design, recipe, *, unit="core", folder=None):
     """
     words = [*options(design), "--unit", unit, "--recipe", recipe]
     if folder is None:
-        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
-        folder = BUILD / "netlists" / f"{unit}_{design.name}-{key}"
+        folder = files.build() / "netlists" / f"{unit}_{design.name}-{files.key(*words)[:12]}"
     _run("synth", ["netlist", *words], folder)
     return Manifest.load(folder)
 

@@ -7,7 +7,6 @@ other converters are emitted and checked alone. Results are kept under the hash 
 
 import json
 import os
-import shutil
 import sys
 import zlib
 from dataclasses import replace
@@ -19,6 +18,7 @@ from golden.mlp import Golden
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from golden.spec.options import OptionError, Parser
+from hbfp import files
 
 from .bulk import Simulation
 from .compare import Comparison
@@ -27,7 +27,7 @@ from .data import awkward, awkward_blocks
 from .emit import EmitError, emit
 from .reference import ConverterReference
 from .runs import crossed, random_products
-from .verilator import BUILD, BuildError
+from .verilator import BuildError
 
 MANTISSAS = (2, 3, 4, 6, 8, 12, 16)
 BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
@@ -43,9 +43,10 @@ SELECTION = (
     (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
     (2, (1, 16), (16, 16), "fp32", "truncate"), (6, (24, 24), (1, 1), "aligned", "truncate"),
 )
-RESULTS = BUILD / "cosim" / "matrix.json"
 #: Elements up to which multipliers are the recoded ones; of larger arrays Verilator makes too much C++.
 RECODED_LIMIT = 16
+#: What every result has.
+_FIELDS = {"passed", "compared", "first"}
 #: Blocks sent through a converter that is checked alone.
 CONVERSIONS = 400
 
@@ -71,7 +72,7 @@ def design_of_cell(cell):
                   multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain")
 
 
-def check_core(design, *, level="-O0", jobs=None):
+def check_core(design, *, level="-O0", jobs=None, cache=None):
     """Products with operands of two roundings, and conversions to nearest even, of one core.
 
     Returns
@@ -81,7 +82,7 @@ def check_core(design, *, level="-O0", jobs=None):
     """
     nearest = replace(design, format=replace(design.format, rounding="rne"))
     manifest = emit(nearest)
-    with Simulation(manifest, level=level, jobs=jobs) as simulation:
+    with Simulation(manifest, level=level, jobs=jobs, cache=cache) as simulation:
         core = Core(simulation)
         seed = zlib.crc32(manifest.top.encode())
         result = random_products(core, seed=seed).comparison
@@ -96,12 +97,12 @@ def check_core(design, *, level="-O0", jobs=None):
         return result, simulation.library
 
 
-def check_converter(design, *, level="-O1", jobs=None):
+def check_converter(design, *, level="-O1", jobs=None, cache=None):
     """The design's converter, emitted alone; returns as :func:`check_core`."""
     result = Comparison()
     manifest = emit(design, unit="encode")
     rng = np.random.default_rng(zlib.crc32(manifest.top.encode()))
-    with Simulation(manifest, level=level, jobs=jobs) as simulation:
+    with Simulation(manifest, level=level, jobs=jobs, cache=cache) as simulation:
         into, out = simulation.streams["i"], simulation.streams["o"]
         for pauses in list(crossed(simulation))[::2]:
             simulation.reset()
@@ -124,21 +125,49 @@ def _unit_of(cell):
 
 def _check(kind, design, keep):
     """One build and its check, as plain data for the results."""
+    # A model that nobody keeps is built where nobody else looks for it.
+    cache = None if keep else files.cache("matrix")
     try:
         manifest = emit(design, unit=None if kind == "core" else "encode")
-        result, library = (check_core if kind == "core" else check_converter)(design, jobs=1)
+        result, library = (check_core if kind == "core" else check_converter)(design, jobs=1, cache=cache)
     except (RuntimeError, AssertionError, OSError) as error:
         return {"passed": False, "compared": 0, "first": [f"{type(error).__name__}: {error}"]}
     if not keep:
-        shutil.rmtree(library.parent, ignore_errors=True)
+        files.remove(library.parent)
     return {"passed": bool(result.compared) and not result.mismatches, "compared": result.compared,
             "first": result.first[:3], "sha256": manifest.data["sha256"]}
+
+
+def results_file():
+    """Where results are kept."""
+    return files.build() / "cosim" / "matrix.json"
+
+
+def _results(path):
+    """Results by name of the build; none if the file is not there or is not what :func:`_store` writes."""
+    try:
+        results = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        results = None
+    if isinstance(results, dict) and all(isinstance(entry, dict) and _FIELDS <= set(entry)
+                                         for entry in results.values()):
+        return results
+    print(f"{path}: cannot be read; making it again", file=sys.stderr)
+    return {}
+
+
+def _store(path, key, entry):
+    """Add one result to those that this run and others have stored."""
+    with files.lock(path):
+        files.write(path, json.dumps(_results(path) | {key: entry}, indent=1, sort_keys=True) + "\n")
 
 
 def _known(results, key, kind, design):
     """Whether a result for the very Verilog that the generator gives today is there."""
     entry = results.get(key)
-    if not entry or not entry["passed"]:
+    if not entry or not entry["passed"] or "sha256" not in entry:
         return False
     try:
         return emit(design, unit=None if kind == "core" else "encode").data["sha256"] == entry["sha256"]
@@ -146,7 +175,7 @@ def _known(results, key, kind, design):
         return False
 
 
-def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=RESULTS):
+def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=None):
     """Check all builds that the cells need, but those known to pass; returns results by name of the build.
 
     Parameters
@@ -160,11 +189,12 @@ def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=RESULTS):
     progress : callable, optional
         Called with (done, total, failed) builds.
     path : Path
-        Results file.
+        Results file; by default :func:`results_file`.
     """
     from joblib import Parallel, delayed
 
-    results = json.loads(path.read_text()) if path.exists() else {}
+    path = path or results_file()
+    results = _results(path)
     work = {}
     for cell in chosen:
         kind, design = _unit_of(cell)
@@ -180,15 +210,17 @@ def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=RESULTS):
         progress(done, len(work), failed)
 
     def task(key, kind, design):
-        return key, _check(kind, design, keep)
+        # Another run may be at it: then its result will do.
+        with files.lock(path.parent / "matrix" / files.key(key)):
+            found = _results(path)
+            if not _known(found, key, kind, design):
+                found[key] = _check(kind, design, keep)
+                _store(path, key, found[key])
+        return key, found[key]
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     runner = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
     for key, entry in runner(delayed(task)(*item) for item in todo):
         results[key] = entry
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-        partial.replace(path)
         done += 1
         failed += not entry["passed"]
         if progress:
@@ -258,5 +290,5 @@ def main(argv):
             console.print(f"{key}: {'; '.join(entry['first'])}", markup=False)
     compared = sum(entry["compared"] for entry in results.values())
     console.print(f"{len(chosen) - len(bad)} of {len(chosen)} cells agree bit for bit; {compared:,} outputs compared "
-                  f"in {len(results)} builds; {RESULTS}", markup=False, soft_wrap=True)
+                  f"in {len(results)} builds; {results_file()}", markup=False, soft_wrap=True)
     return 1 if bad or not compared else 0

@@ -1,8 +1,8 @@
 """Pictures of a run: the digits with their predicted classes, and how busy the array was."""
 
-from pathlib import Path
-
 import numpy as np
+
+from hbfp import files
 
 
 def _figure(size):
@@ -32,8 +32,8 @@ def digits(path, title, images, classes, predicted, columns=30):
     axes.imshow(canvas, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     axes.set_axis_off()
     axes.set_title(title)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Software": None})
+    with files.replacing(path) as temporary:
+        figure.savefig(temporary, metadata={"Software": None})
     return path
 
 
@@ -66,6 +66,6 @@ def activity(path, title, runs, bucket):
             start += len(run[name]) * bucket
     panels[-1].set_xlabel("cycles; a line where a layer starts")
     panels[0].set_title(title)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Software": None})
+    with files.replacing(path) as temporary:
+        figure.savefig(temporary, metadata={"Software": None})
     return path

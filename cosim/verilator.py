@@ -1,6 +1,5 @@
 """Finds Verilator, and builds Verilog with a C++ driver into shared libraries, cached by content."""
 
-import hashlib
 import json
 import os
 import re
@@ -13,9 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-#: Build outputs; ``build/`` of the working tree unless the environment says otherwise.
-BUILD = Path(os.environ.get("HBFP_BUILD", Path(__file__).parents[1] / "build"))
-CACHE = BUILD / "cache" / "cosim"
+from hbfp import files
+
 #: Older ones lack what cocotb 2 needs.
 OLDEST = (5, 36)
 #: System tool -> Debian package that has it.
@@ -99,15 +97,6 @@ def _host(level):
     return text.stdout
 
 
-def _digest(*parts):
-    """Hash of texts, in order."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part if isinstance(part, bytes) else str(part).encode()
-        total.update(len(data).to_bytes(8) + data)
-    return total.hexdigest()[:24]
-
-
 def _run(command, log, what, env=None, cwd=None):
     """Run one tool into a log; one line and the log's path if it fails."""
     with open(log, "ab") as file:
@@ -125,25 +114,23 @@ def _compile(source, target, flags, log):
 def _runtime(tool, flags, trace):
     """Objects of Verilator's runtime, which every model links; compiled once."""
     names = ["verilated.cpp", "verilated_threads.cpp"] + ["verilated_vcd_c.cpp"] * trace
-    folder = CACHE / ("runtime-" + _digest(tool.version, *flags, _host("-O1")))
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        target = folder / name.replace(".cpp", ".o")
-        if not target.exists():
-            partial = target.with_suffix(f".{os.getpid()}.o")
-            _compile(tool.include / name, partial, [*flags, "-O1"], folder / "build.log")
-            partial.replace(target)
+
+    def make(folder):
+        for name in names:
+            _compile(tool.include / name, folder / name.replace(".cpp", ".o"), [*flags, "-O1"], folder / "build.log")
+
+    folder = files.entry(files.cache("cosim") / ("runtime-" + files.key(tool.version, *flags, _host("-O1"))), make)
     return [folder / name.replace(".cpp", ".o") for name in names]
 
 
 def _units(folder):
     """Gather the C++ of a model into few files, so that its headers are read few times; largest first."""
     units = []
-    for name, files in (("slow", [path for path in folder.glob("*.cpp") if "Slow" in path.name]),
+    for name, found in (("slow", [path for path in folder.glob("*.cpp") if "Slow" in path.name]),
                         ("unit", [path for path in folder.glob("*.cpp") if "Slow" not in path.name])):
-        sizes = {path: path.stat().st_size for path in files}
+        sizes = {path: path.stat().st_size for path in found}
         bins = [[0, []] for _ in range(max(1, -(-sum(sizes.values()) // _UNIT_BYTES)))]
-        for path in sorted(files, key=lambda path: (-sizes[path], path.name)):
+        for path in sorted(found, key=lambda path: (-sizes[path], path.name)):
             smallest = min(bins, key=lambda bin: bin[0])
             smallest[0] += sizes[path]
             smallest[1].append(path.name)
@@ -154,7 +141,8 @@ def _units(folder):
     return [unit for _, unit in sorted(units, key=lambda item: -item[0])]
 
 
-def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(), jobs=None, progress=None):
+def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(), jobs=None, progress=None,
+                  cache=None):
     """Verilate one design and link it with C++ sources into a shared library.
 
     Parameters
@@ -175,6 +163,8 @@ def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(
         Compilers at a time; all cores by default.
     progress : callable, optional
         Called with (done, total) as steps of a build complete; not called when cached.
+    cache : Path, optional
+        Folder of the cache; that of all models by default.
 
     Returns
     -------
@@ -191,39 +181,40 @@ def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(
     options = [*VERILATE, *(["--trace-vcd"] if trace else []), *verilate]
     flags = [*COMPILE, f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
     text = Path(verilog).read_bytes()
-    key = _digest(text, top, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, _host(level))
-    folder = CACHE / f"{top[:60]}-{key}"
-    library = folder / "libdut.so"
-    if library.exists():
-        return library
-    work = folder / f"work{os.getpid()}"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    log = folder / "build.log"
-    log.unlink(missing_ok=True)
+    key = files.key(text, top, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, _host(level))
+
+    def make(folder):
+        _build(folder, text, top, sources, tool, options, flags, level, trace, jobs, progress)
+
+    return files.entry((cache or files.cache("cosim")) / f"{top[:60]}-{key}", make) / "libdut.so"
+
+
+def _build(folder, text, top, sources, tool, options, flags, level, trace, jobs, progress):
+    """Build the library of :func:`build_library` in an empty folder, beside its log."""
+    library, work, log = folder / "libdut.so", folder / "work", folder / "build.log"
+    work.mkdir()
     (work / "dut.v").write_bytes(text)
     for name, content in sources.items():
         (work / name).write_text(content)
     _run([tool.program, *options, "--output-split", "4000", "--top-module", top, "-Mdir", work, work / "dut.v"],
          log, "verilator", tool.environment())
-    flags += ["-I", work, "-I", tool.include, "-I", tool.include / "vltstd"]
+    include = ["-I", work, "-I", tool.include, "-I", tool.include / "vltstd"]
     units = _units(work)
     done, total = 1, len(units) + 2
     if progress:
         progress(done, total)
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         # What runs once, at the start, is not worth optimising.
-        tasks = [pool.submit(_compile, path, path.with_suffix(".o"), [*flags, "-O0" if "slow" in path.name else level],
-                             log) for path in units]
+        tasks = [pool.submit(_compile, path, path.with_suffix(".o"), [*flags, *include,
+                             "-O0" if "slow" in path.name else level], log) for path in units]
         for task in as_completed(tasks):
             task.result()
             done += 1
             if progress:
                 progress(done, total)
-    objects = [task.result() for task in tasks] + _runtime(tool, flags[:len(COMPILE) + 2], trace)
+    objects = [task.result() for task in tasks] + _runtime(tool, flags, trace)
     _run(["g++", "-shared", "-Wl,-Bsymbolic", "-pthread", *objects, "-o", work / library.name], log, "linking")
     (work / library.name).replace(library)
     shutil.rmtree(work)
     if progress:
         progress(total, total)
-    return library

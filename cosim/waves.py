@@ -3,6 +3,7 @@
 import numpy as np
 
 from golden.mlp import Golden
+from hbfp import files
 
 from .bulk import Pause, Simulation
 from .core import Core
@@ -28,9 +29,9 @@ def write_waves(manifest, path, *, seed=1, progress=None):
     Path
         The file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
-    with Simulation(manifest, level="-O1", trace=path, seed=seed, progress=progress) as simulation:
+    with (files.replacing(path) as temporary,
+          Simulation(manifest, level="-O1", trace=temporary, seed=seed, progress=progress) as simulation):
         core = Core(simulation)
         design = core.design
         count, terms = min(8, design.depth), design.rows + 1

@@ -1,5 +1,9 @@
 """The cocotb bench passes a sound core, fails broken ones, and counts what ran."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 from cosim.bench import run_bench
@@ -9,6 +13,40 @@ from golden.spec.options import design_from_values
 from tests.cosim.standin import write_standin
 
 pytestmark = pytest.mark.cosim
+
+
+class SlowRunner:
+    """A cocotb runner that builds nothing, as long as nobody else is at it in the same folder."""
+    builds = []
+
+    def build(self, hdl_toplevel, build_dir, **_):
+        build_dir.mkdir()
+        (build_dir / "object.o").write_text("large")
+        (build_dir / hdl_toplevel).write_text("half a ")
+        time.sleep(0.2)
+        with open(build_dir / hdl_toplevel, "a") as program:
+            program.write("program")
+        self.builds.append(build_dir)
+
+    def test(self, hdl_toplevel, build_dir, results_xml, **_):
+        assert (build_dir / hdl_toplevel).read_text() == "half a program"
+        assert [path.name for path in build_dir.iterdir()] == [hdl_toplevel]
+        Path(results_xml).write_text("<testsuites><testsuite tests='1'><testcase name='one'/></testsuite></testsuites>")
+
+
+def test_program_is_built_once_and_again_when_harmed(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path / "build"))
+    monkeypatch.setattr("cocotb_tools.runner.get_runner", lambda _: SlowRunner())
+    monkeypatch.setattr(SlowRunner, "builds", [])
+    manifest = Manifest.load(write_standin(tmp_path))
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: run_bench(manifest, "cosim.array_bench"), range(3)))
+    assert [result.ran for result in results] == [1, 1, 1] and len({result.log for result in results}) == 3
+    assert len(SlowRunner.builds) == 1
+    folder = results[0].log.parent
+    (folder / "sim" / manifest.top).write_text("")
+    assert run_bench(manifest, "cosim.array_bench").ran == 1 and len(SlowRunner.builds) == 2
+    assert capfd.readouterr().err == f"{folder}: sim/{manifest.top} is not as it was made; making it again\n"
 
 
 def test_standin_passes(tmp_path):

@@ -76,7 +76,7 @@ def test_workload_and_waves(fault, status, tmp_path, monkeypatch, capsys):
 
     manifest = Manifest.load(write_standin(tmp_path / "design", fault=fault))
     monkeypatch.setattr(main_module, "emit", lambda design: manifest)
-    monkeypatch.setattr(main_module, "BUILD", tmp_path)
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
     words = ["--arithmetic", "int", "--rows", "4", "--cols", "3", "--bench", "workload", "--quiet",
              "--json", str(tmp_path / "out.json")]
     if not fault:

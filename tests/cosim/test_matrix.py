@@ -1,7 +1,10 @@
 """Bit-exactness over widths, blocks and arrays: a covering selection always, all of it on request."""
 
 import json
+import multiprocessing
+import time
 from itertools import combinations
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,6 +68,44 @@ def test_known_results_are_not_built_again(tmp_path, monkeypatch):
     monkeypatch.setitem(Emitted.data, "sha256", "other text")
     matrix.run_matrix([cell], jobs=1, path=path)
     assert len(calls) == 3 and len(json.loads(path.read_text())) == 1
+
+
+def test_two_runs_at_once_keep_each_others_results(tmp_path):
+    """Each run checks one build of its own and one of both, which is checked once."""
+    path = tmp_path / "results.json"
+    cells = [(2, (1, 8), (rows, 1), "fp32", "rne") for rows in (1, 2, 3)]
+    runs = [multiprocessing.get_context("spawn").Process(target=slow_run, args=(path, chosen))
+            for chosen in (cells[:2], cells[:0:-1])]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(60)
+    assert [run.exitcode for run in runs] == [0, 0]
+    assert len(json.loads(path.read_text())) == 3
+    assert sorted((tmp_path / "checked").read_text().split()) == ["1x1", "2x1", "3x1"]
+
+
+def slow_run(path, chosen):
+    """A run of the matrix whose checks take a while and do nothing."""
+    def check(kind, design, keep):
+        time.sleep(0.3)
+        with open(path.with_name("checked"), "a") as log:
+            log.write(f"{design.rows}x{design.cols}\n")
+        return {"passed": True, "compared": 5, "first": [], "sha256": "text"}
+
+    matrix._check = check
+    matrix.emit = lambda design, unit=None: SimpleNamespace(data={"sha256": "text"})
+    matrix.run_matrix(chosen, jobs=1, path=path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"core": 3}', '{"core": {"passed": true}}'])
+def test_results_that_cannot_be_read_are_made_again(tmp_path, monkeypatch, capsys, text):
+    path = tmp_path / "results.json"
+    path.write_text(text)
+    monkeypatch.setattr(matrix, "_check", lambda *_: {"passed": True, "compared": 5, "first": []})
+    matrix.run_matrix([(2, (1, 8), (1, 1), "fp32", "rne")], jobs=1, path=path)
+    assert len(json.loads(path.read_text())) == 1
+    assert set(capsys.readouterr().err.splitlines()) == {f"{path}: cannot be read; making it again"}
 
 
 def test_every_pair_of_roundings_shares_a_core():

@@ -15,7 +15,7 @@ DRIVER = {"driver.cpp": '#include "Vdut.h"\nextern "C" __attribute__((visibility
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(verilator, "CACHE", tmp_path / "cache")
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
     return tmp_path / "cache"
 
 
@@ -72,6 +72,18 @@ def test_same_content_is_built_once(tmp_path, cache):
     (tmp_path / "top.v").write_text(VERILOG.replace("+ i", "+ 2 * i"))
     second = build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
     assert second != first and ctypes.CDLL(str(second)).two() == 4
+
+
+@pytest.mark.cosim
+def test_harmed_library_is_built_again(tmp_path, cache, capfd):
+    """A library that was cut short is no bus error."""
+    import ctypes
+
+    (tmp_path / "top.v").write_text(VERILOG)
+    library = build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
+    library.write_bytes(b"\x7fELF")
+    assert ctypes.CDLL(str(build_library(tmp_path / "top.v", "top", DRIVER, level="-O0"))).two() == 2
+    assert capfd.readouterr().err == f"{library.parent}: libdut.so is not as it was made; making it again\n"
 
 
 @pytest.mark.cosim

@@ -1,0 +1,43 @@
+"""Emitted designs are kept, and not believed when they changed."""
+
+import json
+
+import pytest
+
+from cosim import emit as emit_module
+from cosim.emit import emit
+from golden.spec.options import design_from_values
+
+DESIGN = design_from_values({"rows": 2, "block": (1, 2), "depth": 2})
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Commands that were run, by a generator that writes two small files."""
+    def run(module, words, folder):
+        commands.append(module)
+        (folder / "top.v").write_text("module top; endmodule\n")
+        (folder / "manifest.json").write_text(json.dumps({"top": "top", "verilog": "top.v"}))
+
+    commands = []
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
+    monkeypatch.setattr(emit_module, "_run", run)
+    return commands
+
+
+def test_design_is_emitted_once_for_a_generator(runs, monkeypatch, capsys):
+    first = emit(DESIGN)
+    assert emit(DESIGN).path == first.path and runs == ["gen"]
+    monkeypatch.setattr(emit_module, "generator", lambda: "another")
+    assert emit(DESIGN).path == first.path and runs == ["gen"] * 2
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "top.v"])
+@pytest.mark.parametrize("text", ["", "{}", "module top; wire more; endmodule\n"])
+def test_changed_file_is_emitted_again(runs, capsys, name, text):
+    manifest = emit(DESIGN)
+    (manifest.path.parent / name).write_text(text)
+    again = emit(DESIGN)
+    assert again.top == "top" and again.verilog.read_text() == "module top; endmodule\n" and runs == ["gen"] * 2
+    assert capsys.readouterr().err == f"{manifest.path.parent}: {name} is not as it was made; making it again\n"
