@@ -169,6 +169,8 @@ def run(loop, operands, *modes):
     """Apply ``loop`` to patterns that broadcast; ``uint32`` of their common shape."""
     operands = np.broadcast_arrays(*operands)
     out = np.empty(operands[0].shape, np.uint32)
-    flat = [np.ascontiguousarray(v, np.uint32).reshape(-1) for v in operands]
+    # Numba compiles again for read-only arrays, and two processes that store different variants of one loop at the
+    # same time can mix them up: so there is one variant of each.
+    flat = [np.require(v, np.uint32, "CW").reshape(-1) for v in operands]
     loop(*flat, out.reshape(-1), *modes)
     return out

@@ -6,17 +6,17 @@ runs, on the NumPy definitions.
 """
 
 import ctypes
-import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
+
+from hbfp import files
 
 from .spec.format import ROUNDINGS, check_range
 
@@ -50,21 +50,13 @@ class Span(ctypes.Structure):
         return Span(min(self.low, other.low), max(self.high, other.high), self.invalid | other.invalid)
 
 
-def _cache_folder():
-    root = Path(__file__).resolve().parents[1]
-    if (root / "pyproject.toml").exists() and os.access(root, os.W_OK):
-        return root / "build" / "kernels"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hbfp"
-
-
 def _key(compiler):
     """Hash of all that decides the machine code: source, flags, compiler, processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
     cpu = Path("/proc/cpuinfo")
     flags = next((line for line in cpu.read_text().splitlines() if line.startswith(("flags", "Features"))), "") \
         if cpu.exists() else ""
-    return hashlib.sha256(b"\0".join([_SOURCE.read_bytes(), " ".join(_FLAGS).encode(), version,
-                                      flags.encode()])).hexdigest()[:16]
+    return files.key(_SOURCE.read_bytes(), *_FLAGS, version, flags)
 
 
 @cache
@@ -73,17 +65,15 @@ def library():
     compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
     if os.environ.get("HBFP_KERNELS") == "0" or compiler is None:
         return None
-    target = _cache_folder() / f"kernels-{_key(compiler)}.so"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            made = Path(folder) / "kernels.so"
-            done = subprocess.run([compiler, *_FLAGS, "-o", str(made), str(_SOURCE)], capture_output=True, text=True)
-            if done.returncode:
-                lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-                raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {''.join(lines[:1])}")
-            os.replace(made, target)                   # whole or not at all, also with two builders
-    loaded = ctypes.CDLL(str(target))
+
+    def make(folder):
+        done = subprocess.run([compiler, *_FLAGS, "-o", str(folder / "kernels.so"), str(_SOURCE)], capture_output=True,
+                              text=True)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+            raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {''.join(lines[:1])}")
+
+    loaded = ctypes.CDLL(str(files.entry(files.cache("kernels") / _key(compiler), make) / "kernels.so"))
     for name, arguments in (
             ("hbfp_quantise", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import golden.fp32 as fp32
+from golden import fp32_fast
 from tests.golden.fp32_values import random_pairs, special_pairs
 
 MODES = [("gradual", "signed"), ("flush", "signed"), ("flush", "positive")]
@@ -21,6 +22,18 @@ def test_compiled_equals_plain(monkeypatch, name, subnormals, underflow):
     fast = getattr(fp32, name)(*operands, **options)
     monkeypatch.setattr(fp32, "COMPILED_SIZE", 1 << 60)
     np.testing.assert_array_equal(fast, getattr(fp32, name)(*operands, **options))
+
+
+def test_one_variant_of_each_loop():
+    """Whatever the operands are: a process that compiles another variant would spoil Numba's cache for the next."""
+    a = np.arange(1 << 15, dtype=np.uint32)
+    fixed = a.copy()
+    fixed.flags.writeable = False
+    for x, y in [(a, a), (fixed, a), (a, fixed), (fixed[::-1], 0x3F800000), (np.broadcast_to(fixed[:1], a.shape), a)]:
+        for subnormals in ("flush", "gradual"):
+            np.testing.assert_array_equal(fp32.add(x, y, subnormals=subnormals),
+                                          fp32.add(np.array(x), np.array(y), subnormals=subnormals))
+    assert len(fp32_fast.add.signatures) == 1
 
 
 def test_broadcast_and_shape():
