@@ -2,7 +2,8 @@
 
 A cell is one combination. Rounding changes the converter alone, so a core is built once for all roundings: its
 product is checked with operands of nearest even and stochastic rounding, its converter with nearest even; the
-other converters are emitted and checked alone. Results are kept under the hash of the Verilog, so that a run goes on where the last one ended.
+other converters are emitted and checked alone. Results are kept under the hash of the Verilog, so that a run goes on
+where the last one ended.
 """
 
 import json
