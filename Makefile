@@ -8,15 +8,15 @@ DESIGN ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all test regression matrix area clean
+.PHONY: all test regression matrix area clean simulator
 all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
-test: $(VENV)/.test
+test: simulator $(VENV)/.test
 	$(BIN)/python -m pytest -m "not slow"
 
 # Hours, not minutes: every case of the long sweeps.
-regression: $(VENV)/.test
+regression: simulator $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
 
 # Bit-exactness over widths, blocks, arrays, accumulations and roundings; goes on where it stopped.
@@ -31,6 +31,10 @@ area: $(VENV)/.main
 
 clean:
 	rm -rf build
+
+# Needs no environment, so that a missing tool is named before anything is downloaded.
+simulator:
+	@sh .ci/test-tools
 
 $(VENV)/.main: pyproject.toml
 	@sh .ci/check-tools $(PYTHON)
