@@ -5,6 +5,8 @@ import pytest
 from amaranth.lib.wiring import Component, In, Out
 
 from golden.spec.floats import FP32, FloatFormat
+from rtl.fp32.arith import Add
+from rtl.fp32.convert import IntToFp32
 from rtl.fp32.units import UNITS
 from tests.formal.prove import proved
 
@@ -100,12 +102,31 @@ def test_integer_is_ieee():
     assert proved(UNITS["fp32.from_int32"](), "from_int32", f"(= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE a))")
 
 
-@pytest.mark.parametrize("width", [22, 30])
-def test_scaled_integer_is_ieee(width):
-    """Scale 0, where no flush can happen; NaN if invalid."""
-    from rtl.fp32.convert import IntToFp32
-    term = f"(ite (= invalid #b1) (= o #x7FC00000) (= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE i)))"
-    assert proved(IntToFp32(width, 0), f"int{width}", term)
+@pytest.mark.parametrize("width, exponent", [(3, 6), (8, 8), (17, 10), (22, 12), (25, 11), (40, 18), (60, 10)])
+def test_scaled_integer_is_ieee(width, exponent):
+    """All integers with all scales.
+
+    The nearest float of the integer, its exponent field moved by the scale: Inf above the last normal field, +0
+    below the first, for rounding does not depend on the scale and flushing is judged after it. NaN if invalid.
+    """
+    wide = exponent + 10
+    lines = f"(declare-const r (_ BitVec 32))\n(assert (= {to_fp(FP32, 'r')} ((_ to_fp 8 24) RNE i)))"
+    field = (f"(bvadd ((_ zero_extend {wide - 8}) ((_ extract 30 23) r)) "
+             f"((_ sign_extend {wide - exponent}) exponent))")
+    term = ("(ite (= invalid #b1) (= o #x7FC00000) "
+            f"(ite (or (= r #x00000000) (bvslt {field} (_ bv1 {wide}))) (= o #x00000000) "
+            f"(ite (bvsgt {field} (_ bv254 {wide})) (= o (concat ((_ extract 31 31) r) {bits(FP32.inf, 31)})) "
+            f"(= o (concat ((_ extract 31 31) r) ((_ extract 7 0) {field}) ((_ extract 22 0) r))))))")
+    assert proved(IntToFp32(width, exponent), f"int{width}_{exponent}", term, lines)
+
+
+def test_accumulating_adder_is_ieee():
+    """All 2^64 pairs: operands below the normal numbers are zero; a zero, or a result there, is +0."""
+    lines = definitions(FP32, "ab", "flush")
+    total = "(fp.add RNE A B)"
+    term = f"(ite (or (fp.isZero {total}) (fp.isSubnormal {total})) (_ +zero 8 24) {total})"
+    relation = f"(and (= O {term}) (=> (fp.isNaN O) (= o #x7FC00000)))"
+    assert proved(Add(subnormals="flush", underflow="positive"), "accumulating_add", relation, lines)
 
 
 @pytest.mark.parametrize("rounding, mode", [("rne", "RNE"), ("truncate", "RTZ")])
