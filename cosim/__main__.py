@@ -4,13 +4,15 @@ import json
 import math
 import sys
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from golden.spec.command import BAD_INPUT, Parser, run
+from golden.spec.options import add_design_options, design_from_args
+from golden.spec.values import OptionError, choice, refuse, whole, writable_file, writing
 from hbfp.files import build, write
 
 from .emit import EmitError, emit, emit_netlist
@@ -28,6 +30,8 @@ examples:
   python -m cosim matrix --help                     the regression over widths, blocks and arrays
 """
 BENCHES = ("core", "workload", "all")
+#: ``--waves`` without a file: beside the pictures.
+HERE = object()
 #: Elements up to which the protocol benches run on the design itself; beyond, a smaller one stands for it.
 PROTOCOL_LIMIT = 64
 #: The same, and for all work, where multipliers are emitted bit by bit: a 32 x 32 array of those is 190 MB of C++.
@@ -55,7 +59,8 @@ def smaller(design, limit=None):
                    depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits)
 
 
-def _parser():
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m cosim", description=__doc__, epilog=EXAMPLES)
     add_design_options(parser)
     run = parser.add_argument_group("run")
@@ -65,7 +70,7 @@ def _parser():
                      "array, align, encode, encode_lane")
     run.add_argument("--netlist", nargs="?", const="generic", metavar="RECIPE", help="run the cocotb benches on the "
                      "mapped netlist, at most 8 x 8; a recipe of python -m synth (default generic)")
-    run.add_argument("--waves", nargs="?", const="", metavar="FILE",
+    run.add_argument("--waves", nargs="?", const=HERE, metavar="FILE",
                      help="also write a VCD trace of a short product, for Surfer or GTKWave")
     run.add_argument("--seed", default="1", metavar="N", help="of data and pauses, 0 to 4294967295 (default 1)")
     run.add_argument("--json", metavar="FILE", help="also write the results there")
@@ -74,20 +79,19 @@ def _parser():
 
 
 def _check(args):
-    """Values of the options that are not the design's; OptionError if one is not valid."""
-    if args.bench not in BENCHES:
-        raise OptionError(f"--bench {args.bench}: must be one of {', '.join(BENCHES)}")
-    if not args.seed.isdecimal() or int(args.seed) >= 2**32:
-        raise OptionError(f"--seed {args.seed}: must be 0 to 4294967295")
+    """Read the options that are not the design's; OptionError if one is not valid."""
+    choice("bench", args.bench, BENCHES)
+    args.seed = whole("seed", args.seed, 0, 2**32 - 1)
+    if args.netlist == "":
+        raise refuse("netlist", "", "must be a recipe of python -m synth netlist")
     if args.waves is not None and (args.unit != "core" or args.netlist):
         raise OptionError("--waves: must not be given with --unit or --netlist")
     if args.bench == "workload" and (args.unit != "core" or args.netlist):
         raise OptionError("--bench workload: must be core with --unit or --netlist")
-    for name in ("json", "waves"):
-        value = getattr(args, name)
-        if value and (Path(value).is_dir() or not Path(value).parent.is_dir()):
-            raise OptionError(f"--{name} {value}: cannot be written (no such folder, or a folder itself)")
-    return int(args.seed)
+    if args.json is not None:
+        args.json = writable_file("json", args.json)
+    if args.waves not in (None, HERE):
+        args.waves = writable_file("waves", args.waves)
 
 
 def _table(console, design, outcomes):
@@ -117,11 +121,11 @@ def _protocols(design, seed, console):
     return outcome
 
 
-def run_unit(args, seed, design, console):
-    """The bench of a part, or of a netlist; the outcomes and the files behind them."""
-    from .units import bench_outcome, check_unit
+def run_unit(args, design):
+    """The bench of a part, or of a netlist; the exit status."""
+    from .units import bench_outcome
 
-    check_unit(args.unit, design)
+    console = Console(highlight=False)
     small = smaller(design, PROTOCOL_LIMIT) if args.unit in ("core", "array") else design
     if small != design:
         console.print(f"Tested on {small.rows} x {small.cols}, block {'x'.join(map(str, small.format.block))}, "
@@ -131,18 +135,13 @@ def run_unit(args, seed, design, console):
     else:
         manifest = emit(small, unit=None if args.unit == "core" else args.unit)
     name = f"{args.unit}{f', netlist {args.netlist}' if args.netlist else ''}"
-    return [bench_outcome(manifest, args.unit, seed, name)], [("Verilog", manifest.verilog),
-                                                              ("manifest", manifest.path)]
+    outcomes = [bench_outcome(manifest, args.unit, args.seed, name)]
+    return finish(args, design, outcomes, [("Verilog", manifest.verilog), ("manifest", manifest.path)], console)
 
 
-def run(args):
-    """Everything that the arguments ask for; the exit status."""
-    seed, design = _check(args), design_from_args(args)
-    if args.unit != "core" or args.netlist:
-        console = Console(highlight=False)
-        outcomes, files = run_unit(args, seed, design, console)
-        return finish(args, seed, design, outcomes, files, console)
-    bulk = bulk_design(design)
+def run_core(args, design):
+    """Protocols and data on a whole core; the exit status."""
+    seed, bulk = args.seed, bulk_design(design)
     console, outcomes = Console(highlight=False), []
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
                TimeElapsedColumn())
@@ -183,12 +182,12 @@ def run(args):
         if args.waves is not None:
             from .waves import write_waves
 
-            path = Path(args.waves) if args.waves else folder / "waves.vcd"
+            path = folder / "waves.vcd" if args.waves is HERE else args.waves
             files.append(("waves", write_waves(manifest, path, progress=bar("build for waves"))))
-    return finish(args, seed, design, outcomes, files, console, manifest)
+    return finish(args, design, outcomes, files, console, manifest)
 
 
-def finish(args, seed, design, outcomes, files, console, manifest=None):
+def finish(args, design, outcomes, files, console, manifest=None):
     """Print what came out, write it where asked for; the exit status."""
     _table(console, design, outcomes)
     for outcome in outcomes:
@@ -198,11 +197,24 @@ def finish(args, seed, design, outcomes, files, console, manifest=None):
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json:
         about = {"top": manifest.top, "sha256": manifest.data.get("sha256")} if manifest else {}
-        data = {"design": design.as_dict(), **about, "seed": seed,
+        data = {"design": design.as_dict(), **about, "seed": args.seed,
                 "outcomes": [outcome.as_dict() for outcome in outcomes],
                 "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}
-        write(args.json, json.dumps(data, indent=1) + "\n")
+        with writing("json", args.json):
+            write(args.json, json.dumps(data, indent=1) + "\n")
     return 0 if outcomes and all(outcome.passed for outcome in outcomes) else 1
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    _check(args)
+    design = design_from_args(args)
+    if args.unit == "core" and not args.netlist:
+        return partial(run_core, args, design)
+    from .units import check_unit
+
+    check_unit(args.unit, design)
+    return partial(run_unit, args, design)
 
 
 def main(argv=None):
@@ -212,13 +224,7 @@ def main(argv=None):
         from .matrix import main as matrix
 
         return matrix(argv[1:])
-    parser = _parser()
-    args = parser.parse_args(argv)
-    try:
-        return run(args)
-    except (OptionError, EmitError, BuildError) as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
-        return 2
+    return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT})
 
 
 if __name__ == "__main__":

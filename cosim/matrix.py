@@ -11,14 +11,16 @@ import os
 import sys
 import zlib
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from golden.mlp import Golden
+from golden.spec.command import BAD_INPUT, Parser, run
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from golden.spec.options import OptionError, Parser
+from golden.spec.values import several, whole
 from hbfp import files
 
 from .bulk import Simulation
@@ -44,6 +46,8 @@ SELECTION = (
     (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
     (2, (1, 16), (16, 16), "fp32", "truncate"), (6, (24, 24), (1, 1), "aligned", "truncate"),
 )
+#: Arrays by the names that the command line has for them.
+NAMES = {f"{rows}x{cols}": (rows, cols) for rows, cols in ARRAYS}
 #: Elements up to which multipliers are the recoded ones; of larger arrays Verilator makes too much C++.
 RECODED_LIMIT = 16
 #: What every result has.
@@ -245,8 +249,27 @@ def _needs(cell):
     return {core} if kind == "core" else {core, build_name(kind, design)}
 
 
-def main(argv):
-    """Command line; returns the exit status."""
+def make_parser():
+    """The command line."""
+    parser = Parser(prog="python -m cosim matrix", description=__doc__.split("\n\n", 1)[1])
+    parser.add_argument("--arrays", metavar="RxC,...", help=f"only these, of {','.join(NAMES)}")
+    parser.add_argument("--selection", action="store_true", help=f"only the {len(SELECTION)} cells of the tests")
+    parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count()), help="builds at a time (all cores)")
+    parser.add_argument("--keep", action="store_true", help="keep built models, some 2 GB")
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    chosen = list(SELECTION) if args.selection else cells()
+    if args.arrays is not None:
+        arrays = {NAMES[word] for word in several("arrays", args.arrays, NAMES)}
+        chosen = [cell for cell in chosen if cell[2] in arrays]
+    return partial(work, chosen, whole("jobs", args.jobs, 1, 256), args.keep)
+
+
+def work(chosen, jobs, keep):
+    """Check the cells in sight of the user; the exit status."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -257,34 +280,15 @@ def main(argv):
         TimeRemainingColumn,
     )
 
-    parser = Parser(prog="python -m cosim matrix", description=__doc__.split("\n\n", 1)[1])
-    names = {f"{r}x{c}": (r, c) for r, c in ARRAYS}
-    parser.add_argument("--arrays", metavar="RxC,...", help=f"only these, of {','.join(names)}")
-    parser.add_argument("--selection", action="store_true", help=f"only the {len(SELECTION)} cells of the tests")
-    parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count()), help="builds at a time (all cores)")
-    parser.add_argument("--keep", action="store_true", help="keep built models, some 2 GB")
-    args = parser.parse_args(argv)
-    try:
-        chosen = list(SELECTION) if args.selection else cells()
-        if args.arrays:
-            for word in args.arrays.split(","):
-                if word not in names:
-                    raise OptionError(f"--arrays {word}: must be some of {','.join(names)}")
-            chosen = [cell for cell in chosen if cell[2] in {names[word] for word in args.arrays.split(",")}]
-        if not args.jobs.isdecimal() or not 1 <= int(args.jobs) <= 256:
-            raise OptionError(f"--jobs {args.jobs}: must be 1 to 256")
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                   TimeRemainingColumn())
-        console = Console(highlight=False)
-        with Progress(*columns, console=console) as bars:
-            task = bars.add_task("builds", total=None)
-            # Cells of other roundings rest on the core of their nearest-even twin too.
-            twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
-            results = run_matrix(list(twins), jobs=int(args.jobs), keep=args.keep, progress=lambda done, total, failed:
-                                 bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))
-    except (OptionError, BuildError) as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
-        return 2
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+               TimeRemainingColumn())
+    console = Console(highlight=False)
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task("builds", total=None)
+        # Cells of other roundings rest on the core of their nearest-even twin too.
+        twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
+        results = run_matrix(list(twins), jobs=jobs, keep=keep, progress=lambda done, total, failed:
+                             bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))
     bad = [cell for cell in chosen if not all(results[key]["passed"] for key in _needs(cell))]
     for key, entry in results.items():
         if not entry["passed"]:
@@ -293,3 +297,8 @@ def main(argv):
     console.print(f"{len(chosen) - len(bad)} of {len(chosen)} cells agree bit for bit; {compared:,} outputs compared "
                   f"in {len(results)} builds; {results_file()}", markup=False, soft_wrap=True)
     return 1 if bad or not compared else 0
+
+
+def main(argv):
+    """Command line; returns the exit status."""
+    return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

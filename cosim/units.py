@@ -1,6 +1,6 @@
 """Parts of a core that have a bench of their own, and the run of one bench as an outcome."""
 
-from golden.spec.options import OptionError
+from golden.spec.values import choice, refuse
 
 from .compare import Comparison
 from .runs import Outcome
@@ -11,11 +11,10 @@ BENCHES = {"core": "cosim.core_bench", "array": "cosim.array_bench", "align": "c
 
 
 def check_unit(unit, design):
-    """Raise :class:`OptionError` if there is no bench for this unit of this design."""
-    if unit not in BENCHES:
-        raise OptionError(f"--unit {unit}: must be one of {', '.join(BENCHES)}")
+    """Raise :class:`~golden.spec.values.OptionError` if there is no bench for this unit of this design."""
+    choice("unit", unit, BENCHES)
     if unit == "array" and not design.integer:
-        raise OptionError(f"--unit array: must be of integers, not --arithmetic {design.arithmetic}")
+        raise refuse("unit", unit, f"must be of integers, not --arithmetic {design.arithmetic}")
 
 
 def bench_outcome(manifest, unit="core", seed=1, name=None):

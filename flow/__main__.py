@@ -4,12 +4,15 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from golden.spec.command import BAD_INPUT, INTERRUPTED, Parser, run
+from golden.spec.options import add_design_options, design_from_args
+from golden.spec.values import writable_folder
 
 EXAMPLES = """\
 examples:
@@ -28,11 +31,15 @@ def run_step(console, title, module, words, result):
     Raises
     ------
     StepError
-        If it ends with another status than 0.
+        If it fails.
+    SystemExit
+        With its status, if it has refused its input, in its own words, or was interrupted.
     """
     console.rule(f"{title}: python -m {module} {' '.join(words)}", align="left", style="dim")
     start = time.monotonic()
     status = subprocess.run([sys.executable, "-m", module, *words]).returncode
+    if status in (BAD_INPUT, INTERRUPTED):
+        raise SystemExit(status)
     if status:
         raise StepError(f"{title}: python -m {module} {' '.join(words)} ended with status {status}")
     console.print(f"[dim]{time.monotonic() - start:.1f} s[/dim]")
@@ -64,35 +71,39 @@ def summarise(folder, manifest, cosim, synth):
     return rows
 
 
-def main(argv=None):
-    """Run the job; return its exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m flow", epilog=EXAMPLES,
                     description="Generate Verilog, compare it with the golden model on a real workload, measure it.")
     add_design_options(parser)
-    args = parser.parse_args(words)
-    try:
-        design = design_from_args(args)
-    except OptionError as error:
-        parser.error(str(error))
+    return parser
+
+
+def prepare(words, args):
+    """From parsed arguments, and the words they were read from, to the work; OptionError if one is not valid."""
+    design = design_from_args(args)
+    return partial(work, words, design, writable_folder("out", Path("build") / design.name))
+
+
+def work(words, design, folder):
+    """All three steps, and what came out in one table."""
     console = Console()
-    folder = Path("build") / design.name
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        manifest = run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / "manifest.json")
-        cosim = run_step(console, "Co-simulate", "cosim",
-                         [*words, "--bench", "workload", "--json", str(folder / "cosim.json")], folder / "cosim.json")
-        synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")
-    except StepError as error:
-        print(error, file=sys.stderr)
-        return 1
+    manifest = run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / "manifest.json")
+    cosim = run_step(console, "Co-simulate", "cosim",
+                     [*words, "--bench", "workload", "--json", str(folder / "cosim.json")], folder / "cosim.json")
+    synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")
     table = Table(title=f"{design.name}, {design.rows} x {design.cols}", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for row in summarise(folder, manifest, cosim, synth):
         table.add_row(*row)
     console.print(table)
-    return 0
+
+
+def main(argv=None):
+    """Run the job; return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    return run(make_parser(), partial(prepare, words), words, {StepError: 1})
 
 
 if __name__ == "__main__":

@@ -6,9 +6,13 @@ import os
 import sys
 import tempfile
 from errno import EISDIR
+from functools import partial
 from pathlib import Path
 
-from golden.spec.options import OPTIONS, OptionError, Parser, add_design_options, design_from_args
+from golden.spec.command import Parser, run
+from golden.spec.options import OPTIONS, add_design_options, design_from_args
+from golden.spec.values import cannot, flag, refuse, shown, whole, writable_folder
+from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 
 from .emit import Emitter, verilog
 from .manifest import manifest
@@ -52,16 +56,18 @@ def write_files(folder, files):
         while done:
             os.replace(*done[0])
             done.pop(0)
-    except OSError as error:
+    except BaseException as error:
         for temporary, _ in done:
             Path(temporary).unlink(missing_ok=True)
         for parent in made:
             if parent.is_dir() and not any(parent.iterdir()):
                 parent.rmdir()
-        raise OptionError(f"--out {folder}: cannot be written ({error.strerror})") from None
+        if not isinstance(error, OSError):
+            raise
+        raise cannot("written", "out", folder, error.strerror) from None
 
 
-def _emit(component, folder, design=None, more=None):
+def emit(component, folder, design=None, more=None):
     """Convert a component and write its two files; return the manifest, ``more`` added."""
     emitter = Emitter()
     top = emitter.convert(component)
@@ -71,67 +77,65 @@ def _emit(component, folder, design=None, more=None):
     return data
 
 
-def emit(design, folder, unit="core"):
-    """Emit a design, or one unit of it, into ``folder``; return the manifest."""
-    return _emit(make_unit(unit, design), folder, design)
+#: Options of the vector units alone: what they are, and their range.
+PART_OPTIONS = {"lanes": ("elements a cycle", LANES_RANGE), "beats": ("beats of the longest row", BEATS_RANGE),
+                "registers": ("rows that the unit holds", REGISTERS_RANGE)}
 
 
-#: Options of the vector units alone.
-PART_OPTIONS = {"lanes": "elements a cycle", "beats": "beats of the longest row",
-                "registers": "rows that the unit holds"}
-
-
-def emit_part(name, options, folder):
-    """Emit an FP32 or vector unit into ``folder``; return the manifest."""
-    component = make_part(name, options)
-    latency = {"result": component.LATENCY} if hasattr(component, "LATENCY") else component.latencies(component.unit)
-    return _emit(component, folder, more={"unit": name, "parameters": options, "latency": latency})
-
-
-def _depth(word):
-    """Registers between a unit's input and output; the unit knows how many it can have."""
-    try:
-        return int(word)
-    except ValueError:
-        raise OptionError(f"--pipeline {word}: must be a whole number") from None
-
-
-def main(argv=None):
-    """Run the command; return its exit status."""
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
                     description="Emit Verilog-2005 and manifest.json for a design.")
     add_design_options(parser)
     parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join((*UNITS, *PARTS))}")
-    for name, text in PART_OPTIONS.items():
-        parser.add_argument(f"--{name}", metavar="N", type=int, help=f"vector units: {text}")
+    for name, (text, (low, high)) in PART_OPTIONS.items():
+        parser.add_argument(flag(name), metavar="N", help=f"vector units: {text}, {low} to {high}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
-    args = parser.parse_args(argv)
+    return parser
+
+
+def _folder(args, name):
+    """Where the files go."""
+    return writable_folder("out", Path("build/gen") / name if args.out is None else args.out)
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    if args.unit in PARTS:
+        return _prepare_part(args)
+    for name in PART_OPTIONS:
+        if getattr(args, name) is not None:
+            raise refuse(name, getattr(args, name), f"must not be given, {shown(args.unit)} has none")
+    design = design_from_args(args)
+    folder = _folder(args, design.name if args.unit == "core" else args.unit)
+    return partial(_write, make_unit(args.unit, design), folder, design)
+
+
+def _prepare_part(args):
+    """The same for an FP32 or vector unit, which belongs to no design."""
+    given = {name: getattr(args, name) for name in (*PART_OPTIONS, *OPTIONS, "preset", "config")
+             if getattr(args, name) is not None}
+    for name, (_, limits) in PART_OPTIONS.items():
+        if name in given:
+            given[name] = whole(name, given[name], *limits)
+    if "pipeline" in given:    # the unit knows how many registers it can have
+        given["pipeline"] = whole("pipeline", given["pipeline"])
+    component, folder = make_part(args.unit, given), _folder(args, args.unit)
+    latency = {"result": component.LATENCY} if hasattr(component, "LATENCY") else component.latencies(component.unit)
+    return partial(_write, component, folder, more={"unit": args.unit, "parameters": given, "latency": latency})
+
+
+def _write(component, folder, design=None, more=None):
+    """Emit into a folder and say what was written."""
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
-    try:
-        given = {name: getattr(args, name) for name in (*PART_OPTIONS, *OPTIONS, "preset", "config")
-                 if getattr(args, name) is not None}
-        if args.unit in PARTS:
-            if "pipeline" in given:    # a design's option, too, which has other limits
-                given["pipeline"] = _depth(given["pipeline"])
-            folder = Path(args.out or Path("build/gen") / args.unit)
-            data = emit_part(args.unit, given, folder)
-            return report(folder, data)
-        for name in PART_OPTIONS:
-            if name in given:
-                raise OptionError(f"--{name} {given[name]}: must not be given, {args.unit} has none")
-        design = design_from_args(args)
-        folder = Path(args.out or Path("build/gen") / (design.name if args.unit == "core" else args.unit))
-        data = emit(design, folder, args.unit)
-    except OptionError as error:
-        parser.error(str(error))
-    return report(folder, data)
-
-
-def report(folder, data):
-    """Say what was written; the exit status."""
+    data = emit(component, folder, design, more)
     print(f"{folder / data['verilog']}: {len(data['modules'])} modules, top {data['top']}")
     print(f"{folder / 'manifest.json'}")
-    return 0
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    return run(make_parser(), prepare, argv)
 
 
 if __name__ == "__main__":

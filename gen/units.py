@@ -2,7 +2,7 @@
 """Parts that can be emitted alone, by name: those of a core, and the FP32 and vector units."""
 
 from golden.spec.config import ConflictError
-from golden.spec.options import OptionError
+from golden.spec.values import OptionError, flag, refuse, shown
 from rtl.accumulator import Lanes, sum_exponent_width
 from rtl.align import AlignAdd
 from rtl.array import Array, GroupRow
@@ -90,12 +90,12 @@ def make_part(name, options):
         options = {option: value for option, value in options.items() if (option, value) != ("subnormals", "flush")}
     for option, value in options.items():
         if option not in known:
-            shown = "" if value is True else f" {value}"
-            raise OptionError(f"--{option.replace('_', '-')}{shown}: must not be given, {name} has none")
+            given = flag(option) + ("" if value is True else f" {shown(value)}")
+            raise OptionError(f"{given}: must not be given, {name} has none")
     try:
         return PARTS[name](**options)
     except ValueError as error:
-        blame = [f"--{option} {value}" for option, value in options.items()] if len(options) == 1 else []
+        blame = [f"--{option} {shown(value)}" for option, value in options.items()] if len(options) == 1 else []
         raise OptionError(f"{blame[0] if blame else f'--unit {name}'}: {error}") from None
 
 
@@ -108,7 +108,7 @@ def make_unit(name, design):
         If there is none, or the design has none.
     """
     if name not in UNITS:
-        raise OptionError(f"--unit {name}: must be one of {', '.join((*UNITS, *PARTS))}")
+        raise refuse("unit", name, f"must be one of {', '.join((*UNITS, *PARTS))}")
     make, blocked = UNITS[name]
     if blocked and not design.blocked:
         raise OptionError(f"--unit {name}: must be a part of --arithmetic {design.arithmetic}, which has no blocks")

@@ -3,12 +3,15 @@
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 
-from .spec.options import OptionError, Parser, add_design_options, design_from_args
+from .spec.command import Parser, run
+from .spec.format import MANTISSA_RANGE
+from .spec.options import add_design_options, design_from_args
+from .spec.values import OptionError, choice, make_folder, number, refuse, shown, whole, writable_folder, writing
 
 EXAMPLES = """\
 examples:
@@ -22,17 +25,8 @@ examples:
 """
 
 
-def _number(text, name, low, high, kind=int):
-    try:
-        value = kind(text)
-    except ValueError:
-        value = None
-    if value is None or not low <= value <= high:
-        raise OptionError(f"--{name} {text}: must be {low} to {high}")
-    return value
-
-
-def _parser():
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
     commands = parser.add_subparsers(dest="command", metavar="train|sweep|error|schedule", required=True)
     train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=EXAMPLES)
@@ -74,11 +68,12 @@ def _block_16(args):
 def _runs(args, configurations, seeds):
     """The :class:`~golden.nn.experiment.Run` of every configuration (width or None, boost) and seed."""
     from .nn.experiment import Run
+    from .nn.tasks import TASKS
     design = _block_16(args)
     if design.arithmetic not in ("hbfp", "fp32"):
         raise OptionError(f"--arithmetic {design.arithmetic}: must be hbfp or fp32 for training")
-    common = dict(task=args.task, epochs=_number(args.epochs, "epochs", 0, 100_000),
-                  batch=_number(args.batch, "batch", 0, 100_000), rate=_number(args.rate, "rate", 0.0, 100.0, float),
+    common = dict(task=choice("task", args.task, TASKS), epochs=whole("epochs", args.epochs, 0, 100_000),
+                  batch=whole("batch", args.batch, 0, 100_000), rate=number("rate", args.rate, 0, 100),
                   accumulate=design.accumulate)
     runs = []
     for width, boost in configurations:
@@ -94,91 +89,121 @@ def _runs(args, configurations, seeds):
     return runs
 
 
-def _train(args, console):
+def _train(args):
+    seed, boost = whole("seed", args.seed, 0, 2 ** 31 - 1), whole("boost", args.boost, 0, 16)
+    folder = writable_folder("out", args.out)
+    one, = _runs(args, [("given", boost)], [seed])
+    return partial(_train_one, one, folder)
+
+
+def _train_one(one, folder):
     from rich.progress import track
 
     from .nn.experiment import train
-    run, = _runs(args, [("given", _number(args.boost, "boost", 0, 16))], [_number(args.seed, "seed", 0, 2 ** 31 - 1)])
-    bar = iter(track(range(run.epochs + 1), "training", console=console))
+    make_folder("out", folder / "runs")
+    console = Console(highlight=False)
+    bar = iter(track(range(one.epochs + 1), "training", console=console))
     state = {"at": next(bar)}
 
     def progress(done):
         while state["at"] < done:
             state["at"] = next(bar)
-    result = train(run, Path(args.out) / "runs", progress)
+    result = train(one, folder / "runs", progress)
     next(bar, None)
-    console.print(f"{result['name']}, task {run.task}, seed {run.seed}: {result['accuracy']:.2f} % of the test data "
-                  f"after {run.epochs} epochs")
-    console.print(f"parameters sha256 {result['digest'][:16]}, result {args.out}/runs/{run.key}.json", soft_wrap=True)
+    console.print(f"{result['name']}, task {one.task}, seed {one.seed}: {result['accuracy']:.2f} % of the test data "
+                  f"after {one.epochs} epochs")
+    console.print(f"parameters sha256 {result['digest'][:16]}, result {folder}/runs/{one.key}.json", soft_wrap=True)
 
 
 def _configurations(text):
     parsed = []
     for part in text.split(","):
-        width, _, boost = part.partition("+")
-        if width == "fp32" and not boost:
+        width, plus, boost = part.partition("+")
+        if part == "fp32":
             parsed.append((None, 0))
             continue
         try:
-            parsed.append((_number(width, "widths", 2, 16), _number(boost, "widths", 2, 16) if boost else 0))
+            parsed.append((whole("widths", width, *MANTISSA_RANGE),
+                           whole("widths", boost, *MANTISSA_RANGE) if plus else 0))
         except OptionError:
-            raise OptionError(f"--widths {text}: must be fp32, W or W+BOOST (2 to 16), not {part!r}") from None
+            raise refuse("widths", text, f"must be fp32, W or W+BOOST (2 to 16), not '{shown(part)}'") from None
     return parsed
 
 
-def _sweep(args, console):
+def _sweep(args):
+    seeds = range(whole("seeds", args.seeds, 1, 10_000))
+    jobs = -1 if args.jobs == "-1" else whole("jobs", args.jobs, 1, 4096)
+    folder = writable_folder("out", args.out)
+    return partial(_sweep_all, _runs(args, _configurations(args.widths), seeds), folder, args.task, jobs,
+                   args.scheduler)
+
+
+def _sweep_all(runs, folder, task, jobs, scheduler):
     from .nn.sweep import picture, summary, sweep
-    seeds = range(_number(args.seeds, "seeds", 1, 10_000))
-    runs = _runs(args, _configurations(args.widths), seeds)
+    make_folder("out", folder / "runs")
+    console = Console(highlight=False)
     try:
-        results = sweep(runs, Path(args.out) / "runs", jobs=_number(args.jobs, "jobs", -1, 4096),
-                        scheduler=args.scheduler, console=console)
+        results = sweep(runs, folder / "runs", jobs=jobs, scheduler=scheduler, console=console)
     except ValueError as error:
         raise OptionError(str(error)) from None
-    table = Table("format", "mean %", "deviation", "seeds", title=f"Test accuracy, task {args.task}")
+    table = Table("format", "mean %", "deviation", "seeds", title=f"Test accuracy, task {task}")
     figures = summary(results)
     for name, (mean, deviation, count) in figures.items():
         table.add_row(name, f"{mean:.2f}", f"{deviation:.2f}", str(count))
     console.print(table)
-    folder = Path(args.out)
-    (folder / f"{args.task}.json").write_text(json.dumps({"summary": figures, "results": results}, indent=1) + "\n")
-    picture(results, folder / f"{args.task}.png")
-    console.print(f"results {folder}/{args.task}.json, curves {folder}/{args.task}.png", soft_wrap=True)
+    with writing("out", folder):
+        (folder / f"{task}.json").write_text(json.dumps({"summary": figures, "results": results}, indent=1) + "\n")
+        picture(results, folder / f"{task}.png")
+    console.print(f"results {folder}/{task}.json, curves {folder}/{task}.png", soft_wrap=True)
 
 
-def _error(args, console):
-    from . import error
-    elements = _number(args.elements, "elements", 1000, 10 ** 9)
-    if args.distribution not in error.DISTRIBUTIONS:
-        raise OptionError(f"--distribution {args.distribution}: must be one of {', '.join(error.DISTRIBUTIONS)}")
-    if args.prune:
-        data = _prune_error(args, console, error, elements)
-    else:
-        widths = sorted({4, 6, 8} | ({_block_16(args).format.mantissa} if args.mantissa else set()))
-        data = error.qsnr_table(widths, distribution=args.distribution, elements=elements)
-        table = Table("format", *(f"block {b}" for b in error.QSNR_BLOCKS), title=f"QSNR in dB, {args.distribution}")
-        for width, row in data.items():
-            known = error.QSNR_REFERENCE.get(width) if args.distribution == "normal" else None
-            table.add_row(f"HBFP{width}", *(f"{v:.2f}" + (f" ({v - known[i]:+.2f})" if known else "")
-                                            for i, v in enumerate(row)))
-        console.print(table)
-        if args.distribution == "normal":
-            console.print("in brackets: difference to the published measurements")
-    if args.out:
-        Path(args.out).mkdir(parents=True, exist_ok=True)
-        (Path(args.out) / "error.json").write_text(json.dumps(data, indent=1) + "\n")
-
-
-def _prune_error(args, console, error, elements):
-    n, _, m = args.prune.partition(":")
-    try:
-        n, m = int(n), int(m)
-        if not 0 <= n <= m <= 1024 or m < 1:
-            raise ValueError
-    except ValueError:
-        raise OptionError(f"--prune {args.prune}: must be N:M with N at most M, M 1 to 1024") from None
+def _error(args):
+    from .error import DISTRIBUTIONS
+    elements = whole("elements", args.elements, 1000, 10 ** 9)
+    choice("distribution", args.distribution, DISTRIBUTIONS)
     fmt = _block_16(args).format
-    w = error.samples(args.distribution, (max(1, elements // 1024), 1024))
+    folder = None if args.out is None else writable_folder("out", args.out)
+    if args.prune is None:
+        widths = sorted({4, 6, 8, fmt.mantissa})
+        return partial(_write_error, folder, partial(_quantisation_error, args.distribution, elements, widths))
+    return partial(_write_error, folder, partial(_prune_error, args.distribution, elements, *_pattern(args.prune),
+                                                 fmt))
+
+
+def _write_error(folder, work):
+    data = work(Console(highlight=False))
+    if folder is not None:
+        make_folder("out", folder)
+        with writing("out", folder):
+            (folder / "error.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+def _quantisation_error(distribution, elements, widths, console):
+    from . import error
+    data = error.qsnr_table(widths, distribution=distribution, elements=elements)
+    table = Table("format", *(f"block {b}" for b in error.QSNR_BLOCKS), title=f"QSNR in dB, {distribution}")
+    for width, row in data.items():
+        known = error.QSNR_REFERENCE.get(width) if distribution == "normal" else None
+        table.add_row(f"HBFP{width}", *(f"{v:.2f}" + (f" ({v - known[i]:+.2f})" if known else "")
+                                        for i, v in enumerate(row)))
+    console.print(table)
+    if distribution == "normal":
+        console.print("in brackets: difference to the published measurements")
+    return data
+
+
+def _pattern(text):
+    n, _, m = text.partition(":")
+    try:
+        m = whole("prune", m, 1, 1024)
+        return whole("prune", n, 0, m), m
+    except OptionError:
+        raise refuse("prune", text, "must be N:M with N at most M, M 1 to 1024") from None
+
+
+def _prune_error(distribution, elements, n, m, fmt, console):
+    from . import error
+    w = error.samples(distribution, (max(1, elements // 1024), 1024))
     fmt = replace(fmt, rounding="rne") if fmt.rounding == "stochastic" else fmt
     first, second = (float(e.sum() / (w.astype(float) ** 2).sum()) for e in error.both_orders(w, n, m, fmt, axis=1))
     table = Table("order", "squared error / squared weights", title=f"{n}:{m} and HBFP{fmt.mantissa} {fmt.block}")
@@ -188,9 +213,12 @@ def _prune_error(args, console, error, elements):
     return {"sparsify_then_quantise": first, "quantise_then_sparsify": second}
 
 
-def _schedule(args, console):
+def _schedule(args):
+    return partial(_shares, whole("base", args.base, *MANTISSA_RANGE), whole("boost", args.boost, *MANTISSA_RANGE))
+
+
+def _shares(base, boost):
     from .schedule import MixedMantissa, linear_macs, resnet20_macs, resnet50_macs
-    base, boost = _number(args.base, "base", 2, 16), _number(args.boost, "boost", 2, 16)
     table = Table("network", "epochs", "last epoch alone, %", "and first and last layer, %",
                   title=f"Share of the arithmetic at {base} bits; the rest at {boost}")
     networks = [("ResNet-20, 32 x 32", resnet20_macs(), (90, 160, 330)),
@@ -201,25 +229,25 @@ def _schedule(args, console):
             shares = [MixedMantissa(base=base, boosted=boost, epochs=epochs, ends=ends).share(macs).get(base, 0)
                       for ends in (False, True)]
             table.add_row(name, str(epochs), *(f"{share * 100:.2f}" for share in shares))
-    console.print(table)
+    Console(highlight=False).print(table)
 
 
-def main(arguments=None):
-    """Run one command; exit status 2 and one line for a value that is not valid."""
-    parser = _parser()
-    args = parser.parse_args(arguments)
-    console = Console(highlight=False)
-    command = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule}[args.command]
+COMMANDS = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule}
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     try:
-        command(args, console)
-    except OptionError as error:
-        parser.error(str(error))
+        return COMMANDS[args.command](args)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        parser.error("training needs PyTorch: pip install 'hbfp[train]'")
-    except OSError as error:
-        parser.error(f"--out {args.out}: cannot be written ({error.strerror})")
+        raise OptionError("training needs PyTorch: pip install 'hbfp[train]'") from None
+
+
+def main(arguments=None):
+    """Run one command; return its exit status."""
+    return run(make_parser(), prepare, arguments)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """The design options that every command line takes, and the way from them to a :class:`Design`."""
 
-import argparse
-import sys
 import tomllib
 from dataclasses import fields
 
+from .command import Parser as Parser
 from .config import (
     ACCUMULATES,
     ARITHMETICS,
@@ -18,6 +17,7 @@ from .config import (
 )
 from .format import BLOCK_LIMIT, EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS, HBFPFormat
 from .presets import PRESETS
+from .values import ContradictionError, OptionError, choice, flag, pair, read_file, refuse, shown, whole
 
 #: Option name -> (type, what is valid); the names are those of a configuration file, too.
 _INTEGERS = {
@@ -48,63 +48,19 @@ OPTIONS = (*_INTEGERS, *_CHOICES, *_PAIRS, *_FLAGS)
 _FORMAT_FIELDS = {f.name for f in fields(HBFPFormat)}
 
 
-class OptionError(ValueError):
-    """A value that a user gave is not valid; the message is one line for them."""
-
-
-class ContradictionError(OptionError):
-    """Values that are valid by themselves do not go together."""
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose every complaint is one line and exit status 2."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
-
-    def error(self, message):
-        line = message.replace("\n", "\\n")    # a value may hold more than one line
-        print(f"{self.prog}: error: {line}", file=sys.stderr)
-        sys.exit(2)
-
-
-def _integer(name, value, low, high):
-    try:
-        if isinstance(value, (bool, float)):
-            raise ValueError
-        number = int(value)
-    except (TypeError, ValueError):
-        number = None
-    if number is None or not low <= number <= high:
-        raise OptionError(f"--{name.replace('_', '-')} {value}: must be {low} to {high}")
-    return number
-
-
-def _pair(name, value, low, high):
-    parts = value.replace("x", ",").split(",") if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)) or len(parts) != 2:
-        raise OptionError(f"--{name} {value}: must be two numbers such as 1,32, each {low} to {high}")
-    try:
-        return tuple(_integer(name, part, low, high) for part in parts)
-    except OptionError:
-        raise OptionError(f"--{name} {value}: must be two numbers such as 1,32, each {low} to {high}") from None
-
-
 def _checked(name, value):
     """The value of one option, from a command line or a file, or OptionError."""
     if name in _INTEGERS:
-        return _integer(name, value, *_INTEGERS[name][0])
+        return whole(name, value, *_INTEGERS[name][0])
     if name in _PAIRS:
-        pair = _pair(name, value, *_PAIRS[name][0])
-        if name == "block" and pair[0] not in (1, pair[1]):
-            raise OptionError(f"--block {pair[0]},{pair[1]}: must be 1,B or t,t")
-        return pair
+        sides = pair(name, value, *_PAIRS[name][0])
+        if name == "block" and sides[0] not in (1, sides[1]):
+            raise OptionError(f"--block {sides[0]},{sides[1]}: must be 1,B or t,t")
+        return sides
     if name in _CHOICES:
-        if value not in _CHOICES[name][0]:
-            raise OptionError(f"--{name} {value}: must be one of {', '.join(_CHOICES[name][0])}")
-        return value
+        return choice(name, value, _CHOICES[name][0])
     if not isinstance(value, bool):
-        raise OptionError(f"--{name} {value}: must be true or false")
+        raise refuse(name, value, "must be true or false")
     return value
 
 
@@ -112,7 +68,7 @@ def add_design_options(parser):
     """Add the options of a design to an ``argparse`` parser; :func:`design_from_args` reads them."""
     group = parser.add_argument_group("design", "Values from --preset, then --config, then the command line.")
     for name, ((low, high), text) in _INTEGERS.items():
-        group.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"{text}, {low} to {high}")
+        group.add_argument(flag(name), metavar="N", help=f"{text}, {low} to {high}")
     for name, (choices, text) in _CHOICES.items():
         group.add_argument(f"--{name}", metavar="NAME", help=f"{text}: {', '.join(choices)}")
     for name, (_, text) in _PAIRS.items():
@@ -124,16 +80,16 @@ def add_design_options(parser):
 
 
 def _read_config(path):
+    data = read_file("config", path)
     try:
-        with open(path, "rb") as file:
-            values = tomllib.load(file)
-    except OSError as error:
-        raise OptionError(f"--config {path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OptionError(f"--config {path}: is not TOML ({error})") from None
+        values = tomllib.loads(data.decode())
+    except RecursionError:
+        raise refuse("config", path, "is nested too deeply") from None
+    except ValueError as error:    # no TOML, no UTF-8, or an integer of thousands of digits
+        raise refuse("config", path, f"is not TOML ({shown(error)})") from None
     for key in values:
         if key not in OPTIONS:
-            raise OptionError(f"--config {path}: unknown key {key!r}; valid are {', '.join(OPTIONS)}")
+            raise refuse("config", path, f"unknown key '{shown(key)}'; valid are {', '.join(OPTIONS)}")
     return values
 
 
@@ -168,9 +124,7 @@ def design_from_args(args):
     """
     values = {}
     if args.preset is not None:
-        if args.preset not in PRESETS:
-            raise OptionError(f"--preset {args.preset}: must be one of {', '.join(PRESETS)}")
-        values |= PRESETS[args.preset]
+        values |= PRESETS[choice("preset", args.preset, PRESETS)]
     if args.config is not None:
         values |= _read_config(args.config)
     values |= {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}

@@ -22,15 +22,13 @@ from tests.cosim.standin import write_standin
     (["--seed", "x"], "--seed x: must be 0 to 4294967295"),
     (["--rows", "300"], "--rows 300: must be 1 to 256"),
     (["--json", "/no/such/folder/file"],
-     "--json /no/such/folder/file: cannot be written (no such folder, or a folder itself)"),
+     "--json /no/such/folder/file: cannot be written (No such file or directory)"),
     (["--waves", "/no/such/folder/file"],
-     "--waves /no/such/folder/file: cannot be written (no such folder, or a folder itself)")])
+     "--waves /no/such/folder/file: cannot be written (No such file or directory)")])
 def test_wrong_option(words, message, capsys):
-    try:
-        status = main(words)
-    except SystemExit as stop:
-        status = stop.code
-    assert status == 2
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
     assert capsys.readouterr().err == f"python -m cosim: error: {message}\n"
 
 

@@ -115,8 +115,10 @@ def test_every_pair_of_roundings_shares_a_core():
 
 
 @pytest.mark.parametrize("words, message", [
-    (["--arrays", "2x2"], "--arrays 2x2: must be some of 1x1,3x5,8x8,16x16,24x24"),
+    (["--arrays", "2x2"], "--arrays 2x2: must be of 1x1, 3x5, 8x8, 16x16, 24x24"),
     (["--jobs", "0"], "--jobs 0: must be 1 to 256")])
 def test_wrong_option(words, message, capsys):
-    assert matrix.main(words) == 2
+    with pytest.raises(SystemExit) as stop:
+        matrix.main(words)
+    assert stop.value.code == 2
     assert capsys.readouterr().err == f"python -m cosim matrix: error: {message}\n"

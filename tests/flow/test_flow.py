@@ -27,9 +27,17 @@ def test_table_says_what_was_drawn(tmp_path):
     assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))["pictures"] == str(tmp_path / "digits.png")
 
 
-def test_failing_step_stops_the_job(tmp_path):
-    with pytest.raises(StepError, match=r"^Generate: python -m gen --rows 0 ended with status 2$"):
+def test_failing_step_stops_the_job(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.executable", "false")
+    with pytest.raises(StepError, match=r"^Generate: python -m gen --rows 1 ended with status 1$"):
+        run_step(Console(quiet=True), "Generate", "gen", ["--rows", "1"], tmp_path / "manifest.json")
+
+
+def test_step_that_refuses_its_input_has_said_so(capfd, tmp_path):
+    with pytest.raises(SystemExit) as ended:
         run_step(Console(quiet=True), "Generate", "gen", ["--rows", "0"], tmp_path / "manifest.json")
+    assert ended.value.code == 2
+    assert capfd.readouterr().err == "python -m gen: error: --rows 0: must be 1 to 256\n"
 
 
 def test_step_returns_its_json(tmp_path):

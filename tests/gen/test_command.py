@@ -13,6 +13,7 @@ import gen.__main__ as command
 from gen.__main__ import main, write_files
 from gen.units import PARTS, UNITS
 from golden.spec.options import OptionError
+from golden.spec.values import shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = ["--rows", "2", "--block", "1,2", "--depth", "2"]
@@ -121,7 +122,7 @@ def test_wrong_out(tmp_path, capsys):
     file.write_text("mine")
     for out, why in ((file, "File exists"), (file / "below", "Not a directory"), (long, "File name too long")):
         assert refused(capsys, *SMALL, "--out", str(out)) == (
-            f"python -m gen: error: --out {out}: cannot be written ({why})")
+            f"python -m gen: error: --out {shown(out)}: cannot be written ({why})")
     taken = tmp_path / "taken"
     (taken / "manifest.json").mkdir(parents=True)
     assert refused(capsys, *SMALL, "--out", str(taken)) == (

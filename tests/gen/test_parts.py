@@ -48,7 +48,7 @@ def test_names_differ():
      "--multiplier big: Multiplier must be one of plain, recoded, not 'big'"),
     (["--unit", "array", "--pipeline", "6"], "--pipeline 6: must be 0 to 5 where arithmetic is hbfp"),
     (["--unit", "fp32.add", "--pipeline", "two"], "--pipeline two: must be a whole number"),
-    (["--unit", "vector", "--lanes", "two"], "argument --lanes: invalid int value: 'two'"),
+    (["--unit", "vector", "--lanes", "two"], "--lanes two: must be 1 to 64"),
 ])
 def test_wrong_option(capsys, arguments, message):
     with pytest.raises(SystemExit) as stop:

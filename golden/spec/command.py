@@ -1,0 +1,78 @@
+"""What every command line of ours has in common: one line for bad input, and how a command ends."""
+
+import argparse
+import os
+import sys
+
+from .values import OptionError, shown
+
+#: Exit statuses: bad input; the reader of our output has gone; Ctrl-C.
+BAD_INPUT, NO_READER, INTERRUPTED = 2, 1, 130
+#: Characters of a whole complaint.
+LINE = 1000
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose every complaint is one line and exit status 2."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+
+    def error(self, message):
+        print(f"{self.prog}: error: {shown(message, LINE)}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+
+
+def perform(job):
+    """Do the work that a command line asks for; the exit status."""
+    return job() or 0
+
+
+def _drop_output():
+    """Send what is still to be written nowhere: Python flushes once more when it ends."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def run(parser, prepare, argv=None, failures=None):
+    """Run a command; return its exit status.
+
+    Parameters
+    ----------
+    parser : Parser
+        Reads the command line.
+    prepare : callable
+        From parsed arguments to the work, a callable that returns an exit status or None. All that can be said of
+        the user's values is said here, before anything long begins: it raises :class:`OptionError`.
+    argv : list of str, optional
+        ``sys.argv[1:]`` by default.
+    failures : dict, optional
+        Exception -> exit status, of work that fails with a message of one line.
+
+    Raises
+    ------
+    SystemExit
+        With status 2 after one line on standard error: bad input, or output that cannot be written.
+    """
+    failures = failures or {}
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):    # names of files may hold what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = perform(prepare(parser.parse_args(argv)))
+        sys.stdout.flush()
+        return status
+    except OptionError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return NO_READER
+    except OSError as error:
+        if error.filename is None:
+            _drop_output()
+        parser.error(f"{error.filename or 'output'}: {error.strerror or error}")
+    except tuple(failures) as error:
+        print(f"{parser.prog}: error: {shown(error, LINE)}", file=sys.stderr)
+        return next(status for kind, status in failures.items() if isinstance(error, kind))
