@@ -20,7 +20,7 @@ from golden.mlp import Golden
 from golden.spec.command import BAD_INPUT, Parser, run
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from golden.spec.values import several, whole
+from golden.spec.values import JOBS_RANGE, several, whole
 from hbfp import files
 
 from .bulk import Simulation
@@ -265,7 +265,7 @@ def prepare(args):
     if args.arrays is not None:
         arrays = {NAMES[word] for word in several("arrays", args.arrays, NAMES)}
         chosen = [cell for cell in chosen if cell[2] in arrays]
-    return partial(work, chosen, whole("jobs", args.jobs, 1, 256), args.keep)
+    return partial(work, chosen, whole("jobs", args.jobs, *JOBS_RANGE), args.keep)
 
 
 def work(chosen, jobs, keep):

@@ -11,7 +11,18 @@ from rich.table import Table
 from .spec.command import Parser, run
 from .spec.format import MANTISSA_RANGE
 from .spec.options import add_design_options, design_from_args
-from .spec.values import OptionError, choice, make_folder, number, refuse, shown, whole, writable_folder, writing
+from .spec.values import (
+    JOBS_RANGE,
+    OptionError,
+    choice,
+    make_folder,
+    number,
+    refuse,
+    shown,
+    whole,
+    writable_folder,
+    writing,
+)
 
 EXAMPLES = """\
 examples:
@@ -132,7 +143,7 @@ def _configurations(text):
 
 def _sweep(args):
     seeds = range(whole("seeds", args.seeds, 1, 10_000))
-    jobs = -1 if args.jobs == "-1" else whole("jobs", args.jobs, 1, 4096)
+    jobs = -1 if args.jobs == "-1" else whole("jobs", args.jobs, *JOBS_RANGE)
     folder = writable_folder("out", args.out)
     return partial(_sweep_all, _runs(args, _configurations(args.widths), seeds), folder, args.task, jobs,
                    args.scheduler)

@@ -220,6 +220,9 @@ def _make(path, make, stamp):
         files = {str(each.relative_to(work)): _digest(each) for each in sorted(work.rglob("*")) if each.is_file()}
         (work / _RECORD).write_text(json.dumps({"stamp": stamp, "files": files}, indent=1) + "\n")
     except Exception as error:
+        if not any(work.iterdir()):    # nothing to look at: the message says all
+            work.rmdir()
+            raise
         os.replace(work, failed)
         error.args = tuple(arg.replace(str(work), str(failed)) if isinstance(arg, str) else arg for arg in error.args)
         raise

@@ -1,21 +1,28 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
 import json
-import os
 import sys
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from golden.spec.command import Parser, run
+from golden.spec.options import add_design_options
+from golden.spec.values import OptionError, make_folder, refuse, words_of, writable_folder
 from hbfp import files
 
-from . import dot_product, library, recipes, report, timing
-from .area import baseline
+from . import dot_product, fpga, gates, library, report, sweep, timing
+from .area import baseline, measure
 from .clocks import clocks
-from .errors import SynthError
+from .errors import FAILURES
+from .options import (
+    add_flow_options,
+    baselines,
+    jobs,
+    least_area,
+    make_console,
+    progress_bar,
+    step,
+)
 from .study import BASELINES, study
 
 EXAMPLES = """\
@@ -34,73 +41,14 @@ examples:
 """
 
 
-def _progress(console):
-    return Progress(TextColumn("{task.description:45.45}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                    console=console, transient=True)
-
-
-def choose_library(args):
-    """The library and the recipe that the options ask for."""
-    cells = None if args.recipe in recipes.GENERIC_RECIPES else \
-        library.load(args.liberty) if args.liberty else library.default()
-    recipe = args.recipe or ("area" if cells else "generic")
-    if recipe in recipes.CELL_RECIPES and not cells:
-        raise SynthError(f"--recipe {recipe}: needs a cell library: python -m synth fetch, or --liberty FILE")
-    return cells, recipe
-
-
-def add_flow_options(parser):
-    """Options that one report and a sweep share."""
-    names = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
-    parser.add_argument("--liberty", metavar="FILE", help="cell library (default: OSU018 if fetched, else "
-                        "generic gates)")
-    parser.add_argument("--recipe", metavar="NAME", help=f"Yosys script: {', '.join(names)} (default: area)")
-    parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count(), help="processes (default: all cores)")
-
-
-def check_flow_options(args):
-    """Complain of what ``add_flow_options`` cannot know."""
-    names = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
-    if args.recipe is not None and args.recipe not in names:
-        raise OptionError(f"--recipe {args.recipe}: must be one of {', '.join(names)}")
-    if args.jobs < 1:
-        raise OptionError(f"--jobs {args.jobs}: must be 1 or more")
-
-
-def least_area(design, args):
-    """The design with recoded multipliers, unless the user chose: the generator's default is quicker to simulate."""
-    return design if args.multiplier else replace(design, multiplier="recoded")
-
-
 def clock_periods(design, found, recipe, cells):
     """Periods of the design and its baselines by arithmetic."""
     return {each.arithmetic: timing.periods(each, recipe, cells)
             for each in [design, *(baseline(design, name) for name in found.baselines)]}
 
 
-def main(argv=None):
-    """Run the command; return its exit status."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    console = Console() if sys.stdout.isatty() else Console(width=120)
-    if argv[:1] == ["fetch"]:
-        try:
-            path = library.fetch()
-        except SynthError as error:
-            print(f"python -m synth: error: {error}", file=sys.stderr)
-            return 1
-        console.print(f"{path}: {library.load(path).name}")
-        if library.fetch_timer(timing.OPENSTA):
-            console.print(f"{timing.find()}: OpenSTA, for --timing")
-        return 0
-    if argv[:1] == ["sweep"]:
-        from .sweep import main as sweep
-        return sweep(argv[1:])
-    if argv[:1] == ["fpga"]:
-        from .fpga import main as fpga
-        return fpga(argv[1:])
-    if argv[:1] == ["netlist"]:
-        from .gates import main as netlist
-        return netlist(argv[1:])
+def make_parser():
+    """The command line of a report."""
     parser = Parser(prog="python -m synth", epilog=EXAMPLES,
                     description="Area of a design by Yosys, by component, and of baselines with the same dataflow.")
     add_design_options(parser)
@@ -111,56 +59,52 @@ def main(argv=None):
     parser.add_argument("--equal-clock", action="store_true", help="groups and pipelines of every core, and the "
                         "smallest that meet the same clock (by OpenSTA; about 40 units of a minute each)")
     parser.add_argument("--out", metavar="DIR", help="folder of synth.json and synth.csv (default: build/NAME)")
-    args = parser.parse_args(argv)
-    try:
-        design = least_area(design_from_args(args), args)
-        names = args.recipe.split(",") if args.recipe else [None]
-        for args.recipe in names:
-            check_flow_options(args)
-        if args.unit in dot_product.UNITS:
-            given = None if args.against is None else [name for name in args.against.split(",") if name]
-            args.against = ",".join(dot_product.baselines(args.unit, given))
-        against = [name for name in (args.against if args.against is not None else "fp32,int").split(",") if name]
-        for name in against:
-            if name not in BASELINES:
-                raise OptionError(f"--against {name}: must be of {', '.join(BASELINES)}")
-        if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
-            raise OptionError(f"--unit {args.unit}: must be core for clocks, and for more than one recipe")
-    except OptionError as error:
-        parser.error(str(error))
-    try:
-        steps = []
-        for args.recipe in names:
-            steps.append(choose_library(args))
-            cells, recipe = steps[-1]
-            for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
-                if given and not (cells and timing.find()):
-                    raise SynthError(f"{option}: needs OpenSTA and a cell library: python -m synth fetch")
-        with _progress(console) as bar:
-            task = bar.add_task("Yosys")
+    return parser
 
-            def progress(n, total, name):
-                bar.update(task, completed=n, total=total, description=name)
-            if args.unit in dot_product.UNITS:
-                single, beside = dot_product.study(design, args.unit, recipe, cells, against, progress)
-            elif args.unit != "core":
-                from .area import measure
-                single = measure(design, *reversed(steps[0]), args.unit, progress)
-            else:
-                found = [_study(design, recipe, cells, against, args, progress) for cells, recipe in steps]
-        folder = Path(args.out or Path("build") / design.name)
-        folder.mkdir(parents=True, exist_ok=True)
-    except (SynthError, OSError) as error:
-        print(f"python -m synth: error: {error}", file=sys.stderr)
-        return 1
-    if args.unit != "core":
-        console.print(report.breakdown_table(single))
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    design, args.jobs = least_area(args), jobs(args)
+    names = [None] if args.recipe is None else words_of("recipe", args.recipe)
+    if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
+        raise refuse("unit", args.unit, "must be core for clocks, and for more than one recipe")
+    if args.unit in dot_product.UNITS:
+        against = dot_product.baselines(args.unit, args.against)
+    else:
+        against = baselines("fp32,int" if args.against is None else args.against, [design])
+    folder = writable_folder("out", Path("build") / design.name if args.out is None else args.out)
+    steps = [step(name, args.liberty) for name in names]
+    for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
+        if given and not (all(cells for _, cells in steps) and timing.find()):
+            raise OptionError(f"{option}: needs OpenSTA and a cell library: python -m synth fetch")
+    return partial(measure_core if args.unit == "core" else measure_part, args, design, steps, against, folder)
+
+
+def measure_part(args, design, steps, against, folder):
+    """The area of a part alone, in sight of the user."""
+    console, (recipe, cells) = make_console(), steps[0]
+    with progress_bar(console) as bar:
+        progress = _mover(bar)
         if args.unit in dot_product.UNITS:
-            console.print(dot_product.table(single, beside))
-            files.write(folder / f"{args.unit}.json", json.dumps(dot_product.as_dict(single, beside), indent=1) + "\n")
-            return 0
-        files.write(folder / f"{args.unit}.json", json.dumps(single.as_dict(), indent=1) + "\n")
-        return 0
+            single, beside = dot_product.study(design, args.unit, recipe, cells, against, progress)
+        else:
+            single = measure(design, recipe, cells, args.unit, progress)
+    make_folder("out", folder)
+    console.print(report.breakdown_table(single))
+    data = single.as_dict()
+    if args.unit in dot_product.UNITS:
+        console.print(dot_product.table(single, beside))
+        data = dot_product.as_dict(single, beside)
+    files.write(folder / f"{args.unit}.json", json.dumps(data, indent=1) + "\n")
+
+
+def measure_core(args, design, steps, against, folder):
+    """The area of a core beside its baselines, under every recipe, in sight of the user."""
+    console = make_console()
+    with progress_bar(console) as bar:
+        progress = _mover(bar)
+        found = [_study(design, recipe, cells, against, args, progress) for recipe, cells in steps]
+    make_folder("out", folder)
     first, *more = found
     files.write(folder / "synth.json", json.dumps(first.as_dict() | (
         {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}), indent=1) + "\n")
@@ -169,13 +113,18 @@ def main(argv=None):
     for each in found:
         for table in report.study_tables(each):
             console.print(table)
-    cells = steps[0][0]
+    cells = steps[0][1]
     tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
     where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
         "generic gates; for cells: python -m synth fetch"
     console.print(f"[dim]library {where}; {tools}[/dim]")
     console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
-    return 0
+
+
+def _mover(bar):
+    """A callable for progress(done, total, name) that moves a bar."""
+    task = bar.add_task("Yosys")
+    return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 
 
 def _study(design, recipe, cells, against, args, progress):
@@ -186,6 +135,31 @@ def _study(design, recipe, cells, against, args, progress):
     if args.equal_clock:
         found.clocks = clocks(design, against, recipe, cells, args.jobs, progress)
     return found
+
+
+def fetch():
+    """The work of ``python -m synth fetch``."""
+    console = make_console()
+    path = library.fetch()
+    console.print(f"{path}: {library.load(path).name}")
+    if library.fetch_timer(timing.OPENSTA):
+        console.print(f"{timing.find()}: OpenSTA, for --timing")
+
+
+def main_fetch(argv):
+    """Run ``python -m synth fetch``; return its exit status."""
+    parser = Parser(prog="python -m synth fetch", description="Fetch the OSU018 cell library (Debian's apt-get and "
+                    "dpkg) into build/lib, and OpenSTA.")
+    return run(parser, lambda args: fetch, argv, FAILURES)
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    commands = {"fetch": main_fetch, "sweep": sweep.main, "fpga": fpga.main, "netlist": gates.main}
+    if argv and argv[0] in commands:
+        return commands[argv[0]](argv[1:])
+    return run(make_parser(), prepare, argv, FAILURES)
 
 
 if __name__ == "__main__":

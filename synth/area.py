@@ -7,8 +7,10 @@ import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from golden.spec.command import BAD_INPUT
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
+from golden.spec.values import OptionError
 from hbfp import files
 
 from . import netlist, recipes, yosys
@@ -138,14 +140,17 @@ def generate(design, unit="core"):
 
     Raises
     ------
+    OptionError
+        If the generator refuses the design or the unit, in its words.
     SynthError
-        If the generator fails; the message is its own.
+        If it fails; the message is its own.
     """
     def make(folder):
         done = subprocess.run([sys.executable, "-m", "gen", *words(design, unit), "--out", str(folder)],
                               capture_output=True, text=True)
         if done.returncode:
-            raise SynthError((done.stderr.strip().splitlines() or ["python -m gen failed"])[-1])
+            line = (done.stderr.strip().splitlines() or ["python -m gen failed"])[-1]
+            raise OptionError(line.partition(": error: ")[2]) if done.returncode == BAD_INPUT else SynthError(line)
 
     folder = files.entry(files.cache("synth") / ("gen-" + files.key(_sources(), *words(design, unit))), make)
     manifest = json.loads((folder / "manifest.json").read_text())

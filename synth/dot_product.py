@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from golden.spec.options import OptionError
+from golden.spec.values import refuse
 
 from .area import baseline, measure
 
@@ -18,12 +18,13 @@ def scopes(report):
     return {"combinational": whole - report.components[REGISTERS].area / report.macs, "with registers": whole}
 
 
-def baselines(unit, against):
-    """Check the names of ``--against``, None if not given."""
-    for name in against or ():
+def baselines(unit, text):
+    """The names of ``--against``, None if not given; OptionError if it names another than FP32."""
+    names = ["fp32"] if text is None else [name for name in text.split(",") if name]
+    for name in names:
         if name != "fp32":
-            raise OptionError(f"--against {name}: must be fp32 for --unit {unit}")
-    return ["fp32"] if against is None else against
+            raise refuse("against", name, f"must be fp32 for --unit {unit}")
+    return names
 
 
 def study(design, unit, recipe, library, against, progress=None):

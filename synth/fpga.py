@@ -2,20 +2,22 @@
 
 import json
 import re
-import sys
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from functools import partial
 
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.table import Table
 
-from golden.spec.options import OptionError, Parser, design_from_values
+from golden.spec.command import Parser, run
+from golden.spec.options import design_from_values
+from golden.spec.values import OptionError, choice, make_folder, several, words_of, writable_folder
 from hbfp import files
 
 from . import netlist, place, recipes, yosys
 from .area import BESIDE, _figures, _owners, baseline, generate, synthesise
-from .errors import SynthError
+from .errors import FAILURES
+from .options import check_baseline, jobs, progress_bar
 
 EXAMPLES = """\
 examples:
@@ -73,6 +75,7 @@ def designs(values, mantissas, against):
     found = {f"hbfp{width}": design_from_values(values | {"mantissa": width}) for width in mantissas}
     first = list(found.values())[-1]
     for name in against:
+        check_baseline(first, name)
         found[f"int{first.format.mantissa}" if name == "int" else name] = baseline(first, name)
     return found
 
@@ -163,15 +166,8 @@ def table(rows, family, title):
     return result
 
 
-def _list(option, text, valid):
-    words = [word for word in text.split(",") if word]
-    for word in words:
-        if word not in valid:
-            raise OptionError(f"--{option} {word}: must be of {', '.join(valid)}")
-    return words
-
-
-def _parser():
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m synth fpga", epilog=EXAMPLES,
                     description="Counts of FPGA cells by Yosys, clocks by nextpnr; against FP32 of the same generator.")
     parser.add_argument("--family", metavar="NAME", default="ecp5", help="ecp5 (default), ice40 or xc7 (no clock)")
@@ -183,52 +179,47 @@ def _parser():
     parser.add_argument("--rows", metavar="N", default="8", help="of a square core (default 8)")
     parser.add_argument("--group", metavar="A,B", help="as python -m gen")
     parser.add_argument("--multiplier", metavar="NAME", default="plain", help="plain (default) or recoded")
-    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="processes (default 2)")
+    parser.add_argument("--jobs", metavar="N", default=2, help="processes (default 2)")
     parser.add_argument("--out", metavar="DIR", default="build/fpga", help="folder of FAMILY.json")
     return parser
 
 
-def main(argv):
-    """Run the command; return its exit status."""
-    from .__main__ import _progress
-    parser = _parser()
-    args = parser.parse_args(argv)
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    family = choice("family", args.family, recipes.FAMILIES)
+    kinds = {"yes": [family], "no": [family + "-logic"], "both": [family, family + "-logic"]}
+    kinds = kinds[choice("dsp", args.dsp, kinds)]
+    args.jobs = jobs(args)
+    units, clocked = (several(name, getattr(args, name), UNITS) for name in ("units", "clock"))
+    words_of("units", args.units)
+    values = {"rows": args.rows, "group": args.group, "multiplier": args.multiplier}
+    found = designs(values, words_of("mantissa", args.mantissa), several("against", args.against, ARITHMETICS))
+    folder = writable_folder("out", args.out)
+    if clocked and place.device(family) and not place.find(family):
+        raise OptionError(f"--clock: needs nextpnr: pip install yowasp-nextpnr-{family}")
+    return partial(work, args, family, kinds, found, units, clocked, folder)
+
+
+def work(args, family, kinds, found, units, clocked, folder):
+    """Measure all designs and write the table, in sight of the user."""
     console = Console()
-    try:
-        (family,) = _list("family", args.family, recipes.FAMILIES) or [args.family]
-        kinds = {"yes": [family], "no": [family + "-logic"], "both": [family, family + "-logic"]}
-        if args.dsp not in kinds:
-            raise OptionError(f"--dsp {args.dsp}: must be yes, no or both")
-        if args.jobs < 1:
-            raise OptionError(f"--jobs {args.jobs}: must be 1 or more")
-        units, clocked = (_list(name, getattr(args, name), UNITS) for name in ("units", "clock"))
-        values = {"rows": args.rows, "group": args.group, "multiplier": args.multiplier}
-        mantissas = [word for word in args.mantissa.split(",") if word]
-        if not units or not mantissas:
-            raise OptionError(f"--{'mantissa' if units else 'units'}: must name one at least")
-        found = designs(values, mantissas, _list("against", args.against, ARITHMETICS))
-    except OptionError as error:
-        parser.error(str(error))
-    try:
-        if clocked and place.device(family) and not place.find(family):
-            raise SynthError(f"--clock: needs nextpnr: pip install yowasp-nextpnr-{family}")
-        with _progress(console) as bar:
-            task = bar.add_task(f"Yosys{' and nextpnr' if clocked else ''}, {family}")
-            rows = measure(found, units, kinds[args.dsp], clocked, args.jobs,
-                           lambda n, total: bar.update(task, completed=n, total=total))
-        folder = Path(args.out)
-        folder.mkdir(parents=True, exist_ok=True)
-        tools = {"yosys": yosys.find()[1]}
-        if clocked and place.find(family):
-            tools["nextpnr"] = place.find(family)[1]
-        devices = {kind: place.device(kind)[0] for kind in kinds[args.dsp] if place.device(kind)}
-        data = {"family": family, "devices": devices, "tools": tools, "multiplier": args.multiplier,
-                "designs": {name: each.as_dict() for name, each in found.items()},
-                "rows": [asdict(row) | {"ratios": ratios(rows, row)} for row in rows]}
-        files.write(folder / f"{family}.json", json.dumps(data, indent=1) + "\n")
-    except (SynthError, OSError) as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
-        return 1
+    with progress_bar(console) as bar:
+        task = bar.add_task(f"Yosys{' and nextpnr' if clocked else ''}, {family}")
+        rows = measure(found, units, kinds, clocked, args.jobs,
+                       lambda n, total: bar.update(task, completed=n, total=total))
+    tools = {"yosys": yosys.find()[1]}
+    if clocked and place.find(family):
+        tools["nextpnr"] = place.find(family)[1]
+    devices = {kind: place.device(kind)[0] for kind in kinds if place.device(kind)}
+    data = {"family": family, "devices": devices, "tools": tools, "multiplier": args.multiplier,
+            "designs": {name: each.as_dict() for name, each in found.items()},
+            "rows": [asdict(row) | {"ratios": ratios(rows, row)} for row in rows]}
+    make_folder("out", folder)
+    files.write(folder / f"{family}.json", json.dumps(data, indent=1) + "\n")
     console.print(table(rows, family, f"{family}, {args.rows} x {args.rows}"))
     console.print(f"{folder / f'{family}.json'}; " + ", ".join(f"{name} {version}" for name, version in tools.items()))
-    return 0
+
+
+def main(argv):
+    """Run the command; return its exit status."""
+    return run(make_parser(), prepare, argv, FAILURES)

@@ -4,17 +4,20 @@ import hashlib
 import json
 import re
 import shutil
-import sys
+from functools import partial
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from golden.spec.command import Parser, run
+from golden.spec.options import add_design_options
+from golden.spec.values import make_folder, writable_folder
 from hbfp import files
 
 from . import netlist, yosys
 from .area import generate, synthesise
-from .errors import SynthError
+from .errors import FAILURES
+from .options import add_flow_options, jobs, least_area, step
 
 EXAMPLES = """\
 examples:
@@ -72,31 +75,36 @@ def gates(design, unit="core", recipe="generic", library=None, jobs=1):
     return text, manifest | {"netlist": about, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def main(argv):
-    """Run the command; return its exit status."""
-    from .__main__ import add_flow_options, check_flow_options, choose_library, least_area
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m synth netlist", epilog=EXAMPLES,
                     description="The mapped netlist of a design, for simulation: same top, ports and manifest.")
     add_design_options(parser)
     add_flow_options(parser)
     parser.add_argument("--unit", metavar="NAME", default="core", help="a part alone, as python -m gen --unit")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/netlist/NAME)")
-    args = parser.parse_args(argv)
-    try:
-        design = least_area(design_from_args(args), args)
-        check_flow_options(args)
-    except OptionError as error:
-        parser.error(str(error))
-    try:
-        library, recipe = choose_library(args)
-        text, manifest = gates(design, args.unit, recipe, library, args.jobs)
-        folder = Path(args.out or Path("build/netlist") / (design.name if args.unit == "core" else args.unit))
-        folder.mkdir(parents=True, exist_ok=True)
-        files.write(folder / manifest["verilog"], text)
-        files.write(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n")
-    except (SynthError, OSError) as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
-        return 1
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    design, processes = least_area(args), jobs(args)
+    recipe, library = step(args.recipe, args.liberty)
+    folder = Path("build/netlist") / (design.name if args.unit == "core" else args.unit)
+    folder = writable_folder("out", folder if args.out is None else args.out)
+    return partial(work, design, args.unit, recipe, library, processes, folder)
+
+
+def work(design, unit, recipe, library, processes, folder):
+    """Map a design or a part, write both files, say so."""
+    text, manifest = gates(design, unit, recipe, library, processes)
+    make_folder("out", folder)
+    files.write(folder / manifest["verilog"], text)
+    files.write(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n")
     print(f"{folder / manifest['verilog']}: {text.count('endmodule')} modules, top {manifest['top']}, "
           f"recipe {recipe}")
-    return 0
+
+
+def main(argv):
+    """Run the command; return its exit status."""
+    return run(make_parser(), prepare, argv, FAILURES)

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from golden.spec.values import cannot, readable_file, refuse
 from hbfp import files
 
 from .errors import SynthError
@@ -38,23 +39,25 @@ def load(path):
 
     Raises
     ------
-    SynthError
+    OptionError
         If it cannot be read, is no Liberty file, or has no two-input NAND to measure by.
     """
-    path = Path(path)
+    path = readable_file("liberty", path)
+    data = path.read_bytes()
     try:
-        data = path.read_bytes()
         text = data.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise SynthError(f"--liberty {path}: cannot be read ({reason})") from None
+    except UnicodeDecodeError:
+        raise cannot("read", "liberty", path, "not text") from None
     name = re.search(r'\blibrary\s*\(\s*"?([^")]+)', text)
-    cells = _cells(text)
+    try:
+        cells = _cells(text)
+    except ValueError:    # an area that is no number
+        cells = {}
     if not name or not cells:
-        raise SynthError(f"--liberty {path}: is not a Liberty file with cells")
+        raise refuse("liberty", path, "is not a Liberty file with cells")
     nands = [area for cell, area in cells.items() if re.search(r"nand_?2", cell, re.IGNORECASE) and area > 0]
     if not nands:
-        raise SynthError(f"--liberty {path}: has no two-input NAND to count areas in")
+        raise refuse("liberty", path, "has no two-input NAND to count areas in")
     return Library(name[1], path, min(nands), hashlib.sha256(data).hexdigest())
 
 

@@ -1,8 +1,10 @@
 """Which designs a sweep measures: axes crossed with each other, and plans of several such crosses."""
 
 import itertools
+import re
 
-from golden.spec.options import ContradictionError, OptionError, design_from_values
+from golden.spec.options import design_from_values
+from golden.spec.values import ContradictionError, choice, refuse, words_of
 
 #: Axis -> values without a list of the user's; none means what ``python -m gen`` would take.
 AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": (), "share": (),
@@ -30,15 +32,13 @@ def axes_of(lists):
     Raises
     ------
     OptionError
-        If a pair is none.
+        If a list is empty, or a pair is none.
     """
-    axes = {name: tuple(word for word in lists[name].split(",") if word) if lists.get(name) else default
-            for name, default in AXES.items()}
+    axes = AXES | {name: tuple(words_of(name, lists[name])) for name in AXES if lists.get(name) is not None}
     for name in ("block", "group"):
         for word in axes[name]:
-            sides = word.split("x")
-            if len(sides) != 2 or not all(side.isdigit() for side in sides):
-                raise OptionError(f"--{name} {word}: must be two numbers such as 8x4")
+            if not re.fullmatch("[0-9]+x[0-9]+", word):
+                raise refuse(name, word, "must be two numbers such as 8x4")
     return axes
 
 
@@ -67,8 +67,7 @@ def plan(name):
     OptionError
         If there is no such plan.
     """
-    if name not in PLANS:
-        raise OptionError(f"--plan {name}: must be one of {', '.join(PLANS)}")
+    choice("plan", name, PLANS)
     found, left_out = {}, 0
     for cross in PLANS[name]:
         designs, none = points(AXES | cross)

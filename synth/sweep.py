@@ -2,21 +2,22 @@
 
 import itertools
 import json
-import sys
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 
 from joblib import Parallel, delayed, parallel_config
-from rich.console import Console
 from rich.table import Table
 
-from golden.spec.options import OptionError, Parser
+from golden.spec import command
+from golden.spec.command import Parser
+from golden.spec.values import OptionError, flag, make_folder, refuse, words_of, writable_folder
 from hbfp import files
 
 from . import netlist, report
 from .area import baseline, generate, measure, measure_unit
 from .clocks import pareto, variants
-from .errors import SynthError
+from .errors import FAILURES, SynthError
+from .options import add_flow_options, baselines, jobs, make_console, progress_bar, step
 from .plan import AXES, PLANS, axes_of, is_plain, plan, points
 from .study import BASELINES, Study
 
@@ -60,11 +61,11 @@ def _backend(jobs, scheduler):
     try:
         from distributed import Client
     except ImportError:
-        raise SynthError(f"--scheduler {scheduler}: needs Dask, pip install 'hbfp[dask]'") from None
+        raise refuse("scheduler", scheduler, "needs Dask, pip install 'hbfp[dask]'") from None
     try:
         client = Client(scheduler, timeout=10)
     except (OSError, ValueError):
-        raise SynthError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
+        raise refuse("scheduler", scheduler, "no Dask scheduler answers there") from None
     with client, parallel_config(backend="dask", client=client):
         yield
 
@@ -199,9 +200,8 @@ def _smallest_line(studies):
     return f"floats in the smallest group found: {'; '.join(parts)}" if 0 < len(parts) <= 4 else None
 
 
-def main(argv):
-    """Run the command; return its exit status."""
-    from .__main__ import _progress, add_flow_options, check_flow_options, choose_library
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
     for name, default in AXES.items():
         parser.add_argument(f"--{name}", metavar="LIST",
@@ -213,45 +213,37 @@ def main(argv):
     parser.add_argument("--clocks", action="store_true", help="clocks of groups and pipelines at 32 x 32 too (by "
                         "OpenSTA; about 30 units of a minute each)")
     parser.add_argument("--out", metavar="DIR", default="build/sweep", help="folder for tables and pictures")
-    args = parser.parse_args(argv)
-    recipes = args.recipe.split(",") if args.recipe else [None]
-    libraries = args.liberty.split(",") if args.liberty else [None]
-    console = Console() if sys.stdout.isatty() else Console(width=120)
-    try:
-        steps = []
-        for args.recipe, args.liberty in itertools.product(recipes, libraries):
-            check_flow_options(args)
-            library, recipe = choose_library(args)
-            steps.append((recipe, library))
-        against = [name for name in args.against.split(",") if name]
-        for name in against:
-            if name not in BASELINES:
-                raise OptionError(f"--against {name}: must be of {', '.join(BASELINES)}")
-        lists = {name: getattr(args, name) for name in AXES}
-        if args.plan and any(lists.values()):
-            raise OptionError(f"--plan {args.plan}: names its designs itself, take away "
-                              + ", ".join(f"--{name}" for name, words in lists.items() if words))
-        designs, left_out = plan(args.plan) if args.plan else points(axes_of(lists))
-        if not designs:
-            raise OptionError("no combination is a valid design")
-    except OptionError as error:
-        parser.error(str(error))
-    except SynthError as error:
-        print(f"python -m synth sweep: error: {error}", file=sys.stderr)
-        return 1
-    try:
-        with _progress(console) as bar:
-            task = bar.add_task(f"{len(designs)} designs")
-            studies = run(designs, steps, against, args.jobs, args.scheduler,
-                          lambda name, n, total: bar.update(task, completed=n, total=total,
-                                                            description=f"{name}, {len(designs)} designs"))
-            clocked = clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
-                task, completed=n, total=total, description=f"clocks, {name}")) if args.clocks else ()
-        folder = Path(args.out)
-        folder.mkdir(parents=True, exist_ok=True)
-    except (SynthError, OSError) as error:
-        print(f"python -m synth sweep: error: {error}", file=sys.stderr)
-        return 1
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    args.jobs = jobs(args)
+    recipes, libraries = ([None] if text is None else words_of(name, text)
+                          for name, text in (("recipe", args.recipe), ("liberty", args.liberty)))
+    steps = [step(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
+    lists = {name: getattr(args, name) for name in AXES}
+    given = [flag(name) for name, words in lists.items() if words is not None]
+    if args.plan is not None and given:
+        raise refuse("plan", args.plan, f"names its designs itself, take away {', '.join(given)}")
+    designs, left_out = points(axes_of(lists)) if args.plan is None else plan(args.plan)
+    if not designs:
+        raise OptionError("no combination is a valid design")
+    against = baselines(args.against, designs)
+    return partial(work, args, designs, left_out, steps, against, writable_folder("out", args.out))
+
+
+def work(args, designs, left_out, steps, against, folder):
+    """Measure all designs, write tables and pictures, in sight of the user."""
+    console = make_console()
+    with progress_bar(console) as bar:
+        task = bar.add_task(f"{len(designs)} designs")
+        studies = run(designs, steps, against, args.jobs, args.scheduler,
+                      lambda name, n, total: bar.update(task, completed=n, total=total,
+                                                        description=f"{name}, {len(designs)} designs"))
+        clocked = clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
+            task, completed=n, total=total, description=f"clocks, {name}")) if args.clocks else ()
+    make_folder("out", folder)
     files.write(folder / "sweep.json", json.dumps(as_dict(studies, clocked), indent=1) + "\n")
     files.write(folder / "sweep.csv", report.csv_text(studies))
     console.print(table(studies))
@@ -260,6 +252,8 @@ def main(argv):
     from .page import write_page
     written = write_page(folder, studies, clocked)
     console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
-    return 0
 
 
+def main(argv):
+    """Run the command; return its exit status."""
+    return command.run(make_parser(), prepare, argv, FAILURES)

@@ -114,6 +114,22 @@ def design_from_values(values):
         raise OptionError(str(error)) from None
 
 
+def values_from_args(args):
+    """Option names and values that parsed arguments give: preset, then configuration file, then options.
+
+    Raises
+    ------
+    OptionError
+        If a preset or a file is not valid; one line.
+    """
+    values = {}
+    if args.preset is not None:
+        values |= PRESETS[choice("preset", args.preset, PRESETS)]
+    if args.config is not None:
+        values |= _read_config(args.config)
+    return values | {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+
+
 def design_from_args(args):
     """A :class:`Design` from parsed arguments: preset, then configuration file, then options.
 
@@ -122,10 +138,4 @@ def design_from_args(args):
     OptionError
         If a value, a preset or a file is not valid; one line.
     """
-    values = {}
-    if args.preset is not None:
-        values |= PRESETS[choice("preset", args.preset, PRESETS)]
-    if args.config is not None:
-        values |= _read_config(args.config)
-    values |= {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
-    return design_from_values(values)
+    return design_from_values(values_from_args(args))

@@ -13,6 +13,8 @@ SHOWN = 120
 TEXT_LIMIT = 1 << 20
 #: Most bytes of one name in a path, on every file system in common use.
 NAME_LIMIT = 255
+#: Processes that a user may ask for.
+JOBS_RANGE = (1, 4096)
 #: Twenty digits are more than any range needs, and few enough to be read quickly.
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,4})?")
@@ -90,8 +92,16 @@ def choice(name, value, choices):
     return value
 
 
+def words_of(name, text):
+    """The words of a list with commas between, one at least; raises as :func:`whole`."""
+    words = [word for word in text.split(",") if word]
+    if not words:
+        raise refuse(name, text, "must name one at least")
+    return words
+
+
 def several(name, text, choices):
-    """The words of a list with commas between, each one of ``choices``; raises as :func:`whole`."""
+    """The words of a list with commas between, none or more, each one of ``choices``; raises as :func:`whole`."""
     words = [word for word in text.split(",") if word]
     for word in words:
         if word not in choices:

@@ -122,6 +122,12 @@ def test_failure_keeps_its_log_and_names_it(tmp_path):
     assert visible(tmp_path) == ["entry"]
 
 
+def test_failure_without_files_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        files.entry(tmp_path / "entry", lambda folder: 1 / 0)
+    assert visible(tmp_path) == []
+
+
 def test_interrupt_leaves_nothing(tmp_path):
     def interrupted(folder):
         (folder / "data").write_text("half")

@@ -75,7 +75,9 @@ def test_variants_are_possible_designs():
 
 def test_no_timer_no_clocks(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(clocks.timing, "find", lambda: None)
-    assert main(["--recipe", "generic", "--equal-clock", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["--recipe", "generic", "--equal-clock", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     assert capsys.readouterr().err == ("python -m synth: error: --equal-clock: needs OpenSTA and a cell library: "
                                        "python -m synth fetch\n")
     assert not (tmp_path / "out").exists()

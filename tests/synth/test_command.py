@@ -7,7 +7,7 @@ from synth.__main__ import main
 
 @pytest.mark.parametrize("words, line", [
     (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic"),
-    (["--jobs", "0"], "--jobs 0: must be 1 or more"),
+    (["--jobs", "0"], "--jobs 0: must be 1 to 4096"),
     (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, int"),
     (["--mantissa", "99"], "--mantissa 99: must be 2 to 16"),
 ])
@@ -19,7 +19,9 @@ def test_wrong_option(capsys, words, line):
 
 
 def test_wrong_liberty(capsys, tmp_path):
-    assert main(["--liberty", "no.lib", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["--liberty", "no.lib", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     assert capsys.readouterr().err == ("python -m synth: error: --liberty no.lib: cannot be read "
                                        "(No such file or directory)\n")
     assert not (tmp_path / "out").exists()
@@ -27,13 +29,17 @@ def test_wrong_liberty(capsys, tmp_path):
 
 def test_recipe_without_library(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("synth.library.OSU018", tmp_path / "none.lib")
-    assert main(["--recipe", "area", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["--recipe", "area", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     assert capsys.readouterr().err == ("python -m synth: error: --recipe area: needs a cell library: "
                                        "python -m synth fetch, or --liberty FILE\n")
 
 
 @pytest.mark.synth
 def test_wrong_unit(capsys, tmp_path):
-    assert main(["--unit", "gate", "--recipe", "generic", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["--unit", "gate", "--recipe", "generic", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     assert "--unit gate: must be one of" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

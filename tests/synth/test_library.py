@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from golden.spec.values import OptionError
 from synth import library
 from synth.errors import SynthError
 
@@ -25,11 +26,11 @@ def test_smallest_nand_is_the_unit(tmp_path):
 
 
 def test_wrong_file(tmp_path):
-    with pytest.raises(SynthError, match=r"^--liberty no.lib: cannot be read \(No such file or directory\)$"):
+    with pytest.raises(OptionError, match=r"^--liberty no.lib: cannot be read \(No such file or directory\)$"):
         library.load("no.lib")
     bad = tmp_path / "bad.lib"
     bad.write_bytes(b"\xff\xfe")
-    with pytest.raises(SynthError) as caught:
+    with pytest.raises(OptionError) as caught:
         library.load(bad)
     assert str(caught.value) == f"--liberty {bad}: cannot be read (not text)"
 
@@ -42,7 +43,7 @@ def test_wrong_file(tmp_path):
 def test_wrong_content(tmp_path, text, complaint):
     path = tmp_path / "a.lib"
     path.write_text(text)
-    with pytest.raises(SynthError) as caught:
+    with pytest.raises(OptionError) as caught:
         library.load(path)
     assert str(caught.value) == f"--liberty {path}: {complaint}"
 

@@ -141,7 +141,9 @@ def test_workers_of_a_cluster_give_the_same(tmp_path, monkeypatch):
 def test_no_scheduler(tmp_path, capsys):
     pytest.importorskip("distributed")
     words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--out", str(tmp_path)]
-    assert sweep.main([*words, "--scheduler", "nowhere"]) == 1
+    with pytest.raises(SystemExit) as caught:
+        sweep.main([*words, "--scheduler", "nowhere"])
+    assert caught.value.code == 2
     assert capsys.readouterr().err == (
         "python -m synth sweep: error: --scheduler nowhere: no Dask scheduler answers there\n")
     assert not list(tmp_path.iterdir())

@@ -30,7 +30,9 @@ def test_local_timer_is_found(monkeypatch, tmp_path):
 
 def test_timing_of_generic_gates_is_refused(capsys, tmp_path):
     """No library, no delays: said before anything is synthesised."""
-    assert main(["--recipe", "generic", "--timing", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["--recipe", "generic", "--timing", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     assert capsys.readouterr().err == ("python -m synth: error: --timing: needs OpenSTA and a cell library: "
                                        "python -m synth fetch\n")
     assert not (tmp_path / "out").exists()

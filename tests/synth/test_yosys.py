@@ -102,7 +102,9 @@ def test_wrong_netlist_option(capsys, words, line):
 
 
 def test_netlist_of_an_unknown_unit(capsys, tmp_path):
-    assert main(["netlist", "--unit", "gate", "--recipe", "generic", "--out", str(tmp_path / "out")]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["netlist", "--unit", "gate", "--recipe", "generic", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
     line = capsys.readouterr().err
     assert line.startswith("python -m synth netlist: error: ") and "--unit gate: must be one of" in line
     assert line.count("\n") == 1 and not (tmp_path / "out").exists()
