@@ -20,7 +20,7 @@ from golden.mlp import Golden
 from golden.spec.command import BAD_INPUT, Parser, run
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from golden.spec.values import JOBS_RANGE, several, whole
+from golden.spec.values import JOBS_RANGE, several, whole, words_of
 from hbfp import files
 
 from .bulk import Simulation
@@ -263,6 +263,7 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     chosen = list(SELECTION) if args.selection else cells()
     if args.arrays is not None:
+        words_of("arrays", args.arrays)
         arrays = {NAMES[word] for word in several("arrays", args.arrays, NAMES)}
         chosen = [cell for cell in chosen if cell[2] in arrays]
     return partial(work, chosen, whole("jobs", args.jobs, *JOBS_RANGE), args.keep)

@@ -14,6 +14,7 @@ from .spec.options import add_design_options, design_from_args
 from .spec.values import (
     JOBS_RANGE,
     OptionError,
+    address,
     choice,
     make_folder,
     number,
@@ -146,7 +147,7 @@ def _sweep(args):
     jobs = -1 if args.jobs == "-1" else whole("jobs", args.jobs, *JOBS_RANGE)
     folder = writable_folder("out", args.out)
     return partial(_sweep_all, _runs(args, _configurations(args.widths), seeds), folder, args.task, jobs,
-                   args.scheduler)
+                   address("scheduler", args.scheduler))
 
 
 def _sweep_all(runs, folder, task, jobs, scheduler):

@@ -17,6 +17,7 @@ from .errors import FAILURES
 from .options import (
     add_flow_options,
     baselines,
+    check_unit,
     jobs,
     least_area,
     make_console,
@@ -66,12 +67,13 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design, args.jobs = least_area(args), jobs(args)
     names = [None] if args.recipe is None else words_of("recipe", args.recipe)
+    check_unit(args.unit)
     if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
         raise refuse("unit", args.unit, "must be core for clocks, and for more than one recipe")
     if args.unit in dot_product.UNITS:
         against = dot_product.baselines(args.unit, args.against)
     else:
-        against = baselines("fp32,int" if args.against is None else args.against, [design])
+        against = baselines("fp32,int" if args.against is None else args.against)
     folder = writable_folder("out", Path("build") / design.name if args.out is None else args.out)
     steps = [step(name, args.liberty) for name in names]
     for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
@@ -146,11 +148,15 @@ def fetch():
         console.print(f"{timing.find()}: OpenSTA, for --timing")
 
 
+def make_fetch_parser():
+    """The command line of ``python -m synth fetch``."""
+    return Parser(prog="python -m synth fetch", description="Fetch the OSU018 cell library (Debian's apt-get and "
+                  "dpkg) into build/lib, and OpenSTA.")
+
+
 def main_fetch(argv):
     """Run ``python -m synth fetch``; return its exit status."""
-    parser = Parser(prog="python -m synth fetch", description="Fetch the OSU018 cell library (Debian's apt-get and "
-                    "dpkg) into build/lib, and OpenSTA.")
-    return run(parser, lambda args: fetch, argv, FAILURES)
+    return run(make_fetch_parser(), lambda args: fetch, argv, FAILURES)
 
 
 def main(argv=None):

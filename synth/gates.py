@@ -17,7 +17,7 @@ from hbfp import files
 from . import netlist, yosys
 from .area import generate, synthesise
 from .errors import FAILURES
-from .options import add_flow_options, jobs, least_area, step
+from .options import add_flow_options, check_unit, jobs, least_area, step
 
 EXAMPLES = """\
 examples:
@@ -88,6 +88,7 @@ def make_parser():
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
+    check_unit(args.unit)
     design, processes = least_area(args), jobs(args)
     recipe, library = step(args.recipe, args.liberty)
     folder = Path("build/netlist") / (design.name if args.unit == "core" else args.unit)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from golden.spec import command
 from golden.spec.command import Parser
-from golden.spec.values import OptionError, flag, make_folder, refuse, words_of, writable_folder
+from golden.spec.values import OptionError, address, flag, make_folder, refuse, words_of, writable_folder
 from hbfp import files
 
 from . import netlist, report
@@ -218,7 +218,7 @@ def make_parser():
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    args.jobs = jobs(args)
+    args.jobs, args.scheduler = jobs(args), address("scheduler", args.scheduler)
     recipes, libraries = ([None] if text is None else words_of(name, text)
                           for name, text in (("recipe", args.recipe), ("liberty", args.liberty)))
     steps = [step(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
@@ -229,7 +229,7 @@ def prepare(args):
     designs, left_out = points(axes_of(lists)) if args.plan is None else plan(args.plan)
     if not designs:
         raise OptionError("no combination is a valid design")
-    against = baselines(args.against, designs)
+    against = baselines(args.against)
     return partial(work, args, designs, left_out, steps, against, writable_folder("out", args.out))
 
 

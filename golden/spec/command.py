@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from .values import OptionError, shown
+from .values import OptionError, flag, shown
 
 #: Exit statuses: bad input; the reader of our output has gone; Ctrl-C.
 BAD_INPUT, NO_READER, INTERRUPTED = 2, 1, 130
@@ -17,6 +17,13 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+
+    def parse_known_args(self, args=None, namespace=None):
+        found, rest = super().parse_known_args(args, namespace)
+        for name, value in vars(found).items():
+            if value == []:    # --name=--, of which argparse removes the value
+                self.error(f"argument {flag(name)}: expected one argument")
+        return found, rest
 
     def error(self, message):
         print(f"{self.prog}: error: {shown(message, LINE)}", file=sys.stderr)

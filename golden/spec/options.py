@@ -85,8 +85,10 @@ def _read_config(path):
         values = tomllib.loads(data.decode())
     except RecursionError:
         raise refuse("config", path, "is nested too deeply") from None
-    except ValueError as error:    # no TOML, no UTF-8, or an integer of thousands of digits
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise refuse("config", path, f"is not TOML ({shown(error)})") from None
+    except ValueError:
+        raise refuse("config", path, "holds an integer of too many digits") from None
     for key in values:
         if key not in OPTIONS:
             raise refuse("config", path, f"unknown key '{shown(key)}'; valid are {', '.join(OPTIONS)}")

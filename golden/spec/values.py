@@ -109,6 +109,13 @@ def several(name, text, choices):
     return words
 
 
+def address(name, value):
+    """An address that is not empty, or None; raises as :func:`whole`."""
+    if value == "":
+        raise refuse(name, value, "must be an address such as tcp://host:8786")
+    return value
+
+
 def cannot(act, name, path, reason):
     """The :class:`OptionError` of a path; ``reason`` is text or an errno."""
     return refuse(name, path, f"cannot be {act} ({os.strerror(reason) if isinstance(reason, int) else reason})")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from synth.__main__ import main
+from synth.__main__ import main, make_parser
+from synth.options import least_area
 
 
 @pytest.mark.parametrize("words, line", [
@@ -43,3 +44,12 @@ def test_wrong_unit(capsys, tmp_path):
     assert caught.value.code == 2
     assert "--unit gate: must be one of" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_multiplier_of_a_file_is_taken(tmp_path):
+    """Reports take the smaller multipliers unless the user says otherwise, wherever that is said."""
+    path = tmp_path / "design.toml"
+    path.write_text('multiplier = "plain"\n')
+    for words, multiplier in (([], "recoded"), (["--config", str(path)], "plain"),
+                              (["--multiplier", "plain"], "plain")):
+        assert least_area(make_parser().parse_args(words)).multiplier == multiplier
