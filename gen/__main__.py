@@ -5,9 +5,12 @@ import json
 import os
 import sys
 import tempfile
+import warnings
 from errno import EISDIR
 from functools import partial
 from pathlib import Path
+
+from amaranth.hdl import UnusedElaboratable
 
 from golden.spec.command import Parser, run
 from golden.spec.options import OPTIONS, add_design_options, design_from_args
@@ -101,6 +104,8 @@ def _folder(args, name):
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
+    # Parts of a design that is refused, or that Ctrl-C stops half-way, are used nowhere; users need not know.
+    warnings.simplefilter("ignore", UnusedElaboratable)
     if args.unit in PARTS:
         return _prepare_part(args)
     for name in PART_OPTIONS:
