@@ -108,7 +108,7 @@ class ConverterReference:
     design : golden.spec.config.Design
         The core.
     seed : int
-        Of the random stream.
+        Of the random stream, not mixed: the port `i_seed` takes :func:`golden.noise.mix` of it.
     """
 
     def __init__(self, design, seed=1):

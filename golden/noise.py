@@ -10,35 +10,62 @@ from numba import njit
 
 from .bfp import block_axis, cut, join
 from .spec.format import check_range
+from .spec.noise import LANE_STEP, TRIPLES
 
-#: 2^32 divided by the golden ratio: spreads the lanes' starting points.
-LANE_STEP = 0x9E3779B9
+_MASK = 0xFFFFFFFF
 
 
-def lane_seeds(seed, lanes):
-    """Starting state of each lane, uint32: ``seed XOR ((l + 1) * 0x9E3779B9 mod 2^32)``, 0 becomes 1."""
-    check_range("Seed", seed, 0, 2 ** 32 - 1)
+def mix(seed):
+    """What the host makes of a seed before a converter's port ``i_seed`` takes it, as int.
+
+    Close seeds become words that have nothing in common; no two seeds become the same one.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2^32 - 1.
+
+    Raises
+    ------
+    ValueError
+        If the seed is out of range.
+    """
+    check_range("Seed", seed, 0, _MASK)
+    h = int(seed)
+    h = (h ^ h >> 16) * 0x85EBCA6B & _MASK
+    h = (h ^ h >> 13) * 0xC2B2AE35 & _MASK
+    return h ^ h >> 16
+
+
+def lane_starts(seed, lanes):
+    """State of each lane before its first step, uint32: ``mix(seed) XOR ((l + 1) * 0x9E3779B9 mod 2^32)``, 0 becomes 1.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2^32 - 1, not mixed.
+    lanes : int
+        How many.
+    """
     check_range("Lanes", lanes, 1, 1 << 20)
-    steps = (np.arange(1, lanes + 1, dtype=np.uint64) * np.uint64(LANE_STEP) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-    state = np.uint32(seed) ^ steps
+    steps = (np.arange(1, lanes + 1, dtype=np.uint64) * np.uint64(LANE_STEP) & np.uint64(_MASK)).astype(np.uint32)
+    state = np.uint32(mix(seed)) ^ steps
     return np.where(state == 0, np.uint32(1), state)
 
 
-def step(state):
-    """Next xorshift32 state (13, 17, 5) of a uint32 array."""
-    state = state ^ state << np.uint32(13)
-    state = state ^ state >> np.uint32(17)
-    return state ^ state << np.uint32(5)
+def lane_triples(lanes):
+    """Shifts of each lane's generator: uint8 ``(lanes, 3)``."""
+    return np.array(TRIPLES, np.uint8)[np.arange(lanes) % len(TRIPLES)]
 
 
 @njit(cache=True)
-def _run(state, out):
+def _run(state, triples, out):
     for beat in range(out.shape[0]):
         for lane in range(out.shape[1]):
             s = np.int64(state[lane])                # Numba widens uint32 shifts: mask by hand
-            s = (s ^ s << 13) & 0xFFFFFFFF
-            s = s ^ s >> 17
-            s = (s ^ s << 5) & 0xFFFFFFFF
+            s = (s ^ s << np.int64(triples[lane, 0])) & 0xFFFFFFFF
+            s = s ^ s >> np.int64(triples[lane, 1])
+            s = (s ^ s << np.int64(triples[lane, 2])) & 0xFFFFFFFF
             state[lane] = s
             out[beat, lane] = s
 
@@ -60,12 +87,12 @@ class Stream:
     """
 
     def __init__(self, seed, lanes):
-        self.state = lane_seeds(seed, lanes)
+        self.state = lane_starts(seed, lanes)
 
     def words(self, beats):
         """Next states: uint32 ``(beats, lanes)``, each lane stepped before use."""
         out = np.empty((beats, len(self.state)), np.uint32)
-        _run(self.state, out)
+        _run(self.state, lane_triples(len(self.state)), out)
         return out
 
     def draw(self, shape, fmt, *, axis=-1):

@@ -35,8 +35,8 @@ class Encode(Cell):
     o : ``Out(stream)``
         The same beats converted, each with the block's exponent and flag; mantissas of an invalid block are 0.
     i_seed : ``In(stream)``
-        Only if rounding is stochastic: restarts every lane's random stream from this seed (initially 1). Offer it
-        while no beat is in flight.
+        Only if rounding is stochastic: restarts every lane's random stream from this seed, mixed by the host
+        (:func:`golden.noise.mix`); a reset stands for the seed 1. Offer it while no beat is in flight.
     """
     kind = "encode"
 

@@ -3,27 +3,34 @@
 from amaranth import Module, Signal
 from amaranth.lib.wiring import In, Out
 
+from golden.spec.noise import LANE_STEP, RESET, TRIPLES
+
 from .cell import Cell
 
-#: Odd constant that spreads the lanes' starts: 2^32 divided by the golden ratio.
-SPREAD = 0x9E3779B9
 MASK = 0xFFFFFFFF
 
 
-def lane_start(seed, lane):
-    """State of a lane's generator before its first step."""
-    return (seed ^ ((lane + 1) * SPREAD & MASK)) or 1
+def lane_offset(lane):
+    """What sets a lane's start apart from the others'."""
+    return (lane + 1) * LANE_STEP & MASK
 
 
 class Xorshift32(Cell):
-    """xorshift32 (13, 17, 5).
+    """One lane's xorshift32 generator: exclusive ors with shifts of its own.
+
+    After a reset it stands where the seed 1 puts it.
+
+    Parameters
+    ----------
+    lane : int
+        From 0.
 
     Members
     -------
     step : ``In(1)``
         Go on to ``o``.
     load, start : ``In(1)``, ``In(32)``
-        Set the state; 0 counts as 1.
+        Start again from a seed that the host has mixed (:func:`golden.noise.mix`).
     o : ``Out(32)``
         The state after the next step.
     """
@@ -35,14 +42,16 @@ class Xorshift32(Cell):
 
     def body(self, platform):
         m = Module()
-        state = Signal(32, init=lane_start(1, self.lane))
+        a, b, c = TRIPLES[self.lane % len(TRIPLES)]
+        offset = lane_offset(self.lane)
+        state = Signal(32, init=(RESET ^ offset) or 1)
         first, second = Signal(32), Signal(32)
-        m.d.comb += [first.eq(state ^ (state << 13)), second.eq(first ^ (first >> 17)),
-                     self.o.eq(second ^ (second << 5))]
+        m.d.comb += [first.eq(state ^ (state << a)), second.eq(first ^ (first >> b)),
+                     self.o.eq(second ^ (second << c))]
         start = Signal(32)
-        m.d.comb += start.eq(self.start ^ ((self.lane + 1) * SPREAD & MASK))
+        m.d.comb += start.eq(self.start ^ offset)
         with m.If(self.step):
             m.d.sync += state.eq(self.o)
         with m.If(self.load):
-            m.d.sync += state.eq(start | (start == 0))
+            m.d.sync += state.eq(start | (start == 0))    # a state of 0 would stay 0
         return m

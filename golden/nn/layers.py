@@ -10,7 +10,7 @@ them is compiled.
 import numpy as np
 import torch
 
-from ..noise import Stream, lane_seeds
+from ..noise import Stream, lane_starts, mix
 from . import functional
 from .formats import Formats
 
@@ -34,7 +34,7 @@ class HBFPLayer:
 
     def _setup(self, fmt, seed, **options):
         self.seed = seed
-        lane_seeds(seed, 1)                                    # checks the range
+        mix(seed)                                              # checks the range
         self.register_buffer("noise_state", None)
         self.formats = Formats.of(fmt, **options)
 
@@ -48,7 +48,7 @@ class HBFPLayer:
         self._formats = Formats.of(formats)
         if self._formats.stochastic:
             if self.noise_state is None or len(self.noise_state) != self._formats.lanes:
-                state = lane_seeds(self.seed, self._formats.lanes).view(np.int32)
+                state = lane_starts(self.seed, self._formats.lanes).view(np.int32)
                 where = next(self.parameters()).device
                 self.noise_state = torch.from_numpy(state.copy()).to(where)
         else:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from golden.bfp import encode
-from golden.noise import Stream
+from golden.noise import Stream, mix
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from rtl.encode import Encode, encoded_layout
@@ -269,6 +269,6 @@ def test_reset_in_mid_stream(cut):
 def test_seed_restarts_the_noise(seed):
     design = make("two-beats", "stochastic")
     x = data(design, 6)
-    got = conversation(design, [("x", (x, None)), ("seed", seed), ("x", (x, None))])
+    got = conversation(design, [("x", (x, None)), ("seed", mix(seed)), ("x", (x, None))])
     assert got == [expected(design, x), expected(design, x, seed)]
     assert got[0] != got[1]

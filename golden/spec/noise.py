@@ -1,0 +1,16 @@
+"""Constants of the random stream, docs/numerics.md, section 6: data that the model and the hardware share."""
+
+#: Shifts (a, b, c) of the xorshift32 generator of converter lane l: entry l mod 47. Each has the full period, 2^32 - 1.
+TRIPLES = (
+    (1, 5, 16), (1, 9, 29), (1, 11, 16), (1, 21, 20), (1, 27, 27), (2, 5, 15), (2, 7, 25), (2, 9, 15), (2, 15, 17),
+    (2, 15, 25), (2, 21, 9), (3, 1, 14), (3, 3, 26), (3, 5, 20), (3, 5, 22), (3, 7, 29), (3, 13, 7), (3, 23, 25),
+    (3, 25, 24), (4, 3, 17), (4, 5, 15), (5, 3, 21), (5, 7, 22), (5, 9, 28), (5, 13, 6), (5, 15, 17), (5, 17, 13),
+    (5, 21, 12), (5, 27, 21), (6, 3, 17), (6, 17, 9), (6, 21, 13), (7, 13, 25), (7, 17, 21), (7, 25, 12), (8, 9, 23),
+    (9, 11, 19), (9, 21, 16), (10, 9, 21), (11, 7, 12), (11, 17, 13), (12, 9, 23), (13, 3, 17), (13, 17, 5),
+    (14, 13, 15), (15, 1, 29), (17, 15, 20))
+
+#: 2^32 divided by the golden ratio, odd: l + 1 times this spreads the lanes' starting points.
+LANE_STEP = 0x9E3779B9
+
+#: What a reset stands for: the seed 1, mixed (:func:`golden.noise.mix`).
+RESET = 0x514E28B7
