@@ -10,7 +10,7 @@ from .cell import Cell
 from .encode_lane import FIELD, EncodeLane, clamped_field, largest_field, least_field
 from .lanes import exponent_shape, lane_shape
 from .layout import ArrayLayout, StructLayout
-from .lfsr import Xorshift32
+from .lfsr import Xorshift32, clears
 
 
 def encoded_layout(design):
@@ -92,6 +92,10 @@ class Encode(Cell):
         take, hold = Signal(), Signal()
         m.d.comb += [take.eq(move & there & ~invalid), hold.eq(~move)]
         least = least_field(m, fmt, top)
+        if fmt.rounding == "stochastic":
+            seed = self.i_seed.payload
+            cleared = clears(m, seed, lanes)
+            m.d.comb += self.i_seed.ready.eq(1)
         for n in range(lanes):
             m.submodules[f"lane{n}"] = lane = EncodeLane(design)
             mantissa = Signal(len(lane.o), name=f"mantissa{n}", reset_less=True)
@@ -101,9 +105,8 @@ class Encode(Cell):
             if fmt.rounding == "stochastic":
                 m.submodules[f"random{n}"] = random = Xorshift32(n)
                 m.d.comb += [random.step.eq(move & there), random.load.eq(self.i_seed.valid),
-                             random.start.eq(self.i_seed.payload), lane.noise.eq(random.o[-fmt.noise_bits:])]
-        if fmt.rounding == "stochastic":
-            m.d.comb += self.i_seed.ready.eq(1)
+                             random.seed.eq(seed), random.clear.eq(cleared[n]),
+                             lane.noise.eq(random.o[-fmt.noise_bits:])]
         return m
 
     def _hold(self, m, largest, move):

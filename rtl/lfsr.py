@@ -1,6 +1,6 @@
 """Random bits for stochastic rounding; the stream is defined in docs/numerics.md, section 6."""
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.noise import LANE_STEP, RESET, TRIPLES
@@ -13,6 +13,17 @@ MASK = 0xFFFFFFFF
 def lane_offset(lane):
     """What sets a lane's start apart from the others'."""
     return (lane + 1) * LANE_STEP & MASK
+
+
+def clears(m, seed, lanes):
+    """For each lane, whether a mixed seed would leave its state at 0; lanes share comparisons of four bits."""
+    hits = []
+    for k in range(0, 32, 4):
+        wanted = sorted({lane_offset(lane) >> k & 15 for lane in range(lanes)})
+        hit = {value: Signal(name=f"seed{k}_is_{value}") for value in wanted}
+        m.d.comb += [hit[value].eq(seed[k:k + 4] == value) for value in wanted]
+        hits.append(hit)
+    return [Cat(hit[lane_offset(lane) >> 4 * n & 15] for n, hit in enumerate(hits)).all() for lane in range(lanes)]
 
 
 class Xorshift32(Cell):
@@ -29,8 +40,10 @@ class Xorshift32(Cell):
     -------
     step : ``In(1)``
         Go on to ``o``.
-    load, start : ``In(1)``, ``In(32)``
+    load, seed : ``In(1)``, ``In(32)``
         Start again from a seed that the host has mixed (:func:`golden.noise.mix`).
+    clear : ``In(1)``
+        That the seed leaves 0 here, see :func:`clears`; 1 is loaded instead, as a state of 0 would stay 0.
     o : ``Out(32)``
         The state after the next step.
     """
@@ -38,7 +51,7 @@ class Xorshift32(Cell):
 
     def __init__(self, lane):
         self.lane = lane
-        super().__init__({"step": In(1), "load": In(1), "start": In(32), "o": Out(32)}, l=lane)
+        super().__init__({"step": In(1), "load": In(1), "seed": In(32), "clear": In(1), "o": Out(32)}, l=lane)
 
     def body(self, platform):
         m = Module()
@@ -48,10 +61,8 @@ class Xorshift32(Cell):
         first, second = Signal(32), Signal(32)
         m.d.comb += [first.eq(state ^ (state << a)), second.eq(first ^ (first >> b)),
                      self.o.eq(second ^ (second << c))]
-        start = Signal(32)
-        m.d.comb += start.eq(self.start ^ offset)
         with m.If(self.step):
             m.d.sync += state.eq(self.o)
         with m.If(self.load):
-            m.d.sync += state.eq(start | (start == 0))    # a state of 0 would stay 0
+            m.d.sync += state.eq(self.seed ^ offset | self.clear)
         return m

@@ -265,7 +265,7 @@ def test_reset_in_mid_stream(cut):
     assert got[-1] == expected(design, x)
 
 
-@pytest.mark.parametrize("seed", [0, 7, 0xFFFFFFFF, 0x9E3779B9])
+@pytest.mark.parametrize("seed", [0, 7, 0xFFFFFFFF, 0x0AF4F978])    # the last clears lane 0
 def test_seed_restarts_the_noise(seed):
     design = make("two-beats", "stochastic")
     x = data(design, 6)

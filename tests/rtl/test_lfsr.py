@@ -2,9 +2,11 @@
 """The converter's random words equal those of the golden model; docs/numerics.md, section 6."""
 
 import pytest
+from amaranth import Cat, Module, Signal
+from amaranth.sim import Simulator
 
 from golden.noise import mix, states
-from rtl.lfsr import Xorshift32, lane_offset
+from rtl.lfsr import Xorshift32, clears, lane_offset
 
 from .drive import Bench
 
@@ -17,7 +19,8 @@ def run(lane, actions):
         for action in actions:
             ctx.set(dut.step, action == "step")
             ctx.set(dut.load, isinstance(action, int))
-            ctx.set(dut.start, action if isinstance(action, int) else 0xFFFFFFFF)
+            ctx.set(dut.seed, action if isinstance(action, int) else 0xFFFFFFFF)
+            ctx.set(dut.clear, action == lane_offset(lane))
             _, _, word = await ctx.tick().sample(dut.o)
             if action == "step":
                 got.append(word)
@@ -45,6 +48,23 @@ def test_start_is_never_zero(lane):
     cleared = run(lane, [lane_offset(lane), *["step"] * 3])
     assert 0 not in cleared
     assert cleared == run(lane, [neighbour, *["step"] * 3])
+
+
+def test_seed_that_clears_a_lane():
+    """The shared comparison names the one lane, and no lane for a seed that differs in one bit."""
+    m, lanes, seed, hit = Module(), 50, Signal(32), Signal(50)
+    m.d.comb += hit.eq(Cat(clears(m, seed, lanes)))
+    bad = [lane_offset(lane) for lane in range(lanes)]
+    seeds = [(one, 1 << lane) for lane, one in enumerate(bad)]
+    seeds += [(one ^ 1 << bit, 0) for one in bad for bit in range(32)]
+
+    async def play(ctx):
+        for value, want in seeds:
+            ctx.set(seed, value)
+            assert ctx.get(hit) == want, hex(value)
+    simulator = Simulator(m)
+    simulator.add_testbench(play)
+    simulator.run()
 
 
 def test_state_holds_between_steps():
