@@ -7,6 +7,7 @@ import numpy as np
 
 from golden.bfp import Blocks, block_axis, cut, join
 from golden.convert import to_bf16
+from golden.noise import mix
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 
@@ -73,8 +74,8 @@ class Core:
 
     # --- FP32 -> HBFP ---------------------------------------------------------------------------
 
-    def convert(self, x, axis=-1):
-        """``x`` through the converter, from a fresh reset so that the random stream starts anew.
+    def convert(self, x, axis=-1, *, seed=1):
+        """``x`` through the converter; for ``stochastic``, from a fresh reset so that the random stream starts anew.
 
         Parameters
         ----------
@@ -82,6 +83,8 @@ class Core:
             Two or more dimensions for square tiles, else one or more.
         axis : int
             Axis that blocks ``(1, B)`` run along.
+        seed : int
+            Of the random stream; 1 is what the reset leaves, others go through `i_seed`.
 
         Returns
         -------
@@ -97,9 +100,11 @@ class Core:
         else:
             ordered = pieces
         beats = block_beats(design, np.ascontiguousarray(ordered).view(np.uint32))
+        streams = self.simulation.streams
         if fmt.rounding == "stochastic":
             self.simulation.reset()
-        streams = self.simulation.streams
+            if seed != 1:
+                self._run({"i_seed": streams["i_seed"].pack(value=np.array([mix(seed)]))}, {})
         run = self._run({"i_q": streams["i_q"].pack(value=beats)}, {"o_q": len(beats)})
         self.tally.convert_cycles += run.cycles
         fields = streams["o_q"].unpack(run.payloads["o_q"])

@@ -17,6 +17,7 @@ from itertools import product
 import numpy as np
 
 from golden.mlp import Golden
+from golden.noise import mix
 from golden.spec.command import BAD_INPUT, Parser, run
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
@@ -109,12 +110,15 @@ def check_converter(design, *, level="-O1", jobs=None, cache=None):
     rng = np.random.default_rng(zlib.crc32(manifest.top.encode()))
     with Simulation(manifest, level=level, jobs=jobs, cache=cache) as simulation:
         into, out = simulation.streams["i"], simulation.streams["o"]
-        for pauses in list(crossed(simulation))[::2]:
+        for seed, pauses in enumerate(list(crossed(simulation))[::2], 1):
             simulation.reset()
+            if seed > 1:    # 1 is what the reset leaves
+                word = simulation.streams["i_seed"].pack(value=np.array([mix(seed)]))
+                simulation.run({"i_seed": word}, {}, pauses=pauses)
             value = awkward_blocks(rng, CONVERSIONS // 5, design.encode_beats * design.encode_lanes, design.format)
             value = value.reshape(-1, design.encode_lanes)
             run = simulation.run({"i": into.pack(value=value)}, {"o": len(value)}, pauses=pauses)
-            want, got = ConverterReference(design).result(value), out.unpack(run.payloads["o"])
+            want, got = ConverterReference(design, seed).result(value), out.unpack(run.payloads["o"])
             for field, expected in want.items():
                 result.add(f"converter {field}", got[field].reshape(expected.shape).astype(expected.dtype), expected)
         return result, simulation.library

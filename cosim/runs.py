@@ -111,11 +111,11 @@ def random_products(core, *, seed=1, patterns=None, progress=None):
             where = f"pattern {number} shape {shape}"
             a, b = x, w
             if design.blocked:
-                a, b = golden.convert(x), golden.convert(w, -2)
+                a, b = golden.convert(x), golden.convert(w, -2, seed=2 + number)
             want = golden.matmul(a, b, **steps)
             if design.blocked:
                 result.add(f"{where} X", core.convert(x), a)
-                result.add(f"{where} W", core.convert(w, -2), b)
+                result.add(f"{where} W", core.convert(w, -2, seed=2 + number), b)
             result.add(f"{where} product", core.matmul(a, b, **steps), want)
         if progress:
             progress(number + 1, len(patterns))

@@ -35,9 +35,9 @@ class Golden:
     def __init__(self, design):
         self.design = design
 
-    def convert(self, x, axis=-1):
+    def convert(self, x, axis=-1, *, seed=1):
         """FP32 to blocks."""
-        return core.convert(self.design, x, axis)
+        return core.convert(self.design, x, axis, seed=seed)
 
     def matmul(self, x, w, **steps):
         """Product and side unit's steps."""
