@@ -8,9 +8,10 @@ from ..schedule import MixedMantissa
 from ..spec.format import HBFPFormat
 from . import functional
 from .formats import Formats
+from .inspect import fp32_products
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
 from .optimiser import wide_weights
 from .replace import convert, hbfp_layers
 
 __all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
-           "MixedMantissa", "convert", "functional", "hbfp_layers", "wide_weights"]
+           "MixedMantissa", "convert", "fp32_products", "functional", "hbfp_layers", "wide_weights"]

@@ -1,4 +1,4 @@
-"""Functional forms, named as in ``torch.nn.functional``; every matrix product in HBFP, the rest FP32.
+"""Functional forms, named as in ``torch.nn.functional``: their matrix products are HBFP, the rest FP32.
 
 ``formats`` is an :class:`~golden.spec.format.HBFPFormat` or a :class:`~golden.nn.Formats`; ``stream``
 (:class:`golden.noise.Stream`) is needed by ``stochastic`` rounding.

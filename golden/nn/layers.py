@@ -11,8 +11,10 @@ import numpy as np
 import torch
 
 from ..noise import Stream, lane_starts, mix
+from ..spec.format import HBFPFormat
 from . import functional
 from .formats import Formats
+from .products import check_float32
 
 
 class _BufferStream(Stream):
@@ -29,12 +31,20 @@ class _BufferStream(Stream):
         return words
 
 
+def _refuse_formats(**arguments):
+    """``TypeError`` if a format stands where torch has another argument, which might take it in silence."""
+    for name, value in arguments.items():
+        if isinstance(value, (HBFPFormat, Formats)):
+            raise TypeError(f"{name} must not be of type {type(value).__name__}; write fmt=... for the format")
+
+
 class HBFPLayer:
     """What all layers share: ``formats``, which may change between steps, and the noise."""
 
     def _setup(self, fmt, seed, **options):
-        self.seed = seed
+        check_float32(**dict(self.named_parameters()))
         mix(seed)                                              # checks the range
+        self.seed = seed
         self.register_buffer("noise_state", None)
         self.formats = Formats.of(fmt, **options)
 
@@ -53,6 +63,13 @@ class HBFPLayer:
                 self.noise_state = torch.from_numpy(state.copy()).to(where)
         else:
             self.noise_state = None
+
+    def reformat(self, formats, *, seed=None):
+        """Change the format. A new ``seed`` restarts the noise; without one it runs on, if its lanes are as before."""
+        if seed is not None:
+            mix(seed)
+            self.seed, self.noise_state = seed, None
+        self.formats = formats
 
     @property
     def stream(self):
@@ -91,6 +108,7 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
     """
 
     def __init__(self, in_features, out_features, bias=True, fmt=None, *, seed=1, device=None, **options):
+        _refuse_formats(bias=bias)
         super().__init__(in_features, out_features, bias, device=device)
         self._setup(fmt, seed, **options)
 
@@ -113,6 +131,7 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
                  fmt=None, *, seed=1, device=None, **options):
+        _refuse_formats(stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
                          device=device)
         self._setup(fmt, seed, **options)
@@ -141,6 +160,7 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
     """
 
     def __init__(self, input_size, hidden_size, num_layers=1, fmt=None, *, seed=1, **options):
+        _refuse_formats(num_layers=num_layers)
         super().__init__(input_size, hidden_size, num_layers, **options)
         self._setup(fmt, seed)
 
@@ -204,6 +224,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, batch_first=False, fmt=None, *, seed=1,
                  device=None):
+        _refuse_formats(dropout=dropout, bias=bias, batch_first=batch_first)
         super().__init__(embed_dim, num_heads, dropout, bias, batch_first=batch_first, device=device)
         self._setup(fmt, seed)
 

@@ -4,6 +4,8 @@ On the CPU these are :mod:`golden.kernels` or, without a compiler or outside the
 NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in torch operations.
 """
 
+from contextvars import ContextVar
+
 import numpy as np
 import torch
 
@@ -11,6 +13,13 @@ from .. import kernels
 from ..bfp import decode, encode
 from ..matmul import matmul_blocks
 from . import portable
+
+_IN_HBFP = ContextVar("in_hbfp", default=False)
+
+
+def in_hbfp():
+    """Whether the caller is part of a product of :func:`product`, which may use torch's own inside."""
+    return _IN_HBFP.get()
 
 
 def check_float32(**tensors):
@@ -87,6 +96,14 @@ def product(a, b, formats, *, turn_a=False, turn_b=False):
     ``a`` must have been converted along its columns' dimension K, ``b`` along its rows' (tiles
     serve both).
     """
+    token = _IN_HBFP.set(True)
+    try:
+        return _product(a, b, formats, turn_a, turn_b)
+    finally:
+        _IN_HBFP.reset(token)
+
+
+def _product(a, b, formats, turn_a, turn_b):
     if torch.is_tensor(a.values):
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         if formats.order == "quick":

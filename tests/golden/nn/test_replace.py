@@ -1,6 +1,7 @@
 """Converting models, and storing weights wide."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -32,11 +33,98 @@ def test_every_layer_with_products_is_replaced():
 
 
 @pytest.mark.parametrize("exclude, left", [
-    ("0", ["0"]), (["3.*"], ["3.0", "3.1"]), (["0", "3.1"], ["0", "3.1"]), ([torch.nn.Linear], ["3.0", "3.1"])])
+    ("0", ["0"]), (["3.*"], ["3.0", "3.1"]), (["0", "3.1"], ["0", "3.1"]), ([torch.nn.Linear], ["3.0", "3.1"]),
+    ("3", ["3.0", "3.1"]), ("", ["0", "3.0", "3.1"]), ([torch.nn.Sequential, "1"], ["0", "3.0", "3.1"])])
 def test_exclude(exclude, left):
     net = gn.convert(model(), gn.HBFPFormat(), exclude)
     hbfp = [name for name, _ in gn.hbfp_layers(net)]
     assert sorted(hbfp + left) == ["0", "3.0", "3.1"]
+
+
+def test_exclude_of_a_container_reaches_every_depth():
+    net = torch.nn.Module()
+    net.body, net.body2 = torch.nn.Sequential(model()), torch.nn.Linear(4, 4)
+    gn.convert(net, exclude="body")
+    assert [name for name, _ in gn.hbfp_layers(net)] == ["body2"]
+
+
+def test_a_second_call_converts_again():
+    net = gn.convert(model(), gn.HBFPFormat(mantissa=8))
+    weights = [p.detach().clone() for p in net.parameters()]
+    x = torch.randn(2, 3, 8, 8)
+    again = gn.convert(net, gn.HBFPFormat(mantissa=4))
+    assert again is net and {layer.formats.x.mantissa for _, layer in gn.hbfp_layers(net)} == {4}
+    assert all(torch.equal(p, w) for p, w in zip(net.parameters(), weights, strict=True))
+    fresh = model()
+    fresh.load_state_dict(net.state_dict())
+    assert torch.equal(net(x), gn.convert(fresh, gn.HBFPFormat(mantissa=4))(x))
+
+
+def test_a_second_call_leaves_what_it_excludes_in_the_old_format():
+    net = gn.convert(gn.convert(model(), gn.HBFPFormat(mantissa=8)), gn.HBFPFormat(mantissa=4), "3")
+    assert [layer.formats.w.mantissa for _, layer in gn.hbfp_layers(net)] == [4, 8, 8]
+
+
+def test_a_second_call_keeps_the_noise_unless_a_seed_is_given():
+    fmt = gn.HBFPFormat(rounding="stochastic")
+    layer = gn.convert(torch.nn.Linear(8, 8), fmt, seed=5)
+    layer(torch.ones(1, 8))
+    state = layer.noise_state.clone()
+    assert gn.convert(layer, gn.HBFPFormat(mantissa=6, rounding="stochastic")) is layer
+    assert layer.seed == 5 and torch.equal(layer.noise_state, state)
+    gn.convert(layer, fmt, seed=5)
+    assert layer.seed == 5 and torch.equal(layer.noise_state, gn.HBFPLinear(8, 8, fmt=fmt, seed=5).noise_state)
+
+
+def test_a_second_call_reaches_the_projection_of_attention():
+    net = gn.convert(torch.nn.Sequential(torch.nn.MultiheadAttention(8, 2)), gn.HBFPFormat(mantissa=8))
+    gn.convert(net, gn.HBFPFormat(mantissa=4))
+    assert net[0].formats.x.mantissa == net[0].out_proj.formats.x.mantissa == 4
+
+
+#: Layer, its class and why it cannot be converted.
+BAD = {
+    "padding": (torch.nn.Conv2d(4, 4, 3, padding="same"), "Conv2d",
+                "Padding must be numbers of zeros, not 'same' of 'zeros'"),
+    "projection": (torch.nn.LSTM(4, 4, proj_size=2), "LSTM", "proj_size must be 0, not 2"),
+    "attention": (torch.nn.MultiheadAttention(4, 2, kdim=3), "MultiheadAttention",
+                  "Attention with kdim, vdim, bias_kv or zero_attn is not supported"),
+    "double": (torch.nn.Linear(4, 4).double(), "Linear", "weight must be float32, not float64")}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_all_or_nothing(bad):
+    """A layer that cannot be converted is named, and the model is as it was, HBFP layers of before too."""
+    layer, kind, reason = BAD[bad]
+    message = f"Layer '4.inner' ({kind}) cannot be converted: {reason}; exclude=['4.inner'] leaves it in FP32"
+    inner = torch.nn.ModuleDict({"inner": layer})
+    encoder = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+    before = gn.convert(torch.nn.Linear(4, 4), gn.HBFPFormat(rounding="stochastic"))
+    net = torch.nn.Sequential(*model()[:2], before, encoder, inner)
+    parts, state = dict(net.named_modules()), copy.deepcopy(net.state_dict())
+    formats, shortcut = before.formats, encoder.activation_relu_or_gelu
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        gn.convert(net, gn.HBFPFormat(mantissa=4), seed=9)
+    assert dict(net.named_modules()) == parts and before.formats is formats and before.seed == 1
+    assert all(torch.equal(v, state[name]) for name, v in net.state_dict().items())
+    assert encoder.activation_relu_or_gelu == shortcut != 0
+    gn.convert(net, exclude="4.inner")
+
+
+def test_a_bad_module_alone():
+    message = r"^The module \(LSTM\) cannot be converted: proj_size must be 0, not 2; it has to stay in FP32$"
+    with pytest.raises(ValueError, match=message):
+        gn.convert(torch.nn.LSTM(4, 4, proj_size=2))
+
+
+def test_layers_left_in_fp32_are_named():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Conv1d(4, 4, 1), torch.nn.Embedding(4, 4),
+                              torch.nn.LayerNorm((4, 4)), torch.nn.ModuleDict({"cell": torch.nn.GRUCell(4, 4)}))
+    left = r"^Left in FP32: '1' \(Conv1d\), '4\.cell' \(GRUCell\)$"
+    with pytest.warns(UserWarning, match=left) as caught:
+        gn.convert(net)
+    assert caught[0].filename == __file__
+    gn.convert(net, exclude=["1", "4"])                   # whoever excludes them knows
 
 
 def test_a_layer_alone_gives_its_twin():
@@ -95,7 +183,13 @@ def test_narrow_copy_is_the_rounded_wide_mantissa():
 
 @pytest.mark.parametrize("call, error, message", [
     (lambda: gn.convert("net"), TypeError, r"^module must be a torch.nn.Module, not str$"),
-    (lambda: gn.convert(model(), exclude="head"), ValueError, r"^Exclude must name a layer, not 'head'$"),
+    (lambda: gn.convert(model(), exclude="head"), ValueError, r"^Exclude must match a layer of the model, not 'head'$"),
+    (lambda: gn.convert(model(), exclude=["0", torch.nn.LSTM]), ValueError,
+     r"^Exclude must match a layer of the model, not LSTM$"),
+    (lambda: gn.convert(model(), exclude=[7]), TypeError, r"^Exclude must hold names and classes, not 7$"),
+    (lambda: gn.convert(torch.nn.Sequential(torch.nn.MultiheadAttention(8, 2)), exclude="*.out_proj"), ValueError,
+     r"^Exclude must not match '0\.out_proj', a part of '0', which is converted whole$"),
+    (lambda: gn.convert(model(), seed=2 ** 32 - 2), ValueError, r"^Seed must be 0 to 4294967293, not 4294967294$"),
     (lambda: gn.wide_weights("adam"), TypeError, r"^optimiser must be a torch.optim.Optimizer, not str$"),
     (lambda: gn.wide_weights(torch.optim.Adam(model().parameters()), gn.HBFPFormat(rounding="stochastic")), ValueError,
      r"^Wide weights need rounding 'rne' or 'truncate', not 'stochastic'$")])
