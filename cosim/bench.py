@@ -14,7 +14,7 @@ from hbfp import files
 
 from .core import design_of
 from .coverage import Coverage
-from .verilator import VERILATE, BuildError, check_system_tools, find_tool
+from .verilator import VERILATE, BuildError, check_system_tools, find_tool, host
 
 #: Options that the cocotb runner or the need for random reset values sets otherwise.
 _RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
@@ -137,7 +137,7 @@ def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
             if path.name != manifest.top:
                 path.unlink()
 
-    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE)
+    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE, host("-O1"))
     folder = files.entry(files.cache("cosim") / f"cocotb-{key}", make)
     log = folder / f"run-{uuid.uuid4().hex[:8]}.log"
     corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")

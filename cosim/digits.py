@@ -1,9 +1,10 @@
 """The workload: scikit-learn's handwritten digits and a small network, trained here.
 
 Training takes about a second, so weights are no file of the repository: they are trained where they are
-needed and kept in the build cache, under the hash of this file.
+needed and kept in the build cache, under the hash of this file and the versions of what trains.
 """
 
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +100,8 @@ def prepare(progress=None):
                  **{f"w{i}": layer.weight for i, layer in enumerate(layers)},
                  **{f"b{i}": layer.bias for i, layer in enumerate(layers)})
 
-    path = files.cache("cosim") / f"digits-{files.key(Path(__file__).read_bytes())}"
+    key = files.key(Path(__file__).read_bytes(), version("numpy"), version("scikit-learn"))
+    path = files.cache("cosim") / f"digits-{key}"
     with np.load(files.entry(path, make) / "network.npz") as data:
         count = len(SIZES) - 1
         layers = [Layer(data[f"w{i}"], data[f"b{i}"], i < count - 1) for i in range(count)]

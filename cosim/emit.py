@@ -1,17 +1,12 @@
 """Runs the generator, and the mapping of what it writes, as commands; nothing of them is imported here."""
 
-import hashlib
 import subprocess
 import sys
-from functools import cache
-from pathlib import Path
 
 from golden.spec.format import HBFPFormat
-from hbfp import files
+from hbfp import files, generator
 
 from .manifest import Manifest
-
-ROOT = Path(__file__).parents[1]
 
 
 class EmitError(RuntimeError):
@@ -32,17 +27,6 @@ def options(design):
             else:
                 words += [flag, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
     return words
-
-
-@cache
-def generator():
-    """Hash of the generator's sources, as files: what it writes depends on them and the pinned tools alone."""
-    total = hashlib.sha256()
-    for name in ("gen", "rtl", "golden/spec", "pyproject.toml"):
-        part = ROOT / name
-        for path in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
-            total.update(path.read_bytes())
-    return total.hexdigest()
 
 
 def emit(design, *, unit=None, folder=None):
@@ -68,11 +52,13 @@ def emit(design, *, unit=None, folder=None):
         If the generator fails; its last line.
     """
     words = options(design) + (["--unit", unit] if unit else [])
-    if folder is None:
-        name = f"{unit + '_' if unit else ''}{design.name}-{files.key(*words)[:12]}"
-        folder = files.entry(files.build() / "designs" / name, lambda place: _run("gen", words, place), generator())
-    else:
-        _run("gen", words, folder)
+    try:
+        if folder is None:
+            folder = generator.emitted(f"{unit}_{design.name}" if unit else design.name, words)
+        else:
+            generator.run(words, folder)
+    except generator.GeneratorError as error:
+        raise EmitError(f"python -m gen {' '.join(words)}: {error}") from None
     return Manifest.load(folder)
 
 
@@ -95,14 +81,9 @@ def emit_netlist(design, recipe, *, unit="core", folder=None):
     words = [*options(design), "--unit", unit, "--recipe", recipe]
     if folder is None:
         folder = files.build() / "netlists" / f"{unit}_{design.name}-{files.key(*words)[:12]}"
-    _run("synth", ["netlist", *words], folder)
-    return Manifest.load(folder)
-
-
-def _run(module, words, folder):
-    """One command of ours; its last line if it fails."""
-    done = subprocess.run([sys.executable, "-m", module, *words, "--out", str(folder)], cwd=ROOT,
+    done = subprocess.run([sys.executable, "-m", "synth", "netlist", *words, "--out", str(folder)], cwd=files.ROOT,
                           capture_output=True, text=True)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise EmitError(f"python -m {module} {' '.join(words)}: {lines[-1]}")
+        raise EmitError(f"python -m synth netlist {' '.join(words)}: {lines[-1]}")
+    return Manifest.load(folder)

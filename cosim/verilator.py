@@ -90,7 +90,7 @@ def find_tool():
 
 
 @cache
-def _host(level):
+def host(level):
     """What ``-march=native`` means here, and the compiler's version, so that a cache never crosses machines."""
     check_system_tools("g++")
     text = subprocess.run(["g++", "-march=native", level, "-dM", "-E", "-"], input="", capture_output=True, text=True)
@@ -119,7 +119,7 @@ def _runtime(tool, flags, trace):
         for name in names:
             _compile(tool.include / name, folder / name.replace(".cpp", ".o"), [*flags, "-O1"], folder / "build.log")
 
-    folder = files.entry(files.cache("cosim") / ("runtime-" + files.key(tool.version, *flags, _host("-O1"))), make)
+    folder = files.entry(files.cache("cosim") / ("runtime-" + files.key(tool.version, *flags, host("-O1"))), make)
     return [folder / name.replace(".cpp", ".o") for name in names]
 
 
@@ -181,7 +181,7 @@ def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(
     options = [*VERILATE, *(["--trace-vcd"] if trace else []), *verilate]
     flags = [*COMPILE, f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
     text = Path(verilog).read_bytes()
-    key = files.key(text, top, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, _host(level))
+    key = files.key(text, top, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, host(level))
 
     def make(folder):
         _build(folder, text, top, sources, tool, options, flags, level, trace, jobs, progress)

@@ -2,16 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
-from golden.spec.command import BAD_INPUT
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from golden.spec.values import OptionError
-from hbfp import files
+from hbfp import files, generator
 
 from . import netlist, recipes, yosys
 from .errors import SynthError
@@ -114,13 +110,6 @@ class Report:
         return asdict(self) | {"core": asdict(self.core), "whole": asdict(self.whole), "scopes": self.scopes()}
 
 
-def _sources():
-    """The text of everything that decides what the generator writes."""
-    root = Path(__file__).parents[1]
-    files = sorted(path for part in ("golden/spec", "rtl", "gen") for path in (root / part).rglob("*.py"))
-    return "".join(f"{path.relative_to(root)}\n{path.read_text()}" for path in files)
-
-
 def words(design, unit="core"):
     """The generator's command line of a design, or of one unit; units that are no part of a core take none of it."""
     fmt = design.format
@@ -145,14 +134,12 @@ def generate(design, unit="core"):
     SynthError
         If it fails; the message is its own.
     """
-    def make(folder):
-        done = subprocess.run([sys.executable, "-m", "gen", *words(design, unit), "--out", str(folder)],
-                              capture_output=True, text=True)
-        if done.returncode:
-            line = (done.stderr.strip().splitlines() or ["python -m gen failed"])[-1]
-            raise OptionError(line.partition(": error: ")[2]) if done.returncode == BAD_INPUT else SynthError(line)
-
-    folder = files.entry(files.cache("synth") / ("gen-" + files.key(_sources(), *words(design, unit))), make)
+    try:
+        folder = generator.emitted(design.name if unit == "core" else f"{unit}_{design.name}", words(design, unit))
+    except generator.GeneratorError as error:
+        if error.refused:
+            raise OptionError(str(error).partition(": error: ")[2]) from None
+        raise SynthError(str(error)) from None
     manifest = json.loads((folder / "manifest.json").read_text())
     return (folder / manifest["verilog"]).read_text(), manifest
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from hbfp import files
@@ -34,6 +35,12 @@ exit
 def find():
     """OpenSTA's command, or None."""
     return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if files.intact(OPENSTA) else None)
+
+
+@cache
+def _version(command):
+    """What a timer calls itself."""
+    return subprocess.run([command, "-version"], capture_output=True, text=True).stdout
 
 
 _PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
@@ -109,7 +116,7 @@ def period(unit, by_name, recipe, library):
             raise SynthError(f"OpenSTA failed on {unit.top}: {why}")
         return _PERIOD - float(found[1])
 
-    return files.value(files.cache("synth") / ("sta-" + files.key(script, library.sha256, text)), run)
+    return files.value(files.cache("synth") / ("sta-" + files.key(_version(find()), script, library.sha256, text)), run)
 
 
 def periods(design, recipe, library):

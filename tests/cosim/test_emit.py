@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from cosim import emit as emit_module
-from cosim.emit import emit
+from cosim.emit import EmitError, emit
 from golden.spec.options import design_from_values
+from hbfp import generator
 
 DESIGN = design_from_values({"rows": 2, "block": (1, 2), "depth": 2})
 
@@ -14,21 +14,21 @@ DESIGN = design_from_values({"rows": 2, "block": (1, 2), "depth": 2})
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     """Commands that were run, by a generator that writes two small files."""
-    def run(module, words, folder):
-        commands.append(module)
+    def run(words, folder):
+        commands.append("gen")
         (folder / "top.v").write_text("module top; endmodule\n")
         (folder / "manifest.json").write_text(json.dumps({"top": "top", "verilog": "top.v"}))
 
     commands = []
     monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
-    monkeypatch.setattr(emit_module, "_run", run)
+    monkeypatch.setattr(generator, "run", run)
     return commands
 
 
 def test_design_is_emitted_once_for_a_generator(runs, monkeypatch, capsys):
     first = emit(DESIGN)
     assert emit(DESIGN).path == first.path and runs == ["gen"]
-    monkeypatch.setattr(emit_module, "generator", lambda: "another")
+    monkeypatch.setattr(generator, "key", lambda: "another")
     assert emit(DESIGN).path == first.path and runs == ["gen"] * 2
     assert capsys.readouterr().err == ""
 
@@ -41,3 +41,11 @@ def test_changed_file_is_emitted_again(runs, capsys, name, text):
     again = emit(DESIGN)
     assert again.top == "top" and again.verilog.read_text() == "module top; endmodule\n" and runs == ["gen"] * 2
     assert capsys.readouterr().err == f"{manifest.path.parent}: {name} is not as it was made; making it again\n"
+
+
+def test_refusal_names_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
+    with pytest.raises(EmitError, match=r"^python -m gen --block 1,2 .*--unit gate: python -m gen: error: "
+                                        r"--unit gate: must be one of "):
+        emit(DESIGN, unit="gate")
+    assert not [path for path in (tmp_path / "designs").iterdir() if not path.name.endswith(".lock")]

