@@ -13,7 +13,7 @@ from rich.table import Table
 from golden.spec.command import BAD_INPUT, Parser, run
 from golden.spec.options import add_design_options, design_from_args
 from golden.spec.values import OptionError, choice, refuse, whole, writable_file, writing
-from hbfp.files import build, write
+from hbfp.files import output, write
 
 from .emit import EmitError, emit, emit_netlist
 from .verilator import BuildError
@@ -160,7 +160,7 @@ def run_core(args, design):
 
         core = Core(Simulation(manifest, seed=seed, progress=bar("build the model")))
         files = [("Verilog", manifest.verilog), ("manifest", manifest.path)]
-        folder = build() / "cosim" / design.name
+        folder = output("cosim", design.name).resolve()
         if bulk != design:
             console.print("Full-size work runs on --multiplier plain: equal bits, and recoded ones are too large to "
                           "simulate; the protocol benches run on those.", soft_wrap=True)

@@ -13,6 +13,7 @@ from rich.table import Table
 from golden.spec.command import BAD_INPUT, INTERRUPTED, Parser, run
 from golden.spec.options import add_design_options, design_from_args
 from golden.spec.values import writable_folder
+from hbfp import files
 
 EXAMPLES = """\
 examples:
@@ -82,7 +83,7 @@ def make_parser():
 def prepare(words, args):
     """From parsed arguments, and the words they were read from, to the work; OptionError if one is not valid."""
     design = design_from_args(args)
-    return partial(work, words, design, writable_folder("out", Path("build") / design.name))
+    return partial(work, words, design, writable_folder("out", files.output(design.name)))
 
 
 def work(words, design, folder):

@@ -16,6 +16,7 @@ from golden.spec.command import Parser, run
 from golden.spec.options import OPTIONS, add_design_options, design_from_args
 from golden.spec.values import cannot, flag, refuse, shown, whole, writable_folder
 from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
+from hbfp.files import output
 
 from .emit import Emitter, verilog
 from .manifest import manifest
@@ -99,7 +100,7 @@ def make_parser():
 
 def _folder(args, name):
     """Where the files go."""
-    return writable_folder("out", Path("build/gen") / name if args.out is None else args.out)
+    return writable_folder("out", output("gen", name) if args.out is None else args.out)
 
 
 def prepare(args):

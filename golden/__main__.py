@@ -8,6 +8,8 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
+from hbfp.files import output
+
 from .spec.command import Parser, run
 from .spec.format import MANTISSA_RANGE
 from .spec.options import add_design_options, design_from_args
@@ -49,7 +51,7 @@ def make_parser():
         command.add_argument("--batch", default="0", help="0: the task's recipe")
         command.add_argument("--rate", default="0", help="learning rate; 0: the task's recipe")
         command.add_argument("--wide", action="store_true", help="master weights in HBFP with 16-bit mantissas")
-        command.add_argument("--out", default="build/golden", help="folder of results, checkpoints and pictures")
+        command.add_argument("--out", default=str(output("golden")), help="folder of results, checkpoints and pictures")
         add_design_options(command)
     train.add_argument("--seed", default="0")
     train.add_argument("--boost", default="0", help="width of the last epoch and of the first and last layer; 0: none")

@@ -25,7 +25,7 @@ _RECORD = ".entry.json"
 
 
 def build():
-    """The folder for everything that is written: ``HBFP_BUILD`` if set, else ``build`` of the checkout.
+    """The folder for all that is kept: ``HBFP_BUILD`` if set, else ``build`` of the checkout.
 
     Without a checkout it is ``hbfp`` in the user's folder for caches.
     """
@@ -35,6 +35,14 @@ def build():
     if (ROOT / "pyproject.toml").exists() and os.access(ROOT, os.W_OK):
         return ROOT / "build"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "hbfp"
+
+
+def output(*parts):
+    """Where a command writes what it was asked for, unless told otherwise: ``build`` of the current folder.
+
+    In a checkout that is :func:`build`, as it is with ``HBFP_BUILD``.
+    """
+    return Path(os.environ.get("HBFP_BUILD") or "build").joinpath(*parts)
 
 
 def cache(part):

@@ -3,7 +3,6 @@
 import json
 import sys
 from functools import partial
-from pathlib import Path
 
 from golden.spec.command import Parser, run
 from golden.spec.options import add_design_options
@@ -74,7 +73,7 @@ def prepare(args):
         against = dot_product.baselines(args.unit, args.against)
     else:
         against = baselines("fp32,int" if args.against is None else args.against)
-    folder = writable_folder("out", Path("build") / design.name if args.out is None else args.out)
+    folder = writable_folder("out", files.output(design.name) if args.out is None else args.out)
     steps = [step(name, args.liberty) for name in names]
     for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
         if given and not (all(cells for _, cells in steps) and timing.find()):

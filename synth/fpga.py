@@ -179,7 +179,7 @@ def make_parser():
     parser.add_argument("--group", metavar="A,B", help="as python -m gen")
     parser.add_argument("--multiplier", metavar="NAME", default="plain", help="plain (default) or recoded")
     parser.add_argument("--jobs", metavar="N", default=2, help="processes (default 2)")
-    parser.add_argument("--out", metavar="DIR", default="build/fpga", help="folder of FAMILY.json")
+    parser.add_argument("--out", metavar="DIR", default=str(files.output("fpga")), help="folder of FAMILY.json")
     return parser
 
 

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 from functools import partial
-from pathlib import Path
 
 from joblib import Parallel, delayed
 
@@ -91,7 +90,7 @@ def prepare(args):
     check_unit(args.unit)
     design, processes = least_area(args), jobs(args)
     recipe, library = step(args.recipe, args.liberty)
-    folder = Path("build/netlist") / (design.name if args.unit == "core" else args.unit)
+    folder = files.output("netlist", design.name if args.unit == "core" else args.unit)
     folder = writable_folder("out", folder if args.out is None else args.out)
     return partial(work, design, args.unit, recipe, library, processes, folder)
 

@@ -212,7 +212,8 @@ def make_parser():
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
     parser.add_argument("--clocks", action="store_true", help="clocks of groups and pipelines at 32 x 32 too (by "
                         "OpenSTA; about 30 units of a minute each)")
-    parser.add_argument("--out", metavar="DIR", default="build/sweep", help="folder for tables and pictures")
+    parser.add_argument("--out", metavar="DIR", default=str(files.output("sweep")),
+                        help="folder for tables and pictures")
     return parser
 
 

@@ -193,6 +193,15 @@ def test_one_build_folder(monkeypatch, tmp_path):
     assert files.build() == tmp_path / "user" / "hbfp"
 
 
+def test_output_is_below_the_current_folder_or_as_told(monkeypatch, tmp_path):
+    monkeypatch.delenv("HBFP_BUILD", raising=False)
+    assert files.output("gen", "name") == Path("build/gen/name")
+    monkeypatch.chdir(ROOT)
+    assert files.output().resolve() == files.build()
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
+    assert files.output("gen", "name") == tmp_path / "gen" / "name" and files.output() == files.build()
+
+
 def test_key_tells_parts_apart():
     assert files.key("ab", "c") != files.key("a", "bc") != files.key(b"abc")
     assert files.key("a", 1) == files.key(b"a", "1") and len(files.key()) == 32
