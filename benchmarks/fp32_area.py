@@ -15,8 +15,8 @@ from rich.table import Table
 
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from synth import library
-from synth.area import measure
+from synth.measure.area import measure
+from synth.tools import library
 
 #: (unit, subnormals) -> limit in NAND2-equivalents, or None.
 LIMITS = {

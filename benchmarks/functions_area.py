@@ -11,8 +11,8 @@ from rich.table import Table
 
 from golden.spec.config import Design
 from golden.spec.tables import FUNCTIONS
-from synth import library
-from synth.area import measure
+from synth.measure.area import measure
+from synth.tools import library
 
 
 def main():

@@ -9,11 +9,7 @@ from golden.spec.options import add_design_options
 from golden.spec.values import OptionError, make_folder, refuse, words_of, writable_folder
 from hbfp import files
 
-from . import dot_product, fpga, gates, library, report, sweep, timing
-from .area import baseline, measure
-from .clocks import clocks
-from .errors import FAILURES
-from .options import (
+from .command.options import (
     add_flow_options,
     baselines,
     check_unit,
@@ -23,7 +19,14 @@ from .options import (
     progress_bar,
     step,
 )
-from .study import BASELINES, study
+from .compare import dot_product, sweep
+from .compare.clocks import clocks
+from .compare.comparison import BASELINES, study
+from .measure import fpga, mapped, timing
+from .measure.area import baseline, measure
+from .report import tables
+from .tools import library
+from .tools.errors import FAILURES
 
 EXAMPLES = """\
 examples:
@@ -91,7 +94,7 @@ def measure_part(args, design, steps, against, folder):
         else:
             single = measure(design, recipe, cells, args.unit, progress)
     make_folder("out", folder)
-    console.print(report.breakdown_table(single))
+    console.print(tables.breakdown_table(single))
     data = single.as_dict()
     if args.unit in dot_product.UNITS:
         console.print(dot_product.table(single, beside))
@@ -109,10 +112,10 @@ def measure_core(args, design, steps, against, folder):
     first, *more = found
     files.write(folder / "synth.json", json.dumps(first.as_dict() | (
         {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}), indent=1) + "\n")
-    files.write(folder / "synth.csv", report.csv_text(found))
-    console.print(report.breakdown_table(first.report))
+    files.write(folder / "synth.csv", tables.csv_text(found))
+    console.print(tables.breakdown_table(first.report))
     for each in found:
-        for table in report.study_tables(each):
+        for table in tables.study_tables(each):
             console.print(table)
     cells = steps[0][1]
     tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
@@ -161,7 +164,7 @@ def main_fetch(argv):
 def main(argv=None):
     """Run the command; return its exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    commands = {"fetch": main_fetch, "sweep": sweep.main, "fpga": fpga.main, "netlist": gates.main}
+    commands = {"fetch": main_fetch, "sweep": sweep.main, "fpga": fpga.main, "netlist": mapped.main}
     if argv and argv[0] in commands:
         return commands[argv[0]](argv[1:])
     return run(make_parser(), prepare, argv, FAILURES)

@@ -16,9 +16,9 @@ import flow.__main__
 import gen.__main__
 import golden.__main__
 import synth.__main__
-import synth.fpga
-import synth.gates
-import synth.sweep
+import synth.compare.sweep
+import synth.measure.fpga
+import synth.measure.mapped
 from golden.spec import command
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
@@ -31,9 +31,9 @@ COMMANDS = {
     ("cosim", "matrix"): (cosim.__main__.main, cosim.matrix.make_parser()),
     ("synth",): (synth.__main__.main, synth.__main__.make_parser()),
     ("synth", "fetch"): (synth.__main__.main, synth.__main__.make_fetch_parser()),
-    ("synth", "sweep"): (synth.__main__.main, synth.sweep.make_parser()),
-    ("synth", "fpga"): (synth.__main__.main, synth.fpga.make_parser()),
-    ("synth", "netlist"): (synth.__main__.main, synth.gates.make_parser()),
+    ("synth", "sweep"): (synth.__main__.main, synth.compare.sweep.make_parser()),
+    ("synth", "fpga"): (synth.__main__.main, synth.measure.fpga.make_parser()),
+    ("synth", "netlist"): (synth.__main__.main, synth.measure.mapped.make_parser()),
 }
 
 
@@ -209,8 +209,8 @@ def test_reader_that_has_gone(place):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("module, words", [("gen", []), ("cosim", []), ("synth", []), ("synth.sweep", []), ("flow", []),
-                                           ("golden", ["error"])])
+@pytest.mark.parametrize("module, words", [("gen", []), ("cosim", []), ("synth", []), ("synth.compare.sweep", []),
+                                           ("flow", []), ("golden", ["error"])])
 def test_interrupt_says_nothing(place, module, words):
     name = module if "." in module else f"{module}.__main__"
     program = f"""if True:

@@ -10,8 +10,8 @@ from cosim.emit import emit, emit_netlist
 from cosim.manifest import Manifest
 from cosim.units import BENCHES, bench_outcome
 from golden.spec.options import design_from_values
-from synth.gates import gates
-from synth.library import load
+from synth.measure.mapped import gates
+from synth.tools.library import load
 from tests.synth.tiny import LIBERTY
 
 pytestmark = [pytest.mark.cosim, pytest.mark.synth]

@@ -52,7 +52,7 @@ def test_verilator_warns_of_files_read_later(file):
 
 @pytest.mark.synth
 def test_yosys(file):
-    from synth.yosys import find
+    from synth.tools.yosys import find
     (file.parent / "read.ys").write_text(
         f"read_verilog {file.name}\nhierarchy -check -top {file.stem}\nproc\ncheck -assert\n")
     done = subprocess.run([find()[0], "-q", "-l", "log", "read.ys"], cwd=file.parent, capture_output=True, text=True)

@@ -1,10 +1,10 @@
 """Reports of cores that were never synthesised."""
 
-from synth.area import Figures
+from synth.measure.area import Figures
 
 
 class FakeReport:
-    """As much of :class:`synth.area.Report` as tables and pictures ask for; ``core`` is the area a MAC."""
+    """As much of :class:`synth.measure.area.Report` as tables and pictures ask for; ``core`` is the area a MAC."""
     recipe, library = "area", {"name": "some"}
 
     def __init__(self, core, design):

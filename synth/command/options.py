@@ -1,0 +1,74 @@
+"""Options that the commands of ``python -m synth`` share, and what they do with them."""
+
+import os
+import re
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from golden.spec.options import design_from_values, values_from_args
+from golden.spec.values import JOBS_RANGE, choice, refuse, several, whole
+
+from ..compare.comparison import BASELINES
+from ..tools import library, recipes
+
+RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
+
+
+def make_console():
+    """Where tables go: as wide as the terminal, or 120 columns."""
+    return Console() if sys.stdout.isatty() else Console(width=120)
+
+
+def progress_bar(console):
+    """A bar that goes when the work is done."""
+    return Progress(TextColumn("{task.description:45.45}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                    console=console, transient=True)
+
+
+def add_flow_options(parser):
+    """Add the cell library, the recipe and the number of processes; :func:`step` and :func:`jobs` read them."""
+    parser.add_argument("--liberty", metavar="FILE", help="cell library (default: OSU018 if fetched, else "
+                        "generic gates)")
+    parser.add_argument("--recipe", metavar="NAME", help=f"Yosys script: {', '.join(RECIPES)} (default: area)")
+    parser.add_argument("--jobs", metavar="N", default=os.cpu_count(), help="processes (default: all cores)")
+
+
+def jobs(args):
+    """The number of processes; OptionError if it is none."""
+    return whole("jobs", args.jobs, *JOBS_RANGE)
+
+
+def check_unit(name):
+    """Raise OptionError if this cannot be a unit's name; the generator knows which there are."""
+    if not re.fullmatch("[a-z0-9_.]{1,40}", name):
+        raise refuse("unit", name, "must be a unit of python -m gen")
+
+
+def step(recipe, liberty):
+    """Recipe and library from option values; None takes what is there.
+
+    Raises
+    ------
+    OptionError
+        If one is not valid, or the recipe needs a library.
+    """
+    if recipe is not None:
+        choice("recipe", recipe, RECIPES)
+    cells = None if recipe in recipes.GENERIC_RECIPES else \
+        library.load(liberty) if liberty is not None else library.default()
+    recipe = recipe or ("area" if cells else "generic")
+    if recipe in recipes.CELL_RECIPES and not cells:
+        raise refuse("recipe", recipe, "needs a cell library: python -m synth fetch, or --liberty FILE")
+    return recipe, cells
+
+
+def least_area(args):
+    """The design, with recoded multipliers unless the user chose: the generator's default is quicker to simulate."""
+    return design_from_values({"multiplier": "recoded"} | values_from_args(args))
+
+
+def baselines(text):
+    """The names of ``--against``; OptionError if one is none."""
+    return several("against", text, BASELINES)

@@ -1,0 +1,1 @@
+"""Designs beside each other: baselines, sweeps, equal clocks, published figures."""

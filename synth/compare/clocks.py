@@ -1,0 +1,190 @@
+"""Areas at an equal clock: groups and pipelines of one arithmetic against those of another."""
+
+from dataclasses import dataclass, replace
+
+from golden.spec.config import PIPELINES, ConflictError
+
+from ..measure import timing
+from ..measure.area import Report, baseline, measure
+from ..tools.errors import SynthError
+from .comparison import BASELINES, prepare
+
+#: Groups that are tried; with registers the default one, for floats a row tall.
+GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
+FLOAT_GROUPS = ((1, 1), (1, 4), (2, 4), (8, 4))
+#: Registers inside each multiply-add that are tried unless more are needed.
+DEPTHS = range(5)
+GAIN = 0.03
+#: Kinds of unit that set no clock here: a core needs the side unit whatever its numbers, and the one signal that
+#: drives all columns of the way out has no buffers in a netlist that is mapped for area.
+APART = ("drain",)
+
+
+@dataclass
+class Point:
+    """A core by area and clock; ``periods`` in ns by kind of unit."""
+    report: Report
+    periods: dict
+
+    @property
+    def arithmetic(self):
+        return self.report.design["arithmetic"]
+
+    @property
+    def kind(self):
+        """Kind of number, as tables and pictures name it."""
+        mantissa = self.report.design["format"]["mantissa"]
+        names = BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"}
+        return names[self.arithmetic]
+
+    @property
+    def group(self):
+        return tuple(self.report.design["group"])
+
+    @property
+    def pipeline(self):
+        return self.report.design["pipeline"]
+
+    @property
+    def area(self):
+        """The core, in NAND2-equivalents a MAC."""
+        return self.report.scopes()["core"]
+
+    @property
+    def slowest(self):
+        """Kind of unit that sets the core's clock."""
+        return max((kind for kind in self.periods if kind not in APART), key=self.periods.get)
+
+    def period(self, what="core"):
+        """Shortest clock period in ns of the ``core``, or of its ``array`` alone."""
+        return self.periods[self.slowest if what == "core" else "group"]
+
+    def as_dict(self):
+        """Plain data, as in ``synth.json``."""
+        scopes, design = self.report.scopes(), self.report.design
+        return {"name": self.report.name, "arithmetic": self.arithmetic, "mantissa": design["format"]["mantissa"],
+                "group": list(self.group), "pipeline": self.pipeline, "recipe": self.report.recipe,
+                "period_ns": self.period(), "slowest": self.slowest, "array_period_ns": self.period("array"),
+                "core_nand2": scopes["core"], "element_nand2": scopes["element"]}
+
+
+def variants(design, depths=DEPTHS):
+    """The design with other groups, and with registers inside its FP32 units; those that are possible."""
+    some = {"hbfp": GROUPS, "int": ()}.get(design.arithmetic, FLOAT_GROUPS)    # integers keep theirs: they set no clock
+    groups = dict.fromkeys((*some, design.group))
+    found = []
+    for depth in depths:
+        if depth > PIPELINES.get(design.arithmetic, 0):
+            break
+        for group in (None,) if depth else groups:
+            try:
+                found.append(replace(design, group=group, pipeline=depth))
+            except ConflictError:    # a side of the array that the group does not divide
+                continue
+    return found
+
+
+def pareto(designs, recipe, library, jobs=2, progress=None):
+    """Area and clock of every design, each unit synthesised once.
+
+    Parameters
+    ----------
+    designs : list of Design
+        Such as :func:`variants` gives.
+    recipe, library, jobs, progress
+        As for :func:`synth.compare.comparison.study`.
+
+    Returns
+    -------
+    list of Point
+
+    Raises
+    ------
+    SynthError
+        If there is no timer or no library.
+    """
+    if not (timing.find() and library):
+        raise SynthError("clock periods: need OpenSTA and a cell library: python -m synth fetch")
+    prepare(designs, recipe, library, jobs, progress)
+    return [Point(measure(each, recipe, library), timing.periods(each, recipe, library)) for each in designs]
+
+
+def smallest(points, clock=None, what="core"):
+    """The point of least area, or None; with ``clock`` of those whose period of ``what`` is at most that."""
+    return min((point for point in points if clock is None or point.period(what) <= clock),
+               key=lambda point: point.area, default=None)
+
+
+@dataclass
+class Clocks:
+    """A design and its baselines by area and clock.
+
+    Attributes
+    ----------
+    own : Point
+        The design as it was given.
+    mine : list of Point
+        The design with other groups.
+    others : dict
+        Arithmetic -> points of it.
+    """
+    own: Point
+    mine: list
+    others: dict
+
+    def best(self):
+        """Arithmetic -> its smallest point at any clock, the design's first."""
+        return {self.own.arithmetic: smallest(self.mine)} | {
+            name: smallest(points) for name, points in self.others.items()}
+
+    def equal(self, what):
+        """Arithmetic -> its smallest point that meets the clock of the design's core or array, or None."""
+        return {name: smallest(points, self.own.period(what), what) for name, points in self.others.items()}
+
+    def reverse(self, what):
+        """Pipelined points of floats, each with the design's smallest group that meets its clock, or None."""
+        return [(point, smallest(self.mine, point.period(what), what))
+                for points in self.others.values() for point in points if point.pipeline]
+
+    def as_dict(self):
+        """Plain data: what ``synth.json`` holds."""
+        def pair(point, mine):
+            return {"baseline": point and point.as_dict(), "design": mine and mine.as_dict(),
+                    "ratio": point.area / mine.area if point and mine else None}
+        mine = smallest(self.mine)
+        return {
+            "best": {name: pair(point, mine) for name, point in self.best().items()},
+            "equal_clock": {what: {"period_ns": self.own.period(what), "slowest": self.own.slowest if what == "core"
+                                   else "group", "against": {name: pair(point, self.own) for name, point in
+                                                             self.equal(what).items()}} for what in WHATS},
+            "reverse": {what: [pair(*both) for both in self.reverse(what)] for what in WHATS},
+            "pareto": [point.as_dict() for points in (self.mine, *self.others.values()) for point in points],
+        }
+
+
+#: Whose clock is compared.
+WHATS = ("core", "array")
+
+
+def clocks(design, against, recipe, library, jobs=2, progress=None):
+    """Measure a design and its baselines over groups and pipelines.
+
+    Parameters are those of :func:`synth.compare.comparison.study`.
+
+    Where no pipeline of :data:`DEPTHS` meets the clock of the design's array, deeper ones are measured, until one
+    does or gains less than :data:`GAIN`.
+    """
+    names = [name for name in against if name != design.arithmetic]
+    mine = variants(design)
+    others = {name: variants(baseline(design, name)) for name in names}
+    every = [design, *mine, *(each for many in others.values() for each in many)]
+    points = dict(zip(every, pareto(every, recipe, library, jobs, progress), strict=True))
+    found = Clocks(points[design], [points[each] for each in mine],
+                   {name: [points[each] for each in many] for name, many in others.items()})
+    for name, many in found.others.items():
+        for depth in range(DEPTHS.stop, PIPELINES.get(name, 0) + 1):
+            periods = [point.period("array") for point in many]
+            if min(periods) <= found.own.period("array") or periods[-1] > (1 - GAIN) * min(periods[:-1]):
+                break
+            many += pareto(variants(baseline(design, name), [depth]), recipe, library, jobs, progress)
+    return found

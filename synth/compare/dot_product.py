@@ -1,0 +1,60 @@
+"""The dot-product unit beside its FP32 counterpart: what a term takes, with and without registers."""
+
+from rich.table import Table
+
+from golden.spec.values import refuse
+
+from ..measure.area import baseline, measure
+
+#: Units that are compared this way; the second converts both operands in every step.
+UNITS = ("dot_product", "dot_product.both")
+#: Component with the registers of the unit, and what holds and clears them.
+REGISTERS = "weight load"
+
+
+def scopes(report):
+    """NAND2-equivalents a term: logic between registers, and all."""
+    whole = report.whole.area / report.macs
+    return {"combinational": whole - report.components[REGISTERS].area / report.macs, "with registers": whole}
+
+
+def baselines(unit, text):
+    """The names of ``--against``, None if not given; OptionError if it names another than FP32."""
+    names = ["fp32"] if text is None else [name for name in text.split(",") if name]
+    for name in names:
+        if name != "fp32":
+            raise refuse("against", name, f"must be fp32 for --unit {unit}")
+    return names
+
+
+def study(design, unit, recipe, library, against, progress=None):
+    """Reports of a unit and of its baselines by name."""
+    found = {name: measure(baseline(design, name), recipe, library, unit, progress) for name in against}
+    return measure(design, recipe, library, unit, progress), found
+
+
+def ratios(report, found):
+    """Baseline over unit, by name and scope."""
+    own = scopes(report)
+    return {name: {scope: area / own[scope] for scope, area in scopes(other).items()} for name, other in found.items()}
+
+
+def as_dict(report, found):
+    """Plain data."""
+    return {"report": report.as_dict(), "terms": report.macs, "scopes": scopes(report), "ratios": ratios(report, found),
+            "baselines": {name: other.as_dict() | {"scopes": scopes(other)} for name, other in found.items()}}
+
+
+def table(report, found):
+    """Areas a term, and the baseline's over them."""
+    result = Table(title=f"A term of a dot product of {report.macs}", title_justify="left")
+    result.add_column("scope")
+    result.add_column("NAND2", justify="right")
+    for name in found:
+        result.add_column(f"{name}, NAND2", justify="right")
+        result.add_column(f"{name} / this", justify="right")
+    for scope, area in scopes(report).items():
+        cells = [text for name, other in found.items() for text in
+                 (f"{scopes(other)[scope]:,.1f}", f"{ratios(report, found)[name][scope]:.2f} x")]
+        result.add_row(scope, f"{area:,.1f}", *cells)
+    return result

@@ -1,0 +1,1 @@
+"""What one design measures: areas, clock periods, cells of FPGAs."""

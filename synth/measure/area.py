@@ -1,0 +1,264 @@
+"""Area of a design: its distinct modules, each synthesised once, times how often it has them."""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from golden.spec.values import OptionError
+from hbfp import files, generator
+
+from ..tools import recipes, yosys
+from ..tools.errors import SynthError
+from . import partition
+
+#: Component of the breakdown -> kinds of unit in it. Kinds that stand nowhere are glue of the core.
+COMPONENTS = {
+    "elements": ("group", "row", "array", "dot", "column", "muladd", "productadd", "mac", "madd",
+                 "magnitude_dot", "chain"),
+    "skew": ("skew", "recode", "correction"),
+    "weight load": ("weights", "dot_product"),
+    "accumulation": ("lanes", "partial", "fold", "block_accumulate"),
+    "converter": ("encode", "encode_lane", "encode_block", "xorshift32"),
+    "control": ("sequencer", "core", "drain", "fold_control"),
+    "side unit": ("side",),
+}
+#: Not part of the core in the ratios; shown beside it.
+BESIDE = ("side unit",)
+
+
+@dataclass
+class Figures:
+    """What a mapped netlist consists of.
+
+    ``area`` is in NAND2-equivalents; ``um2`` in the library's unit, None without one; ``registers`` the flip-flops'
+    part of ``area``; ``transistors`` only without a library.
+    """
+    area: float = 0.0
+    um2: float | None = None
+    registers: float | None = None
+    cells: int = 0
+    flipflops: int = 0
+    transistors: int | None = None
+    bits: int = 0
+    types: dict = field(default_factory=dict)
+
+    def __add__(self, other):
+        def both(a, b):
+            return b if a is None else a if b is None else a + b
+        types = dict(self.types)
+        for name, count in other.types.items():
+            types[name] = types.get(name, 0) + count
+        return Figures(self.area + other.area, both(self.um2, other.um2), both(self.registers, other.registers),
+                       self.cells + other.cells, self.flipflops + other.flipflops,
+                       both(self.transistors, other.transistors), self.bits + other.bits, types)
+
+    def __mul__(self, times):
+        def many(a):
+            return None if a is None else a * times
+        return Figures(self.area * times, many(self.um2), many(self.registers), self.cells * times,
+                       self.flipflops * times, many(self.transistors), self.bits * times,
+                       {name: count * times for name, count in self.types.items()})
+
+
+@dataclass
+class Report:
+    """One design under one recipe.
+
+    Attributes
+    ----------
+    design : dict
+    recipe, library, tools : str, dict or None, dict
+    units : dict
+        Module name -> kind, count, figures of one.
+    components : dict
+        Name -> figures of all of it.
+    macs : int
+    """
+    name: str
+    design: dict
+    recipe: str
+    library: dict | None
+    tools: dict
+    units: dict
+    components: dict
+    macs: int
+
+    @property
+    def core(self):
+        """All that the ratios count: no memories, no side unit."""
+        return sum((fig for name, fig in self.components.items() if name not in BESIDE), Figures())
+
+    @property
+    def whole(self):
+        """The core with its side unit."""
+        return sum(self.components.values(), Figures())
+
+    @property
+    def element(self):
+        """An element with its registers, an even part of its group."""
+        return self.components["elements"] * (1 / self.macs)
+
+    def scopes(self):
+        """NAND2-equivalents per MAC of each scope."""
+        element = self.element
+        return {"mac": element.area - (element.registers or 0), "element": element.area,
+                "core": self.core.area / self.macs, "core and side": self.whole.area / self.macs}
+
+    def as_dict(self):
+        """Plain data."""
+        return asdict(self) | {"core": asdict(self.core), "whole": asdict(self.whole), "scopes": self.scopes()}
+
+
+def words(design, unit="core"):
+    """The generator's command line of a design, or of one unit; units that are no part of a core take none of it."""
+    fmt = design.format
+    if unit.startswith(("fp32.", "vector")):
+        return ["--subnormals", fmt.subnormals, "--unit", unit]
+    result = ["--mantissa", fmt.mantissa, "--exponent", fmt.exponent, "--rounding", fmt.rounding,
+              "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
+              "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
+              "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
+              "--share", design.share, "--guard", design.guard, "--growth", design.growth,
+              "--multiplier", design.multiplier, "--pipeline", design.pipeline]
+    return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
+
+
+def generate(design, unit="core"):
+    """Verilog and manifest of a design, from ``python -m gen``.
+
+    Raises
+    ------
+    OptionError
+        If the generator refuses the design or the unit, in its words.
+    SynthError
+        If it fails; the message is its own.
+    """
+    try:
+        folder = generator.emitted(design.name if unit == "core" else f"{unit}_{design.name}", words(design, unit))
+    except generator.GeneratorError as error:
+        if error.refused:
+            raise OptionError(str(error).partition(": error: ")[2]) from None
+        raise SynthError(str(error)) from None
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return (folder / manifest["verilog"]).read_text(), manifest
+
+
+def _figures(stat, top, library):
+    """Figures from a ``stat -json`` file; instances of other units do not count."""
+    data = json.loads(stat.read_text())["modules"]
+    entry = data.get(f"\\{top}") or data[top]
+    types = {name: count for name, count in entry["num_cells_by_type"].items()
+             if not name.startswith(("hbfp_", "$scopeinfo"))}
+    flipflops = sum(count for name, count in types.items() if "DFF" in name.upper() or name == "TRELLIS_FF")
+    transistors, area, um2, registers = None, 0.0, None, None
+    if library:
+        um2 = float(entry.get("area", 0))
+        area, registers = um2 / library.nand2, float(entry.get("sequential_area", 0)) / library.nand2
+    elif "estimated_num_transistors" in entry:
+        transistors = int(str(entry["estimated_num_transistors"]).rstrip("+"))
+        area = transistors / 4
+        registers = None
+    return Figures(area, um2, registers, sum(types.values()), flipflops, transistors, 0, types)
+
+
+def synthesise(unit, recipe, library=None):
+    """The folder with logs, ``stat.json`` and ``mapped.v`` of a unit."""
+    script = recipes.script(recipe, "unit.v", unit.top, "cells.lib")
+
+    def make(folder):
+        (folder / "unit.v").write_text(unit.verilog)
+        if library:
+            shutil.copyfile(library.path, folder / "cells.lib")
+        yosys.run(script, folder)
+        if library:
+            (folder / "cells.lib").unlink()
+
+    _, version = yosys.find()
+    key = files.key(version, script, library.sha256 if library else "", unit.verilog)
+    return files.entry(files.cache("synth") / f"unit-{key}", make)
+
+
+def measure_unit(unit, recipe, library=None):
+    """Figures of one unit; a memory has its bits alone."""
+    return _figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
+
+
+def component(kind):
+    """The component that a kind of unit belongs to."""
+    for name, kinds in COMPONENTS.items():
+        if kind in kinds:
+            return name
+    return "elements" if kind in ("mul", "add", "fma") else "control"
+
+
+def measure(design, recipe="area", library=None, unit="core", progress=None):
+    """The report of a design.
+
+    Parameters
+    ----------
+    design : Design
+    recipe : str
+        One of :mod:`synth.tools.recipes`.
+    library : Library, optional
+        Needed by the recipes for cells.
+    unit : str
+        A part alone, as ``python -m gen --unit``.
+    progress : callable, optional
+        Called as ``progress(done, total, name)``.
+    """
+    text, manifest = generate(design, unit)
+    found = partition.units(text, manifest)
+    entries, components = {}, {name: Figures() for name in COMPONENTS}
+    owner = _owners(found)
+    for n, part in enumerate(found):
+        if progress:
+            progress(n, len(found), part.top)
+        if part.kind == "ram":
+            one = Figures(bits=manifest["modules"][part.top]["bits"])
+        else:
+            one = measure_unit(part, recipe, library)
+        entries[part.top] = {"kind": part.kind, "count": part.count, "figures": asdict(one)}
+        for name, count in owner[part.top].items():
+            components[name] += one * count
+    if progress:
+        progress(len(found), len(found), "")
+    if unit.startswith("dot_product"):
+        macs = design.format.terms
+    else:
+        macs = design.rows * design.cols if unit in ("core", "array") else design.group[0] * design.group[1]
+    tools = {"yosys": yosys.find()[1]} | manifest["tools"]
+    library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
+                           "file": library.path.name}
+    return Report(manifest["top"], design.as_dict(), recipe, library, tools, entries, components, macs)
+
+
+def _owners(units):
+    """Module name -> component -> number of its instances there.
+
+    A unit that no component names (a multiplier, a memory) belongs to that of its user.
+    """
+    by_name = {unit.top: unit for unit in units}
+    named = {kind for kinds in COMPONENTS.values() for kind in kinds}
+    result = {unit.top: {} for unit in units}
+
+    def visit(name, times, inherited):
+        unit = by_name[name]
+        own = component(unit.kind) if unit.kind in named else inherited
+        result[name][own] = result[name].get(own, 0) + times
+        for part, count in unit.uses.items():
+            visit(part, times * count, own)
+
+    visit(units[-1].top, 1, component(units[-1].kind))
+    return result
+
+
+def baseline(design, arithmetic, group=None, pipeline=0):
+    """The same core for other numbers: shape, dataflow and group alike.
+
+    Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
+    """
+    fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
+    return Design(format=fmt, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group or design.group,
+                  multiplier=design.multiplier, pipeline=pipeline, depth=design.depth, ragged=design.ragged)

@@ -1,0 +1,1 @@
+"""Tables, pictures and the page that say what was measured."""

@@ -1,0 +1,78 @@
+"""Pictures of where the area goes: bars by component, and a floor plan."""
+
+from matplotlib.patches import Rectangle
+
+from ..compare.design_space import is_plain
+from ..measure.area import BESIDE, COMPONENTS
+from .plots import commonest_side, new_figure
+
+#: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
+COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#009e73", "#999999", "#e0e0e0"),
+                   strict=True))
+
+
+def breakdown_plot(studies):
+    """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline.
+
+    Of many designs, the default ones with the commonest array are shown.
+    """
+    plain = [study for study in studies if is_plain(study.report.design)]
+    if len(studies) > 8 and plain:
+        side = commonest_side(plain)
+        studies = [study for study in plain if study.report.design["rows"] == side]
+    reports = {}
+    for study in studies:
+        for report in (study.report, *study.baselines.values()):
+            reports.setdefault(report.name, report)
+    figure, axes = new_figure(height=0.6 + 0.42 * len(reports))
+    names = list(reports)[::-1]
+    left = [0.0] * len(names)
+    for name in COMPONENTS:
+        if name in BESIDE:
+            continue
+        widths = [reports[each].components[name].area / reports[each].macs for each in names]
+        axes.barh(names, widths, left=left, color=COLOURS[name], label=name, edgecolor="white", linewidth=0.5)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    integers = [total for each, total in zip(names, left, strict=True)
+                if reports[each].design["arithmetic"] in ("hbfp", "int")]
+    limit = 1.25 * max(integers or left)
+    axes.set_xlim(0, limit)
+    for n, total in enumerate(left):
+        off = total > limit
+        axes.text(min(total, limit) * (0.99 if off else 1), n, f"{total:,.0f} \u2192 " if off else f" {total:,.0f}",
+                  ha="right" if off else "left", va="center", fontsize=7, color="white" if off else "black")
+    axes.set_xlabel("NAND2-equivalents per MAC without memories and side unit; floats run off the picture", fontsize=8)
+    axes.tick_params(axis="y", labelsize=6)
+    figure.legend(fontsize=7, loc="outside upper center", ncols=7)
+    return figure
+
+
+def _squares(shares, x, y, width, height):
+    """Cut a rectangle into parts of the given areas, always along its longer side."""
+    if len(shares) == 1:
+        yield shares[0][0], (x, y, width, height)
+        return
+    (name, area), rest = shares[0], shares[1:]
+    part = area / sum(value for _, value in shares)
+    if width >= height:
+        yield name, (x, y, width * part, height)
+        yield from _squares(rest, x + width * part, y, width * (1 - part), height)
+    else:
+        yield name, (x, y, width, height * part)
+        yield from _squares(rest, x, y + height * part, width, height * (1 - part))
+
+
+def floor_plan(report):
+    """Where the area of one design goes: rectangles to scale, the side unit included."""
+    figure, axes = new_figure(6, 6)
+    shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])
+    for name, (x, y, width, height) in _squares(shares, 0, 0, 1, 1):
+        axes.add_patch(Rectangle((x, y), width, height, facecolor=COLOURS[name], edgecolor="black", linewidth=0.8))
+        area = dict(shares)[name]
+        if width * height > 0.01:
+            axes.text(x + width / 2, y + height / 2, f"{name}\n{area / report.whole.area:.1%}", ha="center",
+                      va="center", fontsize=9, rotation=0 if width > 0.15 else 90)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
+    axes.title.set_fontsize(8)
+    axes.axis("off")
+    return figure

@@ -1,0 +1,121 @@
+"""A page of its own with the tables and pictures of a sweep."""
+
+import base64
+from html import escape
+
+from hbfp import files
+
+from ..compare.comparison import BASELINES, SCOPES, published
+from ..compare.design_space import is_plain
+from . import breakdown, plots
+from .tables import NOT_COUNTED
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0 }
+th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
+th:first-child, td:first-child { text-align: left; white-space: nowrap }
+div.wide { overflow-x: auto }
+img { max-width: 100% } figure { margin: 1.5rem 0 } figcaption { color: #555 }
+"""
+
+
+def _table(head, rows):
+    def line(cells, tag):
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+    return f"<div class=wide><table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table></div>"
+
+
+def _picture(path, caption):
+    data = base64.b64encode(path.read_bytes()).decode()
+    return (f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure>")
+
+
+#: Picture -> file name and caption; those that a sweep cannot fill are left out.
+_PICTURES = (
+    (plots.ratio_plot, "ratio.png", "Smallest lean FP32 core over HBFP core: everything but memories and side units"),
+    (plots.integer_plot, "integer.png", "What the format costs over integers of the same width"),
+    (breakdown.breakdown_plot, "breakdown.png", "Where the area goes, per multiply-accumulate"),
+    (lambda studies: breakdown.floor_plan(_headline(studies).report), "floorplan.png", "Area of one core, to scale"),
+    (plots.group_plot, "group.png", "What larger groups save"),
+    (plots.block_plot, "block.png", "What longer blocks save"),
+)
+
+
+def _headline(studies):
+    """The default 8-bit core, or the last default one, or the last of what there is."""
+    plain = [study for study in studies if is_plain(study.report.design) and study.report.design["rows"] == 32]
+    return next((study for study in plain if study.report.design["format"]["mantissa"] == 8), (plain or studies)[-1])
+
+
+def _matrix(studies):
+    """Ratio to FP32 by width and array, for default designs; None if there is one array alone."""
+    plain = [study for study in studies if is_plain(study.report.design) and "fp32" in study.ratios]
+    found = {(study.report.design["format"]["mantissa"], study.report.design["rows"]):
+             study.smallest_ratios["fp32"]["core"] for study in plain}
+    widths, sides = (sorted({key[n] for key in found}) for n in range(2))
+    if len(sides) < 2:
+        return None
+    rows = [[f"HBFP{width}", *(f"{found[width, side]:.2f}" if (width, side) in found else "" for side in sides)]
+            for width in widths]
+    return _table(["", *(f"{side} x {side}" for side in sides)], rows)
+
+
+def _published(studies):
+    """Published ratios beside ours, by width; None if there are none."""
+    rows, head = [], ["", "ours, whole core 32 x 32"]
+    for study in studies:
+        width = study.report.design["format"]["mantissa"]
+        figures = published(width)
+        if figures and is_plain(study.report.design) and study.report.design["rows"] == 32 and "fp32" in study.ratios:
+            head[2:] = [f"published, {name}" for name in figures]
+            rows.append([f"HBFP{width}", f"{study.smallest_ratios['fp32']['core']:.2f}",
+                         *(f"{value:.2f}" for value in figures.values())])
+    return _table(head, rows) if rows else None
+
+
+def _basis(report):
+    """What all figures rest on."""
+    library = "generic gates"
+    if report.library:
+        library = f"{report.library['name']} (sha256 {report.library['sha256'][:12]})"
+    tools = ", ".join(f"{name} {version}" for name, version in report.tools.items())
+    return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; {tools}. "
+            f"Not counted: {NOT_COUNTED}. Ratios are of whole cores without side units; baselines are of the same "
+            "generator, with the same shape and dataflow; floats are those of the group in which they are smallest.")
+
+
+def write_page(folder, studies, points=()):
+    """Write ``area.html`` and its pictures; return their paths.
+
+    Pictures, and all tables but the last, show the first recipe and library alone. ``points`` are those of
+    :func:`synth.compare.clocks.pareto`, if there are any.
+    """
+    basis = studies[0].report
+    first = [study for study in studies if (study.report.recipe, study.report.library) == (basis.recipe, basis.library)]
+    pictures = [(plots.save(figure, folder / name), caption) for make, name, caption in _PICTURES
+                if (figure := make(first))]
+    if points:
+        pictures.append((plots.save(plots.pareto_plot(points), folder / "pareto.png"),
+                         "Area and clock at 32 x 32: groups of elements (8x4), registers (+1)"))
+    names = list(studies[0].baselines)
+    head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names),
+            *(f"{BASELINES[name]}, same group /" for name in names if name != "int")]
+    rows = []
+    for study in studies:
+        scopes = study.report.scopes()
+        rows.append([study.report.name, study.report.recipe, *(f"{scopes[scope]:,.1f}" for scope in SCOPES),
+                     *(f"{study.smallest_ratios[name]['core']:.2f}" for name in names),
+                     *(f"{study.ratios[name]['core']:.2f}" for name in names if name != "int")])
+    parts = [("Beside published figures", _published(first)), ("Lean FP32 over HBFP, by array", _matrix(first)),
+             ("Pictures", "".join(_picture(path, caption) for path, caption in pictures)),
+             ("All designs", _table(head, rows))]
+    text = "\n".join([
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+        f"<title>Area of HBFP cores</title><style>{_STYLE}</style>",
+        "<h1>Area of HBFP cores, relative to FP32</h1>", f"<p>{escape(_basis(basis))}</p>",
+        *(f"<h2>{title}</h2>\n{body}" for title, body in parts if body), "</html>", ""])
+    path = folder / "area.html"
+    files.write(path, text)
+    return [path, *(picture for picture, _ in pictures)]

@@ -1,0 +1,192 @@
+"""Pictures of studies: ratios, what groups and blocks save, area against clock."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from hbfp import files  # noqa: E402
+
+from ..compare.comparison import published
+from ..compare.design_space import fills_rows, is_plain, varies_only
+
+#: Published ratios that are drawn: key of :func:`synth.compare.comparison.published`, label, dash.
+PUBLISHED = (("element, BF16 sums", "Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", "--"),
+             ("dot product of 128, converters counted", "Accuracy Boosters v1, dot product of 128", ":"))
+
+
+def new_figure(width=7.5, height=4.2):
+    """A figure with one pair of axes, in inches."""
+    figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _mantissa(study):
+    return study.report.design["format"]["mantissa"]
+
+
+def commonest_side(studies):
+    """The array that pictures of one array show: 32 x 32, or the commonest."""
+    rows = [study.report.design["rows"] for study in studies]
+    return 32 if 32 in rows else max(sorted(set(rows)), key=rows.count)
+
+
+def _sides(axes, sides):
+    """A logarithmic axis of array sides."""
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(sides[0] / 1.5, sides[-1] * 1.5)
+    axes.set_xticks(sides, map(str, sides))
+    axes.minorticks_off()
+    axes.set_xlabel("array side, elements")
+
+
+def _plain_scale(axis, ticks):
+    """A logarithmic axis whose ticks are the numbers given, as far as they are in view."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = axis.get_view_interval()
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_tick_params(which="minor", length=0, labelsize=0)
+    axis.set_minor_formatter("")
+
+
+def _by_side(studies, width, against):
+    """Array side and area ratio of the smallest core of a baseline to that of one width."""
+    return sorted((study.report.design["rows"], study.smallest_ratios[against]["core"]) for study in studies
+                  if _mantissa(study) == width)
+
+
+def ratio_plot(studies):
+    """Ratio to FP32 against array side, a line per mantissa, published figures as dashes.
+
+    Default designs, and thinner those whose blocks are as long as the array.
+    """
+    every = [study for study in studies if "fp32" in study.ratios]
+    studies = [study for study in every if is_plain(study.report.design)]
+    if not studies:
+        return None
+    filled = [study for study in every if fills_rows(study.report.design)]
+    figure, axes = new_figure(height=5.6)
+    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
+        line, = axes.plot(*zip(*_by_side(studies, width, "fp32"), strict=True), marker="o", color=f"C{n}",
+                          label=f"HBFP{width}, whole core")
+        if len(found := _by_side(filled, width, "fp32")) > 1:
+            axes.plot(*zip(*found, strict=True), marker="^", markersize=4, linewidth=0.8, color=f"C{n}")
+        if ratios := published(width):
+            for key, _, dash in PUBLISHED:
+                axes.axhline(ratios[key], color=line.get_color(), linestyle=dash, linewidth=1)
+    for _, label, dash in PUBLISHED:
+        axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
+    if len({study.report.design["rows"] for study in filled}) > 1:
+        axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
+    _sides(axes, sorted({study.report.design["rows"] for study in studies}))
+    axes.set_ylabel("area of smallest lean FP32 core / area of core")
+    _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
+    figure.legend(fontsize=7, loc="outside upper center", ncols=2)
+    return figure
+
+
+def integer_plot(studies):
+    """What the format costs over integers of the same width, against array side; None without that baseline."""
+    studies = [study for study in studies if is_plain(study.report.design) and "int" in study.ratios]
+    if not studies:
+        return None
+    figure, axes = new_figure()
+    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
+        found = [(side, 1 / ratio) for side, ratio in _by_side(studies, width, "int")]
+        axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
+    _sides(axes, sorted({study.report.design["rows"] for study in studies}))
+    axes.set_ylabel("area of core / area of integer core")
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.legend(fontsize=7)
+    return figure
+
+
+def _varied(studies, name, label):
+    """Default designs of one array but for one value, by mantissa and that value's label; None if it never varies."""
+    found = {}
+    side = commonest_side(studies)
+    for study in studies:
+        design = study.report.design
+        if design["rows"] == side and varies_only(design, name):
+            found.setdefault(_mantissa(study), {})[label(design)] = study
+    return found if any(len(each) > 1 for each in found.values()) else None
+
+
+def group_plot(studies):
+    """Area per MAC against the elements of a group, a line per mantissa; None if only one group was measured."""
+    return _varied_plot(studies, "group", lambda design: "{} x {}".format(*design["group"]),
+                        lambda design: design["group"][0] * design["group"][1], "group, rows x columns")
+
+
+def block_plot(studies):
+    """Area per MAC against the block, likewise."""
+    return _varied_plot(studies, "block", lambda design: "{} x {}".format(*design["format"]["block"]),
+                        lambda design: (design["format"]["block"][0] > 1, design["format"]["block"][1]),
+                        "block: 1 x B along K, or a square tile")
+
+
+def _varied_plot(studies, name, label, order, text):
+    found = _varied(studies, name, label)
+    if not found:
+        return None
+    figure, axes = new_figure()
+    designs = {key: study.report.design for by_label in found.values() for key, study in by_label.items()}
+    places = {key: n for n, key in enumerate(sorted(designs, key=lambda key: order(designs[key])))}
+    for n, (width, by_label) in enumerate(sorted(found.items())):
+        if len(by_label) > 1:
+            points = sorted((places[key], study.report.scopes()["core"]) for key, study in by_label.items())
+            axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
+    axes.set_xticks(list(places.values()), list(places))
+    axes.set_xlabel(text)
+    axes.set_ylabel("core, NAND2-equivalents per MAC")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def pareto_plot(points):
+    """Area against clock, a line per kind of number: groups and pipelines that no other of its kind beats.
+
+    Left the clock of whole cores, right that of their elements alone.
+    """
+    figure, panels = plt.subplots(1, 2, figsize=(10, 5.6), sharey=True, layout="constrained")
+    kinds = {}
+    for point in points:
+        kinds.setdefault(point.kind, []).append(point)
+    for axes, what, title in zip(panels, ("core", "array"), ("whole core", "elements alone"), strict=True):
+        fronts = [period for n, (name, found) in enumerate(kinds.items())
+                  for period in _front(axes, found, what, name, f"C{n}")]
+        axes.set_xlim(0.8 * min(fronts), 1.4 * max(fronts))
+        axes.set_title(title, fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+        _plain_scale(axes.xaxis, (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
+        axes.set_xlabel(f"shortest clock period, ns (OpenSTA, recipe {points[0].report.recipe}, no wires)", fontsize=8)
+    _plain_scale(panels[0].yaxis, (100, 200, 300, 500, 1000, 2000, 3000, 5000))
+    panels[0].set_ylabel("core, NAND2-equivalents per MAC")
+    figure.legend(*panels[0].get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=5)
+    return figure
+
+
+def _front(axes, points, what, name, colour):
+    """All points of a kind of number, and the line of those that none of them beats; return the line's periods."""
+    axes.plot([point.period(what) for point in points], [point.area for point in points], linestyle="", marker="o",
+              markersize=3, color=colour, alpha=0.4)
+    front = [point for point in points if not any(
+        other.area < point.area and other.period(what) <= point.period(what) for other in points)]
+    front.sort(key=lambda point: point.period(what))
+    axes.step([point.period(what) for point in front], [point.area for point in front], where="post", marker="o",
+              markersize=4, color=colour, label=name)
+    for point in front:
+        text = f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group)
+        axes.annotate(text, (point.period(what), point.area), xytext=(2, 4), textcoords="offset points", fontsize=5.5)
+    return [point.period(what) for point in front]
+
+
+def save(figure, path):
+    """Write a PNG; the same figure gives the same bytes."""
+    with files.replacing(path) as temporary:
+        figure.savefig(temporary, dpi=120, metadata={"Software": None})
+    plt.close(figure)
+    return path

@@ -1,0 +1,142 @@
+"""A study as a table on a terminal, JSON and CSV."""
+
+import csv
+import io
+
+from rich.table import Table
+
+from ..compare.clocks import WHATS, smallest
+from ..compare.comparison import BASELINES, SCOPES
+from ..measure.area import BESIDE
+
+#: What no figure here contains.
+NOT_COUNTED = "memories (given in bits), clock tree, wires, pads"
+
+
+def _number(value):
+    return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def breakdown_table(report):
+    """Components with their share of the core."""
+    what = "NAND2-equivalents" if report.library else "NAND2-equivalents (transistors / 4)"
+    table = Table(title=f"{report.name}, recipe {report.recipe}", title_justify="left",
+                  caption=f"{what}; not counted: {NOT_COUNTED}", caption_justify="left")
+    table.add_column("component")
+    silicon = "um2" if report.library else "transistors"
+    for head in ("a MAC", "all", silicon, "share", "cells", "flip-flops", "memory bits"):
+        table.add_column(head, justify="right")
+    core = report.core
+    for name, fig in report.components.items():
+        if not fig.cells and not fig.bits:
+            continue
+        share = "beside" if name in BESIDE else f"{fig.area / core.area:.1%}" if core.area else ""
+        table.add_row(name, _number(fig.area / report.macs), _number(fig.area), _number(getattr(fig, silicon)), share,
+                      f"{fig.cells:,}", f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
+    table.add_section()
+    table.add_row("core", _number(core.area / report.macs), _number(core.area), _number(getattr(core, silicon)), "",
+                  f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
+    return table
+
+
+def ratio_table(study):
+    """Baseline over design, by scope."""
+    table = Table(title=f"Area of the baseline, in the same group, over that of the design, recipe "
+                  f"{study.report.recipe}", title_justify="left")
+    table.add_column("against")
+    for scope in SCOPES:
+        table.add_column(scope, justify="right")
+    table.add_column("core, NAND2 a MAC", justify="right")
+    for name, ratios in study.ratios.items():
+        table.add_row(BASELINES[name], *(f"{ratios[scope]:.2f} x" if scope in ratios else "" for scope in SCOPES),
+                      _number(study.baselines[name].scopes()["core"]))
+    return table
+
+
+def timing_table(study):
+    """Clock periods by kind of unit, the design first."""
+    table = Table(title="Shortest clock period in ns, by OpenSTA", title_justify="left",
+                  caption_justify="left", caption="no wires, no clock skew; inputs and outputs registered. drain: one "
+                  "signal drives all columns and the side units, without buffers")
+    table.add_column("unit")
+    for name in study.periods:
+        table.add_column(name, justify="right")
+    for kind in next(iter(study.periods.values())):
+        table.add_row(kind, *(f"{found[kind]:.2f}" if kind in found else "" for found in study.periods.values()))
+    return table
+
+
+def _cells(point, what="core"):
+    """Group, registers, period and area of a point."""
+    if point is None:
+        return ["none", "", "", ""]
+    return ["{} x {}".format(*point.group), str(point.pipeline), f"{point.period(what):.1f}", _number(point.area)]
+
+
+def clock_tables(clocks):
+    """Best groups, equal clock, and the other way round."""
+    heads = ("group", "registers", "period, ns", "NAND2 a MAC")
+    best, mine = clocks.best(), smallest(clocks.mine)
+    table = Table(title="Each core with its own best group, at any clock", title_justify="left")
+    table.add_column("core")
+    for head in (*heads, "clock set by", f"over {mine.kind}"):
+        table.add_column(head, justify="right")
+    for point in best.values():
+        table.add_row(point.kind, *_cells(point), point.slowest, f"{point.area / mine.area:.2f} x")
+    tables = [table]
+    for what, scope in zip(WHATS, ("core", "elements alone"), strict=True):
+        own = clocks.own
+        limit = own.period(what)
+        slowest = f", set by its {own.slowest}" if what == "core" else ""
+        table = Table(title=f"At the clock of {own.report.name}, {scope}: {limit:.1f} ns{slowest}",
+                      title_justify="left", caption="registers: inside each multiply-add; none: no pipeline meets it",
+                      caption_justify="left")
+        table.add_column("baseline")
+        for head in (*heads, "over the design"):
+            table.add_column(head, justify="right")
+        for name, point in clocks.equal(what).items():
+            table.add_row(BASELINES[name], *_cells(point, what), point and f"{point.area / own.area:.2f} x")
+        tables.append(table)
+        if not clocks.reverse(what):
+            continue
+        table = Table(title=f"At the clock of each pipelined baseline, {scope}", title_justify="left",
+                      caption=f"smallest {mine.kind} core that meets it, of {len(clocks.mine)} groups and pipelines",
+                      caption_justify="left")
+        table.add_column("baseline")
+        for head in (*heads, *(f"{mine.kind}: {head}" for head in (heads[0], *heads[2:])), "ratio"):
+            table.add_column(head, justify="right")
+        for point, met in clocks.reverse(what):
+            group, _, period, area = _cells(met, what)
+            table.add_row(point.kind, *_cells(point, what), group, period, area,
+                          met and f"{point.area / met.area:.2f} x")
+        tables.append(table)
+    return tables
+
+
+def study_tables(study):
+    """All tables of a study but the breakdown."""
+    return [ratio_table(study), *([timing_table(study)] if study.periods else []),
+            *(clock_tables(study.clocks) if study.clocks else [])]
+
+
+def csv_text(studies):
+    """One row per design and recipe; the columns are stable."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "pipeline", "share",
+                     "accumulate", "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors",
+                     "cells", "flipflops", "bits", *(f"{name} over core" for name in BASELINES),
+                     *(f"smallest {name} over core" for name in BASELINES)])
+    for study in studies:
+        report, design = study.report, study.report.design
+        fmt, core, scopes = design["format"], report.core, report.scopes()
+        writer.writerow([report.name, design["arithmetic"], fmt["mantissa"], design["rows"], design["cols"],
+                         "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["pipeline"],
+                         design["share"], design["accumulate"], report.recipe,
+                         report.library["name"] if report.library else "generic",
+                         *(f"{scopes[scope]:.2f}" for scope in SCOPES),
+                         "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,
+                         core.flipflops, core.bits,
+                         *(f"{ratios[name]['core']:.3f}" if name in ratios else ""
+                           for ratios in (study.ratios, study.smallest_ratios) for name in BASELINES)])
+    return out.getvalue()

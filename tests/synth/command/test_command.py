@@ -1,0 +1,55 @@
+"""The command line's complaints: one line, a status, nothing left behind."""
+
+import pytest
+
+from synth.__main__ import main, make_parser
+from synth.command.options import least_area
+
+
+@pytest.mark.parametrize("words, line", [
+    (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic"),
+    (["--jobs", "0"], "--jobs 0: must be 1 to 4096"),
+    (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, int"),
+    (["--mantissa", "99"], "--mantissa 99: must be 2 to 16"),
+])
+def test_wrong_option(capsys, words, line):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == f"python -m synth: error: {line}\n"
+
+
+def test_wrong_liberty(capsys, tmp_path):
+    with pytest.raises(SystemExit) as caught:
+        main(["--liberty", "no.lib", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == ("python -m synth: error: --liberty no.lib: cannot be read "
+                                       "(No such file or directory)\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_recipe_without_library(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("synth.tools.library.OSU018", tmp_path / "none.lib")
+    with pytest.raises(SystemExit) as caught:
+        main(["--recipe", "area", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == ("python -m synth: error: --recipe area: needs a cell library: "
+                                       "python -m synth fetch, or --liberty FILE\n")
+
+
+@pytest.mark.synth
+def test_wrong_unit(capsys, tmp_path):
+    with pytest.raises(SystemExit) as caught:
+        main(["--unit", "gate", "--recipe", "generic", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2
+    assert "--unit gate: must be one of" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_multiplier_of_a_file_is_taken(tmp_path):
+    """Reports take the smaller multipliers unless the user says otherwise, wherever that is said."""
+    path = tmp_path / "design.toml"
+    path.write_text('multiplier = "plain"\n')
+    for words, multiplier in (([], "recoded"), (["--config", str(path)], "plain"),
+                              (["--multiplier", "plain"], "plain")):
+        assert least_area(make_parser().parse_args(words)).multiplier == multiplier

@@ -1,0 +1,65 @@
+"""Mapped netlists equal their Verilog, for all inputs and states."""
+
+import re
+
+import pytest
+
+from golden.spec.options import design_from_values
+from synth.measure import equivalence
+from synth.measure.equivalence import check, netlists
+from synth.measure.expected import UNITS
+from synth.tools import yosys
+from synth.tools.errors import SynthError
+from synth.tools.library import load
+from tests.synth.tiny import LIBERTY
+
+pytestmark = pytest.mark.synth
+
+
+def parts(name, *how):
+    unit, values = UNITS[name]
+    return list(netlists(design_from_values(values), unit, *how))
+
+
+@pytest.mark.parametrize("name", ["encode_lane_m8", "element_m4", "element_m8", "align_m8", "sequencer"])
+def test_netlist_equals_verilog(name):
+    for unit, mapped in parts(name):
+        check(unit, mapped)
+
+
+def test_netlist_of_library_cells_equals_verilog(tmp_path):
+    (tmp_path / "cells.lib").write_text(LIBERTY)
+    for unit, mapped in parts("element_m4", "area", load(tmp_path / "cells.lib")):
+        assert "  NAND2 " in mapped and "module NAND2(" in mapped
+        check(unit, mapped)
+
+
+def test_units_with_units_inside_are_cut_there():
+    design = design_from_values({"mantissa": 2, "rows": 2, "group": (1, 1)})
+    found = list(netlists(design, "array"))
+    assert any(unit.uses for unit, _ in found)
+    for unit, mapped in found:
+        check(unit, mapped)
+
+
+@pytest.mark.parametrize("name, what, instead", [
+    ("encode_lane_m4", r"~\((\w+) & (\w+)\)", r"~(\1 | \2)"),
+    ("element_m8", r"~\((\w+) & (\w+)\)", r"~(\1 | \2)"),
+    ("element_m4", r"if \(swap\) complements\[1\]", r"if (rst) complements[1]"),
+    ("element_m4", r"posedge clk", r"negedge clk")])
+def test_wrong_netlist_is_found(name, what, instead):
+    (unit, mapped), = parts(name)
+    wrong = re.sub(what, instead, mapped, count=1)
+    assert wrong != mapped
+    with pytest.raises(SynthError, match="^Yosys failed: ERROR: "):
+        check(unit, wrong)
+
+
+def test_no_answer_in_time(monkeypatch):
+    def late(*args, timeout, **kwargs):
+        raise yosys.subprocess.TimeoutExpired(args, timeout)
+    (unit, mapped), = parts("encode_lane_m4")
+    yosys.find()
+    monkeypatch.setattr(yosys.subprocess, "run", late)
+    with pytest.raises(SynthError, match=rf"^Yosys gave no answer in {equivalence.LIMIT} s \(log: .*yosys.log\)$"):
+        check(unit, mapped)

@@ -1,0 +1,20 @@
+"""Areas do not grow unnoticed."""
+
+import json
+
+import pytest
+
+from synth.measure.expected import BASELINE, UNITS, cells
+
+EXPECTED = json.loads(BASELINE.read_text())
+
+
+def test_every_unit_has_a_figure():
+    assert list(EXPECTED["cells"]) == list(UNITS)
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize("name", UNITS)
+def test_cells(name):
+    """Smaller is a failure, too: the figures in the documents are then out of date."""
+    assert cells(name) == pytest.approx(EXPECTED["cells"][name], rel=EXPECTED["tolerance"])

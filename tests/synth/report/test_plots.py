@@ -1,0 +1,81 @@
+"""Pictures of studies show the designs that they name, in order."""
+
+import pytest
+
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from golden.spec.options import design_from_values
+from synth.compare import design_space
+from synth.compare.clocks import Point
+from synth.compare.comparison import Study
+from synth.report import html, plots
+from tests.synth.fake import FakeReport
+
+
+def study(core, **values):
+    design = design_from_values({"multiplier": "recoded"} | values)
+    return Study(FakeReport(core, design), {"fp32": FakeReport(4000, Design(arithmetic="fp32"))})
+
+
+@pytest.fixture
+def studies():
+    """Blocks out of order, groups, and the same design on other arrays."""
+    return [study(600, block="1,64"), study(400), study(800, block="1,8"), study(700, block="16,16"),
+            study(500, block="1,16"), study(410, rows=64), study(390, rows=64, block="1,64"), study(420, rows=16),
+            study(450, group="4,4"), study(640, group="1,1"), study(300, mantissa=12),
+            study(200, block="1,64", share=2)]
+
+
+def lines(figure):
+    axes = figure.axes[0]
+    return [text.get_text() for text in axes.get_xticklabels()], [list(line.get_ydata()) for line in axes.lines]
+
+
+def test_blocks_are_in_order_and_of_one_array(studies):
+    """Tiles come after blocks along K; other arrays and shared accumulation are no block's figures."""
+    labels, ((*areas,),) = lines(plots.block_plot(studies))
+    assert labels == ["1 x 8", "1 x 16", "1 x 32", "1 x 64", "16 x 16"] and areas == [800, 500, 400, 600, 700]
+
+
+def test_groups_are_in_order_and_of_one_array(studies):
+    labels, ((*areas,),) = lines(plots.group_plot(studies))
+    assert labels == ["1 x 1", "4 x 4", "8 x 4"] and areas == [640, 450, 400]
+    assert plots.group_plot(studies[:5]) is None
+
+
+def test_ratios_by_array(studies):
+    """A line of default designs, a thinner one of blocks as long as the array, then the published ones."""
+    _, found = lines(plots.ratio_plot(studies))
+    assert found[:2] == [[4000 / 420, 4000 / 400, 4000 / 410], [4000 / 400, 4000 / 390]]
+    labels = [[text.get_text() for text in plots.ratio_plot(some).legends[0].texts] for some in (studies, studies[:5])]
+    assert ["blocks as long as the array" in each for each in labels] == [True, False]
+
+
+def test_what_fills_the_rows():
+    assert design_space.fills_rows(Design(rows=64, cols=64, format=HBFPFormat(block=(1, 64))).as_dict())
+    assert design_space.fills_rows(Design().as_dict())
+    assert not design_space.fills_rows(Design(rows=64, cols=64).as_dict())
+
+
+def test_floor_plan_is_of_the_8_bit_core(studies):
+    assert html._headline(studies).report.core.area == 400
+    assert html._headline(studies[-2:]).report.core.area == 300
+
+
+def test_fronts_are_in_view():
+    """What is neither smaller nor quicker than another is on no line, and may be out of view."""
+    floats = Design(arithmetic="fp32")
+    points = [Point(FakeReport(area, design), {"group": array, "lanes": core}) for area, design, array, core in (
+        (450, Design(), 9, 30), (440, Design(group=(16, 4)), 18, 31), (460, Design(pipeline=2), 9, 3000),
+        (4500, floats, 50, 35), (4700, floats, 20, 22), (4600, floats, 60, 40))]
+    for axes, fronts in zip(plots.pareto_plot(points).axes, ([30, 31, 22, 50], [9, 18, 20, 50]), strict=True):
+        low, high = axes.get_xlim()
+        assert axes.get_xscale() == "log" and low < min(fronts) < max(fronts) < high < 2 * max(fronts)
+        lines = [line for line in axes.lines if line.get_label()[0] != "_"]
+        assert sorted(x for line in lines for x in line.get_xdata()) == sorted(fronts)
+
+
+def test_published_ratios_without_those_of_the_last_width():
+    found = html._published([study(400), study(300, mantissa=12)])
+    assert "HBFP8" in found and "10.00" in found and "8.28" in found and "HBFP12" not in found
+    assert html._published([study(300, mantissa=12)]) is None

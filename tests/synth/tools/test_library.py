@@ -1,0 +1,88 @@
+"""Cell libraries, and what is said of bad ones."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from golden.spec.values import OptionError
+from synth.tools import library
+from synth.tools.errors import SynthError
+
+CELLS = """\
+library (tiny) {
+  cell (INVX1) { area : 16; pin(A) { direction : input; } }
+  cell (NAND2X1) { cell_footprint : nand2;
+    area : 24.5; }
+  cell ("NAND2X2") { area : 40 ; }
+}
+"""
+
+
+def test_smallest_nand_is_the_unit(tmp_path):
+    (tmp_path / "a.lib").write_text(CELLS)
+    found = library.load(tmp_path / "a.lib")
+    assert (found.name, found.nand2) == ("tiny", 24.5)
+
+
+def test_wrong_file(tmp_path):
+    with pytest.raises(OptionError, match=r"^--liberty no.lib: cannot be read \(No such file or directory\)$"):
+        library.load("no.lib")
+    bad = tmp_path / "bad.lib"
+    bad.write_bytes(b"\xff\xfe")
+    with pytest.raises(OptionError) as caught:
+        library.load(bad)
+    assert str(caught.value) == f"--liberty {bad}: cannot be read (not text)"
+
+
+@pytest.mark.parametrize("text, complaint", [
+    ("module m; endmodule", "is not a Liberty file with cells"),
+    ("library (a) { }", "is not a Liberty file with cells"),
+    ("library (a) { cell (INV) { area : 1; } }", "has no two-input NAND to count areas in"),
+])
+def test_wrong_content(tmp_path, text, complaint):
+    path = tmp_path / "a.lib"
+    path.write_text(text)
+    with pytest.raises(OptionError) as caught:
+        library.load(path)
+    assert str(caught.value) == f"--liberty {path}: {complaint}"
+
+
+def test_fetched_library_that_changed(monkeypatch, tmp_path):
+    """Figures of another library under the name of the fetched one would be wrong in silence."""
+    def download(package, folder):
+        inside = Path(folder) / library._INSIDE
+        inside.parent.mkdir(parents=True)
+        inside.write_text(CELLS)
+
+    path = tmp_path / "lib" / "osu018_stdcells.lib"
+    monkeypatch.setattr(library, "OSU018", path)
+    monkeypatch.setattr(library, "_download", download)
+    monkeypatch.setattr(library.shutil, "which", lambda tool: tool)
+    assert library.default() is None
+    assert library.fetch(path) == path and library.default().nand2 == 24.5
+    for text in (CELLS.replace("24.5", "25"), CELLS[:40], ""):
+        path.write_text(text)
+        with pytest.raises(SynthError) as caught:
+            library.default()
+        assert str(caught.value) == f"{path}: is not what was fetched; fetch it again: python -m synth fetch"
+    library.fetch(path)
+    assert library.default().nand2 == 24.5
+
+
+def test_fetch_needs_debian(monkeypatch):
+    monkeypatch.setattr(library.shutil, "which", lambda tool: None)
+    with pytest.raises(SynthError) as caught:
+        library.fetch()
+    assert str(caught.value) == ("OSU018 comes as the Debian package qflow-tech-osu018, and there is no apt-get here: "
+                                 "give a library with --liberty FILE")
+
+
+def test_fetch_says_why_it_failed(monkeypatch):
+    failed = subprocess.CompletedProcess([], 100, "", "W: one\nE: Unable to locate package qflow-tech-osu018\n")
+    monkeypatch.setattr(library.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(library.subprocess, "run", lambda *args, **kwargs: failed)
+    with pytest.raises(SynthError) as caught:
+        library.fetch()
+    assert str(caught.value) == ("apt-get download qflow-tech-osu018 failed: "
+                                 "E: Unable to locate package qflow-tech-osu018")
