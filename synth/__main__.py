@@ -1,173 +1,17 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
-import json
 import sys
-from functools import partial
 
-from golden.spec.command import Parser, run
-from golden.spec.options import add_design_options
-from golden.spec.values import OptionError, make_folder, refuse, words_of, writable_folder
-from hbfp import files
+from .command import core, fetch, fpga, netlist, sweep
 
-from .command.options import (
-    add_flow_options,
-    baselines,
-    check_unit,
-    jobs,
-    least_area,
-    make_console,
-    progress_bar,
-    step,
-)
-from .compare import dot_product, sweep
-from .compare.clocks import clocks
-from .compare.comparison import BASELINES, study
-from .measure import fpga, mapped, timing
-from .measure.area import baseline, measure
-from .report import tables
-from .tools import library
-from .tools.errors import FAILURES
-
-EXAMPLES = """\
-examples:
-  python -m synth                                 the default design, 32 x 32, against FP32 and integer arrays
-  python -m synth fetch                           fetch the OSU018 cell library (Debian's apt-get and dpkg)
-  python -m synth --mantissa 4 --recipe area,stock     the recipe of the manuals beside the pinned one
-  python -m synth --multiplier plain              `*` and `+` instead of recoded products
-  python -m synth --liberty cells.lib --against fp32,fma,bf16,int
-  python -m synth --equal-clock --against fp32    best groups, and pipelines that meet the same clock
-  python -m synth --unit encode                   one part alone
-  python -m synth --unit dot_product --mantissa 4 --block 1,128      against FP32 multiply-adds; also dot_product.both
-  python -m synth sweep --help                    many designs
-  python -m synth fpga --help                     LUTs, carries, DSP blocks, clocks
-  python -m synth netlist --help                  what was measured, as Verilog to simulate
-"""
-
-
-def clock_periods(design, found, recipe, cells):
-    """Periods of the design and its baselines by arithmetic."""
-    return {each.arithmetic: timing.periods(each, recipe, cells)
-            for each in [design, *(baseline(design, name) for name in found.baselines)]}
-
-
-def make_parser():
-    """The command line of a report."""
-    parser = Parser(prog="python -m synth", epilog=EXAMPLES,
-                    description="Area of a design by Yosys, by component, and of baselines with the same dataflow.")
-    add_design_options(parser)
-    add_flow_options(parser)
-    parser.add_argument("--against", metavar="NAMES", help=f"baselines: {','.join(BASELINES)} (default: fp32,int)")
-    parser.add_argument("--unit", metavar="NAME", default="core", help="a part alone, as python -m gen --unit")
-    parser.add_argument("--timing", action="store_true", help="clock periods too (by OpenSTA: python -m synth fetch)")
-    parser.add_argument("--equal-clock", action="store_true", help="groups and pipelines of every core, and the "
-                        "smallest that meet the same clock (by OpenSTA; about 40 units of a minute each)")
-    parser.add_argument("--out", metavar="DIR", help="folder of synth.json and synth.csv (default: build/NAME)")
-    return parser
-
-
-def prepare(args):
-    """From parsed arguments to the work; OptionError if a value is not valid."""
-    design, args.jobs = least_area(args), jobs(args)
-    names = [None] if args.recipe is None else words_of("recipe", args.recipe)
-    check_unit(args.unit)
-    if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
-        raise refuse("unit", args.unit, "must be core for clocks, and for more than one recipe")
-    if args.unit in dot_product.UNITS:
-        against = dot_product.baselines(args.unit, args.against)
-    else:
-        against = baselines("fp32,int" if args.against is None else args.against)
-    folder = writable_folder("out", files.output(design.name) if args.out is None else args.out)
-    steps = [step(name, args.liberty) for name in names]
-    for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
-        if given and not (all(cells for _, cells in steps) and timing.find()):
-            raise OptionError(f"{option}: needs OpenSTA and a cell library: python -m synth fetch")
-    return partial(measure_core if args.unit == "core" else measure_part, args, design, steps, against, folder)
-
-
-def measure_part(args, design, steps, against, folder):
-    """The area of a part alone, in sight of the user."""
-    console, (recipe, cells) = make_console(), steps[0]
-    with progress_bar(console) as bar:
-        progress = _mover(bar)
-        if args.unit in dot_product.UNITS:
-            single, beside = dot_product.study(design, args.unit, recipe, cells, against, progress)
-        else:
-            single = measure(design, recipe, cells, args.unit, progress)
-    make_folder("out", folder)
-    console.print(tables.breakdown_table(single))
-    data = single.as_dict()
-    if args.unit in dot_product.UNITS:
-        console.print(dot_product.table(single, beside))
-        data = dot_product.as_dict(single, beside)
-    files.write(folder / f"{args.unit}.json", json.dumps(data, indent=1) + "\n")
-
-
-def measure_core(args, design, steps, against, folder):
-    """The area of a core beside its baselines, under every recipe, in sight of the user."""
-    console = make_console()
-    with progress_bar(console) as bar:
-        progress = _mover(bar)
-        found = [_study(design, recipe, cells, against, args, progress) for recipe, cells in steps]
-    make_folder("out", folder)
-    first, *more = found
-    files.write(folder / "synth.json", json.dumps(first.as_dict() | (
-        {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}), indent=1) + "\n")
-    files.write(folder / "synth.csv", tables.csv_text(found))
-    console.print(tables.breakdown_table(first.report))
-    for each in found:
-        for table in tables.study_tables(each):
-            console.print(table)
-    cells = steps[0][1]
-    tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
-    where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
-        "generic gates; for cells: python -m synth fetch"
-    console.print(f"[dim]library {where}; {tools}[/dim]")
-    console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
-
-
-def _mover(bar):
-    """A callable for progress(done, total, name) that moves a bar."""
-    task = bar.add_task("Yosys")
-    return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
-
-
-def _study(design, recipe, cells, against, args, progress):
-    """One recipe's figures, with the clocks that the options ask for."""
-    found = study(design, recipe, cells, against, args.jobs, progress)
-    if args.timing:
-        found.periods = clock_periods(design, found, recipe, cells)
-    if args.equal_clock:
-        found.clocks = clocks(design, against, recipe, cells, args.jobs, progress)
-    return found
-
-
-def fetch():
-    """The work of ``python -m synth fetch``."""
-    console = make_console()
-    path = library.fetch()
-    console.print(f"{path}: {library.load(path).name}")
-    if library.fetch_timer(timing.OPENSTA):
-        console.print(f"{timing.find()}: OpenSTA, for --timing")
-
-
-def make_fetch_parser():
-    """The command line of ``python -m synth fetch``."""
-    return Parser(prog="python -m synth fetch", description="Fetch the OSU018 cell library (Debian's apt-get and "
-                  "dpkg) into build/lib, and OpenSTA.")
-
-
-def main_fetch(argv):
-    """Run ``python -m synth fetch``; return its exit status."""
-    return run(make_fetch_parser(), lambda args: fetch, argv, FAILURES)
+COMMANDS = {"fetch": fetch, "sweep": sweep, "fpga": fpga, "netlist": netlist}
 
 
 def main(argv=None):
     """Run the command; return its exit status."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    commands = {"fetch": main_fetch, "sweep": sweep.main, "fpga": fpga.main, "netlist": mapped.main}
-    if argv and argv[0] in commands:
-        return commands[argv[0]](argv[1:])
-    return run(make_parser(), prepare, argv, FAILURES)
+    argv = sys.argv[1:] if argv is None else argv
+    command = COMMANDS.get(argv[0]) if argv else None
+    return command.main(argv[1:]) if command else core.main(argv)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,7 @@ import flow.__main__
 import gen.__main__
 import golden.__main__
 import synth.__main__
-import synth.compare.sweep
-import synth.measure.fpga
-import synth.measure.mapped
+import synth.command.core
 from golden.spec import command
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
@@ -29,11 +27,8 @@ COMMANDS = {
     ("flow",): (flow.__main__.main, flow.__main__.make_parser()),
     ("cosim",): (cosim.__main__.main, cosim.__main__.make_parser()),
     ("cosim", "matrix"): (cosim.__main__.main, cosim.matrix.make_parser()),
-    ("synth",): (synth.__main__.main, synth.__main__.make_parser()),
-    ("synth", "fetch"): (synth.__main__.main, synth.__main__.make_fetch_parser()),
-    ("synth", "sweep"): (synth.__main__.main, synth.compare.sweep.make_parser()),
-    ("synth", "fpga"): (synth.__main__.main, synth.measure.fpga.make_parser()),
-    ("synth", "netlist"): (synth.__main__.main, synth.measure.mapped.make_parser()),
+    ("synth",): (synth.__main__.main, synth.command.core.make_parser()),
+    **{("synth", name): (synth.__main__.main, each.make_parser()) for name, each in synth.__main__.COMMANDS.items()},
 }
 
 
@@ -209,7 +204,7 @@ def test_reader_that_has_gone(place):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("module, words", [("gen", []), ("cosim", []), ("synth", []), ("synth.compare.sweep", []),
+@pytest.mark.parametrize("module, words", [("gen", []), ("cosim", []), ("synth", []), ("synth.command.sweep", []),
                                            ("flow", []), ("golden", ["error"])])
 def test_interrupt_says_nothing(place, module, words):
     name = module if "." in module else f"{module}.__main__"

@@ -1,6 +1,5 @@
 """The dot-product unit beside its FP32 counterpart: what a term takes, with and without registers."""
 
-from rich.table import Table
 
 from golden.spec.values import refuse
 
@@ -43,18 +42,3 @@ def as_dict(report, found):
     """Plain data."""
     return {"report": report.as_dict(), "terms": report.macs, "scopes": scopes(report), "ratios": ratios(report, found),
             "baselines": {name: other.as_dict() | {"scopes": scopes(other)} for name, other in found.items()}}
-
-
-def table(report, found):
-    """Areas a term, and the baseline's over them."""
-    result = Table(title=f"A term of a dot product of {report.macs}", title_justify="left")
-    result.add_column("scope")
-    result.add_column("NAND2", justify="right")
-    for name in found:
-        result.add_column(f"{name}, NAND2", justify="right")
-        result.add_column(f"{name} / this", justify="right")
-    for scope, area in scopes(report).items():
-        cells = [text for name, other in found.items() for text in
-                 (f"{scopes(other)[scope]:,.1f}", f"{ratios(report, found)[name][scope]:.2f} x")]
-        result.add_row(scope, f"{area:,.1f}", *cells)
-    return result

@@ -1,10 +1,11 @@
-"""A study as a table on a terminal, JSON and CSV."""
+"""What was measured as tables on a terminal, and as CSV."""
 
 import csv
 import io
 
 from rich.table import Table
 
+from ..compare import dot_product
 from ..compare.clocks import WHATS, smallest
 from ..compare.comparison import BASELINES, SCOPES
 from ..measure.area import BESIDE
@@ -111,6 +112,22 @@ def clock_tables(clocks):
                           met and f"{point.area / met.area:.2f} x")
         tables.append(table)
     return tables
+
+
+def dot_product_table(report, found):
+    """Areas a term, and the baseline's over them."""
+    result = Table(title=f"A term of a dot product of {report.macs}", title_justify="left")
+    result.add_column("scope")
+    result.add_column("NAND2", justify="right")
+    for name in found:
+        result.add_column(f"{name}, NAND2", justify="right")
+        result.add_column(f"{name} / this", justify="right")
+    ratios = dot_product.ratios(report, found)
+    for scope, area in dot_product.scopes(report).items():
+        cells = [text for name, other in found.items() for text in
+                 (f"{dot_product.scopes(other)[scope]:,.1f}", f"{ratios[name][scope]:.2f} x")]
+        result.add_row(scope, f"{area:,.1f}", *cells)
+    return result
 
 
 def study_tables(study):

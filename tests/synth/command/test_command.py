@@ -2,7 +2,8 @@
 
 import pytest
 
-from synth.__main__ import main, make_parser
+from synth.__main__ import main
+from synth.command.core import make_parser
 from synth.command.options import least_area
 
 

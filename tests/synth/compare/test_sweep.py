@@ -7,9 +7,10 @@ import pytest
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from golden.spec.options import OptionError
+from synth.command import sweep as command
 from synth.compare import design_space, sweep
 from synth.compare.comparison import Study
-from synth.report import html, plots, tables
+from synth.report import html, plots, sweep_table, tables
 from tests.synth.fake import FakeReport
 
 AXES = design_space.AXES | {"mantissa": ("4",), "rows": ("8",)}
@@ -55,7 +56,7 @@ def test_study_covers_what_is_asked():
 ])
 def test_wrong_list(capsys, words, line):
     with pytest.raises(SystemExit) as caught:
-        sweep.main(words)
+        command.main(words)
     assert caught.value.code == 2
     assert capsys.readouterr().err == f"python -m synth sweep: error: {line}\n"
 
@@ -77,7 +78,7 @@ def test_table_has_the_columns_that_differ():
     studies = [Study(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines,
                      smallest=SMALLEST)
                for core, block, share in ((500, 32, 1), (420, 64, 2))]
-    found = sweep.table(studies)
+    found = sweep_table.table(studies)
     assert [column.header for column in found.columns] == [
         "W", "array", "block", "share", "element", "core", "fp32 / core", "same group", "core / int"]
     assert [list(column.cells) for column in found.columns[3:]] == [
@@ -113,7 +114,7 @@ def test_smallest_group_of_a_float_is_found(monkeypatch):
 def test_small_sweep_writes_its_files(tmp_path, monkeypatch):
     monkeypatch.setattr("synth.tools.library.OSU018", tmp_path / "none.lib")
     words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--against", "int", "--jobs", "1"]
-    assert sweep.main([*words, "--out", str(tmp_path)]) == 0
+    assert command.main([*words, "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "sweep.json").read_text())
     (study,) = found["studies"]
     assert study["report"]["recipe"] == "generic" and study["ratios"]["int"]["core"] < 1
@@ -132,9 +133,9 @@ def test_workers_of_a_cluster_give_the_same(tmp_path, monkeypatch):
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
                                   dashboard_address=None) as cluster:
         there = ["--scheduler", cluster.scheduler_address, "--out", str(tmp_path / "there")]
-        assert sweep.main([*words, *there]) == 0
-    assert (tmp_path / "cache").exists()
-    assert sweep.main([*words, "--jobs", "1", "--out", str(tmp_path / "here")]) == 0
+        assert command.main([*words, *there]) == 0
+    assert (tmp_path / "build" / "cache").exists()
+    assert command.main([*words, "--jobs", "1", "--out", str(tmp_path / "here")]) == 0
     assert (tmp_path / "there/sweep.json").read_bytes() == (tmp_path / "here/sweep.json").read_bytes()
 
 
@@ -142,7 +143,7 @@ def test_no_scheduler(tmp_path, capsys):
     pytest.importorskip("distributed")
     words = ["--mantissa", "2", "--rows", "2", "--block", "1x2", "--out", str(tmp_path)]
     with pytest.raises(SystemExit) as caught:
-        sweep.main([*words, "--scheduler", "nowhere"])
+        command.main([*words, "--scheduler", "nowhere"])
     assert caught.value.code == 2
     assert capsys.readouterr().err == (
         "python -m synth sweep: error: --scheduler nowhere: no Dask scheduler answers there\n")

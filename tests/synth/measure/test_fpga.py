@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from golden.spec.options import design_from_values
+from synth.command.fpga import main
+from synth.compare.fpga import Row, ratios
 from synth.measure import fpga, placement
-from synth.measure.fpga import Counts, Row, counts, main, ratios
+from synth.measure.fpga import Counts, counts
 from synth.tools.errors import SynthError
 
 

@@ -1,0 +1,28 @@
+"""``python -m synth fetch``: the cell library and the timer."""
+
+from golden.spec.command import Parser, run
+
+from ..measure import timing
+from ..tools import library
+from ..tools.errors import FAILURES
+from .options import make_console
+
+
+def make_parser():
+    """The command line."""
+    return Parser(prog="python -m synth fetch", description="Fetch the OSU018 cell library (Debian's apt-get and "
+                  "dpkg) into build/lib, and OpenSTA.")
+
+
+def work():
+    """Fetch both, in sight of the user."""
+    console = make_console()
+    path = library.fetch()
+    console.print(f"{path}: {library.load(path).name}")
+    if library.fetch_timer(timing.OPENSTA):
+        console.print(f"{timing.find()}: OpenSTA, for --timing")
+
+
+def main(argv):
+    """Run the command; return its exit status."""
+    return run(make_parser(), lambda args: work, argv, FAILURES)

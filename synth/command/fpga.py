@@ -1,0 +1,87 @@
+"""``python -m synth fpga``: LUTs, carries, DSP blocks, flip-flops, block RAMs and clocks, as ratios to FP32 too."""
+
+import json
+from dataclasses import asdict
+from functools import partial
+
+from rich.console import Console
+
+from golden.spec.command import Parser, run
+from golden.spec.values import OptionError, choice, make_folder, several, words_of, writable_folder
+from hbfp import files
+
+from ..compare import fpga
+from ..measure import placement
+from ..measure.fpga import UNITS
+from ..report.fpga_table import table
+from ..tools import recipes, yosys
+from ..tools.errors import FAILURES
+from .options import jobs, progress_bar
+
+EXAMPLES = """\
+examples:
+  python -m synth fpga --dsp yes                       ECP5: elements, groups and 8 x 8 cores (with --dsp no: long)
+  python -m synth fpga --family ice40 --clock element
+  python -m synth fpga --family xc7 --units core --mantissa 8 --against fp32
+"""
+
+
+def make_parser():
+    """The command line."""
+    parser = Parser(prog="python -m synth fpga", epilog=EXAMPLES,
+                    description="Counts of FPGA cells by Yosys, clocks by nextpnr; against FP32 of the same generator.")
+    parser.add_argument("--family", metavar="NAME", default="ecp5", help="ecp5 (default), ice40 or xc7 (no clock)")
+    parser.add_argument("--dsp", metavar="NAME", default="both", help="yes, no or both (default)")
+    parser.add_argument("--units", metavar="LIST", default=",".join(UNITS), help="element,group,core (default all)")
+    parser.add_argument("--clock", metavar="LIST", default="", help="units that are placed and routed (default none)")
+    parser.add_argument("--mantissa", metavar="LIST", default="4,6,8", help="of the block formats (default 4,6,8)")
+    parser.add_argument("--against", metavar="LIST", default=",".join(fpga.ARITHMETICS),
+                        help="of int, bf16, fp32 (all)")
+    parser.add_argument("--rows", metavar="N", default="8", help="of a square core (default 8)")
+    parser.add_argument("--group", metavar="A,B", help="as python -m gen")
+    parser.add_argument("--multiplier", metavar="NAME", default="plain", help="plain (default) or recoded")
+    parser.add_argument("--jobs", metavar="N", default=2, help="processes (default 2)")
+    parser.add_argument("--out", metavar="DIR", default=str(files.output("fpga")), help="folder of FAMILY.json")
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    family = choice("family", args.family, recipes.FAMILIES)
+    kinds = {"yes": [family], "no": [family + "-logic"], "both": [family, family + "-logic"]}
+    kinds = kinds[choice("dsp", args.dsp, kinds)]
+    args.jobs = jobs(args)
+    units, clocked = (several(name, getattr(args, name), UNITS) for name in ("units", "clock"))
+    words_of("units", args.units)
+    values = {"rows": args.rows, "group": args.group, "multiplier": args.multiplier}
+    against = several("against", args.against, fpga.ARITHMETICS)
+    found = fpga.designs(values, words_of("mantissa", args.mantissa), against)
+    folder = writable_folder("out", args.out)
+    if clocked and placement.device(family) and not placement.find(family):
+        raise OptionError(f"--clock: needs nextpnr: pip install yowasp-nextpnr-{family}")
+    return partial(work, args, family, kinds, found, units, clocked, folder)
+
+
+def work(args, family, kinds, found, units, clocked, folder):
+    """Measure all designs and write the table, in sight of the user."""
+    console = Console()
+    with progress_bar(console) as bar:
+        task = bar.add_task(f"Yosys{' and nextpnr' if clocked else ''}, {family}")
+        rows = fpga.measure(found, units, kinds, clocked, args.jobs,
+                       lambda n, total: bar.update(task, completed=n, total=total))
+    tools = {"yosys": yosys.find()[1]}
+    if clocked and placement.find(family):
+        tools["nextpnr"] = placement.find(family)[1]
+    devices = {kind: placement.device(kind)[0] for kind in kinds if placement.device(kind)}
+    data = {"family": family, "devices": devices, "tools": tools, "multiplier": args.multiplier,
+            "designs": {name: each.as_dict() for name, each in found.items()},
+            "rows": [asdict(row) | {"ratios": fpga.ratios(rows, row)} for row in rows]}
+    make_folder("out", folder)
+    files.write(folder / f"{family}.json", json.dumps(data, indent=1) + "\n")
+    console.print(table(rows, family, f"{family}, {args.rows} x {args.rows}"))
+    console.print(f"{folder / f'{family}.json'}; " + ", ".join(f"{name} {version}" for name, version in tools.items()))
+
+
+def main(argv):
+    """Run the command; return its exit status."""
+    return run(make_parser(), prepare, argv, FAILURES)

@@ -1,0 +1,88 @@
+"""``python -m synth sweep``: designs crossed, every unit synthesised once, results kept as they come."""
+
+import itertools
+import json
+from functools import partial
+
+from golden.spec import command
+from golden.spec.command import Parser
+from golden.spec.values import OptionError, address, flag, make_folder, refuse, words_of, writable_folder
+from hbfp import files
+
+from ..compare import sweep
+from ..compare.comparison import BASELINES
+from ..compare.design_space import AXES, PLANS, axes_of, plan, points
+from ..report import sweep_table, tables
+from ..report.html import write_page
+from ..tools.errors import FAILURES
+from .options import add_flow_options, baselines, jobs, make_console, progress_bar, step
+
+EXAMPLES = """\
+examples:
+  python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
+  python -m synth sweep --plan table                      the README's table
+  python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 123 designs
+  python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
+  python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --pipeline 0,1
+  python -m synth sweep --accumulate fp32,aligned --recipe area,stock --liberty a.lib,b.lib
+  python -m synth sweep --scheduler tcp://host:8786       workers of a Dask cluster (pip install "hbfp[dask]")
+"""
+
+
+def make_parser():
+    """The command line."""
+    parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
+    for name, default in AXES.items():
+        parser.add_argument(f"--{name}", metavar="LIST",
+                            help=f"values with commas between (default: {','.join(default) or 'as python -m gen'})")
+    parser.add_argument("--plan", metavar="NAME", help=f"designs by name instead: {', '.join(PLANS)}")
+    add_flow_options(parser)
+    parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
+    parser.add_argument("--clocks", action="store_true", help="clocks of groups and pipelines at 32 x 32 too (by "
+                        "OpenSTA; about 30 units of a minute each)")
+    parser.add_argument("--out", metavar="DIR", default=str(files.output("sweep")),
+                        help="folder for tables and pictures")
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    args.jobs, args.scheduler = jobs(args), address("scheduler", args.scheduler)
+    recipes, libraries = ([None] if text is None else words_of(name, text)
+                          for name, text in (("recipe", args.recipe), ("liberty", args.liberty)))
+    steps = [step(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
+    lists = {name: getattr(args, name) for name in AXES}
+    given = [flag(name) for name, words in lists.items() if words is not None]
+    if args.plan is not None and given:
+        raise refuse("plan", args.plan, f"names its designs itself, take away {', '.join(given)}")
+    designs, left_out = points(axes_of(lists)) if args.plan is None else plan(args.plan)
+    if not designs:
+        raise OptionError("no combination is a valid design")
+    against = baselines(args.against)
+    return partial(work, args, designs, left_out, steps, against, writable_folder("out", args.out))
+
+
+def work(args, designs, left_out, steps, against, folder):
+    """Measure all designs, write tables and pictures, in sight of the user."""
+    console = make_console()
+    with progress_bar(console) as bar:
+        task = bar.add_task(f"{len(designs)} designs")
+        studies = sweep.run(designs, steps, against, args.jobs, args.scheduler,
+                      lambda name, n, total: bar.update(task, completed=n, total=total,
+                                                        description=f"{name}, {len(designs)} designs"))
+        clocked = sweep.clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
+            task, completed=n, total=total, description=f"clocks, {name}")) if args.clocks else ()
+    make_folder("out", folder)
+    files.write(folder / "sweep.json", json.dumps(sweep.as_dict(studies, clocked), indent=1) + "\n")
+    files.write(folder / "sweep.csv", tables.csv_text(studies))
+    console.print(sweep_table.table(studies))
+    if left_out:
+        console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")
+    written = write_page(folder, studies, clocked)
+    console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
+
+
+def main(argv):
+    """Run the command; return its exit status."""
+    return command.run(make_parser(), prepare, argv, FAILURES)
