@@ -3,7 +3,7 @@
     python -m synth fetch
     python benchmarks/fp32_area.py [--units fp32.add,fp32.fma] [--slow]
 
-Limits are those that docs/design/fp32-arithmetic.md states with their sources. Divide maps for minutes, so only
+Limits are those that docs/design/02-fp32-arithmetic.md states with their sources. Divide maps for minutes, so only
 --slow measures it.
 """
 

@@ -1,4 +1,4 @@
-"""FP32 arithmetic on bit patterns, in NumPy integers; see docs/design/fp32-arithmetic.md.
+"""FP32 arithmetic on bit patterns, in NumPy integers; see docs/design/02-fp32-arithmetic.md.
 
 Every operation takes and gives bit patterns (``uint32`` arrays or anything that broadcasts to
 them) and no step uses floating point. A result that is NaN is always the format's one NaN.

@@ -9,7 +9,7 @@ One datapath serves all::
     result = A * G [+ k ln 2],   G = B | E 2^k | B E 2^k | 1 - B E 2^k
 
 A is 1, the significand of x or, for log, u; B comes from the table MAIN, E = 2^f from the table EXP2.
-Ranges, error budget and measured worst errors: ``docs/design/functions.md``.
+Ranges, error budget and measured worst errors: ``docs/design/03-functions.md``.
 """
 
 import numpy as np

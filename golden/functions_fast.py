@@ -1,6 +1,6 @@
 """The functions of :mod:`golden.functions` as numba kernels, for sweeps over all 2^32 inputs.
 
-One scalar kernel a function, written from the same page (``docs/design/functions.md``) in another style: branches
+One scalar kernel a function, written from the same page (``docs/design/03-functions.md``) in another style: branches
 instead of selections. ``tests/golden/test_functions.py`` holds the two to equal bits.
 """
 

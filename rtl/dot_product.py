@@ -2,7 +2,7 @@
 
 The scope that published areas of dot products have: converters for all terms, multipliers, one tree, conversion of the
 sum and an FP32 accumulator. Its FP32 counterpart is a chain of as many multiply-adds. What is counted:
-docs/design/07-area.md.
+docs/design/06-area.md.
 """
 
 from amaranth import Cat, Module, Mux, Signal, signed

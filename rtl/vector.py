@@ -34,7 +34,7 @@ WORD_LAYOUT = StructLayout({name: width for name, width in FIELDS} | {
 class Vector(Cell):
     """Executes instructions on rows of FP32 numbers, ``lanes`` elements a cycle.
 
-    Instructions, their order of events and cycles: docs/design/vector-unit.md. Golden twin:
+    Instructions, their order of events and cycles: docs/design/04-vector-unit.md. Golden twin:
     :class:`golden.vector.Machine`.
 
     Parameters

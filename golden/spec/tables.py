@@ -1,7 +1,7 @@
 """Piecewise polynomials of the FP32 functions, as data: formats, row map, constants.
 
 The coefficients themselves are in ``tables.json``; ``python -m golden.tables.generate`` writes that file and
-prints its error analysis. Contract of the whole datapath: ``docs/design/functions.md``.
+prints its error analysis. Contract of the whole datapath: ``docs/design/03-functions.md``.
 """
 
 import json

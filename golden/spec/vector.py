@@ -1,4 +1,4 @@
-"""The vector unit as data: its size, its instructions, their 64-bit words. Contract: docs/design/vector-unit.md."""
+"""The vector unit as data: its size, its instructions, their 64-bit words. Contract: docs/design/04-vector-unit.md."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum

@@ -10,7 +10,7 @@ class Fma(MulAdd):
     """Product and sum rounded once: ``o = a * b + c``. Golden twin: :func:`golden.fp32.fma`.
 
     The addend is widened to the exact product and the two meet in the adder of :class:`~.arith.Add`;
-    a window of twice the precision and two bits is enough, see docs/design/fp32-arithmetic.md.
+    a window of twice the precision and two bits is enough, see docs/design/02-fp32-arithmetic.md.
     """
     SUBNORMALS = ("gradual", "flush")
     CUTS = {"partial": 0.2, "product": 0.35, "swap": 0.45, "align": 0.5, "sum": 0.63, "normalise": 0.85,

@@ -1,6 +1,6 @@
 """FP32 functions: argument reduction, two tables, one product. Golden twin: :mod:`golden.functions`.
 
-One datapath serves any set of functions and holds only what the set needs (docs/design/functions.md)::
+One datapath serves any set of functions and holds only what the set needs (docs/design/03-functions.md)::
 
     result = A * G [+ k ln 2],   G = B | E 2^k | B E 2^k | 1 - B E 2^k
 """

@@ -1,0 +1,34 @@
+"""The pages: every link and every page that is named exists, design pages are numbered without a gap."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SOURCES = sorted(path for folder in ("benchmarks", "cosim", "flow", "gen", "golden", "rtl", "synth", "tests")
+                 for path in (ROOT / folder).rglob("*.py"))
+
+
+def missing(path, pattern, base):
+    """What a file refers to and is not there, with the file's name."""
+    return [f"{path.relative_to(ROOT)}: {name}" for name in re.findall(pattern, path.read_text())
+            if not (base / name).exists()]
+
+
+def test_links_lead_somewhere():
+    assert [line for page in PAGES for line in missing(page, r"\]\((?!https?:)([^)#\s]+)", page.parent)] == []
+
+
+def test_pages_that_are_named_exist():
+    assert [line for path in (*PAGES, *SOURCES) for line in missing(path, r"\bdocs/[\w/-]+\.md\b", ROOT)] == []
+
+
+@pytest.mark.parametrize("folder, width", [("design", 2), ("decisions", 4)])
+def test_pages_are_numbered(folder, width):
+    names = sorted(path.name for path in (ROOT / "docs" / folder).glob("*.md"))
+    numbers = [re.match(rf"\d{{{width}}}(?=-[a-z0-9-]+\.md$)", name) for name in names]
+    assert all(numbers) and len({found[0] for found in numbers}) == len(names)
+    if folder == "design":
+        assert [int(found[0]) for found in numbers] == list(range(1, len(names) + 1))
