@@ -2,13 +2,13 @@
 # Design options go through DESIGN, for example: make DESIGN="--mantissa 4 --rows 16"
 
 PYTHON ?= python3
-EXTRAS ?= test,train
+EXTRAS ?= test,train,docs
 DESIGN ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all test regression matrix area clean simulator
+.PHONY: all test regression matrix area docs clean simulator
 all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
@@ -29,6 +29,10 @@ area: $(VENV)/.main
 	$(BIN)/python -m synth sweep --plan table
 	for width in 4 6 8; do $(BIN)/python -m synth --unit dot_product --block 1,128 --mantissa $$width || exit; done
 
+# The pages as a site, with the API from the docstrings: build/docs/index.html. A warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 clean:
 	rm -rf build
 
@@ -44,4 +48,8 @@ $(VENV)/.main: pyproject.toml
 
 $(VENV)/.test: $(VENV)/.main
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.main
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@

@@ -79,8 +79,8 @@ class Machine:
 
     Attributes
     ----------
-    registers : uint32 array, (registers, *shape, longest)
-    scalars : uint32 array, (16, *shape)
+    registers : uint32 array, (registers, shape, longest)
+    scalars : uint32 array, (16, shape)
     length : int
         Elements of a row; ``unit.longest`` at reset.
     """

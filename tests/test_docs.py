@@ -1,6 +1,8 @@
 """The pages: every link and every page that is named exists, design pages are numbered without a gap."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,14 @@ def test_pages_are_numbered(folder, width):
     assert all(numbers) and len({found[0] for found in numbers}) == len(names)
     if folder == "design":
         assert [int(found[0]) for found in numbers] == list(range(1, len(names) + 1))
+
+
+def test_site_builds_without_warnings(tmp_path):
+    """Every page is in the contents, every docstring is valid, every package has its page."""
+    pytest.importorskip("sphinx")
+    pytest.importorskip("myst_parser")
+    pytest.importorskip("furo")
+    done = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d",
+                           tmp_path / "doctrees", ROOT / "docs", tmp_path / "site"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "golden.bfp.encode" in (tmp_path / "site/api/golden.html").read_text()
