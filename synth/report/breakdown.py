@@ -2,8 +2,10 @@
 
 from matplotlib.patches import Rectangle
 
+from ..compare.comparison import BASELINES
 from ..compare.design_space import is_plain
 from ..measure.area import BESIDE, COMPONENTS
+from .labels import spread
 from .plots import commonest_side, new_figure
 
 #: One colour per component, in the order of the breakdown; readable with colour-blind eyes (Okabe and Ito).
@@ -22,9 +24,10 @@ def breakdown_plot(studies):
         studies = [study for study in plain if study.report.design["rows"] == side]
     reports = {}
     for study in studies:
-        for report in (study.report, *study.baselines.values()):
+        for report in (study.report, *(study.baselines | study.smallest).values()):
             reports.setdefault(report.name, report)
-    figure, axes = new_figure(height=0.6 + 0.42 * len(reports))
+    reports = _by_kind(list(reports.values()))
+    figure, axes = new_figure(height=0.6 + 0.32 * len(reports))
     names = list(reports)[::-1]
     left = [0.0] * len(names)
     for name in COMPONENTS:
@@ -42,9 +45,20 @@ def breakdown_plot(studies):
         axes.text(min(total, limit) * (0.99 if off else 1), n, f"{total:,.0f} \u2192 " if off else f" {total:,.0f}",
                   ha="right" if off else "left", va="center", fontsize=7, color="white" if off else "black")
     axes.set_xlabel("NAND2-equivalents per MAC without memories and side unit; floats run off the picture", fontsize=8)
-    axes.tick_params(axis="y", labelsize=6)
+    axes.tick_params(axis="y", labelsize=8)
     figure.legend(fontsize=7, loc="outside upper center", ncols=7)
     return figure
+
+
+def _by_kind(reports):
+    """Kind of number -> report, floats last; a report whose kind others have, too, goes by its own name."""
+    def kind(report):
+        mantissa = report.design["format"]["mantissa"]
+        return (BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"})[report.design["arithmetic"]]
+    kinds = [kind(report) for report in reports]
+    named = {name if kinds.count(name) == 1 else report.name: report
+             for name, report in zip(kinds, reports, strict=True)}
+    return dict(sorted(named.items(), key=lambda item: item[1].design["arithmetic"] not in ("hbfp", "int")))
 
 
 def _squares(shares, x, y, width, height):
@@ -64,15 +78,21 @@ def _squares(shares, x, y, width, height):
 
 def floor_plan(report):
     """Where the area of one design goes: rectangles to scale, the side unit included."""
-    figure, axes = new_figure(6, 6)
+    figure, axes = new_figure(7, 6)
     shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])
+    small = []
     for name, (x, y, width, height) in _squares(shares, 0, 0, 1, 1):
         axes.add_patch(Rectangle((x, y), width, height, facecolor=COLOURS[name], edgecolor="black", linewidth=0.8))
-        area = dict(shares)[name]
-        if width * height > 0.01:
-            axes.text(x + width / 2, y + height / 2, f"{name}\n{area / report.whole.area:.1%}", ha="center",
-                      va="center", fontsize=9, rotation=0 if width > 0.15 else 90)
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
+        middle, text = (x + width / 2, y + height / 2), f"{dict(shares)[name] / report.whole.area:.1%}"
+        if width > 0.2:
+            axes.text(*middle, f"{name}\n{text}", ha="center", va="center", fontsize=9)
+        else:
+            small.append((middle, f"{name}, {text}"))
+    heights = spread([middle[1] for middle, _ in small], 0.045)
+    for (middle, text), height in zip(small, heights, strict=True):
+        axes.annotate(text, middle, (1.02, height), va="center", fontsize=9, annotation_clip=False,
+                      arrowprops={"arrowstyle": "-", "linewidth": 0.6})
+    axes.set(xlim=(0, 1.2), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
     axes.title.set_fontsize(8)
     axes.axis("off")
     return figure

@@ -7,8 +7,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from hbfp import files  # noqa: E402
 
-from ..compare.comparison import published
-from ..compare.design_space import fills_rows, is_plain, varies_only
+from ..compare.comparison import published  # noqa: E402
+from ..compare.design_space import fills_rows, is_plain, varies_only  # noqa: E402
+from .labels import label_ends, label_points  # noqa: E402
 
 #: Published ratios that are drawn: key of :func:`synth.compare.comparison.published`, label, dash.
 PUBLISHED = (("element, BF16 sums", "Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", "--"),
@@ -68,14 +69,19 @@ def ratio_plot(studies):
         return None
     filled = [study for study in every if fills_rows(study.report.design)]
     figure, axes = new_figure(height=5.6)
+    ends = []
     for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        line, = axes.plot(*zip(*_by_side(studies, width, "fp32"), strict=True), marker="o", color=f"C{n}",
-                          label=f"HBFP{width}, whole core")
+        points = _by_side(studies, width, "fp32")
+        axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}")
+        ends.append((*points[-1], f"HBFP{width}", f"C{n}"))
         if len(found := _by_side(filled, width, "fp32")) > 1:
             axes.plot(*zip(*found, strict=True), marker="^", markersize=4, linewidth=0.8, color=f"C{n}")
         if ratios := published(width):
             for key, _, dash in PUBLISHED:
-                axes.axhline(ratios[key], color=line.get_color(), linestyle=dash, linewidth=1)
+                axes.axhline(ratios[key], color=f"C{n}", linestyle=dash, linewidth=1)
+                axes.text(0.005, ratios[key], f"HBFP{width}: {ratios[key]:.2f}", color=f"C{n}", fontsize=6.5,
+                          va="bottom", transform=axes.get_yaxis_transform())
+    axes.plot([], [], color="black", marker="o", label="whole cores, blocks (1, 32)")
     for _, label, dash in PUBLISHED:
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
     if len({study.report.design["rows"] for study in filled}) > 1:
@@ -84,6 +90,7 @@ def ratio_plot(studies):
     axes.set_ylabel("area of smallest lean FP32 core / area of core")
     _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
     figure.legend(fontsize=7, loc="outside upper center", ncols=2)
+    label_ends(axes, ends)
     return figure
 
 
@@ -93,13 +100,15 @@ def integer_plot(studies):
     if not studies:
         return None
     figure, axes = new_figure()
+    ends = []
     for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
         found = [(side, 1 / ratio) for side, ratio in _by_side(studies, width, "int")]
-        axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
+        axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}")
+        ends.append((*found[-1], f"HBFP{width}", f"C{n}"))
     _sides(axes, sorted({study.report.design["rows"] for study in studies}))
     axes.set_ylabel("area of core / area of integer core")
     axes.axhline(1, color="black", linewidth=0.8)
-    axes.legend(fontsize=7)
+    label_ends(axes, ends)
     return figure
 
 
@@ -134,15 +143,17 @@ def _varied_plot(studies, name, label, order, text):
     figure, axes = new_figure()
     designs = {key: study.report.design for by_label in found.values() for key, study in by_label.items()}
     places = {key: n for n, key in enumerate(sorted(designs, key=lambda key: order(designs[key])))}
+    ends = []
     for n, (width, by_label) in enumerate(sorted(found.items())):
         if len(by_label) > 1:
             points = sorted((places[key], study.report.scopes()["core"]) for key, study in by_label.items())
-            axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}", label=f"HBFP{width}")
+            axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}")
+            ends.append((*points[-1], f"HBFP{width}", f"C{n}"))
     axes.set_xticks(list(places.values()), list(places))
     axes.set_xlabel(text)
     axes.set_ylabel("core, NAND2-equivalents per MAC")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
+    label_ends(axes, ends)
     return figure
 
 
@@ -155,33 +166,43 @@ def pareto_plot(points):
     kinds = {}
     for point in points:
         kinds.setdefault(point.kind, []).append(point)
-    for axes, what, title in zip(panels, ("core", "array"), ("whole core", "elements alone"), strict=True):
-        fronts = [period for n, (name, found) in enumerate(kinds.items())
-                  for period in _front(axes, found, what, name, f"C{n}")]
-        axes.set_xlim(0.8 * min(fronts), 1.4 * max(fronts))
+    whats = ("core", "array")
+    fronts = {what: {name: _front(found, what) for name, found in kinds.items()} for what in whats}
+    for axes, what, title in zip(panels, whats, ("whole core", "elements alone"), strict=True):
+        for n, (name, front) in enumerate(fronts[what].items()):
+            _draw_front(axes, kinds[name], front, what, f"C{n}")
+        periods = [point.period(what) for front in fronts[what].values() for point in front]
+        axes.set_xlim(0.8 * min(periods), 1.4 * max(periods))
         axes.set_title(title, fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
         _plain_scale(axes.xaxis, (2, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500))
         axes.set_xlabel(f"shortest clock period, ns (OpenSTA, recipe {points[0].report.recipe}, no wires)", fontsize=8)
     _plain_scale(panels[0].yaxis, (100, 200, 300, 500, 1000, 2000, 3000, 5000))
     panels[0].set_ylabel("core, NAND2-equivalents per MAC")
-    figure.legend(*panels[0].get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=5)
+    for axes, what in zip(panels, whats, strict=True):
+        names, points = [], []
+        for n, (name, front) in enumerate(fronts[what].items()):
+            names.append((front[0].period(what), front[0].area, name, {"color": f"C{n}", "weight": "bold"}))
+            points += [(point.period(what), point.area,
+                        f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group), {})
+                       for point in front]
+        label_points(axes, names + points)
     return figure
 
 
-def _front(axes, points, what, name, colour):
-    """All points of a kind of number, and the line of those that none of them beats; return the line's periods."""
-    axes.plot([point.period(what) for point in points], [point.area for point in points], linestyle="", marker="o",
-              markersize=3, color=colour, alpha=0.4)
+def _front(points, what):
+    """The points that none of a kind of number beats in both area and clock, the quickest first."""
     front = [point for point in points if not any(
         other.area < point.area and other.period(what) <= point.period(what) for other in points)]
-    front.sort(key=lambda point: point.period(what))
+    return sorted(front, key=lambda point: point.period(what))
+
+
+def _draw_front(axes, points, front, what, colour):
+    """All points of a kind of number, and the line of its front."""
+    axes.plot([point.period(what) for point in points], [point.area for point in points], linestyle="", marker="o",
+              markersize=3, color=colour, alpha=0.4)
     axes.step([point.period(what) for point in front], [point.area for point in front], where="post", marker="o",
-              markersize=4, color=colour, label=name)
-    for point in front:
-        text = f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group)
-        axes.annotate(text, (point.period(what), point.area), xytext=(2, 4), textcoords="offset points", fontsize=5.5)
-    return [point.period(what) for point in front]
+              markersize=4, color=colour)
 
 
 def save(figure, path):

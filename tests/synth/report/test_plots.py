@@ -1,5 +1,8 @@
 """Pictures of studies show the designs that they name, in order."""
 
+import itertools
+from dataclasses import replace
+
 import pytest
 
 from golden.spec.config import Design
@@ -71,8 +74,35 @@ def test_fronts_are_in_view():
     for axes, fronts in zip(plots.pareto_plot(points).axes, ([30, 31, 22, 50], [9, 18, 20, 50]), strict=True):
         low, high = axes.get_xlim()
         assert axes.get_xscale() == "log" and low < min(fronts) < max(fronts) < high < 2 * max(fronts)
-        lines = [line for line in axes.lines if line.get_label()[0] != "_"]
+        lines = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
         assert sorted(x for line in lines for x in line.get_xdata()) == sorted(fronts)
+
+
+def crowded():
+    """Fronts of three kinds of number whose points nearly coincide."""
+    kinds = [Design(), Design(format=HBFPFormat(mantissa=4)), Design(arithmetic="fp32")]
+    return [Point(FakeReport(area * (1 - 0.01 * n), replace(design, pipeline=n, group=None)),
+                  {"group": 9 + n / 20, "lanes": 30 + n / 9})
+            for design, area in zip(kinds, (450, 440, 4500), strict=True) for n in range(5)]
+
+
+@pytest.mark.parametrize("draw", [plots.ratio_plot, plots.integer_plot, plots.group_plot, plots.block_plot,
+                                  lambda _: plots.pareto_plot(crowded())],
+                         ids=["ratio", "integer", "group", "block", "pareto"])
+def test_labels_do_not_overlap(draw):
+    """Lines that end close to each other and points that nearly coincide have labels that can be read."""
+    near = [study(core + n, **values | {"mantissa": mantissa}) for n, mantissa in enumerate((3, 4, 5, 6, 8))
+            for core, values in ((400, {}), (410, {"rows": 64}), (450, {"group": "4,4"}), (600, {"block": "1,64"}))]
+    figure = draw([Study(each.report, each.baselines | {"int": each.baselines["fp32"]}) for each in near])
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [text.get_window_extent() for text in axes.texts]
+        assert len(boxes) >= 3 and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
+def test_every_kind_of_number_is_named():
+    for axes in plots.pareto_plot(crowded()).axes:
+        assert {"HBFP8", "HBFP4", "lean FP32"} <= {text.get_text() for text in axes.texts}
 
 
 def test_published_ratios_without_those_of_the_last_width():
