@@ -78,7 +78,7 @@ def _squares(shares, x, y, width, height):
 
 def floor_plan(report):
     """Where the area of one design goes: rectangles to scale, the side unit included."""
-    figure, axes = new_figure(7, 6)
+    figure, axes = new_figure(7, 6.4)
     shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])
     small = []
     for name, (x, y, width, height) in _squares(shares, 0, 0, 1, 1):
@@ -88,11 +88,12 @@ def floor_plan(report):
             axes.text(*middle, f"{name}\n{text}", ha="center", va="center", fontsize=9)
         else:
             small.append((middle, f"{name}, {text}"))
-    heights = spread([middle[1] for middle, _ in small], 0.045)
-    for (middle, text), height in zip(small, heights, strict=True):
-        axes.annotate(text, middle, (1.02, height), va="center", fontsize=9, annotation_clip=False,
+    small.reverse()    # the smallest lies outermost
+    depths = spread([-middle[1] for middle, _ in small], 0.045)
+    for (middle, text), depth in zip(small, depths, strict=True):
+        axes.annotate(text, middle, (1.02, -depth), va="center", fontsize=9, annotation_clip=False,
                       arrowprops={"arrowstyle": "-", "linewidth": 0.6})
-    axes.set(xlim=(0, 1.2), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
+    axes.set(xlim=(0, 1.25), ylim=(0, 1), aspect="equal", title=f"{report.name}\nrectangles to scale, not a layout")
     axes.title.set_fontsize(8)
     axes.axis("off")
     return figure
