@@ -1,6 +1,7 @@
 """Documentation as a site: pages in Markdown, API pages from the docstrings. ``make docs`` builds it."""
 
 import importlib.util
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -45,7 +46,16 @@ def keep_bars(app, what, name, obj, options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def own_signature(app, what, name, obj, options, signature, returns):
+    """Of a component, that of its constructor, which Amaranth hides behind one of its own."""
+    if what == "class" and "__init__" in vars(obj):
+        _, *own = inspect.signature(obj.__init__).parameters.values()
+        return str(inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in own])), returns
+    return None
+
+
 def setup(app):
     """Connect what this file adds."""
+    app.connect("autodoc-process-signature", own_signature)
     app.connect("source-read", append_modules)
     app.connect("autodoc-process-docstring", keep_bars)
