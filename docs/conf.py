@@ -48,7 +48,7 @@ def keep_bars(app, what, name, obj, options, lines):
 
 def own_signature(app, what, name, obj, options, signature, returns):
     """Of a component, that of its constructor, which Amaranth hides behind one of its own."""
-    if what == "class" and "__init__" in vars(obj):
+    if what == "class" and signature and "__init__" in vars(obj):
         _, *own = inspect.signature(obj.__init__).parameters.values()
         return str(inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in own])), returns
     return None
