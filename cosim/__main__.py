@@ -28,6 +28,7 @@ examples:
   python -m cosim --rows 8 --block 1,8 --netlist    after mapping: the protocol benches on the gates
   python -m cosim --unit array --rows 2 --block 1,2 --netlist area     with library cells, by their functions
   python -m cosim matrix --help                     the regression over widths, blocks and arrays
+  python -m cosim random --count 100 --seed 1       random designs over all options, each judged by the benches
 """
 BENCHES = ("core", "workload", "all")
 #: ``--waves`` without a file: beside the pictures.
@@ -52,11 +53,16 @@ def smaller(design, limit=None):
         return design
     side = math.isqrt(limit)
     fmt, rows = design.format, min(design.rows, side)
-    terms = max(1, fmt.terms * rows // design.rows)
+    terms = -(-fmt.terms * rows // design.rows)    # rounded up: no more segments, and as many passes of a block
     block = (terms, terms) if fmt.square else (1, terms)
+    height = min(terms, rows)
     fits = not terms % rows or not rows % terms
-    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=None,
-                   depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits)
+    # Registers inside the adders need as many cycles between segments.
+    pipeline = min(design.pipeline, height) if design.blocked and rows // height > 1 else design.pipeline
+    group = (1, 1) if pipeline else None
+    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=group,
+                   depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits,
+                   pipeline=pipeline)
 
 
 def make_parser():
@@ -97,14 +103,24 @@ def _check(args):
 def _table(console, design, outcomes):
     table = Table(title=f"Co-simulation of {design.name}")
     for name, justify in (("bench", "left"), ("outputs compared", "right"), ("mismatches", "right"),
-                          ("cycles", "right"), ("million MAC/s", "right"), ("", "left")):
+                          ("corners seen", "right"), ("cycles", "right"), ("million MAC/s", "right"), ("", "left")):
         table.add_column(name, justify=justify)
     for outcome in outcomes:
         speed = f"{outcome.macs / outcome.seconds / 1e6:.1f}" if outcome.macs and outcome.seconds else ""
+        asked = len(outcome.corners)
         table.add_row(outcome.name, f"{outcome.comparison.compared:,}", f"{outcome.comparison.mismatches:,}",
+                      f"{asked - len(outcome.missing)} of {asked}" if asked else "",
                       f"{outcome.cycles:,}" if outcome.cycles else "", speed,
                       "[green]passed" if outcome.passed else "[red]FAILED")
     console.print(table)
+
+
+def _not_asked_for(outcome):
+    """Lines about corners that the design cannot reach, those with one reason together."""
+    for reason in dict.fromkeys(outcome.unreachable.values()):
+        names = [name for name, why in outcome.unreachable.items() if why == reason]
+        what = " and ".join(names) if len(names) <= 2 else f"{len(names)} corners"
+        yield f"not asked for: {what}, because {reason}"
 
 
 def _protocols(design, seed, console):
@@ -139,10 +155,22 @@ def run_unit(args, design):
     return finish(args, design, outcomes, [("Verilog", manifest.verilog), ("manifest", manifest.path)], console)
 
 
+def _too_long(design):
+    """Why the digits network does not fit a design's commands, if it does not."""
+    from .digits import SIZES
+    from .tiling import most_terms
+
+    terms, most = max(SIZES[:-1]), most_terms(design)
+    return f"its products are {terms} terms long, and a command holds {most}" if terms > most else ""
+
+
 def run_core(args, design):
     """Protocols and data on a whole core; the exit status."""
     seed, bulk = args.seed, bulk_design(design)
     console, outcomes = Console(highlight=False), []
+    too_long = _too_long(bulk)
+    if too_long and args.bench == "all":
+        console.print(f"The digits network is left out: {too_long}.", soft_wrap=True)
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
                TimeElapsedColumn())
     with Progress(*columns, console=console, disable=args.quiet, transient=True) as progress:
@@ -168,17 +196,19 @@ def run_core(args, design):
             bar("protocols (cocotb)")
             outcomes.append(_protocols(design, seed, console))
             outcomes.append(random_products(core, seed=seed, progress=bar("random and corner data")))
-        if args.bench in ("workload", "all"):
+        if args.bench == "workload" or args.bench == "all" and not too_long:
             from . import pictures
 
             core.bucket = 64
             outcome, shown = workload(core, progress=bar("digits network"))
             outcomes.append(outcome)
-            title = (f"{design.name}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
-                     f"(NumPy float32 {outcome.notes['accuracy_fp32']:.1%})")
-            files.append(("digits", pictures.digits(folder / "digits.png", title, **shown)))
-            title = f"{design.name}: products of the digits network"
-            files.append(("activity", pictures.activity(folder / "activity.png", title, core.activity, core.bucket)))
+            if shown:
+                title = (f"{design.name}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
+                         f"(NumPy float32 {outcome.notes['accuracy_fp32']:.1%})")
+                files.append(("digits", pictures.digits(folder / "digits.png", title, **shown)))
+                title = f"{design.name}: products of the digits network"
+                files.append(("activity", pictures.activity(folder / "activity.png", title, core.activity,
+                                                            core.bucket)))
         if args.waves is not None:
             from .waves import write_waves
 
@@ -191,8 +221,8 @@ def finish(args, design, outcomes, files, console, manifest=None):
     """Print what came out, write it where asked for; the exit status."""
     _table(console, design, outcomes)
     for outcome in outcomes:
-        for line in outcome.comparison.first[:5]:
-            console.print(f"{outcome.name}: {line}", markup=False)
+        for line in (*outcome.problems[:5], *_not_asked_for(outcome)):
+            console.print(f"{outcome.name}: {line}", markup=False, soft_wrap=True)
     for name, path in files:
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json:
@@ -210,6 +240,8 @@ def prepare(args):
     _check(args)
     design = design_from_args(args)
     if args.unit == "core" and not args.netlist:
+        if args.bench == "workload" and (too_long := _too_long(design)):
+            raise refuse("growth", design.growth, f"must be more for --bench workload: {too_long}")
         return partial(run_core, args, design)
     from .units import check_unit
 
@@ -224,6 +256,10 @@ def main(argv=None):
         from .matrix import main as matrix
 
         return matrix(argv[1:])
+    if argv[:1] == ["random"]:
+        from .random_main import main as random_designs
+
+        return random_designs(argv[1:])
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT})
 
 

@@ -12,14 +12,17 @@ from xml.etree import ElementTree
 
 from hbfp import files
 
+from .compare import WrongBits
 from .core import design_of
-from .coverage import Coverage
-from .verilator import VERILATE, BuildError, check_system_tools, find_tool, host
+from .corners import reachable
+from .verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
 
 #: Options that the cocotb runner or the need for random reset values sets otherwise.
 _RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
 #: A bench simulates for seconds: what counts is that the model is built soon.
 _MAKE = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+#: The simulator itself is linked from objects that all models share: most of the time that a small one takes to build.
+_SHARED = "VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
 ROOT = Path(__file__).parents[1]
 
 
@@ -31,17 +34,20 @@ class Result:
     ----------
     ran, failed : int
         Tests.
+    wrong : int
+        Failed tests that found a wrong bit; the others found a broken protocol or another fault.
     compared : int
         Elements of results that were compared.
     failures : list of (str, str)
         Name and message of each failed test.
     corners : dict
-        Corner -> times seen.
+        Corner that was asked for -> times seen.
     log : Path
         Everything that the simulator and the tests printed.
     """
     ran: int
     failed: int
+    wrong: int
     compared: int
     failures: list
     corners: dict
@@ -59,12 +65,13 @@ class Result:
 
 
 def _failures(results):
-    """Name and first line of the message of each failed test in a results file."""
+    """Name, type and first line of the message of each failed test in a results file."""
     found = []
     for case in ElementTree.parse(results).iter("testcase"):
         for failure in [*case.iter("failure"), *case.iter("error")]:
-            text = failure.get("error_msg") or failure.get("message") or failure.text or failure.get("error_type") or ""
-            found.append((case.get("name"), text.strip().split("\n")[0]))
+            kind = failure.get("type") or failure.get("error_type") or ""
+            text = failure.get("error_msg") or failure.get("message") or failure.text or kind
+            found.append((case.get("name"), kind, text.strip().split("\n")[0]))
     return found
 
 
@@ -81,6 +88,14 @@ def _environment(values):
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def before_reset(seed):
+    """Arguments of the simulator that give every register a random value before reset, fixed by ``seed``.
+
+    ``--x-initial unique`` alone starts all of them at zero. A seed of 0 would let the simulator choose.
+    """
+    return ["+verilator+rand+reset+2", f"+verilator+seed+{seed % (2**31 - 1) + 1}"]
 
 
 def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
@@ -120,17 +135,18 @@ def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
         # Bit by bit: bits of one port that depend on others look like a loop. Modules apart: a third less C++.
         options += ["-Wno-UNOPTFLAT", "-fno-inline"]
     variables = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}
-    variables["MAKEFLAGS"] = f"{variables.get('MAKEFLAGS', '')} {_MAKE} -j{os.cpu_count()}".strip()
+    variables["MAKEFLAGS"] = f"{variables.get('MAKEFLAGS', '')} {_MAKE} {_SHARED} -j{os.cpu_count()}".strip()
     runner = get_runner("verilator")
 
     def make(folder):
+        runtime = " ".join(map(str, runtime_objects(tool, vpi=True)))
         source, ports = folder / "dut.v", folder / "ports.vlt"
         ports.write_text(f"`verilator_config\n{visible}")
         source.write_bytes(text)
         with _environment(variables):
             try:
                 runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
-                             build_args=[*options, str(ports)], log_file=folder / "build.log")
+                             build_args=[*options, "-LDFLAGS", runtime, str(ports)], log_file=folder / "build.log")
             except (RuntimeError, SystemExit) as error:
                 raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
         for path in (folder / "sim").iterdir():    # the program is all that is needed from here on
@@ -147,13 +163,15 @@ def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
         with contextlib.suppress(RuntimeError, SystemExit):    # failures are counted below
             runner.test(hdl_toplevel=manifest.top, hdl_toplevel_lang="verilog", test_module=module,
                         build_dir=folder / "sim", test_dir=folder, results_xml=str(results), log_file=log,
-                        test_filter=tests, seed=seed)
+                        test_filter=tests, seed=seed, plusargs=before_reset(seed))
     ran, failed = get_results(results) if results.exists() else (0, 0)
     if ran:    # cocotb counts skipped tests as run
         ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))
     saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
     whole = module == "cosim.core_bench" and not tests    # other benches save names that they did not see, too
-    wanted = dict.fromkeys(Coverage.corners(design_of(manifest)), 0) if whole else {}
+    wanted = dict.fromkeys(reachable(design_of(manifest)), 0) if whole else {}
     if tests:
         saved["corners"] = {}
-    return Result(ran, failed, saved["compared"], _failures(results) if failed else [], wanted | saved["corners"], log)
+    found = _failures(results) if failed else []
+    return Result(ran, failed, sum(kind.endswith(WrongBits.__name__) for _, kind, _ in found), saved["compared"],
+                  [(name, text) for name, _, text in found], wanted | saved["corners"], log)

@@ -216,7 +216,9 @@ class Simulation:
         if status != _DONE and not (status == _LIMIT and partial):
             moved = ", ".join(f"{name} {call.done} of {call.beats}" for name, call in zip(names, calls, strict=True))
             culprit = names[self._library.sim_culprit(self._handle)]
-            reason = {_LIMIT: f"not finished after {limit} cycles", _STUCK: f"no transfer for {patience} cycles",
+            unfinished = ", ".join(name for name, call in zip(names, calls, strict=True) if call.done < call.beats)
+            reason = {_LIMIT: f"not finished after {limit} cycles",
+                      _STUCK: f"no transfer for {patience} cycles on {unfinished}",
                       _EXTRA: f"{culprit} offers more than was asked for",
                       _CHANGED: f"{culprit} changed a payload that waited",
                       _WITHDRAWN: f"{culprit} withdrew a payload that waited"}[status]

@@ -7,6 +7,10 @@ import numpy as np
 from golden.bfp import Blocks
 
 
+class WrongBits(AssertionError):
+    """A result differs from the golden one; any other failure of a test is another fault."""
+
+
 @dataclass
 class Comparison:
     """Running totals of a comparison.

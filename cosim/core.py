@@ -11,6 +11,7 @@ from golden.noise import mix
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 
+from .bulk import ProtocolError
 from .tiling import Plan, block_beats, commands, w_beats, x_beats
 
 
@@ -113,7 +114,7 @@ class Core:
         for name in ("exponent", "invalid"):
             per_beat = fields[name].reshape(-1, design.encode_beats)
             if (per_beat != per_beat[:, :1]).any():
-                raise AssertionError(f"Field {name} of o_q changes inside a block")
+                raise ProtocolError(f"o_q: {name} changes inside a block")
             steady[name] = per_beat[:, 0]
         if fmt.square:
             shape = (*lead, rows, columns)
@@ -217,4 +218,4 @@ class Core:
         want = np.zeros(sum(rows.stop - rows.start for rows in parts), last.dtype)
         want[[rows.stop - 1 for rows in parts]] = 1
         if not np.array_equal(last, np.tile(want, tiles)):
-            raise AssertionError("Field last of o is not set on exactly the last row of each command")
+            raise ProtocolError("o: last is not set on exactly the last row of each command")

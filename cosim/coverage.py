@@ -1,9 +1,11 @@
-"""Named corners that a bench must have seen, or it fails: passing without them means little."""
+"""Counts the named corners that a bench must have seen, or it fails: passing without them means little."""
 
 import json
 from pathlib import Path
 
 import numpy as np
+
+from .corners import reachable
 
 _NAN, _INF, _SIGN = 0x7FC00000, 0x7F800000, 0x80000000
 
@@ -14,38 +16,15 @@ class Coverage:
     Parameters
     ----------
     design : Design
-        Decides which corners a core has.
-    names : sequence of str, optional
-        Corners instead of those, for the bench of a part.
+        Decides, with ``unit``, which corners are asked for.
+    unit : str
+        Part of the core that is tested, a key of :data:`cosim.corners.CORNERS`.
     """
 
-    def __init__(self, design, names=None):
+    def __init__(self, design, unit="core"):
         self.design = design
-        self.seen = dict.fromkeys(self.corners(design) if names is None else names, 0)
+        self.seen = dict.fromkeys(reachable(design, unit), 0)
         self.compared = 0    # elements of results
-
-    @staticmethod
-    def corners(design):
-        """Names of the corners of a design."""
-        names = ["one row", "depth rows", "one pass", "several passes", "negative result", "zero result",
-                 "refused command", "reset in mid-stream", "o stalls while i_x waits", "i_x idles while o is ready"]
-        if design.arithmetic != "int":
-            names += ["scale", "bias", "no steps", "ReLU clamps", "ReLU passes", "NaN result"]
-        if design.arithmetic != "int":
-            names += ["infinite result"]
-        if design.blocked:
-            names += ["invalid block of X", "invalid block of W", "zero block of X", "cancelled sum", "largest sum"]
-            lowest = max(-126, design.format.exponent_range[0])
-            if 2 * (lowest - design.format.magnitude) < -126:    # else no sum of one step lies below 2^-126
-                names += ["underflow to +0"]
-            names += ["converter: " + name for name in (
-                "zero block", "Inf", "NaN", "negative zero", "subnormal", "largest exponent", "largest mantissa",
-                "saturated by rounding", "far below the maximum", "cut off exactly half")]
-            if design.format.rounding == "rne":
-                names += ["converter: tie to even, down", "converter: tie to even, up"]
-            if design.format.exponent < 9:
-                names += ["converter: exponent clamped"]
-        return names
 
     def see(self, name, count=1):
         """Count a corner; ``count`` may be a truth value."""

@@ -6,21 +6,22 @@ import random
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles
 
 from .core import design_of
 from .coverage import Coverage
 from .data import awkward_blocks
+from .directed import directed_blocks
 from .manifest import Manifest
 from .scoreboard import ConverterScoreboard
-from .stream import Monitor, Pauses, Sink, Source, clocked
+from .stream import Monitor, Pauses, Sink, Source, clocked, until
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = design_of(MANIFEST)
 SEED = int(os.environ.get("HBFP_SEED", "1"))
+ELEMENTS = DESIGN.encode_beats * DESIGN.encode_lanes
 #: Idle and stall, each off, often and nearly always, in long and short pauses.
 LEVELS = ((0.0, 1), (0.5, 1), (0.8, 6))
-CORNERS = (*(name for name in Coverage.corners(DESIGN) if name.startswith("converter: ")), "reset in mid-stream")
 
 
 class Bench:
@@ -28,7 +29,7 @@ class Bench:
 
     def __init__(self, dut, idle=(0.0, 1), stall=(0.0, 1)):
         self.dut, self.rng = dut, np.random.default_rng([SEED, int(100 * idle[0]), int(100 * stall[0])])
-        self.coverage = Coverage(DESIGN, CORNERS)
+        self.coverage = Coverage(DESIGN, "encode")
         self.board = ConverterScoreboard(MANIFEST, DESIGN, self.coverage, ("i", "o"))
         self.drivers = {stream.name: (Source if stream.direction == "in" else Sink)(
             dut, stream, Pauses(random.Random(f"{SEED} {stream.name} {idle} {stall}"),
@@ -53,22 +54,19 @@ class Bench:
         self.running = cocotb.start_soon(clocked(self.dut, *self.monitors.values(), *self.drivers.values()))
 
     def convert(self, blocks, rare=0.1):
-        """Queue blocks; the number of beats."""
-        elements = DESIGN.encode_beats * DESIGN.encode_lanes
-        value = awkward_blocks(self.rng, blocks, elements, DESIGN.format, rare).reshape(-1, DESIGN.encode_lanes)
+        """Queue awkward blocks, so many; the number of beats."""
+        return self.send(awkward_blocks(self.rng, blocks, ELEMENTS, DESIGN.format, rare))
+
+    def send(self, blocks):
+        """Queue blocks of bit patterns (blocks, elements); the number of beats."""
+        value = blocks.reshape(-1, DESIGN.encode_lanes)
         self.drivers["i"].send(MANIFEST.streams["i"].pack(value=value))
         return len(value)
 
     async def finish(self, beats, patience=2000):
         """Wait for that many beats, compare them, see that nothing follows."""
         goal = self.monitors["o"].transfers + beats
-        moved, quiet = -1, 0
-        while self.monitors["o"].transfers < goal:
-            await RisingEdge(self.dut.clk)
-            total = sum(monitor.transfers for monitor in self.monitors.values())
-            quiet = quiet + 1 if total == moved else 0
-            moved = total
-            assert quiet < patience, f"no transfer for {patience} cycles"
+        await until(self.dut, self.monitors, lambda: self.monitors["o"].transfers >= goal, patience)
         await ClockCycles(self.dut.clk, 30)
         self.board.check()
         assert not self.board.leftovers(), f"left over: {self.board.leftovers()}"
@@ -81,7 +79,14 @@ async def conversions_equal_golden(dut, idle, stall):
     bench = Bench(dut, idle, stall)
     await bench.start()
     await bench.finish(bench.convert(100) + bench.convert(10, rare=0))
-    assert bench.board.compared == 110 * DESIGN.encode_beats * DESIGN.encode_lanes
+    assert bench.board.compared == 110 * ELEMENTS
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def every_corner_is_converted(dut):
+    bench = Bench(dut, (0.3, 2), (0.3, 2))
+    await bench.start()
+    await bench.finish(bench.send(directed_blocks(DESIGN.format, ELEMENTS)))
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

@@ -24,7 +24,7 @@ from golden.spec.format import HBFPFormat
 from golden.spec.values import JOBS_RANGE, several, whole, words_of
 from hbfp import files
 
-from .bulk import Simulation
+from .bulk import ProtocolError, Simulation
 from .compare import Comparison
 from .core import Core
 from .data import awkward, awkward_blocks
@@ -91,7 +91,10 @@ def check_core(design, *, level="-O0", jobs=None, cache=None):
     with Simulation(manifest, level=level, jobs=jobs, cache=cache) as simulation:
         core = Core(simulation)
         seed = zlib.crc32(manifest.top.encode())
-        result = random_products(core, seed=seed).comparison
+        outcome = random_products(core, seed=seed)
+        if outcome.failures:
+            raise ProtocolError(outcome.failures[0])
+        result = outcome.comparison
         random = Golden(replace(design, format=replace(design.format, rounding="stochastic")))
         rng = np.random.default_rng(seed)
         for pauses in list(crossed(simulation))[::4]:

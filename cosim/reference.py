@@ -8,6 +8,8 @@ from golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, m
 from golden.noise import states
 from golden.spec.format import HBFPFormat
 
+from .tiling import most_passes
+
 
 class CoreReference:
     """Predicts stream `o`, command by command.
@@ -23,15 +25,8 @@ class CoreReference:
 
     def refuses(self, command):
         """Whether a command raises `error`; ``command`` is a dict of the fields of `i_cmd`."""
-        design, blocks = self.design, 0
-        if design.accumulate == "aligned":
-            blocks = self._blocks(command["tiles"])
-        elif design.arithmetic == "int":
-            blocks = command["tiles"]
-        return not (1 <= command["rows"] <= design.depth and command["tiles"] >= 1) or blocks > 2 ** design.growth
-
-    def _blocks(self, passes):
-        return -(-passes // self.design.block_tiles) * self.design.segments
+        design = self.design
+        return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= most_passes(design))
 
     def result(self, command, x, w, v=()):
         """Rows of `o`, as bit patterns (rows, columns).

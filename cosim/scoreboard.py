@@ -4,6 +4,7 @@ from collections import deque
 
 import numpy as np
 
+from .compare import WrongBits
 from .reference import ConverterReference, CoreReference
 
 
@@ -67,7 +68,7 @@ class ProductScoreboard(_Scoreboard):
 
         Raises
         ------
-        AssertionError
+        WrongBits
             On the first wrong element.
         """
         while len(self.queues["i_cmd"]):
@@ -96,7 +97,7 @@ class ProductScoreboard(_Scoreboard):
         wrong = np.argwhere(value != want)
         if len(wrong):
             row, column = wrong[0]
-            raise AssertionError(
+            raise WrongBits(
                 f"Command {self.commands} {command}: {len(wrong)} of {want.size} elements differ, the first in row "
                 f"{row}, column {column}: {int(value[row, column]):x} instead of {int(want[row, column]):x}")
         last = np.arange(command["rows"]) == command["rows"] - 1
@@ -126,7 +127,7 @@ class ConverterScoreboard(_Scoreboard):
 
         Raises
         ------
-        AssertionError
+        WrongBits
             On the first wrong element.
         """
         beats = self.design.encode_beats
@@ -141,7 +142,7 @@ class ConverterScoreboard(_Scoreboard):
             wrong = np.argwhere(array != expected)
             if len(wrong):
                 where = tuple(wrong[0])
-                raise AssertionError(f"{self.names[1]} {name}, beat {where[0]}: {len(wrong)} of {expected.size} "
+                raise WrongBits(f"{self.names[1]} {name}, beat {where[0]}: {len(wrong)} of {expected.size} "
                                      f"differ, the first is {array[where]} instead of {expected[where]}")
         self.coverage.conversion(value, want)
         self.compared += value.size

@@ -132,6 +132,37 @@ class Monitor:
             self.held = word
 
 
+async def until(dut, monitors, done, patience):
+    """Wait until ``done()``; AssertionError, with the streams that stand still, after ``patience`` cycles of nothing.
+
+    Parameters
+    ----------
+    dut : cocotb handle
+        Has ``clk``.
+    monitors : dict
+        Stream name -> :class:`Monitor`.
+    done : callable
+        Whether what is waited for has happened.
+    patience : int
+        Cycles without a transfer on any stream that are too many.
+    """
+    moved, quiet = -1, 0
+    while not done():
+        await RisingEdge(dut.clk)
+        total = sum(monitor.transfers for monitor in monitors.values())
+        quiet = quiet + 1 if total == moved else 0
+        moved = total
+        assert quiet < patience, f"no transfer for {patience} cycles: {', '.join(_states(monitors))}"
+
+
+def _states(monitors):
+    """What each stream waits for."""
+    for name, monitor in monitors.items():
+        valid, ready = monitor.handle.valid.value, monitor.handle.ready.value
+        if not (valid and ready):
+            yield f"{name} is {'not taken' if valid else 'not offered' if ready else 'idle'}"
+
+
 async def clocked(dut, *parts):
     """Step all parts after every rising edge, for ever; monitors must come before drivers."""
     while True:

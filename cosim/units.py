@@ -3,6 +3,8 @@
 from golden.spec.values import choice, refuse
 
 from .compare import Comparison
+from .core import design_of
+from .corners import unreachable
 from .runs import Outcome
 
 #: Unit of the generator -> module with its cocotb tests.
@@ -18,13 +20,13 @@ def check_unit(unit, design):
 
 
 def bench_outcome(manifest, unit="core", seed=1, name=None):
-    """Run the bench of a unit; failed tests and corners not seen count as mismatches."""
+    """Run the bench of a unit; tests that found wrong bits count as mismatches, and every failed test fails it."""
     from .bench import run_bench
     result = run_bench(manifest, BENCHES[unit], seed=seed)
-    problems = [f"{test}: {message}" for test, message in result.failures]
-    problems += [f"corner not seen: {corner}" for corner in result.missing]
+    failures = [f"{test}: {message}" for test, message in result.failures]
     if not result.ran:
-        problems.append("no test ran")
-    return Outcome(name or unit, Comparison(result.compared, len(problems), problems),
-                   notes={"tests": result.ran, "failed": result.failed, "corners": result.corners,
-                          "log": str(result.log), "top": manifest.top, "netlist": manifest.data.get("netlist")})
+        failures.append(f"no test ran; see {result.log}")
+    return Outcome(name or unit, Comparison(result.compared, result.wrong), failures=failures, corners=result.corners,
+                   unreachable=unreachable(design_of(manifest), unit),
+                   notes={"tests": result.ran, "failed": result.failed, "log": str(result.log), "top": manifest.top,
+                          "netlist": manifest.data.get("netlist")})

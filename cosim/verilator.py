@@ -111,16 +111,34 @@ def _compile(source, target, flags, log):
     return target
 
 
-def _runtime(tool, flags, trace):
-    """Objects of Verilator's runtime, which every model links; compiled once."""
+def runtime_objects(tool, *, trace=False, vpi=False):
+    """Objects of Verilator's runtime, which every model links; compiled once.
+
+    Parameters
+    ----------
+    tool : Tool
+        Whose runtime.
+    trace : bool
+        For models that write VCD traces.
+    vpi : bool
+        For programs whose signals are reached through VPI, instead of shared libraries.
+    """
     names = ["verilated.cpp", "verilated_threads.cpp"] + ["verilated_vcd_c.cpp"] * trace
+    names += ["verilated_dpi.cpp", "verilated_vpi.cpp"] * vpi
+    # VPI functions are called from outside.
+    flags = [*(flag for flag in COMPILE if not vpi or flag != "-fvisibility=hidden"), *_trace_flags(trace), "-O1"]
+    include = ["-I", tool.include, "-I", tool.include / "vltstd"]
 
     def make(folder):
         for name in names:
-            _compile(tool.include / name, folder / name.replace(".cpp", ".o"), [*flags, "-O1"], folder / "build.log")
+            _compile(tool.include / name, folder / name.replace(".cpp", ".o"), [*flags, *include], folder / "build.log")
 
     folder = files.entry(files.cache("cosim") / ("runtime-" + files.key(tool.version, *flags, host("-O1"))), make)
     return [folder / name.replace(".cpp", ".o") for name in names]
+
+
+def _trace_flags(trace):
+    return [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
 
 
 def _units(folder):
@@ -179,7 +197,7 @@ def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(
     check_system_tools()
     tool = find_tool()
     options = [*VERILATE, *(["--trace-vcd"] if trace else []), *verilate]
-    flags = [*COMPILE, f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
+    flags = [*COMPILE, *_trace_flags(trace)]
     text = Path(verilog).read_bytes()
     key = files.key(text, top, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, host(level))
 
@@ -212,7 +230,7 @@ def _build(folder, text, top, sources, tool, options, flags, level, trace, jobs,
             done += 1
             if progress:
                 progress(done, total)
-    objects = [task.result() for task in tasks] + _runtime(tool, flags, trace)
+    objects = [task.result() for task in tasks] + runtime_objects(tool, trace=trace)
     _run(["g++", "-shared", "-Wl,-Bsymbolic", "-pthread", *objects, "-o", work / library.name], log, "linking")
     (work / library.name).replace(library)
     shutil.rmtree(work)

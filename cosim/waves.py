@@ -8,6 +8,7 @@ from hbfp import files
 from .bulk import Pause, Simulation
 from .core import Core
 from .data import awkward
+from .tiling import most_terms
 
 
 def write_waves(manifest, path, *, seed=1, progress=None):
@@ -34,7 +35,7 @@ def write_waves(manifest, path, *, seed=1, progress=None):
           Simulation(manifest, level="-O1", trace=temporary, seed=seed, progress=progress) as simulation):
         core = Core(simulation)
         design = core.design
-        count, terms = min(8, design.depth), design.rows + 1
+        count, terms = min(8, design.depth), min(design.rows + 1, most_terms(design))
         shapes = (count, terms), (terms, design.cols)
         if design.arithmetic == "int":
             x, w = (rng.integers(-design.format.limit, design.format.limit + 1, shape) for shape in shapes)

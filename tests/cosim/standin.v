@@ -18,9 +18,10 @@ module standin #(parameter R = 4, C = 3, W = 8, A = 24, D = 16, FAULT = 0) (
   integer r, c;
   reg signed [A-1:0] total;
 
-  wire wrong = i_cmd__payload[4:0] == 0 || i_cmd__payload[4:0] > D || i_cmd__payload[20:5] == 0;
+  wire wrong = i_cmd__payload[4:0] == 0 || i_cmd__payload[4:0] > D || i_cmd__payload[20:5] == 0
+      || i_cmd__payload[20:5] > 256;    // growth 8
   assign i_cmd__ready = state == IDLE, i_w__ready = state == LOAD, i_x__ready = state == MULTIPLY;
-  assign o__valid = state == SEND && !(FAULT == 1 && taken[2:0] == 3);
+  assign o__valid = state == SEND && !(FAULT == 1 && taken[2:0] == 3) && FAULT != 5;
   assign o__payload[C*A] = row == rows - 5'd1;
   genvar g;
   generate for (g = 0; g < C; g = g + 1) begin : column

@@ -1,5 +1,6 @@
 """The cocotb bench passes a sound core, fails broken ones, and counts what ran."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from cosim.bench import run_bench
 from cosim.emit import emit
 from cosim.manifest import Manifest
+from golden.spec.config import Design
 from golden.spec.options import design_from_values
 from tests.cosim.standin import write_standin
 
@@ -51,13 +53,30 @@ def test_program_is_built_once_and_again_when_harmed(tmp_path, monkeypatch, capf
 
 def test_standin_passes(tmp_path):
     result = run_bench(Manifest.load(write_standin(tmp_path)))
-    assert result.passed and result.ran == 13 and result.compared > 1000, (result.failures, result.missing)
+    assert result.passed and result.ran == 16 and result.compared > 1000, (result.failures, result.missing)
 
 
 def test_wrong_bits_fail(tmp_path):
     result = run_bench(Manifest.load(write_standin(tmp_path, fault=2)), tests="products_equal_golden/idle=0/stall=0")
     assert result.ran == 1 and result.failed == 1 and not result.passed
-    assert "elements differ, the first in row" in result.failures[0][1]
+    assert "elements differ, the first in row" in result.failures[0][1] and result.wrong == 1
+
+
+def test_standstill_fails_and_names_the_streams(tmp_path):
+    result = run_bench(Manifest.load(write_standin(tmp_path, fault=5)), tests="products_equal_golden/idle=0/stall=0")
+    assert result.ran == 1 and result.failed == 1 and result.wrong == 0 and not result.passed
+    assert result.failures[0][1].endswith("no transfer for 20000 cycles: i_cmd is not taken, i_x is not taken, "
+                                          "i_w is not taken, o is not offered")
+
+
+@pytest.mark.parametrize("values", [
+    {"rows": 1, "cols": 1, "block": (1, 1), "mantissa": 2, "exponent": 5, "depth": 1},
+    {"arithmetic": "int", "mantissa": 7, "rows": 4, "cols": 3, "growth": 0}], ids=["smallest", "one pass"])
+def test_good_cores_with_few_corners_pass(values):
+    """A core of one element and one row has few results and corners; one without growth takes one pass a command."""
+    result = run_bench(emit(design_from_values(values)))
+    assert result.passed and result.ran == 17 + 9 * (values.get("arithmetic") != "int"), (
+        result.failures, result.missing, result.log)
 
 
 def test_nothing_ran_is_no_pass(tmp_path):
@@ -76,4 +95,15 @@ def test_core_keeps_its_contract(values):
     design = design_from_values(PRESETS[values.pop("preset")] if "preset" in values else values)
     result = run_bench(emit(design))
     assert result.passed, (result.failures, result.missing, result.log)
-    assert result.ran == 23
+    assert result.ran == 26
+
+
+def test_registers_are_random_before_reset(tmp_path):
+    """A register without reset starts at another value under another seed, and at the same under the same."""
+    (tmp_path / "before_reset.v").write_text(Path(__file__).with_name("before_reset.v").read_text())
+    ports = {"value": {"direction": "out", "width": 32, "signed": False}}
+    manifest = Manifest(tmp_path / "manifest.json", {"top": "before_reset", "verilog": "before_reset.v", "ports": ports,
+                                                     "streams": {}, "design": Design().as_dict()})
+    manifest.path.write_text(json.dumps(manifest.data))
+    values = [run_bench(manifest, "tests.cosim.before_reset_bench", seed=seed).corners["value"] for seed in (1, 2, 1)]
+    assert values[0] == values[2] and len({0, *values}) == 3

@@ -59,7 +59,7 @@ def test_broken_rules_are_named(models, fault, message):
 def test_standstill_is_an_error(models):
     simulation = models(0)
     payload = simulation.streams["i_x"].pack(mantissa=np.zeros((1, 4), int))
-    with pytest.raises(ProtocolError, match=r"^Cycle \d+: no transfer for 100 cycles \(i_cmd 0 of 0, i_x 0 of 1, "):
+    with pytest.raises(ProtocolError, match=r"^Cycle \d+: no transfer for 100 cycles on i_x \(i_cmd 0 of 0, i_x 0 of"):
         simulation.run({"i_x": payload}, {}, patience=100)
 
 

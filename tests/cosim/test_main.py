@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cosim import __main__ as main_module
-from cosim.__main__ import bulk_design, main, smaller
-from cosim.bulk import Simulation
+from cosim.__main__ import _not_asked_for, bulk_design, main, smaller
+from cosim.bulk import ProtocolError, Simulation
 from cosim.compare import Comparison
 from cosim.runs import Outcome
 from golden.spec.config import Design
@@ -38,6 +38,28 @@ def test_nothing_compared_is_a_failure():
     assert not Outcome("wrong", Comparison(compared=9, mismatches=1)).passed
 
 
+def test_coverage_is_apart_from_bits():
+    """A corner that was not seen fails a bench under its own name, and so does a stream that broke a rule."""
+    outcome = Outcome("some", Comparison(compared=9), corners={"one row": 2, "NaN result": 0},
+                      unreachable={"bias": "reasons"})
+    assert not outcome.passed and outcome.problems == ["corner not seen: NaN result"]
+    data = outcome.as_dict()
+    assert data["mismatches"] == 0 and data["failures"] == [] and not data["passed"]
+    assert data["coverage"] == {"seen": {"one row": 2}, "missing": ["NaN result"], "unreachable": {"bias": "reasons"}}
+    outcome = Outcome("some", Comparison(compared=9), corners={"one row": 2})
+    assert outcome.passed
+    with outcome.protocol():
+        raise ProtocolError("o stands still")
+    assert not outcome.passed and outcome.problems == ["o stands still"] and outcome.as_dict()["mismatches"] == 0
+    assert Outcome("empty", Comparison()).problems == ["nothing was compared"]
+
+
+def test_unreachable_corners_are_told_by_reason():
+    outcome = Outcome("some", Comparison(compared=1), unreachable={"a": "it is so", "b": "not", "c": "not", "d": "not"})
+    assert list(_not_asked_for(outcome)) == ["not asked for: a, because it is so",
+                                             "not asked for: 3 corners, because not"]
+
+
 def test_comparison_is_of_bits():
     result = Comparison()
     result.add("zeros", np.float32([0.0, 1.0]), np.float32([-0.0, 1.0]))
@@ -57,12 +79,48 @@ def test_small_designs_keep_what_matters():
     assert smaller(small) == small
 
 
+def test_smaller_is_valid_and_keeps_passes_and_segments():
+    """Any design has a smaller one, however its block lies on the rows."""
+    from cosim.random_designs import draw
+
+    for seed in range(400):
+        design = draw(seed, side=64, block=100, recoded=10**6)
+        small = smaller(design)
+        assert (small.block_tiles, small.segments <= design.segments) == (design.block_tiles, True), design
+
+
 def test_large_recoded_arrays_run_plain():
     design = Design(multiplier="recoded")
     assert bulk_design(design).multiplier == "plain" and smaller(design).multiplier == "recoded"
     assert smaller(design).rows == 4
     tiny = Design(format=HBFPFormat(block=(1, 4)), rows=4, multiplier="recoded")
     assert bulk_design(tiny) == smaller(tiny) == tiny
+
+
+@pytest.mark.cosim
+def test_standstill_is_reported_with_its_stream(tmp_path, monkeypatch, capsys):
+    from cosim.manifest import Manifest
+
+    manifest = Manifest.load(write_standin(tmp_path / "design", fault=5))
+    monkeypatch.setattr(main_module, "emit", lambda design: manifest)
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
+    words = ["--arithmetic", "int", "--rows", "4", "--cols", "3", "--bench", "workload", "--quiet",
+             "--json", str(tmp_path / "out.json")]
+    assert main(words) == 1
+    outcome = json.loads((tmp_path / "out.json").read_text())["outcomes"][0]
+    assert outcome["mismatches"] == 0 and not outcome["passed"]
+    assert "no transfer for 20000 cycles on i_cmd, i_x, i_w, o (" in outcome["failures"][0]
+    out = capsys.readouterr().out
+    assert "FAILED" in out and f"workload: {outcome['failures'][0]}\n" in out
+
+
+def test_network_longer_than_commands(capsys):
+    words = ["--arithmetic", "int", "--rows", "4", "--growth", "5", "--bench", "workload"]
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == ("python -m cosim: error: --growth 5: must be more for --bench workload: its "
+                                       "products are 256 terms long, and a command holds 128\n")
 
 
 @pytest.mark.cosim
