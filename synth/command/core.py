@@ -9,13 +9,25 @@ from golden.spec.values import OptionError, make_folder, refuse, words_of, writa
 from hbfp import files
 
 from ..compare import dot_product
+from ..compare.baselines import BASELINES, baseline
 from ..compare.clocks import clocks
-from ..compare.comparison import BASELINES, study
+from ..compare.comparison import study
 from ..measure import timing
-from ..measure.area import baseline, measure
+from ..measure.area import measure
 from ..report import tables
+from ..tools import opensta
 from ..tools.errors import FAILURES
-from .options import add_flow_options, baselines, check_unit, jobs, least_area, make_console, progress_bar, step
+from .options import (
+    add_flow_options,
+    baselines,
+    check_unit,
+    choose_target,
+    jobs,
+    least_area,
+    make_console,
+    mover,
+    progress_bar,
+)
 
 EXAMPLES = """\
 examples:
@@ -66,18 +78,18 @@ def prepare(args):
     else:
         against = baselines("fp32,int" if args.against is None else args.against)
     folder = writable_folder("out", files.output(design.name) if args.out is None else args.out)
-    steps = [step(name, args.liberty) for name in names]
+    targets = [choose_target(name, args.liberty) for name in names]
     for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock)):
-        if given and not (all(cells for _, cells in steps) and timing.find()):
+        if given and not (all(cells for _, cells in targets) and opensta.find()):
             raise OptionError(f"{option}: needs OpenSTA and a cell library: python -m synth fetch")
-    return partial(measure_core if args.unit == "core" else measure_part, args, design, steps, against, folder)
+    return partial(measure_core if args.unit == "core" else measure_part, args, design, targets, against, folder)
 
 
-def measure_part(args, design, steps, against, folder):
+def measure_part(args, design, targets, against, folder):
     """The area of a part alone, in sight of the user."""
-    console, (recipe, cells) = make_console(), steps[0]
+    console, (recipe, cells) = make_console(), targets[0]
     with progress_bar(console) as bar:
-        progress = _mover(bar)
+        progress = mover(bar, "Yosys")
         if args.unit in dot_product.UNITS:
             single, beside = dot_product.study(design, args.unit, recipe, cells, against, progress)
         else:
@@ -91,12 +103,12 @@ def measure_part(args, design, steps, against, folder):
     files.write(folder / f"{args.unit}.json", json.dumps(data, indent=1) + "\n")
 
 
-def measure_core(args, design, steps, against, folder):
+def measure_core(args, design, targets, against, folder):
     """The area of a core beside its baselines, under every recipe, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
-        progress = _mover(bar)
-        found = [_study(design, recipe, cells, against, args, progress) for recipe, cells in steps]
+        progress = mover(bar, "Yosys")
+        found = [_study(design, recipe, cells, against, args, progress) for recipe, cells in targets]
     make_folder("out", folder)
     first, *more = found
     files.write(folder / "synth.json", json.dumps(first.as_dict() | (
@@ -106,18 +118,12 @@ def measure_core(args, design, steps, against, folder):
     for each in found:
         for table in tables.study_tables(each):
             console.print(table)
-    cells = steps[0][1]
+    cells = targets[0][1]
     tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
     where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
         "generic gates; for cells: python -m synth fetch"
     console.print(f"[dim]library {where}; {tools}[/dim]")
     console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
-
-
-def _mover(bar):
-    """A callable for progress(done, total, name) that moves a bar."""
-    task = bar.add_task("Yosys")
-    return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 
 
 def _study(design, recipe, cells, against, args, progress):

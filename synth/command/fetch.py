@@ -2,8 +2,7 @@
 
 from golden.spec.command import Parser, run
 
-from ..measure import timing
-from ..tools import library
+from ..tools import library, opensta
 from ..tools.errors import FAILURES
 from .options import make_console
 
@@ -19,8 +18,8 @@ def work():
     console = make_console()
     path = library.fetch()
     console.print(f"{path}: {library.load(path).name}")
-    if library.fetch_timer(timing.OPENSTA):
-        console.print(f"{timing.find()}: OpenSTA, for --timing")
+    if library.fetch_timer(opensta.OPENSTA):
+        console.print(f"{opensta.find()}: OpenSTA, for --timing")
 
 
 def main(argv):

@@ -11,12 +11,11 @@ from golden.spec.values import OptionError, choice, make_folder, several, words_
 from hbfp import files
 
 from ..compare import fpga
-from ..measure import placement
 from ..measure.fpga import UNITS
 from ..report.fpga_table import table
-from ..tools import recipes, yosys
+from ..tools import nextpnr, recipes, yosys
 from ..tools.errors import FAILURES
-from .options import jobs, progress_bar
+from .options import jobs, mover, progress_bar
 
 EXAMPLES = """\
 examples:
@@ -57,7 +56,7 @@ def prepare(args):
     against = several("against", args.against, fpga.ARITHMETICS)
     found = fpga.designs(values, words_of("mantissa", args.mantissa), against)
     folder = writable_folder("out", args.out)
-    if clocked and placement.device(family) and not placement.find(family):
+    if clocked and nextpnr.device(family) and not nextpnr.find(family):
         raise OptionError(f"--clock: needs nextpnr: pip install yowasp-nextpnr-{family}")
     return partial(work, args, family, kinds, found, units, clocked, folder)
 
@@ -66,13 +65,12 @@ def work(args, family, kinds, found, units, clocked, folder):
     """Measure all designs and write the table, in sight of the user."""
     console = Console()
     with progress_bar(console) as bar:
-        task = bar.add_task(f"Yosys{' and nextpnr' if clocked else ''}, {family}")
-        rows = fpga.measure(found, units, kinds, clocked, args.jobs,
-                       lambda n, total: bar.update(task, completed=n, total=total))
+        progress = mover(bar, f"Yosys{' and nextpnr' if clocked else ''}, {family}")
+        rows = fpga.measure(found, units, kinds, clocked, args.jobs, progress)
     tools = {"yosys": yosys.find()[1]}
-    if clocked and placement.find(family):
-        tools["nextpnr"] = placement.find(family)[1]
-    devices = {kind: placement.device(kind)[0] for kind in kinds if placement.device(kind)}
+    if clocked and nextpnr.find(family):
+        tools["nextpnr"] = nextpnr.find(family)[1]
+    devices = {kind: nextpnr.device(kind)[0] for kind in kinds if nextpnr.device(kind)}
     data = {"family": family, "devices": devices, "tools": tools, "multiplier": args.multiplier,
             "designs": {name: each.as_dict() for name, each in found.items()},
             "rows": [asdict(row) | {"ratios": fpga.ratios(rows, row)} for row in rows]}

@@ -8,9 +8,9 @@ from golden.spec.options import add_design_options
 from golden.spec.values import make_folder, writable_folder
 from hbfp import files
 
-from ..measure.mapped import gates
+from ..measure.mapped import mapped_netlist
 from ..tools.errors import FAILURES
-from .options import add_flow_options, check_unit, jobs, least_area, step
+from .options import add_flow_options, check_unit, choose_target, jobs, least_area
 
 EXAMPLES = """\
 examples:
@@ -34,7 +34,7 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     check_unit(args.unit)
     design, processes = least_area(args), jobs(args)
-    recipe, library = step(args.recipe, args.liberty)
+    recipe, library = choose_target(args.recipe, args.liberty)
     folder = files.output("netlist", design.name if args.unit == "core" else args.unit)
     folder = writable_folder("out", folder if args.out is None else args.out)
     return partial(work, design, args.unit, recipe, library, processes, folder)
@@ -42,7 +42,7 @@ def prepare(args):
 
 def work(design, unit, recipe, library, processes, folder):
     """Map a design or a part, write both files, say so."""
-    text, manifest = gates(design, unit, recipe, library, processes)
+    text, manifest = mapped_netlist(design, unit, recipe, library, processes)
     make_folder("out", folder)
     files.write(folder / manifest["verilog"], text)
     files.write(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n")

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from golden.spec.options import design_from_values, values_from_args
 from golden.spec.values import JOBS_RANGE, choice, refuse, several, whole
 
-from ..compare.comparison import BASELINES
+from ..compare.baselines import BASELINES
 from ..tools import library, recipes
 
 RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
@@ -27,8 +27,19 @@ def progress_bar(console):
                     console=console, transient=True)
 
 
+def mover(bar, title, before=""):
+    """A callable ``progress(done, total, name)`` that moves a bar, and shows the name behind ``before``."""
+    task = bar.add_task(title)
+
+    def move(done, total, name=None):
+        bar.update(task, completed=done, total=total, description=title if name is None else before + name)
+    return move
+
+
 def add_flow_options(parser):
-    """Add the cell library, the recipe and the number of processes; :func:`step` and :func:`jobs` read them."""
+    """Add the cell library, the recipe and the number of processes; which :func:`choose_target` and :func:`jobs`
+    read.
+    """
     parser.add_argument("--liberty", metavar="FILE", help="cell library (default: OSU018 if fetched, else "
                         "generic gates)")
     parser.add_argument("--recipe", metavar="NAME", help=f"Yosys script: {', '.join(RECIPES)} (default: area)")
@@ -46,7 +57,7 @@ def check_unit(name):
         raise refuse("unit", name, "must be a unit of python -m gen")
 
 
-def step(recipe, liberty):
+def choose_target(recipe, liberty):
     """Recipe and library from option values; None takes what is there.
 
     Raises

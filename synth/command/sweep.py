@@ -10,12 +10,12 @@ from golden.spec.values import OptionError, address, flag, make_folder, refuse, 
 from hbfp import files
 
 from ..compare import sweep
-from ..compare.comparison import BASELINES
-from ..compare.design_space import AXES, PLANS, axes_of, plan, points
+from ..compare.baselines import BASELINES
+from ..compare.design_space import AXES, PLANS, axes_of, cross, designs_of_plan
 from ..report import sweep_table, tables
 from ..report.html import write_page
 from ..tools.errors import FAILURES
-from .options import add_flow_options, baselines, jobs, make_console, progress_bar, step
+from .options import add_flow_options, baselines, choose_target, jobs, make_console, mover, progress_bar
 
 EXAMPLES = """\
 examples:
@@ -51,28 +51,26 @@ def prepare(args):
     args.jobs, args.scheduler = jobs(args), address("scheduler", args.scheduler)
     recipes, libraries = ([None] if text is None else words_of(name, text)
                           for name, text in (("recipe", args.recipe), ("liberty", args.liberty)))
-    steps = [step(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
+    targets = [choose_target(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
     lists = {name: getattr(args, name) for name in AXES}
     given = [flag(name) for name, words in lists.items() if words is not None]
     if args.plan is not None and given:
         raise refuse("plan", args.plan, f"names its designs itself, take away {', '.join(given)}")
-    designs, left_out = points(axes_of(lists)) if args.plan is None else plan(args.plan)
+    designs, left_out = cross(axes_of(lists)) if args.plan is None else designs_of_plan(args.plan)
     if not designs:
         raise OptionError("no combination is a valid design")
     against = baselines(args.against)
-    return partial(work, args, designs, left_out, steps, against, writable_folder("out", args.out))
+    return partial(work, args, designs, left_out, targets, against, writable_folder("out", args.out))
 
 
-def work(args, designs, left_out, steps, against, folder):
+def work(args, designs, left_out, targets, against, folder):
     """Measure all designs, write tables and pictures, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
-        task = bar.add_task(f"{len(designs)} designs")
-        studies = sweep.run(designs, steps, against, args.jobs, args.scheduler,
-                      lambda name, n, total: bar.update(task, completed=n, total=total,
-                                                        description=f"{name}, {len(designs)} designs"))
-        clocked = sweep.clock_points(designs, against, *steps[0], args.jobs, lambda n, total, name: bar.update(
-            task, completed=n, total=total, description=f"clocks, {name}")) if args.clocks else ()
+        progress = mover(bar, f"{len(designs)} designs", f"{len(designs)} designs, ")
+        studies = sweep.run(designs, targets, against, args.jobs, args.scheduler, progress)
+        progress = mover(bar, "clocks", "clocks, ") if args.clocks else None
+        clocked = sweep.clock_points(designs, against, *targets[0], args.jobs, progress) if args.clocks else ()
     make_folder("out", folder)
     files.write(folder / "sweep.json", json.dumps(sweep.as_dict(studies, clocked), indent=1) + "\n")
     files.write(folder / "sweep.csv", tables.csv_text(studies))

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from golden.spec.config import PIPELINES, ConflictError
 
 from ..measure import timing
-from ..measure.area import Report, baseline, measure
+from ..measure.area import Report, measure
+from ..tools import opensta
 from ..tools.errors import SynthError
-from .comparison import BASELINES, prepare
+from .baselines import BASELINES, baseline
+from .prepare import prepare
 
 #: Groups that are tried; with registers the default one, for floats a row tall.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
@@ -103,9 +105,9 @@ def pareto(designs, recipe, library, jobs=2, progress=None):
     SynthError
         If there is no timer or no library.
     """
-    if not (timing.find() and library):
+    if not (opensta.find() and library):
         raise SynthError("clock periods: need OpenSTA and a cell library: python -m synth fetch")
-    prepare(designs, recipe, library, jobs, progress)
+    prepare(designs, [(recipe, library)], jobs, progress)
     return [Point(measure(each, recipe, library), timing.periods(each, recipe, library)) for each in designs]
 
 

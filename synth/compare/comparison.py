@@ -2,17 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from joblib import Parallel, delayed
+from ..measure.area import Report, measure
+from .baselines import baseline
+from .prepare import prepare
+from .published import published_ratios
 
-from golden.spec.config import Design
-
-from ..measure import partition
-from ..measure.area import Report, baseline, generate, measure, measure_unit
-from .published import block_dot, element, float_dot, float_element
-
-#: Denominators made by the same generator, with the names that tables print.
-BASELINES = {"fp32": "lean FP32", "fma": "IEEE FP32 FMA", "bf16": "BF16 x BF16 + FP32",
-             "int": "integer of the same width"}
 #: Scopes of a ratio, as in :meth:`synth.measure.area.Report.scopes`.
 SCOPES = ("mac", "element", "core", "core and side")
 
@@ -53,16 +47,7 @@ class Study:
                 "baselines": {name: other.as_dict() for name, other in self.baselines.items()},
                 **({"smallest": {name: other.as_dict() for name, other in self.smallest.items()},
                     "smallest_ratios": self.smallest_ratios} if self.smallest else {}),
-                "published": published(self.report.design["format"]["mantissa"])}
-
-
-def published(width):
-    """Ratios to FP32 that the published formulas give with their own primitives: 16 x 16 tiles, and a dot of 128."""
-    if width not in (4, 6, 8):
-        return None
-    return {"element, BF16 sums": float_element("fp32") / element(width, 16),
-            "element, FP32 sums": float_element("fp32") / element(width, 16, "fp32"),
-            "dot product of 128, converters counted": float_dot("fp32", 128) / block_dot(width, 128)}
+                "published": published_ratios(self.report.design["format"]["mantissa"])}
 
 
 def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):
@@ -76,37 +61,12 @@ def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, 
     recipe, library
         As for :func:`synth.measure.area.measure`.
     against : sequence of str
-        Keys of :data:`BASELINES`.
+        Keys of :data:`synth.compare.baselines.BASELINES`.
     jobs : int
     progress : callable, optional
         ``progress(done, total, name)``.
     """
     designs = [design] + [baseline(design, name) for name in against if name != design.arithmetic]
-    prepare(designs, recipe, library, jobs, progress)
+    prepare(designs, [(recipe, library)], jobs, progress)
     reports = [measure(each, recipe, library) for each in designs]
     return Study(reports[0], {each.arithmetic: report for each, report in zip(designs[1:], reports[1:], strict=True)})
-
-
-def prepare(designs: list[Design], recipe, library, jobs=2, progress=None):
-    """Bring every unit of ``designs`` into the cache, each distinct one once, the largest first."""
-    found = {}
-    Parallel(n_jobs=jobs)(delayed(_emit)(each) for each in dict.fromkeys(designs))
-    for each in designs:
-        for unit in partition.units(*generate(each)):
-            if unit.kind != "ram":
-                found[unit.verilog] = unit
-    todo = sorted(found.values(), key=lambda unit: len(unit.verilog), reverse=True)
-    work = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_prepare_one)(unit, recipe, library) for unit in todo)
-    for n, name in enumerate(work):
-        if progress:
-            progress(n + 1, len(todo), name)
-
-
-def _emit(design):
-    generate(design)
-
-
-def _prepare_one(unit, recipe, library):
-    measure_unit(unit, recipe, library)
-    return unit.top

@@ -42,7 +42,7 @@ def axes_of(lists):
     return axes
 
 
-def points(axes):
+def cross(axes):
     """The valid designs of a cross product, in order, and how many combinations contradict themselves.
 
     Raises
@@ -59,7 +59,7 @@ def points(axes):
     return designs, left_out
 
 
-def plan(name):
+def designs_of_plan(name):
     """The designs of a plan, each once, and how many combinations contradict themselves.
 
     Raises
@@ -69,8 +69,8 @@ def plan(name):
     """
     choice("plan", name, PLANS)
     found, left_out = {}, 0
-    for cross in PLANS[name]:
-        designs, none = points(AXES | cross)
+    for axes in PLANS[name]:
+        designs, none = cross(AXES | axes)
         found |= {design: None for design in designs if design not in found}
         left_out += none
     return list(found), left_out

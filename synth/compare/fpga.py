@@ -7,8 +7,9 @@ from joblib import Parallel, delayed
 from golden.spec.options import design_from_values
 
 from ..measure import placement
-from ..measure.area import baseline, synthesise
+from ..measure.area import synthesise
 from ..measure.fpga import Counts, count, part, parts
+from .baselines import baseline
 
 ARITHMETICS = ("int", "bf16", "fp32")
 
@@ -24,7 +25,7 @@ class Row:
 
 
 def designs(values, mantissas, against):
-    """Name -> design: block formats by width, then the baselines by :func:`synth.measure.area.baseline`."""
+    """Name -> design: block formats by width, then the baselines by :func:`synth.compare.baselines.baseline`."""
     found = {f"hbfp{width}": design_from_values(values | {"mantissa": width}) for width in mantissas}
     first = list(found.values())[-1]
     for name in against:

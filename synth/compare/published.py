@@ -52,7 +52,7 @@ def block_dot(width, terms):
             + areas["accumulate"] + areas["relu"] + to_block(width, terms))
 
 
-def element(width, side, accumulate="bf16"):
+def block_element(width, side, accumulate="bf16"):
     """An element of a ``side`` x ``side`` tile: Mul(W) + Add(2W + log2 side + 1) + FAdd/side + Add(10)/side^2."""
     growth = (side - 1).bit_length()
     return (FIXED[width]["multiply"] + _adder(2 * width + growth + 1) + FLOAT[accumulate]["add"] / side
@@ -62,3 +62,12 @@ def element(width, side, accumulate="bf16"):
 def float_element(kind):
     """A floating point element: multiply and add."""
     return FLOAT[kind]["multiply"] + FLOAT[kind]["add"]
+
+
+def published_ratios(width):
+    """Ratios to FP32 that the published formulas give with their own primitives: 16 x 16 tiles, and a dot of 128."""
+    if width not in (4, 6, 8):
+        return None
+    return {"element, BF16 sums": float_element("fp32") / block_element(width, 16),
+            "element, FP32 sums": float_element("fp32") / block_element(width, 16, "fp32"),
+            "dot product of 128, converters counted": float_dot("fp32", 128) / block_dot(width, 128)}

@@ -1,76 +1,22 @@
 """Many designs against their baselines: every unit synthesised once, results kept as they come."""
 
 import itertools
-from contextlib import contextmanager
 
-from joblib import Parallel, delayed, parallel_config
-
-from golden.spec.values import refuse
-
-from ..measure import partition
-from ..measure.area import baseline, generate, measure, measure_unit
-from ..tools.errors import SynthError
+from ..measure.area import measure
+from .baselines import baseline
 from .clocks import pareto, variants
 from .comparison import Study
 from .design_space import is_plain
+from .prepare import prepare
 
 
-def _emit(design):
-    """Emit a design into the cache; what went wrong comes back as text, so that the rest goes on."""
-    try:
-        generate(design)
-    except SynthError as error:
-        return str(error)
-    return None
-
-
-def _work(unit, recipe, library):
-    """One unit into the cache, likewise."""
-    try:
-        measure_unit(unit, recipe, library)
-    except SynthError as error:
-        return str(error)
-    return None
-
-
-@contextmanager
-def _backend(jobs, scheduler):
-    """Where joblib sends jobs: processes here, or the workers of a Dask scheduler, which must share this folder."""
-    if scheduler is None:
-        with parallel_config(backend="loky", n_jobs=jobs):
-            yield
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise refuse("scheduler", scheduler, "needs Dask, pip install 'hbfp[dask]'") from None
-    try:
-        client = Client(scheduler, timeout=10)
-    except (OSError, ValueError):
-        raise refuse("scheduler", scheduler, "no Dask scheduler answers there") from None
-    with client, parallel_config(backend="dask", client=client):
-        yield
-
-
-def _all(work, jobs, name, progress):
-    """Run every job; raise the first complaint after all others are done."""
-    complaints = []
-    results = Parallel(return_as="generator_unordered")(delayed(work)(*job) for job in jobs)
-    for n, complaint in enumerate(results):
-        complaints += [complaint] if complaint else []
-        if progress:
-            progress(name, n + 1, len(jobs))
-    if complaints:
-        raise SynthError(complaints[0])
-
-
-def run(designs, steps, against, jobs, scheduler=None, progress=None):
-    """Studies of ``designs`` under each (recipe, library) of ``steps``.
+def run(designs, targets, against, jobs, scheduler=None, progress=None):
+    """Studies of ``designs`` under each (recipe, library) of ``targets``.
 
     A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, so that none is
     larger than it need be.
 
-    Every distinct unit is one job; those in the cache cost nothing, so a sweep that was stopped goes on where it was.
+    What is in the cache costs nothing, so a sweep that was stopped goes on where it was.
 
     Raises
     ------
@@ -78,19 +24,10 @@ def run(designs, steps, against, jobs, scheduler=None, progress=None):
         If a unit fails: the first complaint, after all others are done.
     """
     designs = list(dict.fromkeys(designs))
-    everyone = list(dict.fromkeys(each for design in designs
-                                  for each in [design, *itertools.chain(*_baselines(design, against).values())]))
-    with _backend(jobs, scheduler):
-        _all(_emit, [(design,) for design in everyone], "Amaranth", progress)
-        every = {}
-        for design in everyone:
-            for unit in partition.units(*generate(design)):
-                if unit.kind != "ram":
-                    for recipe, library in steps:
-                        every[recipe, library and library.sha256, unit.verilog] = (unit, recipe, library)
-        todo = sorted(every.values(), key=lambda job: len(job[0].verilog), reverse=True)
-        _all(_work, todo, "Yosys", progress)
-    return [_study(design, recipe, library, against) for recipe, library in steps for design in designs]
+    everyone = [each for design in designs
+                for each in [design, *itertools.chain(*_baselines(design, against).values())]]
+    prepare(everyone, targets, jobs, progress, scheduler, go_on=True)
+    return [_study(design, recipe, library, against) for recipe, library in targets for design in designs]
 
 
 def _baselines(design, against):

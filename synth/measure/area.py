@@ -4,8 +4,6 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, field
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
 from golden.spec.values import OptionError
 from hbfp import files, generator
 
@@ -145,7 +143,7 @@ def generate(design, unit="core"):
     return (folder / manifest["verilog"]).read_text(), manifest
 
 
-def _figures(stat, top, library):
+def figures(stat, top, library):
     """Figures from a ``stat -json`` file; instances of other units do not count."""
     data = json.loads(stat.read_text())["modules"]
     entry = data.get(f"\\{top}") or data[top]
@@ -182,7 +180,7 @@ def synthesise(unit, recipe, library=None):
 
 def measure_unit(unit, recipe, library=None):
     """Figures of one unit; a memory has its bits alone."""
-    return _figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
+    return figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
 
 
 def component(kind):
@@ -211,7 +209,7 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
     text, manifest = generate(design, unit)
     found = partition.units(text, manifest)
     entries, components = {}, {name: Figures() for name in COMPONENTS}
-    owner = _owners(found)
+    owner = owners(found)
     for n, part in enumerate(found):
         if progress:
             progress(n, len(found), part.top)
@@ -234,7 +232,7 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
     return Report(manifest["top"], design.as_dict(), recipe, library, tools, entries, components, macs)
 
 
-def _owners(units):
+def owners(units):
     """Module name -> component -> number of its instances there.
 
     A unit that no component names (a multiplier, a memory) belongs to that of its user.
@@ -252,13 +250,3 @@ def _owners(units):
 
     visit(units[-1].top, 1, component(units[-1].kind))
     return result
-
-
-def baseline(design, arithmetic, group=None, pipeline=0):
-    """The same core for other numbers: shape, dataflow and group alike.
-
-    Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
-    """
-    fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
-    return Design(format=fmt, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group or design.group,
-                  multiplier=design.multiplier, pipeline=pipeline, depth=design.depth, ragged=design.ragged)

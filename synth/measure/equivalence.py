@@ -52,7 +52,7 @@ sat -verify -prove trigger 0 both
 """
 
 
-def check(unit, mapped):
+def prove_equal(unit, mapped):
     """Prove that Verilog text ``mapped`` (with models of its cells) equals a unit.
 
     Raises
@@ -70,7 +70,7 @@ def check(unit, mapped):
         yosys.run(_SCRIPT.format(top=unit.top), place, LIMIT)
 
 
-def netlists(design, unit="core", recipe="generic", library=None):
+def mapped_units(design, unit="core", recipe="generic", library=None):
     """The units of one part of a design, each with its netlist and the models of the cells in it."""
     from .mapped import assemble, models
     cells = models(library) if library else {}

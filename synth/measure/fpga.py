@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, fields, replace
 
 from . import partition
-from .area import BESIDE, _figures, _owners, generate, synthesise
+from .area import BESIDE, figures, generate, owners, synthesise
 
 UNITS = ("element", "group", "core")
 #: Column -> regular expression of the cells in it, by family.
@@ -47,9 +47,9 @@ def part(design, unit):
 def parts(design, unit):
     """(unit of the netlist, how often it is there) for all but the side unit; memories are counted here."""
     found = partition.units(*generate(*part(design, unit)))
-    owners = _owners(found)
+    owner = owners(found)
     for each in found:
-        times = sum(count for name, count in owners[each.top].items() if name not in BESIDE)
+        times = sum(count for name, count in owner[each.top].items() if name not in BESIDE)
         if times:
             yield each, times
 
@@ -58,6 +58,6 @@ def count(design, unit, recipe):
     """Counts of one of :data:`UNITS`: every distinct module by itself, times its number."""
     total = Counts()
     for each, times in parts(design, unit):
-        types = _figures(synthesise(each, recipe) / "stat.json", each.top, None).types
+        types = figures(synthesise(each, recipe) / "stat.json", each.top, None).types
         total.add(counts(types, recipe.removesuffix("-logic")), times)
     return total

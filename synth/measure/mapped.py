@@ -41,7 +41,7 @@ def assemble(parts, mapped, cells):
     return "\n".join(["`timescale 1ns / 1ps", *texts, *(cells[name] for name in sorted(used & set(cells)))]) + "\n"
 
 
-def gates(design, unit="core", recipe="generic", library=None, jobs=1):
+def mapped_netlist(design, unit="core", recipe="generic", library=None, jobs=1):
     """Netlist and manifest of a design, or of a part of it.
 
     Every distinct module is mapped by itself, as areas are measured: what is simulated is what was counted.

@@ -1,28 +1,21 @@
 """The shortest clock period of mapped netlists, by OpenSTA where there is one."""
 
 import re
-import shutil
-import subprocess
-import tempfile
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 from hbfp import files
 
-from ..tools.errors import SynthError
+from ..tools import opensta
 from . import partition
 from .area import generate, synthesise
 
-#: Where ``python -m synth fetch`` unpacks OpenSTA if Debian has it.
-OPENSTA = files.build() / "lib" / "opensta"
 #: Kinds whose paths are reported; the others are registers and wiring between them.
 KINDS = ("group", "lanes", "partial", "fold", "fold_control", "encode", "sequencer", "weights", "drain")
 
 _PERIOD = 10000    # ns; longer than any path
 _SCRIPT = f"""\
 read_liberty cells.lib
-read_verilog partition.v
+read_verilog netlist.v
 link_design {{top}}
 create_clock -name clk -period {_PERIOD} [get_ports clk]
 set_input_delay 0 -clock clk [all_inputs]
@@ -30,19 +23,6 @@ set_output_delay 0 -clock clk [all_outputs]
 report_worst_slack
 exit
 """
-
-
-def find():
-    """OpenSTA's command, or None."""
-    return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if files.intact(OPENSTA) else None)
-
-
-@cache
-def _version(command):
-    """What a timer calls itself."""
-    return subprocess.run([command, "-version"], capture_output=True, text=True).stdout
-
-
 _PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
 
 
@@ -103,25 +83,15 @@ def period(unit, by_name, recipe, library):
     script = _SCRIPT.format(top=unit.top)
 
     def run():
-        with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder)
-            shutil.copyfile(library.path, place / "cells.lib")
-            (place / "partition.v").write_text(text)
-            (place / "run.tcl").write_text(script)
-            done = subprocess.run([find(), "-no_splash", "-exit", "run.tcl"], cwd=place, capture_output=True, text=True)
-        found = re.search(r"worst slack\s+(-?[\d.]+)", done.stdout)
-        if not found:
-            lines = (done.stdout + done.stderr).splitlines()
-            why = next((line for line in lines if "Error" in line), "no slack reported")
-            raise SynthError(f"OpenSTA failed on {unit.top}: {why}")
-        return _PERIOD - float(found[1])
+        return _PERIOD - opensta.worst_slack(unit.top, text, library, script)
 
-    return files.value(files.cache("synth") / ("sta-" + files.key(_version(find()), script, library.sha256, text)), run)
+    key = files.key(opensta.version(opensta.find()), script, library.sha256, text)
+    return files.value(files.cache("synth") / f"sta-{key}", run)
 
 
 def periods(design, recipe, library):
     """Kind of unit -> longest of its clock periods in ns; empty without OpenSTA or a library."""
-    if not find() or not library:
+    if not opensta.find() or not library:
         return {}
     units = partition.units(*generate(design))
     by_name, found = {unit.top: unit for unit in units}, {}

@@ -2,7 +2,7 @@
 
 from matplotlib.patches import Rectangle
 
-from ..compare.comparison import BASELINES
+from ..compare.baselines import BASELINES
 from ..compare.design_space import is_plain
 from ..measure.area import BESIDE, COMPONENTS
 from .labels import spread

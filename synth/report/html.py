@@ -5,8 +5,10 @@ from html import escape
 
 from hbfp import files
 
-from ..compare.comparison import BASELINES, SCOPES, published
+from ..compare.baselines import BASELINES
+from ..compare.comparison import SCOPES
 from ..compare.design_space import is_plain
+from ..compare.published import published_ratios
 from . import breakdown, plots
 from .tables import NOT_COUNTED
 
@@ -67,7 +69,7 @@ def _published(studies):
     rows, head = [], ["", "ours, whole core 32 x 32"]
     for study in studies:
         width = study.report.design["format"]["mantissa"]
-        figures = published(width)
+        figures = published_ratios(width)
         if figures and is_plain(study.report.design) and study.report.design["rows"] == 32 and "fp32" in study.ratios:
             head[2:] = [f"published, {name}" for name in figures]
             rows.append([f"HBFP{width}", f"{study.smallest_ratios['fp32']['core']:.2f}",

@@ -7,11 +7,11 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from hbfp import files  # noqa: E402
 
-from ..compare.comparison import published  # noqa: E402
-from ..compare.design_space import fills_rows, is_plain, varies_only  # noqa: E402
-from .labels import label_ends, label_points  # noqa: E402
+from ..compare.design_space import fills_rows, is_plain, varies_only
+from ..compare.published import published_ratios
+from .labels import label_ends, label_points
 
-#: Published ratios that are drawn: key of :func:`synth.compare.comparison.published`, label, dash.
+#: Published ratios that are drawn: key of :func:`synth.compare.published.published_ratios`, label, dash.
 PUBLISHED = (("element, BF16 sums", "Accuracy Boosters v3, element of a 16 x 16 tile, converters not counted", "--"),
              ("dot product of 128, converters counted", "Accuracy Boosters v1, dot product of 128", ":"))
 
@@ -76,7 +76,7 @@ def ratio_plot(studies):
         ends.append((*points[-1], f"HBFP{width}", f"C{n}"))
         if len(found := _by_side(filled, width, "fp32")) > 1:
             axes.plot(*zip(*found, strict=True), marker="^", markersize=4, linewidth=0.8, color=f"C{n}")
-        if ratios := published(width):
+        if ratios := published_ratios(width):
             for key, _, dash in PUBLISHED:
                 axes.axhline(ratios[key], color=f"C{n}", linestyle=dash, linewidth=1)
                 axes.text(0.005, ratios[key], f"HBFP{width}: {ratios[key]:.2f}", color=f"C{n}", fontsize=6.5,

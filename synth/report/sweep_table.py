@@ -4,7 +4,7 @@ import itertools
 
 from rich.table import Table
 
-from ..compare.comparison import BASELINES
+from ..compare.baselines import BASELINES
 
 #: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
 #: differ between designs.

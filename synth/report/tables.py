@@ -6,8 +6,9 @@ import io
 from rich.table import Table
 
 from ..compare import dot_product
+from ..compare.baselines import BASELINES
 from ..compare.clocks import WHATS, smallest
-from ..compare.comparison import BASELINES, SCOPES
+from ..compare.comparison import SCOPES
 from ..measure.area import BESIDE
 
 #: What no figure here contains.

@@ -10,7 +10,7 @@ from cosim.emit import emit, emit_netlist
 from cosim.manifest import Manifest
 from cosim.units import BENCHES, bench_outcome
 from golden.spec.options import design_from_values
-from synth.measure.mapped import gates
+from synth.measure.mapped import mapped_netlist
 from synth.tools.library import load
 from tests.synth.tiny import LIBERTY
 
@@ -66,7 +66,7 @@ def write(folder, text, manifest):
 def test_cells_of_a_library_and_one_wrong_gate(tmp_path):
     """Cells as their Liberty functions say; one function changed in one of them is a mismatch."""
     (tmp_path / "cells.lib").write_text(LIBERTY)
-    text, manifest = gates(design_from_values(LANE), "encode_lane", "area", load(tmp_path / "cells.lib"))
+    text, manifest = mapped_netlist(design_from_values(LANE), "encode_lane", "area", load(tmp_path / "cells.lib"))
     result = run_bench(write(tmp_path, text, manifest), BENCHES["encode_lane"])
     assert result.passed, (result.failures, result.missing)
     wrong, count = re.subn(r"^  NAND2 (\S+ \(\s+\.A)", r"  NOR2 \1", text, count=1, flags=re.MULTILINE)

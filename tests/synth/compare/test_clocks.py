@@ -5,9 +5,9 @@ import pytest
 from golden.spec.config import PIPELINES, Design
 from golden.spec.options import design_from_values
 from synth.__main__ import main
-from synth.compare import clocks
 from synth.compare.clocks import Clocks, Point, smallest, variants
 from synth.report import tables
+from synth.tools import opensta
 from tests.synth.fake import FakeReport
 
 
@@ -74,7 +74,7 @@ def test_variants_are_possible_designs():
 
 
 def test_no_timer_no_clocks(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(clocks.timing, "find", lambda: None)
+    monkeypatch.setattr(opensta, "find", lambda: None)
     with pytest.raises(SystemExit) as caught:
         main(["--recipe", "generic", "--equal-clock", "--out", str(tmp_path / "out")])
     assert caught.value.code == 2

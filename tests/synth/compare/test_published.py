@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.compare.published import FIXED, block_dot, element, float_dot, float_element
+from synth.compare.published import FIXED, block_dot, block_element, float_dot, float_element
 
 
 @pytest.mark.parametrize("width, accumulate, ratio", [
@@ -11,11 +11,11 @@ from synth.compare.published import FIXED, block_dot, element, float_dot, float_
 ])
 def test_element_of_a_tile_of_16(width, accumulate, ratio):
     """Accuracy Boosters (arXiv 2211.10737 v3), FP32 over HBFP."""
-    assert float_element("fp32") / element(width, 16, accumulate) == pytest.approx(ratio, abs=0.006)
+    assert float_element("fp32") / block_element(width, 16, accumulate) == pytest.approx(ratio, abs=0.006)
 
 
 def test_bf16_over_hbfp4():
-    assert round(float_element("bf16") / element(4, 16), 2) == 4.41
+    assert round(float_element("bf16") / block_element(4, 16), 2) == 4.41
 
 
 def test_hbfp8_over_hbfp6():

@@ -6,7 +6,7 @@ import pytest
 
 from golden.spec.options import design_from_values
 from synth.measure import equivalence
-from synth.measure.equivalence import check, netlists
+from synth.measure.equivalence import mapped_units, prove_equal
 from synth.measure.expected import UNITS
 from synth.tools import yosys
 from synth.tools.errors import SynthError
@@ -18,28 +18,28 @@ pytestmark = pytest.mark.synth
 
 def parts(name, *how):
     unit, values = UNITS[name]
-    return list(netlists(design_from_values(values), unit, *how))
+    return list(mapped_units(design_from_values(values), unit, *how))
 
 
 @pytest.mark.parametrize("name", ["encode_lane_m8", "element_m4", "element_m8", "align_m8", "sequencer"])
 def test_netlist_equals_verilog(name):
     for unit, mapped in parts(name):
-        check(unit, mapped)
+        prove_equal(unit, mapped)
 
 
 def test_netlist_of_library_cells_equals_verilog(tmp_path):
     (tmp_path / "cells.lib").write_text(LIBERTY)
     for unit, mapped in parts("element_m4", "area", load(tmp_path / "cells.lib")):
         assert "  NAND2 " in mapped and "module NAND2(" in mapped
-        check(unit, mapped)
+        prove_equal(unit, mapped)
 
 
 def test_units_with_units_inside_are_cut_there():
     design = design_from_values({"mantissa": 2, "rows": 2, "group": (1, 1)})
-    found = list(netlists(design, "array"))
+    found = list(mapped_units(design, "array"))
     assert any(unit.uses for unit, _ in found)
     for unit, mapped in found:
-        check(unit, mapped)
+        prove_equal(unit, mapped)
 
 
 @pytest.mark.parametrize("name, what, instead", [
@@ -52,7 +52,7 @@ def test_wrong_netlist_is_found(name, what, instead):
     wrong = re.sub(what, instead, mapped, count=1)
     assert wrong != mapped
     with pytest.raises(SynthError, match="^Yosys failed: ERROR: "):
-        check(unit, wrong)
+        prove_equal(unit, wrong)
 
 
 def test_no_answer_in_time(monkeypatch):
@@ -62,4 +62,4 @@ def test_no_answer_in_time(monkeypatch):
     yosys.find()
     monkeypatch.setattr(yosys.subprocess, "run", late)
     with pytest.raises(SynthError, match=rf"^Yosys gave no answer in {equivalence.LIMIT} s \(log: .*yosys.log\)$"):
-        check(unit, mapped)
+        prove_equal(unit, mapped)

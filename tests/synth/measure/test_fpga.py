@@ -11,6 +11,7 @@ from synth.command.fpga import main
 from synth.compare.fpga import Row, ratios
 from synth.measure import fpga, placement
 from synth.measure.fpga import Counts, counts
+from synth.tools import nextpnr
 from synth.tools.errors import SynthError
 
 
@@ -70,7 +71,7 @@ def test_wrong_option(capsys, words, line):
 
 
 def test_clock_without_nextpnr(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(placement, "find", lambda family: None)
+    monkeypatch.setattr(nextpnr, "find", lambda family: None)
     with pytest.raises(SystemExit) as caught:
         main(["--clock", "element", "--out", str(tmp_path / "out")])
     assert caught.value.code == 2
@@ -83,20 +84,20 @@ def test_clock_without_nextpnr(capsys, monkeypatch, tmp_path):
                                         ("ERROR: no such device", None)])
 def test_what_the_router_says(monkeypatch, tmp_path, said, want):
     failed = subprocess.CompletedProcess([], 1, "", said + "\n")
-    monkeypatch.setattr(placement.subprocess, "run", lambda *args, **kwargs: failed)
+    monkeypatch.setattr(nextpnr.subprocess, "run", lambda *args, **kwargs: failed)
     if want:
-        assert placement._route(tmp_path, "nextpnr", [], 1) == want
+        assert nextpnr.clock(tmp_path, "nextpnr", [], 1) == want
         return
     with pytest.raises(SynthError) as caught:
-        placement._route(tmp_path, "nextpnr", [], 1)
+        nextpnr.clock(tmp_path, "nextpnr", [], 1)
     assert str(caught.value) == f"nextpnr failed: ERROR: no such device (log: {tmp_path / 'nextpnr.log'})"
 
 
 def test_router_that_takes_too_long(monkeypatch):
     def late(*args, **kwargs):
         raise subprocess.TimeoutExpired(args[0], kwargs["timeout"])
-    monkeypatch.setattr(placement.subprocess, "run", late)
-    assert placement._route(Path(), "nextpnr", [], 7) == "> 7 s"
+    monkeypatch.setattr(nextpnr.subprocess, "run", late)
+    assert nextpnr.clock(Path(), "nextpnr", [], 7) == "> 7 s"
 
 
 @pytest.mark.synth

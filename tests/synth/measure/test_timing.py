@@ -6,12 +6,13 @@ from hbfp import files
 from synth.__main__ import main
 from synth.measure import partition, timing
 from synth.measure.timing import structural
+from synth.tools import opensta
 
 
 def test_no_timer_no_periods(monkeypatch, tmp_path):
-    monkeypatch.setattr(timing, "OPENSTA", tmp_path / "opensta")
-    monkeypatch.setattr(timing.shutil, "which", lambda command: None)
-    assert timing.find() is None
+    monkeypatch.setattr(opensta, "OPENSTA", tmp_path / "opensta")
+    monkeypatch.setattr(opensta.shutil, "which", lambda command: None)
+    assert opensta.find() is None
     assert timing.periods(None, "area", None) == {}
 
 
@@ -20,12 +21,12 @@ def test_local_timer_is_found(monkeypatch, tmp_path):
         (folder / "usr" / "bin").mkdir(parents=True)
         (folder / "usr" / "bin" / "sta").write_text("program")
 
-    monkeypatch.setattr(timing, "OPENSTA", tmp_path / "opensta")
-    monkeypatch.setattr(timing.shutil, "which", lambda command: None)
+    monkeypatch.setattr(opensta, "OPENSTA", tmp_path / "opensta")
+    monkeypatch.setattr(opensta.shutil, "which", lambda command: None)
     program = files.entry(tmp_path / "opensta", unpack) / "usr" / "bin" / "sta"
-    assert timing.find() == str(program)
+    assert opensta.find() == str(program)
     program.write_text("")    # what was cut short is not run
-    assert timing.find() is None
+    assert opensta.find() is None
 
 
 def test_timing_of_generic_gates_is_refused(capsys, tmp_path):

