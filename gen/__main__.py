@@ -2,11 +2,9 @@
 
 import gc
 import json
-import os
 import sys
-import tempfile
 import warnings
-from errno import EISDIR
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from golden.spec.command import Parser, run
 from golden.spec.options import OPTIONS, add_design_options, design_from_args
 from golden.spec.values import cannot, flag, refuse, shown, whole, writable_folder
 from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
-from hbfp.files import output
+from hbfp.files import output, replacing
 
 from .emit import Emitter, verilog
 from .manifest import manifest
@@ -36,33 +34,21 @@ examples:
 """
 
 
-def write_files(folder, files):
-    """Write ``files``, name -> text, into ``folder``: all of them or none.
+def write_files(folder, texts):
+    """Write ``texts``, name -> text, into ``folder``: all of them or none.
 
     Raises
     ------
     OptionError
         If the folder cannot be made or written.
     """
-    folder, done, made = Path(folder), [], []
+    folder, made = Path(folder), []
     try:
         made = [parent for parent in [folder, *folder.parents] if not parent.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-            done.append((temporary, folder / name))
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-        for name in files:    # looked at before the first is replaced
-            if (folder / name).is_dir():
-                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        while done:
-            os.replace(*done[0])
-            done.pop(0)
+        with ExitStack() as stack:
+            for name, text in texts.items():
+                stack.enter_context(replacing(folder / name)).write_text(text)
     except BaseException as error:
-        for temporary, _ in done:
-            Path(temporary).unlink(missing_ok=True)
         for parent in made:
             if parent.is_dir() and not any(parent.iterdir()):
                 parent.rmdir()

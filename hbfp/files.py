@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from errno import EISDIR
 from pathlib import Path
 
 from filelock import FileLock
@@ -78,6 +79,8 @@ def replacing(path):
     Two processes that write the same file do not disturb each other: the last one wins.
     """
     path = Path(path)
+    if path.is_dir():    # said before the work, not after it
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _clear_partial(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}-", suffix=".new" + path.suffix)

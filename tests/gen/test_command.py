@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-import gen.__main__ as command
 from gen.__main__ import main, write_files
 from gen.units import PARTS, UNITS
 from golden.spec.options import OptionError
 from golden.spec.values import shown
+from hbfp import files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = ["--rows", "2", "--block", "1,2", "--depth", "2"]
@@ -140,7 +140,7 @@ def test_wrong_permission(tmp_path, capsys):
 @pytest.mark.parametrize("call", ["mkstemp", "replace"])
 def test_full_disk_leaves_nothing(tmp_path, monkeypatch, call):
     """Whatever fails on the way: new files, temporary files and new folders go."""
-    place = command.tempfile if call == "mkstemp" else command.os
+    place = files.tempfile if call == "mkstemp" else files.os
     calls, original = [], getattr(place, call)
 
     def fail(*args, **kwargs):
