@@ -11,7 +11,7 @@ from hbfp import files
 from ..compare import dot_product
 from ..compare.baselines import BASELINES, baseline
 from ..compare.clocks import clocks
-from ..compare.comparison import study
+from ..compare.comparison import compare
 from ..measure import timing
 from ..measure.area import measure
 from ..report import tables
@@ -91,7 +91,7 @@ def measure_part(args, design, targets, against, folder):
     with progress_bar(console) as bar:
         progress = mover(bar, "Yosys")
         if args.unit in dot_product.UNITS:
-            single, beside = dot_product.study(design, args.unit, recipe, cells, against, progress)
+            single, beside = dot_product.compare(design, args.unit, recipe, cells, against, progress)
         else:
             single = measure(design, recipe, cells, args.unit, progress)
     make_folder("out", folder)
@@ -108,7 +108,7 @@ def measure_core(args, design, targets, against, folder):
     console = make_console()
     with progress_bar(console) as bar:
         progress = mover(bar, "Yosys")
-        found = [_study(design, recipe, cells, against, args, progress) for recipe, cells in targets]
+        found = [_compared(design, recipe, cells, against, args, progress) for recipe, cells in targets]
     make_folder("out", folder)
     first, *more = found
     files.write(folder / "synth.json", json.dumps(first.as_dict() | (
@@ -116,7 +116,7 @@ def measure_core(args, design, targets, against, folder):
     files.write(folder / "synth.csv", tables.csv_text(found))
     console.print(tables.breakdown_table(first.report))
     for each in found:
-        for table in tables.study_tables(each):
+        for table in tables.comparison_tables(each):
             console.print(table)
     cells = targets[0][1]
     tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
@@ -126,9 +126,9 @@ def measure_core(args, design, targets, against, folder):
     console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
 
 
-def _study(design, recipe, cells, against, args, progress):
+def _compared(design, recipe, cells, against, args, progress):
     """One recipe's figures, with the clocks that the options ask for."""
-    found = study(design, recipe, cells, against, args.jobs, progress)
+    found = compare(design, recipe, cells, against, args.jobs, progress)
     if args.timing:
         found.periods = clock_periods(design, found, recipe, cells)
     if args.equal_clock:

@@ -68,16 +68,16 @@ def work(args, designs, left_out, targets, against, folder):
     console = make_console()
     with progress_bar(console) as bar:
         progress = mover(bar, f"{len(designs)} designs", f"{len(designs)} designs, ")
-        studies = sweep.run(designs, targets, against, args.jobs, args.scheduler, progress)
+        comparisons = sweep.run(designs, targets, against, args.jobs, args.scheduler, progress)
         progress = mover(bar, "clocks", "clocks, ") if args.clocks else None
         clocked = sweep.clock_points(designs, against, *targets[0], args.jobs, progress) if args.clocks else ()
     make_folder("out", folder)
-    files.write(folder / "sweep.json", json.dumps(sweep.as_dict(studies, clocked), indent=1) + "\n")
-    files.write(folder / "sweep.csv", tables.csv_text(studies))
-    console.print(sweep_table.table(studies))
+    files.write(folder / "sweep.json", json.dumps(sweep.as_dict(comparisons, clocked), indent=1) + "\n")
+    files.write(folder / "sweep.csv", tables.csv_text(comparisons))
+    console.print(sweep_table.table(comparisons))
     if left_out:
         console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")
-    written = write_page(folder, studies, clocked)
+    written = write_page(folder, comparisons, clocked)
     console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
 
 

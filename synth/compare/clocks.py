@@ -94,7 +94,7 @@ def pareto(designs, recipe, library, jobs=2, progress=None):
     designs : list of Design
         Such as :func:`variants` gives.
     recipe, library, jobs, progress
-        As for :func:`synth.compare.comparison.study`.
+        As for :func:`synth.compare.comparison.compare`.
 
     Returns
     -------
@@ -171,7 +171,7 @@ WHATS = ("core", "array")
 def clocks(design, against, recipe, library, jobs=2, progress=None):
     """Measure a design and its baselines over groups and pipelines.
 
-    Parameters are those of :func:`synth.compare.comparison.study`.
+    Parameters are those of :func:`synth.compare.comparison.compare`.
 
     Where no pipeline of :data:`DEPTHS` meets the clock of the design's array, deeper ones are measured, until one
     does or gains less than :data:`GAIN`.

@@ -12,7 +12,7 @@ SCOPES = ("mac", "element", "core", "core and side")
 
 
 @dataclass
-class Study:
+class Comparison:
     """A report, those of its baselines by arithmetic, and the area ratios baseline / design by scope.
 
     ``baselines`` have the design's own group, ``smallest`` the group in which each is smallest, where others were
@@ -50,7 +50,7 @@ class Study:
                 "published": published_ratios(self.report.design["format"]["mantissa"])}
 
 
-def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):
+def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):
     """Measure a design and its baselines.
 
     All units of all designs are synthesised first, in ``jobs`` processes; the reports then come from the cache.
@@ -69,4 +69,5 @@ def study(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, 
     designs = [design] + [baseline(design, name) for name in against if name != design.arithmetic]
     prepare(designs, [(recipe, library)], jobs, progress)
     reports = [measure(each, recipe, library) for each in designs]
-    return Study(reports[0], {each.arithmetic: report for each, report in zip(designs[1:], reports[1:], strict=True)})
+    baselines = {each.arithmetic: report for each, report in zip(designs[1:], reports[1:], strict=True)}
+    return Comparison(reports[0], baselines)

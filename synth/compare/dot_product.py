@@ -1,6 +1,5 @@
 """The dot-product unit beside its FP32 counterpart: what a term takes, with and without registers."""
 
-
 from golden.spec.values import refuse
 
 from ..measure.area import measure
@@ -27,7 +26,7 @@ def baselines(unit, text):
     return names
 
 
-def study(design, unit, recipe, library, against, progress=None):
+def compare(design, unit, recipe, library, against, progress=None):
     """Reports of a unit and of its baselines by name."""
     found = {name: measure(baseline(design, name), recipe, library, unit, progress) for name in against}
     return measure(design, recipe, library, unit, progress), found

@@ -5,13 +5,13 @@ import itertools
 from ..measure.area import measure
 from .baselines import baseline
 from .clocks import pareto, variants
-from .comparison import Study
+from .comparison import Comparison
 from .design_space import is_plain
 from .prepare import prepare
 
 
 def run(designs, targets, against, jobs, scheduler=None, progress=None):
-    """Studies of ``designs`` under each (recipe, library) of ``targets``.
+    """Comparisons of ``designs`` under each (recipe, library) of ``targets``.
 
     A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, so that none is
     larger than it need be.
@@ -27,7 +27,7 @@ def run(designs, targets, against, jobs, scheduler=None, progress=None):
     everyone = [each for design in designs
                 for each in [design, *itertools.chain(*_baselines(design, against).values())]]
     prepare(everyone, targets, jobs, progress, scheduler, go_on=True)
-    return [_study(design, recipe, library, against) for recipe, library in targets for design in designs]
+    return [_compared(design, recipe, library, against) for recipe, library in targets for design in designs]
 
 
 def _baselines(design, against):
@@ -36,13 +36,13 @@ def _baselines(design, against):
     return {name: list(dict.fromkeys([each, *variants(each, depths=(0,))])) for name, each in own.items()}
 
 
-def _study(design, recipe, library, against):
-    """The study of a design whose units are in the cache."""
+def _compared(design, recipe, library, against):
+    """The comparison of a design whose units are in the cache."""
     same, smallest = {}, {}
     for name, cores in _baselines(design, against).items():
         reports = [measure(core, recipe, library) for core in cores]
         same[name], smallest[name] = reports[0], min(reports, key=lambda report: report.scopes()["core"])
-    return Study(measure(design, recipe, library), same, smallest=smallest)
+    return Comparison(measure(design, recipe, library), same, smallest=smallest)
 
 
 def clock_points(designs, against, recipe, library, jobs, progress=None):
@@ -54,15 +54,15 @@ def clock_points(designs, against, recipe, library, jobs, progress=None):
     return pareto(list(dict.fromkeys(every)), recipe, library, jobs, progress)
 
 
-def as_dict(studies, clocked=()):
+def as_dict(comparisons, clocked=()):
     """Plain data: what ``sweep.json`` holds; a baseline that many designs share is there once."""
     baselines, entries = {}, []
-    for study in studies:
+    for comparison in comparisons:
         names = {"baselines": {}, "smallest": {}}
         for field, by_arithmetic in names.items():
-            for arithmetic, other in getattr(study, field).items():
+            for arithmetic, other in getattr(comparison, field).items():
                 library = other.library["name"] if other.library else "no library"
                 by_arithmetic[arithmetic] = f"{other.name}, {other.recipe}, {library}"
                 baselines.setdefault(by_arithmetic[arithmetic], other.as_dict())
-        entries.append(study.as_dict() | names)
+        entries.append(comparison.as_dict() | names)
     return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in clocked]}

@@ -22,36 +22,36 @@ _COLUMNS = {
 _ALWAYS = ("W", "array", "block")
 
 
-def table(studies):
+def table(comparisons):
     """One row per design: areas of its core, the smallest float cores and those of its own group over it, and it over
     integers."""
-    texts = {head: [text(study.report) for study in studies] for head, text in _COLUMNS.items()}
+    texts = {head: [text(comparison.report) for comparison in comparisons] for head, text in _COLUMNS.items()}
     shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
-    names = list(studies[0].baselines)
+    names = list(comparisons[0].baselines)
     result = Table(title="NAND2-equivalents per MAC; ratios of whole cores", title_justify="left",
-                   caption=_smallest_line(studies), caption_justify="left")
+                   caption=_smallest_line(comparisons), caption_justify="left")
     for head in shown:
         result.add_column(head)
     heads = (["core / int"] if name == "int" else [f"{name} / core", "same group"] for name in names)
     for head in ("element", "core", *itertools.chain(*heads)):
         result.add_column(head, justify="right")
-    for n, study in enumerate(studies):
-        scopes = study.report.scopes()
-        cells = itertools.chain(*(_ratio_cells(study, name) for name in names))
+    for n, comparison in enumerate(comparisons):
+        scopes = comparison.report.scopes()
+        cells = itertools.chain(*(_ratio_cells(comparison, name) for name in names))
         result.add_row(*(column[n] for column in shown.values()), f"{scopes['element']:.1f}", f"{scopes['core']:.1f}",
                        *cells)
     return result
 
 
-def _ratio_cells(study, name):
+def _ratio_cells(comparison, name):
     """What the table says of one baseline; bold is the ratio to the smallest float core."""
-    same, smallest = (ratios[name]["core"] for ratios in (study.ratios, study.smallest_ratios))
+    same, smallest = (ratios[name]["core"] for ratios in (comparison.ratios, comparison.smallest_ratios))
     return [f"{1 / same:.3f}"] if name == "int" else [f"[bold]{smallest:.2f}[/bold]", f"{same:.2f}"]
 
 
-def _smallest_line(studies):
+def _smallest_line(comparisons):
     """Which float cores are divided by the designs."""
     found = dict.fromkeys((BASELINES[name], tuple(other.design["group"]), other.scopes()["core"])
-                          for study in studies for name, other in study.smallest.items() if name != "int")
+                          for comparison in comparisons for name, other in comparison.smallest.items() if name != "int")
     parts = [f"{text} {area:,.0f} in groups of {rows} x {cols}" for text, (rows, cols), area in found]
     return f"floats in the smallest group found: {'; '.join(parts)}" if 0 < len(parts) <= 4 else None

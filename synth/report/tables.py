@@ -41,30 +41,30 @@ def breakdown_table(report):
     return table
 
 
-def ratio_table(study):
+def ratio_table(comparison):
     """Baseline over design, by scope."""
     table = Table(title=f"Area of the baseline, in the same group, over that of the design, recipe "
-                  f"{study.report.recipe}", title_justify="left")
+                  f"{comparison.report.recipe}", title_justify="left")
     table.add_column("against")
     for scope in SCOPES:
         table.add_column(scope, justify="right")
     table.add_column("core, NAND2 a MAC", justify="right")
-    for name, ratios in study.ratios.items():
+    for name, ratios in comparison.ratios.items():
         table.add_row(BASELINES[name], *(f"{ratios[scope]:.2f} x" if scope in ratios else "" for scope in SCOPES),
-                      _number(study.baselines[name].scopes()["core"]))
+                      _number(comparison.baselines[name].scopes()["core"]))
     return table
 
 
-def timing_table(study):
+def timing_table(comparison):
     """Clock periods by kind of unit, the design first."""
     table = Table(title="Shortest clock period in ns, by OpenSTA", title_justify="left",
                   caption_justify="left", caption="no wires, no clock skew; inputs and outputs registered. drain: one "
                   "signal drives all columns and the side units, without buffers")
     table.add_column("unit")
-    for name in study.periods:
+    for name in comparison.periods:
         table.add_column(name, justify="right")
-    for kind in next(iter(study.periods.values())):
-        table.add_row(kind, *(f"{found[kind]:.2f}" if kind in found else "" for found in study.periods.values()))
+    for kind in next(iter(comparison.periods.values())):
+        table.add_row(kind, *(f"{found[kind]:.2f}" if kind in found else "" for found in comparison.periods.values()))
     return table
 
 
@@ -131,13 +131,13 @@ def dot_product_table(report, found):
     return result
 
 
-def study_tables(study):
-    """All tables of a study but the breakdown."""
-    return [ratio_table(study), *([timing_table(study)] if study.periods else []),
-            *(clock_tables(study.clocks) if study.clocks else [])]
+def comparison_tables(comparison):
+    """All tables of a comparison but the breakdown."""
+    return [ratio_table(comparison), *([timing_table(comparison)] if comparison.periods else []),
+            *(clock_tables(comparison.clocks) if comparison.clocks else [])]
 
 
-def csv_text(studies):
+def csv_text(comparisons):
     """One row per design and recipe; the columns are stable."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -145,8 +145,8 @@ def csv_text(studies):
                      "accumulate", "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors",
                      "cells", "flipflops", "bits", *(f"{name} over core" for name in BASELINES),
                      *(f"smallest {name} over core" for name in BASELINES)])
-    for study in studies:
-        report, design = study.report, study.report.design
+    for comparison in comparisons:
+        report, design = comparison.report, comparison.report.design
         fmt, core, scopes = design["format"], report.core, report.scopes()
         writer.writerow([report.name, design["arithmetic"], fmt["mantissa"], design["rows"], design["cols"],
                          "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["pipeline"],
@@ -156,5 +156,5 @@ def csv_text(studies):
                          "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,
                          core.flipflops, core.bits,
                          *(f"{ratios[name]['core']:.3f}" if name in ratios else ""
-                           for ratios in (study.ratios, study.smallest_ratios) for name in BASELINES)])
+                           for ratios in (comparison.ratios, comparison.smallest_ratios) for name in BASELINES)])
     return out.getvalue()

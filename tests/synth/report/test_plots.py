@@ -10,14 +10,14 @@ from golden.spec.format import HBFPFormat
 from golden.spec.options import design_from_values
 from synth.compare import design_space
 from synth.compare.clocks import Point
-from synth.compare.comparison import Study
+from synth.compare.comparison import Comparison
 from synth.report import html, plots
 from tests.synth.fake import FakeReport
 
 
 def study(core, **values):
     design = design_from_values({"multiplier": "recoded"} | values)
-    return Study(FakeReport(core, design), {"fp32": FakeReport(4000, Design(arithmetic="fp32"))})
+    return Comparison(FakeReport(core, design), {"fp32": FakeReport(4000, Design(arithmetic="fp32"))})
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_labels_do_not_overlap(draw):
     """Lines that end close to each other and points that nearly coincide have labels that can be read."""
     near = [study(core + n, **values | {"mantissa": mantissa}) for n, mantissa in enumerate((3, 4, 5, 6, 8))
             for core, values in ((400, {}), (410, {"rows": 64}), (450, {"group": "4,4"}), (600, {"block": "1,64"}))]
-    figure = draw([Study(each.report, each.baselines | {"int": each.baselines["fp32"]}) for each in near])
+    figure = draw([Comparison(each.report, each.baselines | {"int": each.baselines["fp32"]}) for each in near])
     figure.draw_without_rendering()
     for axes in figure.axes:
         boxes = [text.get_window_extent() for text in axes.texts]

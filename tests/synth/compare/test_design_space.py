@@ -1,0 +1,48 @@
+"""Which designs a sweep measures."""
+
+import pytest
+
+from golden.spec.options import OptionError
+from synth.compare import design_space
+
+AXES = design_space.AXES | {"mantissa": ("4",), "rows": ("8",)}
+
+
+def test_axes_are_crossed_in_order():
+    designs, left_out = design_space.cross(AXES | {"mantissa": ("4", "8"), "group": ("1x1", "4x2")})
+    assert [(design.format.mantissa, design.group) for design in designs] == [
+        (4, (1, 1)), (4, (4, 2)), (8, (1, 1)), (8, (4, 2))]
+    assert left_out == 0 and all(design.recoded for design in designs)
+
+
+def test_contradictions_are_left_out():
+    designs, left_out = design_space.cross(AXES | {"group": ("4x4", "3x1")})
+    assert len(designs) == 1 and left_out == 1
+
+
+def test_wrong_value_is_refused():
+    with pytest.raises(OptionError, match="^--mantissa 99: must be 2 to 16$"):
+        design_space.cross(AXES | {"mantissa": ("99",)})
+
+
+def test_study_covers_what_is_asked():
+    """Widths 2 to 12, arrays of 8 to 128, and each other axis at 32 x 32."""
+    designs, _ = design_space.designs_of_plan("study")
+    assert {(design.format.mantissa, design.rows) for design in designs} >= {
+        (width, rows) for width in (2, 3, 4, 5, 6, 8, 12) for rows in (8, 16, 24, 32, 64, 128)}
+    assert {design.accumulate for design in designs} == {"fp32", "aligned"}
+    assert {design.group for design in designs} >= {(1, 1), (4, 1), (8, 4), (8, 8)}
+    assert len(set(designs)) == len(designs)
+    assert sum(design_space.is_plain(design.as_dict()) for design in designs) == 42
+
+
+def test_table_of_the_readme():
+    designs, left_out = design_space.designs_of_plan("table")
+    assert left_out == 0 and [(design.format.block[1], design.share, design.format.mantissa) for design in designs] == [
+        (block, share, width) for block, share in ((32, 1), (64, 2), (128, 4)) for width in (4, 6, 8)]
+
+
+def test_pipelines_are_crossed():
+    designs, left_out = design_space.cross(AXES | {"pipeline": ("0", "2"), "accumulate": ("fp32", "aligned")})
+    assert [(design.accumulate, design.pipeline) for design in designs] == [("fp32", 0), ("fp32", 2), ("aligned", 0)]
+    assert left_out == 1

@@ -1,0 +1,23 @@
+"""The table of a sweep."""
+
+from golden.spec.config import Design
+from golden.spec.format import HBFPFormat
+from synth.compare.comparison import Comparison
+from synth.report import sweep_table
+from tests.synth.fake import FakeReport
+
+SMALLEST = {"fp32": FakeReport(4500, Design(arithmetic="fp32", group=(2, 4)))}
+
+
+def test_table_has_the_columns_that_differ():
+    baselines = {"fp32": FakeReport(5000, Design()), "int": FakeReport(400, Design())}
+    studies = [Comparison(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines,
+                          smallest=SMALLEST)
+               for core, block, share in ((500, 32, 1), (420, 64, 2))]
+    found = sweep_table.table(studies)
+    assert [column.header for column in found.columns] == [
+        "W", "array", "block", "share", "element", "core", "fp32 / core", "same group", "core / int"]
+    assert [list(column.cells) for column in found.columns[3:]] == [
+        ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["[bold]9.00[/bold]", "[bold]10.71[/bold]"],
+        ["10.00", "11.90"], ["1.250", "1.050"]]
+    assert found.caption == "floats in the smallest group found: lean FP32 4,500 in groups of 2 x 4"
