@@ -213,11 +213,29 @@ def _complaint(path, stamp):
 
 
 def _digest(path):
+    """SHA-256 of a file, or None without one; not worked out again while the file looks as it did."""
     try:
+        looks = _looks(path)
+        if _known.get(path, (None,))[0] == looks:
+            return _known[path][1]
         with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+    if time.time() - looks[-1] / 1e9 > _COARSE:    # a change from now on shows
+        _known[path] = looks, digest
+    return digest
+
+
+#: File -> what it looked like, and its SHA-256.
+_known = {}
+#: Seconds within which a file system may give two changes the same time.
+_COARSE = 2
+
+
+def _looks(path):
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _make(path, make, stamp):

@@ -96,6 +96,27 @@ def test_harmed_entry_is_made_again_and_said_so(tmp_path, capsys, harm, said):
     assert files.intact(entry) and visible(tmp_path) == ["entry"]
 
 
+def test_unchanged_file_is_read_once_in_a_process(tmp_path, monkeypatch):
+    """A sweep asks for the same unit a hundred times; whatever changes a file, though, is seen."""
+    digests, work_out = [], files.hashlib.file_digest
+    monkeypatch.setattr(files.hashlib, "file_digest", lambda *args: digests.append(args) or work_out(*args))
+    monkeypatch.setattr(files, "_COARSE", -1)
+    entry = files.entry(tmp_path / "entry", make())
+    assert files.intact(entry) and files.intact(entry)
+    assert len(digests) == 2    # when it was made, and when it was first used
+    before = (entry / "data").stat()
+    time.sleep(0.05)    # more than a tick of the file system
+    (entry / "data").write_text("wrong")
+    os.utime(entry / "data", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not files.intact(entry)
+
+
+def test_file_that_is_young_is_read_again(tmp_path):
+    """Two changes within one tick of the file system have the same time."""
+    entry = files.entry(tmp_path / "entry", make())
+    assert files.intact(entry) and entry / "data" not in files._known
+
+
 def test_file_in_the_place_of_an_entry(tmp_path, capsys):
     (tmp_path / "entry").write_text("no folder")
     assert (files.entry(tmp_path / "entry", make()) / "data").read_text() == "right"
