@@ -13,18 +13,18 @@ COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#00
                    strict=True))
 
 
-def breakdown_plot(studies):
+def breakdown_plot(comparisons):
     """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline.
 
     Of many designs, the default ones with the commonest array are shown.
     """
-    plain = [study for study in studies if is_plain(study.report.design)]
-    if len(studies) > 8 and plain:
+    plain = [comparison for comparison in comparisons if is_plain(comparison.report.design)]
+    if len(comparisons) > 8 and plain:
         side = commonest_side(plain)
-        studies = [study for study in plain if study.report.design["rows"] == side]
+        comparisons = [comparison for comparison in plain if comparison.report.design["rows"] == side]
     reports = {}
-    for study in studies:
-        for report in (study.report, *(study.baselines | study.smallest).values()):
+    for comparison in comparisons:
+        for report in (comparison.report, *(comparison.baselines | comparison.smallest).values()):
             reports.setdefault(report.name, report)
     reports = _by_kind(list(reports.values()))
     figure, axes = new_figure(height=0.6 + 0.32 * len(reports))

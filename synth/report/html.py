@@ -39,23 +39,23 @@ _PICTURES = (
     (plots.ratio_plot, "ratio.png", "Smallest lean FP32 core over HBFP core: everything but memories and side units"),
     (plots.integer_plot, "integer.png", "What the format costs over integers of the same width"),
     (breakdown.breakdown_plot, "breakdown.png", "Where the area goes, per multiply-accumulate"),
-    (lambda studies: breakdown.floor_plan(_headline(studies).report), "floorplan.png", "Area of one core, to scale"),
+    (lambda every: breakdown.floor_plan(_headline(every).report), "floorplan.png", "Area of one core, to scale"),
     (plots.group_plot, "group.png", "What larger groups save"),
     (plots.block_plot, "block.png", "What longer blocks save"),
 )
 
 
-def _headline(studies):
+def _headline(comparisons):
     """The default 8-bit core, or the last default one, or the last of what there is."""
-    plain = [study for study in studies if is_plain(study.report.design) and study.report.design["rows"] == 32]
-    return next((study for study in plain if study.report.design["format"]["mantissa"] == 8), (plain or studies)[-1])
+    plain = [each for each in comparisons if is_plain(each.report.design) and each.report.design["rows"] == 32]
+    return next((each for each in plain if each.report.design["format"]["mantissa"] == 8), (plain or comparisons)[-1])
 
 
-def _matrix(studies):
+def _matrix(comparisons):
     """Ratio to FP32 by width and array, for default designs; None if there is one array alone."""
-    plain = [study for study in studies if is_plain(study.report.design) and "fp32" in study.ratios]
-    found = {(study.report.design["format"]["mantissa"], study.report.design["rows"]):
-             study.smallest_ratios["fp32"]["core"] for study in plain}
+    plain = [each for each in comparisons if is_plain(each.report.design) and "fp32" in each.ratios]
+    found = {(each.report.design["format"]["mantissa"], each.report.design["rows"]):
+             each.smallest_ratios["fp32"]["core"] for each in plain}
     widths, sides = (sorted({key[n] for key in found}) for n in range(2))
     if len(sides) < 2:
         return None
@@ -64,15 +64,15 @@ def _matrix(studies):
     return _table(["", *(f"{side} x {side}" for side in sides)], rows)
 
 
-def _published(studies):
+def _published(comparisons):
     """Published ratios beside ours, by width; None if there are none."""
     rows, head = [], ["", "ours, whole core 32 x 32"]
-    for study in studies:
-        width = study.report.design["format"]["mantissa"]
+    for each in comparisons:
+        width = each.report.design["format"]["mantissa"]
         figures = published_ratios(width)
-        if figures and is_plain(study.report.design) and study.report.design["rows"] == 32 and "fp32" in study.ratios:
+        if figures and is_plain(each.report.design) and each.report.design["rows"] == 32 and "fp32" in each.ratios:
             head[2:] = [f"published, {name}" for name in figures]
-            rows.append([f"HBFP{width}", f"{study.smallest_ratios['fp32']['core']:.2f}",
+            rows.append([f"HBFP{width}", f"{each.smallest_ratios['fp32']['core']:.2f}",
                          *(f"{value:.2f}" for value in figures.values())])
     return _table(head, rows) if rows else None
 
@@ -88,28 +88,28 @@ def _basis(report):
             "generator, with the same shape and dataflow; floats are those of the group in which they are smallest.")
 
 
-def write_page(folder, studies, points=()):
+def write_page(folder, comparisons, points=()):
     """Write ``area.html`` and its pictures; return their paths.
 
     Pictures, and all tables but the last, show the first recipe and library alone. ``points`` are those of
     :func:`synth.compare.clocks.pareto`, if there are any.
     """
-    basis = studies[0].report
-    first = [study for study in studies if (study.report.recipe, study.report.library) == (basis.recipe, basis.library)]
+    basis = comparisons[0].report
+    first = [each for each in comparisons if (each.report.recipe, each.report.library) == (basis.recipe, basis.library)]
     pictures = [(plots.save(figure, folder / name), caption) for make, name, caption in _PICTURES
                 if (figure := make(first))]
     if points:
         pictures.append((plots.save(plots.pareto_plot(points), folder / "pareto.png"),
                          "Area and clock at 32 x 32: groups of elements (8x4), registers (+1)"))
-    names = list(studies[0].baselines)
+    names = list(comparisons[0].baselines)
     head = ["design", "recipe", *(f"{scope}, NAND2" for scope in SCOPES), *(f"{BASELINES[name]} /" for name in names),
             *(f"{BASELINES[name]}, same group /" for name in names if name != "int")]
     rows = []
-    for study in studies:
-        scopes = study.report.scopes()
-        rows.append([study.report.name, study.report.recipe, *(f"{scopes[scope]:,.1f}" for scope in SCOPES),
-                     *(f"{study.smallest_ratios[name]['core']:.2f}" for name in names),
-                     *(f"{study.ratios[name]['core']:.2f}" for name in names if name != "int")])
+    for each in comparisons:
+        scopes = each.report.scopes()
+        rows.append([each.report.name, each.report.recipe, *(f"{scopes[scope]:,.1f}" for scope in SCOPES),
+                     *(f"{each.smallest_ratios[name]['core']:.2f}" for name in names),
+                     *(f"{each.ratios[name]['core']:.2f}" for name in names if name != "int")])
     parts = [("Beside published figures", _published(first)), ("Lean FP32 over HBFP, by array", _matrix(first)),
              ("Pictures", "".join(_picture(path, caption) for path, caption in pictures)),
              ("All designs", _table(head, rows))]

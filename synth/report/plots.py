@@ -1,4 +1,4 @@
-"""Pictures of studies: ratios, what groups and blocks save, area against clock."""
+"""Pictures of comparisons: ratios, what groups and blocks save, area against clock."""
 
 import matplotlib
 
@@ -23,13 +23,13 @@ def new_figure(width=7.5, height=4.2):
     return figure, axes
 
 
-def _mantissa(study):
-    return study.report.design["format"]["mantissa"]
+def _mantissa(comparison):
+    return comparison.report.design["format"]["mantissa"]
 
 
-def commonest_side(studies):
+def commonest_side(comparisons):
     """The array that pictures of one array show: 32 x 32, or the commonest."""
-    rows = [study.report.design["rows"] for study in studies]
+    rows = [each.report.design["rows"] for each in comparisons]
     return 32 if 32 in rows else max(sorted(set(rows)), key=rows.count)
 
 
@@ -52,26 +52,26 @@ def _plain_scale(axis, ticks):
     axis.set_minor_formatter("")
 
 
-def _by_side(studies, width, against):
+def _by_side(comparisons, width, against):
     """Array side and area ratio of the smallest core of a baseline to that of one width."""
-    return sorted((study.report.design["rows"], study.smallest_ratios[against]["core"]) for study in studies
-                  if _mantissa(study) == width)
+    return sorted((each.report.design["rows"], each.smallest_ratios[against]["core"]) for each in comparisons
+                  if _mantissa(each) == width)
 
 
-def ratio_plot(studies):
+def ratio_plot(comparisons):
     """Ratio to FP32 against array side, a line per mantissa, published figures as dashes.
 
     Default designs, and thinner those whose blocks are as long as the array.
     """
-    every = [study for study in studies if "fp32" in study.ratios]
-    studies = [study for study in every if is_plain(study.report.design)]
-    if not studies:
+    every = [each for each in comparisons if "fp32" in each.ratios]
+    comparisons = [each for each in every if is_plain(each.report.design)]
+    if not comparisons:
         return None
-    filled = [study for study in every if fills_rows(study.report.design)]
+    filled = [each for each in every if fills_rows(each.report.design)]
     figure, axes = new_figure(height=5.6)
     ends = []
-    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        points = _by_side(studies, width, "fp32")
+    for n, width in enumerate(sorted({_mantissa(each) for each in comparisons})):
+        points = _by_side(comparisons, width, "fp32")
         axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}")
         ends.append((*points[-1], f"HBFP{width}", f"C{n}"))
         if len(found := _by_side(filled, width, "fp32")) > 1:
@@ -84,9 +84,9 @@ def ratio_plot(studies):
     axes.plot([], [], color="black", marker="o", label="whole cores, blocks (1, 32)")
     for _, label, dash in PUBLISHED:
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
-    if len({study.report.design["rows"] for study in filled}) > 1:
+    if len({each.report.design["rows"] for each in filled}) > 1:
         axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
-    _sides(axes, sorted({study.report.design["rows"] for study in studies}))
+    _sides(axes, sorted({each.report.design["rows"] for each in comparisons}))
     axes.set_ylabel("area of smallest lean FP32 core / area of core")
     _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
     figure.legend(fontsize=7, loc="outside upper center", ncols=2)
@@ -94,59 +94,59 @@ def ratio_plot(studies):
     return figure
 
 
-def integer_plot(studies):
+def integer_plot(comparisons):
     """What the format costs over integers of the same width, against array side; None without that baseline."""
-    studies = [study for study in studies if is_plain(study.report.design) and "int" in study.ratios]
-    if not studies:
+    comparisons = [each for each in comparisons if is_plain(each.report.design) and "int" in each.ratios]
+    if not comparisons:
         return None
     figure, axes = new_figure()
     ends = []
-    for n, width in enumerate(sorted({_mantissa(study) for study in studies})):
-        found = [(side, 1 / ratio) for side, ratio in _by_side(studies, width, "int")]
+    for n, width in enumerate(sorted({_mantissa(each) for each in comparisons})):
+        found = [(side, 1 / ratio) for side, ratio in _by_side(comparisons, width, "int")]
         axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}")
         ends.append((*found[-1], f"HBFP{width}", f"C{n}"))
-    _sides(axes, sorted({study.report.design["rows"] for study in studies}))
+    _sides(axes, sorted({each.report.design["rows"] for each in comparisons}))
     axes.set_ylabel("area of core / area of integer core")
     axes.axhline(1, color="black", linewidth=0.8)
     label_ends(axes, ends)
     return figure
 
 
-def _varied(studies, name, label):
+def _varied(comparisons, name, label):
     """Default designs of one array but for one value, by mantissa and that value's label; None if it never varies."""
     found = {}
-    side = commonest_side(studies)
-    for study in studies:
-        design = study.report.design
+    side = commonest_side(comparisons)
+    for each in comparisons:
+        design = each.report.design
         if design["rows"] == side and varies_only(design, name):
-            found.setdefault(_mantissa(study), {})[label(design)] = study
+            found.setdefault(_mantissa(each), {})[label(design)] = each
     return found if any(len(each) > 1 for each in found.values()) else None
 
 
-def group_plot(studies):
+def group_plot(comparisons):
     """Area per MAC against the elements of a group, a line per mantissa; None if only one group was measured."""
-    return _varied_plot(studies, "group", lambda design: "{} x {}".format(*design["group"]),
+    return _varied_plot(comparisons, "group", lambda design: "{} x {}".format(*design["group"]),
                         lambda design: design["group"][0] * design["group"][1], "group, rows x columns")
 
 
-def block_plot(studies):
+def block_plot(comparisons):
     """Area per MAC against the block, likewise."""
-    return _varied_plot(studies, "block", lambda design: "{} x {}".format(*design["format"]["block"]),
+    return _varied_plot(comparisons, "block", lambda design: "{} x {}".format(*design["format"]["block"]),
                         lambda design: (design["format"]["block"][0] > 1, design["format"]["block"][1]),
                         "block: 1 x B along K, or a square tile")
 
 
-def _varied_plot(studies, name, label, order, text):
-    found = _varied(studies, name, label)
+def _varied_plot(comparisons, name, label, order, text):
+    found = _varied(comparisons, name, label)
     if not found:
         return None
     figure, axes = new_figure()
-    designs = {key: study.report.design for by_label in found.values() for key, study in by_label.items()}
+    designs = {key: each.report.design for by_label in found.values() for key, each in by_label.items()}
     places = {key: n for n, key in enumerate(sorted(designs, key=lambda key: order(designs[key])))}
     ends = []
     for n, (width, by_label) in enumerate(sorted(found.items())):
         if len(by_label) > 1:
-            points = sorted((places[key], study.report.scopes()["core"]) for key, study in by_label.items())
+            points = sorted((places[key], each.report.scopes()["core"]) for key, each in by_label.items())
             axes.plot(*zip(*points, strict=True), marker="o", color=f"C{n}")
             ends.append((*points[-1], f"HBFP{width}", f"C{n}"))
     axes.set_xticks(list(places.values()), list(places))

@@ -1,4 +1,4 @@
-"""Pictures of studies show the designs that they name, in order."""
+"""Pictures of comparisons show the designs that they name, in order."""
 
 import itertools
 from dataclasses import replace
@@ -15,18 +15,18 @@ from synth.report import html, plots
 from tests.synth.fake import FakeReport
 
 
-def study(core, **values):
+def measured(core, **values):
     design = design_from_values({"multiplier": "recoded"} | values)
     return Comparison(FakeReport(core, design), {"fp32": FakeReport(4000, Design(arithmetic="fp32"))})
 
 
 @pytest.fixture
-def studies():
+def comparisons():
     """Blocks out of order, groups, and the same design on other arrays."""
-    return [study(600, block="1,64"), study(400), study(800, block="1,8"), study(700, block="16,16"),
-            study(500, block="1,16"), study(410, rows=64), study(390, rows=64, block="1,64"), study(420, rows=16),
-            study(450, group="4,4"), study(640, group="1,1"), study(300, mantissa=12),
-            study(200, block="1,64", share=2)]
+    return [measured(600, block="1,64"), measured(400), measured(800, block="1,8"), measured(700, block="16,16"),
+            measured(500, block="1,16"), measured(410, rows=64), measured(390, rows=64, block="1,64"),
+            measured(420, rows=16), measured(450, group="4,4"), measured(640, group="1,1"),
+            measured(300, mantissa=12), measured(200, block="1,64", share=2)]
 
 
 def lines(figure):
@@ -34,23 +34,24 @@ def lines(figure):
     return [text.get_text() for text in axes.get_xticklabels()], [list(line.get_ydata()) for line in axes.lines]
 
 
-def test_blocks_are_in_order_and_of_one_array(studies):
+def test_blocks_are_in_order_and_of_one_array(comparisons):
     """Tiles come after blocks along K; other arrays and shared accumulation are no block's figures."""
-    labels, ((*areas,),) = lines(plots.block_plot(studies))
+    labels, ((*areas,),) = lines(plots.block_plot(comparisons))
     assert labels == ["1 x 8", "1 x 16", "1 x 32", "1 x 64", "16 x 16"] and areas == [800, 500, 400, 600, 700]
 
 
-def test_groups_are_in_order_and_of_one_array(studies):
-    labels, ((*areas,),) = lines(plots.group_plot(studies))
+def test_groups_are_in_order_and_of_one_array(comparisons):
+    labels, ((*areas,),) = lines(plots.group_plot(comparisons))
     assert labels == ["1 x 1", "4 x 4", "8 x 4"] and areas == [640, 450, 400]
-    assert plots.group_plot(studies[:5]) is None
+    assert plots.group_plot(comparisons[:5]) is None
 
 
-def test_ratios_by_array(studies):
+def test_ratios_by_array(comparisons):
     """A line of default designs, a thinner one of blocks as long as the array, then the published ones."""
-    _, found = lines(plots.ratio_plot(studies))
+    _, found = lines(plots.ratio_plot(comparisons))
     assert found[:2] == [[4000 / 420, 4000 / 400, 4000 / 410], [4000 / 400, 4000 / 390]]
-    labels = [[text.get_text() for text in plots.ratio_plot(some).legends[0].texts] for some in (studies, studies[:5])]
+    labels = [[text.get_text() for text in plots.ratio_plot(some).legends[0].texts]
+              for some in (comparisons, comparisons[:5])]
     assert ["blocks as long as the array" in each for each in labels] == [True, False]
 
 
@@ -60,9 +61,9 @@ def test_what_fills_the_rows():
     assert not design_space.fills_rows(Design(rows=64, cols=64).as_dict())
 
 
-def test_floor_plan_is_of_the_8_bit_core(studies):
-    assert html._headline(studies).report.core.area == 400
-    assert html._headline(studies[-2:]).report.core.area == 300
+def test_floor_plan_is_of_the_8_bit_core(comparisons):
+    assert html._headline(comparisons).report.core.area == 400
+    assert html._headline(comparisons[-2:]).report.core.area == 300
 
 
 def test_fronts_are_in_view():
@@ -91,7 +92,7 @@ def crowded():
                          ids=["ratio", "integer", "group", "block", "pareto"])
 def test_labels_do_not_overlap(draw):
     """Lines that end close to each other and points that nearly coincide have labels that can be read."""
-    near = [study(core + n, **values | {"mantissa": mantissa}) for n, mantissa in enumerate((3, 4, 5, 6, 8))
+    near = [measured(core + n, **values | {"mantissa": mantissa}) for n, mantissa in enumerate((3, 4, 5, 6, 8))
             for core, values in ((400, {}), (410, {"rows": 64}), (450, {"group": "4,4"}), (600, {"block": "1,64"}))]
     figure = draw([Comparison(each.report, each.baselines | {"int": each.baselines["fp32"]}) for each in near])
     figure.draw_without_rendering()
@@ -106,6 +107,6 @@ def test_every_kind_of_number_is_named():
 
 
 def test_published_ratios_without_those_of_the_last_width():
-    found = html._published([study(400), study(300, mantissa=12)])
+    found = html._published([measured(400), measured(300, mantissa=12)])
     assert "HBFP8" in found and "10.00" in found and "8.28" in found and "HBFP12" not in found
-    assert html._published([study(300, mantissa=12)]) is None
+    assert html._published([measured(300, mantissa=12)]) is None

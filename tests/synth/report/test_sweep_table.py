@@ -11,10 +11,10 @@ SMALLEST = {"fp32": FakeReport(4500, Design(arithmetic="fp32", group=(2, 4)))}
 
 def test_table_has_the_columns_that_differ():
     baselines = {"fp32": FakeReport(5000, Design()), "int": FakeReport(400, Design())}
-    studies = [Comparison(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines,
+    comparisons = [Comparison(FakeReport(core, Design(format=HBFPFormat(block=(1, block)), share=share)), baselines,
                           smallest=SMALLEST)
                for core, block, share in ((500, 32, 1), (420, 64, 2))]
-    found = sweep_table.table(studies)
+    found = sweep_table.table(comparisons)
     assert [column.header for column in found.columns] == [
         "W", "array", "block", "share", "element", "core", "fp32 / core", "same group", "core / int"]
     assert [list(column.cells) for column in found.columns[3:]] == [
