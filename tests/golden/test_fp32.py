@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import golden.fp32 as fp32
+from tests.golden.fp32_fields import factors
 from tests.golden.fp32_values import canonical, random_pairs, special_pairs, specials
 
 HOST = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
@@ -18,6 +19,12 @@ def host(name, a, b):
 def test_equals_host_on_special_pairs(name):
     a, b = special_pairs()
     assert a.size >= 400 ** 2
+    np.testing.assert_array_equal(getattr(fp32, name)(a, b), host(name, a, b))
+
+
+@pytest.mark.parametrize("name", HOST)
+def test_equals_host_on_factors_field_by_field(name):
+    a, b = factors(8)
     np.testing.assert_array_equal(getattr(fp32, name)(a, b), host(name, a, b))
 
 

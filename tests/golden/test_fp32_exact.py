@@ -9,6 +9,7 @@ import softfloatpy
 import golden.fp32 as fp32
 from golden.spec.floats import BF16, FloatFormat
 from tests.golden.exact import exact_fp32
+from tests.golden.fp32_fields import addends, factors
 from tests.golden.fp32_values import canonical, random_pairs, specials
 
 TINY = [FloatFormat(2, 1), FloatFormat(2, 2), FloatFormat(3, 2), FloatFormat(2, 3)]
@@ -128,6 +129,13 @@ def test_fused_multiply_add_equals_softfloat_on_special_pairs(seed):
     step = 5 if seed == 1 else 1
     a, b = np.repeat(values, values.size)[::step], np.tile(values, values.size)[::step]
     c = np.random.default_rng(seed).permutation(np.resize(values, a.size))
+    np.testing.assert_array_equal(fp32.fma(a, b, c), softfloat_fma(a, b, c))
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_fused_multiply_add_equals_softfloat_field_by_field(step):
+    a, b = (values[::step] for values in factors(9))
+    c = addends(fp32.mul(a, b), 10)
     np.testing.assert_array_equal(fp32.fma(a, b, c), softfloat_fma(a, b, c))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 import golden.fp32 as fp32
 from golden.spec.floats import BF16, FP32, FloatFormat
+from tests.golden.fp32_fields import addends, factors
 from tests.golden.fp32_values import random_pairs, special_pairs
 
 #: Formats small enough for all operands; three-operand units take those of at most six bits.
@@ -11,19 +12,26 @@ SMALL = [FloatFormat(2, 2), FloatFormat(3, 2), FloatFormat(4, 3), FloatFormat(5,
 
 
 def triples(count, seed):
-    """Three arrays of patterns; the third often nearly cancels the product of the first two."""
+    """Three arrays of patterns: the third often nearly cancels the product of the first two; and field by field."""
     a, b = (np.concatenate(v)[:count] for v in zip(special_pairs(), random_pairs(count, seed), strict=True))
     order = np.random.default_rng(seed)
     a, b = (v[order.permutation(count)] if k else v for k, v in enumerate((a, b)))
     product = fp32.mul(a, b) ^ np.uint32(1 << 31)
     step = order.integers(-2, 3, count) << order.integers(0, 27, count)
     c = np.where(order.random(count) < 0.4, order.integers(0, 2 ** 32, count, np.uint32), product + step)
-    return a, b, c.astype(np.uint32)
+    hard = factors(seed)
+    hard = *hard, addends(fp32.mul(*hard), seed)
+    return tuple(np.concatenate(v).astype(np.uint32) for v in zip((a, b, c), hard, strict=True))
 
 
 def pairs(count, seed):
     a, b = (np.concatenate(v) for v in zip(special_pairs(), random_pairs(count, seed), strict=True))
     return a, b
+
+
+def products(count, seed):
+    """Pairs, and all pairs of fractions that are hard to multiply."""
+    return tuple(np.concatenate(v) for v in zip(pairs(count, seed), factors(seed), strict=True))
 
 
 def one(count, seed):
@@ -64,7 +72,7 @@ def bf16_mul_add(a, b, c, fmt, subnormals):
 TABLE = {
     "fp32.add": (fp32.add, pairs, 2),
     "fp32.sub": (fp32.sub, pairs, 2),
-    "fp32.mul": (fp32.mul, pairs, 2),
+    "fp32.mul": (fp32.mul, products, 2),
     "fp32.fma": (fp32.fma, triples, 3),
     "fp32.div": (fp32.div, pairs, 2),
     "fp32.sqrt": (fp32.sqrt, one, 1),
