@@ -21,7 +21,7 @@ _BENCH = """\
 module bench;
   reg clk = 0, rst = 1;
   integer seed = 1, quiet = 0, after = 0, cycle = 0;
-  reg moved, complete;
+  reg moved, complete, leading;
 {declarations}
   {top} dut (.clk(clk), .rst(rst){ports});
   always #5 clk = ~clk;
@@ -41,6 +41,8 @@ module bench;
     forever begin
       moved = 0;
       complete = 1;
+      leading = 0;
+{lead}
 {drive}
       #4;    // everything has settled; the edge comes next
 {check}
@@ -77,7 +79,7 @@ def without_initial_values(text):
 
 def _bench(manifest):
     """The test bench of a design: offers, takes, pauses and looks for what is undefined."""
-    lines = {name: [] for name in ("declarations", "ports", "opening", "drive", "check", "transfer", "closing")}
+    lines = {name: [] for name in ("declarations", "ports", "opening", "lead", "drive", "check", "transfer", "closing")}
     for stream in manifest.streams.values():
         name, width = stream.name, stream.width
         lines["declarations"].append(
@@ -87,14 +89,16 @@ def _bench(manifest):
         lines["opening"] += [f'    if ($value$plusargs("{word}_{name}=%d", {word}_{name})) begin end\n'
                              for word in ("beats", "enter", "leave")]
         if stream.direction == "in":
+            lines["opening"].append(f'    if ($value$plusargs("leads_{name}=%d", leads_{name})) begin end\n')
             lines["declarations"].append(
                 f"  reg [{width - 1}:0] data_{name} [0:65535], payload_{name};\n  reg valid_{name} = 0;\n"
-                f"  wire ready_{name};\n")
+                f"  reg leads_{name} = 0;\n  wire ready_{name};\n")
             lines["opening"].append(
                 f'    if (beats_{name} != 0) $readmemh("{name}.hex", data_{name}, 0, beats_{name} - 1);\n')
+            lines["lead"].append(f"      if (leads_{name} && done_{name} != beats_{name}) leading = 1;\n")
             lines["drive"].append(
                 f"      if (!valid_{name} || moved_{name}) begin\n{_PAUSE.format(name=name)}"
-                f"      valid_{name} = done_{name} < beats_{name} && !paused_{name};\n"
+                f"      valid_{name} = done_{name} < beats_{name} && !paused_{name} && (leads_{name} || !leading);\n"
                 f"      payload_{name} = valid_{name} ? data_{name}[done_{name}] : {width}'bx;\n      end\n")
             lines["check"].append(f'      if (ready_{name} === 1\'bx) stop("{name}__ready is undefined");\n')
             taken = ""
@@ -129,7 +133,8 @@ def _bench(manifest):
 class FourState:
     """A design in Icarus Verilog, with those calls of :class:`cosim.bulk.Simulation` that a core makes.
 
-    Every run starts from undefined registers and a reset.
+    Every run starts from undefined registers and a reset. Inputs of a run without outputs, such as a seed, are kept
+    and sent ahead of those of the runs after it, up to the next :meth:`reset`.
 
     Parameters
     ----------
@@ -152,6 +157,7 @@ class FourState:
         self.manifest, self.folder = manifest, folder
         self.streams = manifest.streams
         self.cycle = self._runs = 0
+        self._ahead = {}
         text = manifest.verilog.read_text() if text is None else text
         (folder / "dut.v").write_text(without_initial_values(text))
         (folder / "bench.v").write_text(_bench(manifest))
@@ -161,7 +167,8 @@ class FourState:
             raise RuntimeError(done.stdout + done.stderr)
 
     def reset(self):
-        """Nothing to do."""
+        """What was kept to be sent ahead is sent no more."""
+        self._ahead = {}
 
     def run(self, inputs, outputs, *, pauses=None, limit=None, bucket=None):
         """Offer all inputs and take all outputs; as :meth:`cosim.bulk.Simulation.run`, without traffic.
@@ -171,12 +178,17 @@ class FourState:
         ProtocolError
             If the design shows something undefined, stops, changes a stalled payload or sends more than asked for.
         """
+        if not outputs:
+            self._ahead |= inputs
+            return None
         self._runs += 1
+        inputs = self._ahead | inputs
         words = [f"+seed={self._runs}"]
         for name, stream in self.streams.items():
             if stream.direction == "in":
                 data = inputs.get(name, np.empty((0, stream.stride), np.uint8))
                 beats, digits = len(data), -(-stream.width // 4)
+                words.append(f"+leads_{name}={int(name in self._ahead)}")
                 assert beats <= 65536
                 (self.folder / f"{name}.hex").write_text(
                     "".join(f"{line[::-1].tobytes().hex()[-digits:].rjust(digits, '0')}\n" for line in data))
