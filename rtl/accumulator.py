@@ -141,7 +141,8 @@ class Lanes(Cell):
                 bank.r_en.eq(~drains | self.drain_en),
                 bank.r_addr.eq(Mux(drains, self.drain_address, addresses[read])),
             ]
-        held, out = Signal(kc * width), Signal(kc * width)
+        held = Signal(kc * width)
+        out = Signal(kc * width)
         drained = Signal()
         m.d.sync += drained.eq(Mux(self.drain_en, self.draining[1], drained))
         fresh, bank = late[read + 1].first, late[read + 1].bank

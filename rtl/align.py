@@ -48,24 +48,29 @@ class AlignAdd(Cell):
     def body(self, platform):
         m = Module()
         width = self.width
-        old, new = Signal(signed(width)), Signal(signed(width))
-        m.d.comb += [old.eq(self.acc.sum), new.eq(self.sum << self.guard)]
+        old = Signal(signed(width))
+        added = Signal(signed(width))
+        m.d.comb += [old.eq(self.acc.sum), added.eq(self.sum << self.guard)]
         # The sign of the difference chooses the operand to shift, and the difference to shift it by. A negative one is
         # negated without an adder: its complement is one less, and that one is a shift in the same multiplexer.
         lower_by = Signal(signed(self.exponent_width + 1))
-        rises, amount = Signal(), Signal(self.exponent_width)
+        rises = Signal()
+        amount = Signal(self.exponent_width)
         m.d.comb += [lower_by.eq(self.acc.exponent - self.exponent), rises.eq(lower_by[-1] | self.fresh),
                      amount.eq(lower_by[:-1] ^ lower_by[-1].replicate(len(amount)))]
         # One bit below the cut stays in sight: it rounds.
-        moving, fixed = Signal(signed(width + 1)), Signal(signed(width))
-        m.d.comb += [moving.eq(Mux(rises, old, Cat(Const(0, 1), new).as_signed())), fixed.eq(Mux(rises, new, old))]
+        moving = Signal(signed(width + 1))
+        fixed = Signal(signed(width))
+        m.d.comb += [moving.eq(Mux(rises, old, Cat(Const(0, 1), added).as_signed())), fixed.eq(Mux(rises, added, old))]
         shifted = moving
         stages = min((width + 1).bit_length(), len(amount))
         for stage in range(stages):
             value = Signal(signed(width + 1), name=f"shift{stage}")
             m.d.comb += value.eq(Mux(amount[stage], shifted >> (1 << stage), shifted))
             shifted = value
-        gone, kept, half = Signal(), Signal(signed(width)), Signal()
+        gone = Signal()
+        kept = Signal(signed(width))
+        half = Signal()
         m.d.comb += [gone.eq(amount[stages:].any() | self.fresh), kept.eq(Mux(gone, 0, shifted[1:].as_signed())),
                      half.eq(shifted[0] & ~gone)]
         m.d.comb += [

@@ -104,7 +104,7 @@ class Core(Cell):
             weights.start.eq(sequencer.start),
             array.x.eq(self.i_x.payload.mantissa), array.swap.eq(sequencer.start),
             *(into.eq(word) for into, word in zip(array.weight, weights.weight, strict=True)),
-            drain.begin.eq(sequencer.begin), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
+            drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
         (self._fold if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
@@ -155,10 +155,10 @@ class Core(Cell):
                     m.d.comb += lanes.w[s].eq(weights.scale[s][j])
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
-        final = Signal(beat_layout())
-        m.d.comb += final.eq(delay(m, lanes.east, Lanes.latency(design) - 1, "final", reset_less=False))
-        with m.If(final.valid & final.last):
-            m.d.comb += drain.done.eq(1 << final.bank)
+        arrived = Signal(beat_layout())
+        m.d.comb += arrived.eq(delay(m, lanes.east, Lanes.latency(design) - 1, "arrived", reset_less=False))
+        with m.If(arrived.valid & arrived.last):
+            m.d.comb += drain.done.eq(1 << arrived.bank)
 
     def _fold(self, m, sequencer, weights, array, drain):
         """Partial sums from west to east; when a row has all its totals, columns fold them in turns."""
@@ -168,21 +168,24 @@ class Core(Cell):
         early = delay(m, sequencer.beat, per_segment - 1, "early", reset_less=False)
         beat = delay(m, early, 1, "beat", reset_less=False)
         m.d.comb += [
-            control.beat.eq(sequencer.beat), control.end.eq(sequencer.end), control.final.eq(sequencer.final),
-            control.row.eq(sequencer.row), sequencer.room.eq(control.room),
+            control.beat.eq(sequencer.beat), control.pass_end.eq(sequencer.pass_end),
+            control.command_end.eq(sequencer.command_end), control.row.eq(sequencer.row),
+            sequencer.room.eq(control.room),
             control.exponent.eq(self.i_x.payload.exponent[0] - scale_offset(design)),
             control.invalid.eq(self.i_x.payload.invalid[0]),
             drain.place.eq(control.place), control.vacant.eq(drain.vacant), drain.done.eq(control.done),
         ]
         # The exponents of the columns, of the block that is folded and of the next one.
-        size, slot = weights.scale[0][0].shape().size, Signal()
+        size = weights.scale[0][0].shape().size
+        slot = Signal()
         m.submodules.scales = scales = Ram(2, size * design.group_cols)
         m.d.comb += [scales.w_en.eq(early.valid & early.top & early.closes), scales.w_addr.eq(slot),
                      scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.fold_en),
                      scales.r_addr.eq(control.slot)]
         m.d.sync += slot.eq(slot ^ scales.w_en)
 
-        west, address = Signal(pass_layout()), self._address(m, beat)
+        west = Signal(pass_layout())
+        address = self._address(m, beat)
         m.d.comb += [getattr(west, name).eq(getattr(beat, name)) for name in pass_layout().members]
         sums, exponents, invalid = [], [], []
         for j in range(design.group_cols):

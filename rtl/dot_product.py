@@ -159,7 +159,8 @@ class DotProduct(Cell):
     def body(self, platform):
         m = Module()
         layout = block_layout(self.design)
-        a, b = self._operand(m, "a", self.i, layout), Signal(layout, reset_less=True)
+        a = self._operand(m, "a", self.i, layout)
+        b = Signal(layout, reset_less=True)
         if self.both:
             m.d.comb += b.eq(self._operand(m, "b", self.i_b, layout))
         else:

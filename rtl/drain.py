@@ -20,7 +20,7 @@ class Drain(Cell):
 
     Members
     -------
-    begin : ``In(1)``
+    begins : ``In(1)``
         A command starts to fill ``bank``, with ``rows`` rows, for the side unit's ``steps``.
     bank, rows, steps : ``In``
     done : ``In(2)``
@@ -44,7 +44,7 @@ class Drain(Cell):
         self.design = design
         word = index(design.depth)
         members = {
-            "begin": In(1), "bank": In(1), "rows": In(range(design.depth + 1)), "steps": In(steps_layout()),
+            "begins": In(1), "bank": In(1), "rows": In(range(design.depth + 1)), "steps": In(steps_layout()),
             "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
             "value": In(ArrayLayout(design.result_width, design.group[1])).array(design.group_cols),
             "o": Out(stream.Signature(result_layout(design))),
@@ -72,18 +72,24 @@ class Drain(Cell):
         design = self.design
         rows = [Signal(range(design.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2)]
         steps = [Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2)]
-        complete, current, row = Signal(2), Signal(), Signal(index(design.depth))
-        pending, start, reading, last, move = Signal(), Signal(), Signal(), Signal(), Signal()
+        complete = Signal(2)
+        current = Signal()
+        row = Signal(index(design.depth))
+        pending = Signal()
+        start = Signal()
+        reading = Signal()
+        last = Signal()
+        move = Signal()
         freed = Signal(2)
         for n in range(2):
-            with m.If(self.begin & (self.bank == n)):
+            with m.If(self.begins & (self.bank == n)):
                 m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
         m.d.comb += [
             last.eq(row + 1 == Mux(current, rows[1], rows[0])), move.eq(~self.o.valid | self.o.ready),
             self.en.eq(move), self.address.eq(row),
         ]
         m.d.sync += [complete.eq((complete | self.done) & ~freed),
-                     self.free.eq((self.free & ~(self.begin << self.bank)) | freed)]
+                     self.free.eq((self.free & ~(self.begins << self.bank)) | freed)]
         with m.If(start):
             m.d.sync += [reading.eq(1), row.eq(0)]
         with m.If(reading & move):
@@ -100,7 +106,8 @@ class Drain(Cell):
                 m.d.sync += [valid.eq(flags[-1][0]), final.eq(flags[-1][1])]
             flags.append((valid, final))
         # The bank holds a row until the next stage has it: only then is it done with the last one.
-        held, leaves = flags[1][0], Signal()
+        held = flags[1][0]
+        leaves = Signal()
         m.d.comb += [
             leaves.eq(held & flags[1][1] & move), freed.eq(leaves << current),
             pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
@@ -117,8 +124,11 @@ class Drain(Cell):
             return m
 
         # Rows in the side unit share their operands: the last command's have to leave first.
-        wanted, active, got = Signal(steps_layout()), Signal(steps_layout()), Signal(2)
-        want, empty = Signal(2), Signal()
+        wanted = Signal(steps_layout())
+        active = Signal(steps_layout())
+        got = Signal(2)
+        want = Signal(2)
+        empty = Signal()
         m.d.comb += [
             empty.eq(~Cat(valid for valid, _ in flags[1:]).any()),
             Cat(wanted).eq(Mux(current, Cat(steps[1]), Cat(steps[0]))),

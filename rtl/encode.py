@@ -69,7 +69,8 @@ class Encode(Cell):
         m = Module()
         design, fmt = self.design, self.design.format
         lanes, beats = design.encode_lanes, design.encode_beats
-        largest, bad = Signal(FIELD), Signal()
+        largest = Signal(FIELD)
+        bad = Signal()
         m.d.comb += [largest.eq(largest_field(m, self.i.payload)), bad.eq(largest.all())]
         move = Signal()    # the output register takes a beat
         m.d.comb += move.eq(~self.o.valid | self.o.ready)
@@ -82,14 +83,16 @@ class Encode(Cell):
         else:
             word, field, invalid, there = self._gather(m, largest, bad, move)
 
-        top, exponent = clamped_field(m, fmt, field), Signal(exponent_shape(design))
+        top = clamped_field(m, fmt, field)
+        exponent = Signal(exponent_shape(design))
         m.d.comb += exponent.eq(top - 126)
         with m.If(move):
             m.d.sync += self.o.valid.eq(there)
         with m.If(move & there):
             m.d.sync += [self.o.payload.exponent.eq(exponent), self.o.payload.invalid.eq(invalid)]
         # One AND-OR holds a bit and clears it in an invalid block.
-        take, hold = Signal(), Signal()
+        take = Signal()
+        hold = Signal()
         m.d.comb += [take.eq(move & there & ~invalid), hold.eq(~move)]
         least = least_field(m, fmt, top)
         if fmt.rounding == "stochastic":
@@ -111,7 +114,9 @@ class Encode(Cell):
 
     def _hold(self, m, largest, move):
         """A block and its largest exponent, a cycle later."""
-        word, field, there = Signal.like(self.i.payload, reset_less=True), Signal(FIELD, reset_less=True), Signal()
+        word = Signal.like(self.i.payload, reset_less=True)
+        field = Signal(FIELD, reset_less=True)
+        there = Signal()
         m.d.comb += self.i.ready.eq(~there | move)
         with m.If(self.i.ready):
             m.d.sync += [word.eq(self.i.payload), field.eq(largest), there.eq(self.i.valid)]
@@ -122,31 +127,37 @@ class Encode(Cell):
         lanes, beats = self.design.encode_lanes, self.design.encode_beats
         size = 2 * beats
         m.submodules.held = ram = Ram(size, 32 * lanes)
-        write, read = Signal(range(size)), Signal(range(size))
+        write = Signal(range(size))
+        read = Signal(range(size))
         count = Signal(range(beats))
-        running, final = Signal(FIELD), Signal(FIELD)
+        running = Signal(FIELD)
+        maximum = Signal(FIELD)
         known = Signal(range(3))    # complete blocks not yet read
         tops = [Signal(FIELD, name=f"top_{n}", reset_less=True) for n in range(2)]
-        slot, out_slot = Signal(), Signal()
+        slot = Signal()
+        out_slot = Signal()
         space = Signal(range(size + 1), init=size)
-        taken, complete = Signal(), Signal()
-        fetch, released = Signal(), Signal()
+        taken = Signal()
+        complete = Signal()
+        fetch = Signal()
+        released = Signal()
         m.d.comb += [
             self.i.ready.eq(space != 0), taken.eq(self.i.valid & self.i.ready),
-            final.eq(Mux(largest > running, largest, running)), complete.eq(taken & (count == beats - 1)),
+            maximum.eq(Mux(largest > running, largest, running)), complete.eq(taken & (count == beats - 1)),
             ram.w_en.eq(taken), ram.w_addr.eq(write), ram.w_data.eq(self.i.payload),
         ]
         with m.If(taken):
-            m.d.sync += [running.eq(final), count.eq(count + 1), write.eq(write + 1)]
+            m.d.sync += [running.eq(maximum), count.eq(count + 1), write.eq(write + 1)]
             with m.If(write == size - 1):
                 m.d.sync += write.eq(0)
             with m.If(complete):
                 m.d.sync += [running.eq(0), count.eq(0), slot.eq(~slot)]
                 for n in range(2):
                     with m.If(slot == n):
-                        m.d.sync += tops[n].eq(final)
+                        m.d.sync += tops[n].eq(maximum)
         # Read a word ahead of the lanes; `there` says that they have one.
-        there, last = Signal(), Signal()
+        there = Signal()
+        last = Signal()
         place = Signal(range(beats))
         advance = Signal()
         m.d.comb += [advance.eq(~there | move), fetch.eq(advance & (known != 0)), last.eq(place == beats - 1),

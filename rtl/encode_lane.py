@@ -114,12 +114,14 @@ class EncodeLane(Cell):
             m.d.comb += total.eq(word + self.noise)
             magnitude, up = total[kept:], Const(0, 1)
         else:
-            magnitude, up = word[kept:], Signal()
+            magnitude = word[kept:]
+            up = Signal()
             # The largest magnitude is not rounded up: it would overflow.
             m.d.comb += up.eq((word[0] & (sticky | magnitude[0]) & ~magnitude.all()) if kept else 0)
         if fmt.rounding == "stochastic" or fmt.exponent < 9:
             # A carry, or a clamped exponent that leaves the element above it: saturated.
-            over, limited = Signal(), Signal(bits)
+            over = Signal()
+            limited = Signal(bits)
             field = self.i[FRACTION:FRACTION + FIELD]
             m.d.comb += [over.eq(magnitude[bits:].any() | (field > self.top if fmt.exponent < 9 else 0)),
                          limited.eq(magnitude[:bits] | over.replicate(bits))]
@@ -136,12 +138,14 @@ class EncodeLane(Cell):
         field, fraction = self.i[FRACTION:FRACTION + FIELD], self.i[:FRACTION]
         significand = Cat(fraction, Const(1, 1))
         if fmt.subnormals == "gradual":    # no hidden one, and the weight of field 1: a place further left
-            normal, whole = Signal(), Signal(SIGNIFICAND)
+            normal = Signal()
+            whole = Signal(SIGNIFICAND)
             m.d.comb += [normal.eq(field.any()), whole.eq(Mux(normal, significand, Cat(Const(0, 1), fraction)))]
             significand = whole
         kept = _kept(fmt)
         shown = min(kept, SIGNIFICAND - bits)
-        lowest, word = significand[:SIGNIFICAND - bits - shown], Signal(bits + kept)
+        lowest = significand[:SIGNIFICAND - bits - shown]
+        word = Signal(bits + kept)
         m.d.comb += word.eq(Cat(Const(0, kept - shown), significand[SIGNIFICAND - bits - shown:]))
 
         # Low bits of the distance are enough: `near` says that the others are zero.
@@ -150,7 +154,8 @@ class EncodeLane(Cell):
         m.d.comb += near.eq(field >= self.least)
         if not stages:    # only elements of the largest exponent count, and nothing below them is looked at
             return word & near.replicate(len(word)), Const(0, 1)
-        distance, lost = Signal(stages), [lowest.any()]
+        distance = Signal(stages)
+        lost = [lowest.any()]
         m.d.comb += distance.eq(self.top[:stages] - field[:stages])
         for stage in reversed(range(stages)):
             step, moved, away = 1 << stage, Signal(len(word), name=f"shift{stage}"), distance[stage]

@@ -66,8 +66,10 @@ class Fold(Cell):
         m = Module()
         design, share = self.design, self.design.share
         total = Signal(signed(totals_layout(design, share).elem_shape.width))
-        scale, exponent = Signal(exponent_shape(design)), Signal(signed(sum_exponent_width(design)))
-        flag, invalid = Signal(), Signal()
+        scale = Signal(exponent_shape(design))
+        exponent = Signal(signed(sum_exponent_width(design)))
+        flag = Signal()
+        invalid = Signal()
         turns = [self.column == n for n in range(share)]
 
         def select(values):
@@ -96,11 +98,13 @@ class Fold(Cell):
             self.o.as_value().eq(results.r_data),
         ]
         if design.accumulate == "aligned":
-            before, after, late = Signal(word), Signal(word), Signal(word, reset_less=True)
+            earlier = Signal(word)
+            after = Signal(word)
+            late = Signal(word, reset_less=True)
             m.submodules.align = align = AlignAdd(len(total), design.accumulator_width, design.guard, len(exponent))
             m.submodules.convert = convert = IntToFp32(design.accumulator_width, len(exponent))
             m.d.comb += [
-                Cat(before).eq(running.r_data), align.fresh.eq(self.fresh), align.acc.eq(before), align.sum.eq(total),
+                Cat(earlier).eq(running.r_data), align.fresh.eq(self.fresh), align.acc.eq(earlier), align.sum.eq(total),
                 align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),
                 running.w_data.eq(Cat(after)), convert.i.eq(late.sum), convert.exponent.eq(late.exponent),
                 convert.invalid.eq(late.invalid), value.eq(convert.o),

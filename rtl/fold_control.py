@@ -13,11 +13,11 @@ from .sequencer import beat_layout
 def entry_layout(design):
     """What is kept of a row whose block sums wait: its exponent and flag, the place of its block in the command.
 
-    ``end``: last row of its block. ``first``, ``final``: the block is the command's first, last. ``bank``: the
-    command's.
+    ``pass_end``: last row of its block. ``first``, ``command_end``: the block is the command's first, last.
+    ``bank``: the command's.
     """
-    return StructLayout({"exponent": row_exponent_shape(design), "invalid": 1, "end": 1, "first": 1, "final": 1,
-                         "bank": 1})
+    return StructLayout({"exponent": row_exponent_shape(design), "invalid": 1, "pass_end": 1, "first": 1,
+                         "command_end": 1, "bank": 1})
 
 
 class FoldControl(Cell):
@@ -32,8 +32,8 @@ class FoldControl(Cell):
 
     Members
     -------
-    beat, end, final, row : ``In``
-        About this cycle's row of X; ``end``, ``final``: the pass's last row, the command's last pass.
+    beat, pass_end, command_end, row : ``In``
+        About this cycle's row of X; ``pass_end``, ``command_end``: the pass's last row, the command's last pass.
     exponent, invalid : ``In``
         Of the same row.
     room : ``Out(1)``
@@ -56,7 +56,7 @@ class FoldControl(Cell):
         share, word = design.share, index(design.depth)
         wide = index(design.depth * share)
         super().__init__({
-            "beat": In(beat_layout()), "end": In(1), "final": In(1), "row": In(word),
+            "beat": In(beat_layout()), "pass_end": In(1), "command_end": In(1), "row": In(word),
             "exponent": In(row_exponent_shape(design)), "invalid": In(1), "room": Out(1), "closed": In(1),
             "fold_en": Out(1), "fold_address": Out(word), "slot": Out(1),
             "place": Out(word), "vacant": In(1),
@@ -78,23 +78,31 @@ class FoldControl(Cell):
         # One entry a row, from its acceptance on; its totals follow.
         layout = entry_layout(design)
         m.submodules.entries = entries = Ram(design.depth, layout.size)
-        pushed, entry = Signal(layout), Signal(layout)
+        pushed = Signal(layout)
+        entry = Signal(layout)
         takes = Signal()
         m.d.comb += [
             takes.eq(self.beat.valid & self.beat.closes),
-            pushed.exponent.eq(self.exponent), pushed.invalid.eq(self.invalid), pushed.end.eq(self.end),
-            pushed.first.eq(self.beat.first), pushed.final.eq(self.final), pushed.bank.eq(self.beat.bank),
+            pushed.exponent.eq(self.exponent), pushed.invalid.eq(self.invalid), pushed.pass_end.eq(self.pass_end),
+            pushed.first.eq(self.beat.first), pushed.command_end.eq(self.command_end), pushed.bank.eq(self.beat.bank),
             entries.w_en.eq(takes), entries.w_addr.eq(self.row), entries.w_data.eq(Cat(pushed)),
             entries.r_en.eq(self.fold_en), entries.r_addr.eq(self.fold_address), Cat(entry).eq(entries.r_data),
         ]
 
         # Read: a row, while the last column of the one before has its turn.
-        waiting, following = Signal(range(design.depth + 1)), Signal(index(design.depth + 1))
-        active, column, place, slot = Signal(), Signal(index(share)), Signal(index(design.depth)), Signal()
-        go, leaves, over = Signal(), Signal(), Signal()
+        waiting = Signal(range(design.depth + 1))
+        following = Signal(index(design.depth + 1))
+        active = Signal()
+        column = Signal(index(share))
+        place = Signal(index(design.depth))
+        slot = Signal()
+        go = Signal()
+        leaves = Signal()
+        over = Signal()
         m.d.comb += [
-            go.eq(active & (~entry.final | (self.vacant & ~self.done.any()))), leaves.eq(go & (column == share - 1)),
-            over.eq(leaves & entry.end),
+            go.eq(active & (~entry.command_end | (self.vacant & ~self.done.any()))),
+            leaves.eq(go & (column == share - 1)),
+            over.eq(leaves & entry.pass_end),
             self.fold_en.eq((waiting != 0) & (~active | leaves)),
             self.fold_address.eq(Mux(over, 0, following)), self.slot.eq(slot ^ over),
         ]
@@ -106,19 +114,25 @@ class FoldControl(Cell):
             m.d.sync += [following.eq(self.fold_address + 1), place.eq(self.fold_address)]
 
         # Room: words of rows that have been read, and of no block but two.
-        blocks, before = Signal(range(3)), Signal(range(3))
+        blocks = Signal(range(3))
+        blocks_before = Signal(range(3))
         m.d.sync += blocks.eq(blocks + (takes & self.beat.top) - over)
-        m.d.comb += [before.eq(blocks - (self.row != 0)),
-                     self.room.eq((before == 0) | ((before == 1) & (self.row < following)))]
+        m.d.comb += [blocks_before.eq(blocks - (self.row != 0)),
+                     self.room.eq((blocks_before == 0) | ((blocks_before == 1) & (self.row < following)))]
 
         # First cycle, second cycle.
-        second, last, address = Signal(), Signal(), Signal(index(design.depth * share))
+        second = Signal()
+        last = Signal()
+        address = Signal(index(design.depth * share))
         turn = Signal(index(share), name="turn")
-        bank, fresh, complete, ends = Signal(), Signal(), Signal(), Signal()
+        bank = Signal()
+        fresh = Signal()
+        complete = Signal()
+        ends = Signal()
         m.d.comb += [self.place.eq(place), self.column.eq(column), self.x.eq(entry.exponent),
                      self.nan.eq(entry.invalid)]
         now = Cat(column, place) if share > 1 else place
-        m.d.sync += [second.eq(go), last.eq(over), turn.eq(column), complete.eq(entry.final), bank.eq(entry.bank),
+        m.d.sync += [second.eq(go), last.eq(over), turn.eq(column), complete.eq(entry.command_end), bank.eq(entry.bank),
                      fresh.eq(entry.first), address.eq(now)]
         m.d.comb += [
             self.target.eq(address[(share - 1).bit_length():]), self.result.eq((second & complete) << turn),

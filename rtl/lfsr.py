@@ -58,7 +58,8 @@ class Xorshift32(Cell):
         a, b, c = TRIPLES[self.lane % len(TRIPLES)]
         offset = lane_offset(self.lane)
         state = Signal(32, init=(RESET ^ offset) or 1)
-        first, second = Signal(32), Signal(32)
+        first = Signal(32)
+        second = Signal(32)
         m.d.comb += [first.eq(state ^ (state << a)), second.eq(first ^ (first >> b)),
                      self.o.eq(second ^ (second << c))]
         with m.If(self.step):

@@ -65,12 +65,12 @@ class Sequencer(Cell):
     beat : ``Out(beat_layout)``
         About this cycle's row of X.
     rows, steps : ``Out``
-        Of the command whose pass runs; valid while ``begin``.
-    begin : ``Out(1)``
+        Of the command whose pass runs; valid while ``begins``.
+    begins : ``Out(1)``
         First pass of a command starts; its bank is ``beat.bank``.
     free : ``In(2)``
         Accumulator banks that hold nothing.
-    row, end, final, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
+    row, pass_end, command_end, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
         Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
         command's last; whether a row of a pass that closes a block may come.
     """
@@ -78,11 +78,11 @@ class Sequencer(Cell):
 
     def __init__(self, design, interval):
         self.design, self.interval = design, interval
-        folds = {"row": Out(index(design.depth)), "end": Out(1), "final": Out(1), "room": In(1)}
+        folds = {"row": Out(index(design.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
         super().__init__({
             "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
             "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
-            "rows": Out(range(design.depth + 1)), "steps": Out(steps_layout()), "begin": Out(1), "free": In(2),
+            "rows": Out(range(design.depth + 1)), "steps": Out(steps_layout()), "begins": Out(1), "free": In(2),
             **(folds if design.share > 1 else {}),
         }, d=design.depth, b=design.block_tiles, i=interval, t=self.max_tiles(design),
            **({} if design.arithmetic != "int" else {"int": 1}), **({"f": 1} if design.share > 1 else {}))
@@ -103,7 +103,10 @@ class Sequencer(Cell):
         # Two commands: the one that runs and the next, so that a change costs no cycle.
         queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
         held = Signal(range(3))
-        offered, good, push, pop = self.i_cmd.payload, Signal(), Signal(), Signal()
+        offered = self.i_cmd.payload
+        good = Signal()
+        push = Signal()
+        pop = Signal()
         m.d.comb += [
             self.i_cmd.ready.eq(held != 2),
             good.eq(_within(offered.rows, design.depth) & _within(offered.tiles, self.max_tiles(design))),
@@ -121,19 +124,27 @@ class Sequencer(Cell):
                 m.d.sync += queue[1].eq(offered)
         command = queue[0]
 
-        row, tile, gap = Signal(index(design.depth)), Signal(TILE_BITS), Signal(range(self.interval))
-        bank, fresh = Signal(), Signal(init=1)
-        last_row, last_tile, may_start, step = Signal(), Signal(), Signal(), Signal()
-        opens, closes, room = Signal(), Signal(), Signal(init=1)
+        row = Signal(index(design.depth))
+        tile = Signal(TILE_BITS)
+        gap = Signal(range(self.interval))
+        bank = Signal()
+        fresh = Signal(init=1)
+        last_row = Signal()
+        last_tile = Signal()
+        may_start = Signal()
+        step = Signal()
+        opens = Signal()
+        closes = Signal()
+        room = Signal(init=1)
         if design.share > 1:
-            m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.end.eq(last_row),
-                         self.final.eq(last_tile)]
+            m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.pass_end.eq(last_row),
+                         self.command_end.eq(last_tile)]
         m.d.comb += [
             last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
             may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
             self.x_ready.eq((held != 0) & ((row != 0) | may_start) & room),
             step.eq(self.x_valid & self.x_ready),
-            self.start.eq(step & (row == 0)), self.begin.eq(self.start & (tile == 0)),
+            self.start.eq(step & (row == 0)), self.begins.eq(self.start & (tile == 0)),
             self.rows.eq(command.rows), pop.eq(step & last_row & last_tile),
             self.beat.valid.eq(step), self.beat.first.eq(fresh), self.beat.opens.eq(opens),
             self.beat.closes.eq(closes), self.beat.last.eq(last_row & last_tile), self.beat.top.eq(row == 0),

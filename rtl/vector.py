@@ -88,18 +88,26 @@ class Vector(Cell):
 
     def body(self, platform):
         m, unit = Module(), self.unit
-        word, current = Signal(WORD_LAYOUT), Signal(WORD_LAYOUT)
+        word = Signal(WORD_LAYOUT)
+        current = Signal(WORD_LAYOUT)
         m.d.comb += word.eq(self.i_program.payload)
         scalars = Array(Signal(32, name=f"scalar_{n}", reset_less=True) for n in range(SCALARS))
-        put, put_index, put_value = Signal(), Signal(4), Signal(32)    # the one write port of the scalars
+        # the one write port of the scalars
+        put = Signal()
+        put_index = Signal(4)
+        put_value = Signal(32)
         for n, value in enumerate(scalars):
             with m.If(put & (put_index == n if n else ~put_index.any())):
                 m.d.sync += value.eq(put_value)
         length = Signal(range(unit.longest + 1), init=unit.longest)
         legal = self._legal(m, word)
 
-        running, draining, folding, taken = Signal(), Signal(), Signal(), Signal()
-        beat, last_beat = Signal(index(unit.beats)), Signal(index(unit.beats))
+        running = Signal()
+        draining = Signal()
+        folding = Signal()
+        taken = Signal()
+        beat = Signal(index(unit.beats))
+        last_beat = Signal(index(unit.beats))
         once = Signal()
         m.d.comb += [self.i_program.ready.eq(~(running | draining | folding | self.error)), self.busy.eq(
             running | draining | folding), taken.eq(self.i_program.ready & self.i_program.valid),
@@ -120,7 +128,9 @@ class Vector(Cell):
         m.d.comb += last_beat.eq(Mux(once, 0, (length - 1)[low:]))
 
         # Issue: one beat a cycle while the stream, if read, has one and the output, if written, takes one.
-        en, issue, last = Signal(), Signal(), Signal()
+        en = Signal()
+        issue = Signal()
+        last = Signal()
         reads = Signal()
         m.d.comb += [reads.eq(Cat(getattr(current, f"{name}_source") == Source.STREAM for name in "abc").any()),
                      self.i.ready.eq(running & en & reads), issue.eq(running & (self.i.valid | ~reads)),
@@ -139,7 +149,8 @@ class Vector(Cell):
                 m.d.sync += held.eq(flags[-1])
             flags.append(held)
 
-        result, stored = Signal.like(self.o.payload, reset_less=True), Signal(len(flags[0]))
+        result = Signal.like(self.o.payload, reset_less=True)
+        stored = Signal(len(flags[0]))
         operands = self._operands(m, current, scalars, row, beat, en, result, stored)
         select = self._select(m, current.post)
         for lane in range(unit.lanes):
@@ -230,7 +241,7 @@ class Vector(Cell):
             m.d.comb += getattr(part, port).eq(operand[32 * lane:32 * lane + 32])
         m.d.comb += [part.en.eq(en), part.op.eq(current.op), part.negate_a.eq(current.negate_a),
                      part.negate_c.eq(current.negate_c), part.relu.eq(current.post == POSTS.index("relu")),
-                     part.function.eq(current.post > POSTS.index("relu")), part.select.eq(select)]
+                     part.use_function.eq(current.post > POSTS.index("relu")), part.select.eq(select)]
         with m.If(en):
             m.d.sync += result[lane].eq(part.o)
 

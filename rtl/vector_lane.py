@@ -39,7 +39,7 @@ class VectorLane(Cell):
     a, b, c : ``In(32)``
     op, negate_a, negate_c : ``In``
         First step, see :class:`golden.spec.vector.Op`.
-    relu, function : ``In(1)``
+    relu, use_function : ``In(1)``
         Second step: ReLU, or the function ``select``; neither passes the value on.
     select : ``In``
         Position in ``unit.functions``.
@@ -51,7 +51,7 @@ class VectorLane(Cell):
         self.unit = unit
         names = "all" if len(unit.functions) == 9 else "_".join(unit.functions) or "none"
         super().__init__({"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
-                          "negate_c": In(1), "relu": In(1), "function": In(1), "select": In(4), "o": Out(32)},
+                          "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32)},
                          f=names, p=self.depth(unit))
 
     @staticmethod
@@ -96,7 +96,7 @@ class VectorLane(Cell):
             with m.If(self.en):
                 m.d.sync += held.eq(bypass)
             bypass = held
-        m.d.comb += self.o.eq(Mux(self.function, function.o, bypass))
+        m.d.comb += self.o.eq(Mux(self.use_function, function.o, bypass))
         return m
 
 

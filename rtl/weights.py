@@ -68,10 +68,15 @@ class WeightBuffer(Cell):
         kr, kc = design.group
 
         # Fill: rows in order, tile after tile.
-        row, word, slot = Signal(index(kr)), Signal(range(self.TILES * words)), Signal(range(self.TILES))
+        row = Signal(index(kr))
+        word = Signal(range(self.TILES * words))
+        slot = Signal(range(self.TILES))
         tile_row = Signal(index(design.rows))
-        filled, taken = Signal(range(self.TILES + 1)), Signal(range(self.TILES + 1))
-        beat, tile_done, released = Signal(), Signal(), Signal()
+        filled = Signal(range(self.TILES + 1))
+        taken = Signal(range(self.TILES + 1))
+        beat = Signal()
+        tile_done = Signal()
+        released = Signal()
         m.d.comb += [self.i.ready.eq(taken != self.TILES), beat.eq(self.i.valid & self.i.ready),
                      tile_done.eq(beat & (tile_row == design.rows - 1)),
                      released.eq(delay(m, self.start, self.release(design), "start", reset_less=False))]
@@ -93,22 +98,22 @@ class WeightBuffer(Cell):
         m.d.comb += self.ready.eq(filled != 0)
 
         # Read: the address runs one ahead of the word on the bus.
-        pointer, following, within = (Signal(range(self.TILES * words), name=name)
-                                      for name in ("pointer", "following", "within"))
+        pointer, following, tile_word = (Signal(range(self.TILES * words), name=name)
+                                      for name in ("pointer", "following", "tile_word"))
         m.d.comb += following.eq(pointer)
         m.d.sync += pointer.eq(following)
-        advance = self.start | (within != 0)
+        advance = self.start | (tile_word != 0)
         if step(design) > 1:    # each word stays until its group row needs it
             phase = Signal(range(step(design)))
-            advance = self.start | (within != 0) & (phase == 0)
+            advance = self.start | (tile_word != 0) & (phase == 0)
             m.d.sync += phase.eq(Mux(advance, step(design) - 1, Mux(phase == 0, 0, phase - 1)))
         with m.If(advance):
             m.d.comb += following.eq(pointer + 1)
             with m.If(pointer == self.TILES * words - 1):
                 m.d.comb += following.eq(0)
-            m.d.sync += within.eq(within + 1)
-            with m.If(within == words - 1):
-                m.d.sync += within.eq(0)
+            m.d.sync += tile_word.eq(tile_word + 1)
+            with m.If(tile_word == words - 1):
+                m.d.sync += tile_word.eq(0)
 
         mantissas = self.i.payload.mantissa
         address = following

@@ -31,13 +31,13 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     # negated without an adder, see below.
     swap = difference[-1]
     subtract = named(m, x.sign ^ y.sign, "subtract")
-    large = named(m, Mux(swap, y.significand, x.significand), "large")
+    larger = named(m, Mux(swap, y.significand, x.significand), "larger")
     large_exponent = named(m, Mux(swap, y.exponent, x.exponent), "large_exponent")
     large_zero = named(m, Mux(swap, y.zero, x.zero), "large_zero")
     small_zero = named(m, Mux(swap, x.zero, y.zero), "small_zero")
     sign = named(m, Mux(swap, y.sign, x.sign), "sign")
     # |difference| = ~difference + 1 when negative: the one is a shift in the same multiplexer.
-    small = named(m, Mux(swap, x.significand, Cat(Const(0, 1), y.significand)), "small")
+    smaller = named(m, Mux(swap, x.significand, Cat(Const(0, 1), y.significand)), "smaller")
     amount = named(m, difference[:-1] ^ swap.replicate(len(difference) - 1), "amount")
     nan = named(m, x.nan | y.nan | x.inf & y.inf & subtract, "any_nan")
     inf = named(m, x.inf | y.inf, "any_inf")
@@ -46,24 +46,24 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     alone = named(m, ~x.zero & y.zero, "alone") if wide and flush else None
     alone_sign = x.sign if wide and flush else None
 
-    (large, large_exponent, large_zero, small_zero, sign, small, amount, subtract, nan, inf, inf_sign, alone,
+    (larger, large_exponent, large_zero, small_zero, sign, smaller, amount, subtract, nan, inf, inf_sign, alone,
      alone_sign) = pipe.cut(
-        "swap", large, large_exponent, large_zero, small_zero, sign, small, amount, subtract, nan, inf, inf_sign,
+        "swap", larger, large_exponent, large_zero, small_zero, sign, smaller, amount, subtract, nan, inf, inf_sign,
         alone, alone_sign)
     kept = width + 2
     stages = (kept - 1).bit_length()
     far = named(m, amount[stages:].any(), "far")
-    shifted, sticky = shift_right_sticky(m, small, amount[:stages], kept)
+    shifted, sticky = shift_right_sticky(m, smaller, amount[:stages], kept)
     gone = named(m, far | small_zero if flush else far, "gone")
     shifted = named(m, shifted & ~gone.replicate(kept), "aligned")
     sticky = named(m, Mux(gone, ~small_zero, sticky), "aligned_sticky")
 
-    (large, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
+    (larger, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
      alone_sign) = pipe.cut(
-        "align", large, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
+        "align", larger, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
         alone_sign)
     # {carry or sign, significand, guard, round}; the sticky bit below borrows from them.
-    total = named(m, (Cat(Const(0, 2), large) + (Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1))
+    total = named(m, (Cat(Const(0, 2), larger) + (Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1))
                       + (subtract & ~sticky))[:kept + 1], "total")
 
     total, large_exponent, large_zero, sticky, sign, subtract, nan, inf, inf_sign, alone, alone_sign = pipe.cut(
@@ -91,7 +91,7 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     up = round_up(m, significand, guard, normal.below, ~guard & normal.ones & exact if product else None)
 
     significand, up, exponent, lowered, zero, sign, nan, inf = pipe.cut(
-        "normalise", significand, up, exponent, normal.exponent, zero, named(m, sign, "signed"), nan, inf)
+        "normalise", significand, up, exponent, normal.exponent, zero, named(m, sign, "sign_out"), nan, inf)
     if flush:
         raw = round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan)
     else:

@@ -102,18 +102,18 @@ class ToInt32(Operation):
         x = unpack(m, fmt, self.a, "a", self.flush)
         # The leading one at bit 31 moves down by 31 less the exponent.
         distance = named(m, (fmt.bias + 31 - x.exponent).as_signed(), "distance")
-        large = named(m, distance[-1] & ~x.zero | x.inf, "large")
+        too_large = named(m, distance[-1] & ~x.zero | x.inf, "too_large")
         far = named(m, distance[6:-1].any() | x.zero, "far")
         shifted, sticky = shift_right_sticky(m, Cat(Const(0, 32 - fmt.precision), x.significand), distance[:6], 33)
         shifted = named(m, shifted & ~far.replicate(33), "aligned")
         sign, nan = x.sign, x.nan
-        shifted, sticky, far, large, sign, nan = pipe.cut("align", shifted, sticky, far, large, sign, nan)
+        shifted, sticky, far, too_large, sign, nan = pipe.cut("align", shifted, sticky, far, too_large, sign, nan)
         up = Const(0, 1)
         if self.rounding == "rne":
             up = named(m, shifted[0] & ((sticky & ~far) | shifted[1]), "up")
         # -(kept + up) = ~kept + (1 - up): one carry serves rounding and negation.
         value = named(m, (shifted[1:] ^ sign.replicate(32)) + (sign ^ up), "value")[:32]
-        over = named(m, large | shifted[-1] & ~(sign & ~shifted[1:-1].any() & ~up) | ~sign & value[-1], "over")
+        over = named(m, too_large | shifted[-1] & ~(sign & ~shifted[1:-1].any() & ~up) | ~sign & value[-1], "over")
         limit = Cat(~sign.replicate(31), sign)
         return Mux(nan, Const(0, 32), Mux(over, limit, value)).as_signed()
 

@@ -179,13 +179,13 @@ def round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan):
         With ``exponent`` all zeros or all ones where the number is zero or special; the fraction
         is not masked there.
     """
-    packed = named(m, Cat(significand[:-1], exponent) + up, "packed")[:fmt.fraction + len(exponent)]
-    rounded = named(m, packed[fmt.fraction:], "rounded_exponent")
+    joined = named(m, Cat(significand[:-1], exponent) + up, "joined")[:fmt.fraction + len(exponent)]
+    rounded = named(m, joined[fmt.fraction:], "rounded_exponent")
     under = named(m, zero | rounded[-1] | ~rounded.any(), "under")
     over = named(m, inf | ~under & (rounded[:-1] >= fmt.top), "over")
-    force = named(m, over | nan, "force")
-    field = rounded[:fmt.exponent] & ~under.replicate(fmt.exponent) | force.replicate(fmt.exponent)
-    return Raw(sign, named(m, field, "field"), Cat(packed[:fmt.fraction], Const(1, 1)), under, force, nan)
+    all_ones = named(m, over | nan, "all_ones")
+    field = rounded[:fmt.exponent] & ~under.replicate(fmt.exponent) | all_ones.replicate(fmt.exponent)
+    return Raw(sign, named(m, field, "field"), Cat(joined[:fmt.fraction], Const(1, 1)), under, all_ones, nan)
 
 
 def round_gradual(m, fmt, sign, base, significand, up, inf, nan):
@@ -205,9 +205,9 @@ def round_gradual(m, fmt, sign, base, significand, up, inf, nan):
     rounded = named(m, significand + up, "rounded")
     field = named(m, (base & significand[-1].replicate(len(base))) + rounded[fmt.fraction:], "rounded_exponent")
     over = named(m, field >= fmt.top, "over")
-    force = named(m, over | inf | nan, "force")
-    return Raw(sign, named(m, field[:fmt.exponent] | force.replicate(fmt.exponent), "field"),
-               rounded[:fmt.precision], Const(0, 1), force, nan)
+    all_ones = named(m, over | inf | nan, "all_ones")
+    return Raw(sign, named(m, field[:fmt.exponent] | all_ones.replicate(fmt.exponent), "field"),
+               rounded[:fmt.precision], Const(0, 1), all_ones, nan)
 
 
 def pack(fmt, raw, underflow="signed"):

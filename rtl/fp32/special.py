@@ -212,8 +212,8 @@ class Function(Operation):
         if self.need & (LOGISTIC | NORMAL):
             below = live["below"] = named(m, exponent < 127, "below")
             distance = named(m, (126 - exponent)[:8], "word_distance")
-            small = named(m, Mux(distance[5:7].any(), 0, significand >> distance[:5])[:24], "small")
-            word = Mux(below, small, coarse)
+            shrunk = named(m, Mux(distance[5:7].any(), 0, significand >> distance[:5])[:24], "shrunk")
+            word = Mux(below, shrunk, coarse)
             row = (exponent + self.any({"tanh"}) - 126)[:3]
             live["binade"] = named(m, Mux(below, 0, row)[:3], "binade")
             if self.need & {"sigmoid", "silu"}:

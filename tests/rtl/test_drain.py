@@ -80,12 +80,12 @@ def run(design, jobs, *, fill=4, stall=0.0, late=0.0, reset_after=None, after=()
         for job in todo:
             while not ctx.get(dut.free) >> bank & 1:
                 await ctx.tick()
-            ctx.set(dut.begin, 1)
+            ctx.set(dut.begins, 1)
             ctx.set(dut.bank, bank)
             ctx.set(dut.rows, job.rows)
             ctx.set(bits(dut.steps), pack(steps_layout(), **{step: step in job.steps for step in STEPS}))
             await ctx.tick()
-            ctx.set(dut.begin, 0)
+            ctx.set(dut.begins, 0)
             ctx.set(bits(dut.steps), 0)
             ctx.set(dut.rows, 0)
             assert not ctx.get(dut.free) >> bank & 1
@@ -153,10 +153,10 @@ def test_latency_and_a_row_a_cycle(arithmetic, rows):
 
     async def play(ctx):
         ctx.set(dut.o.ready, 1)
-        ctx.set(dut.begin, 1)
+        ctx.set(dut.begins, 1)
         ctx.set(dut.rows, rows)
         await ctx.tick()
-        ctx.set(dut.begin, 0)
+        ctx.set(dut.begins, 0)
         await wait(ctx, 3)
         ctx.set(dut.done, 1)    # the cycle of the bank's last write
         for cycle in range(20):

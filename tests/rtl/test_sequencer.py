@@ -64,7 +64,7 @@ class Run:
                 ctx.set(dut.x_valid, int(rng.random() >= idle))
                 beat = unpack(beat_layout(), ctx.get(bits(dut.beat)))
                 beat = {name: value for name, (value,) in beat.items()}
-                start, begin, error = ctx.get(dut.start), ctx.get(dut.begin), ctx.get(dut.error)
+                start, begin, error = ctx.get(dut.start), ctx.get(dut.begins), ctx.get(dut.error)
                 self.errors.append(error)
                 if beat["valid"]:
                     self.beats.append((cycle, beat))
