@@ -113,8 +113,7 @@ def _prepare_part(args):
     if "pipeline" in given:    # the unit knows how many registers it can have
         given["pipeline"] = whole("pipeline", given["pipeline"])
     component, folder = make_part(args.unit, given), _folder(args, args.unit)
-    latency = {"result": component.LATENCY} if hasattr(component, "LATENCY") else component.latencies(component.unit)
-    return partial(_write, component, folder, more={"unit": args.unit, "parameters": given, "latency": latency})
+    return partial(_write, component, folder, more={"unit": args.unit, "parameters": given})
 
 
 def _write(component, folder, design=None, more=None):

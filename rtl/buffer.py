@@ -1,10 +1,13 @@
 """Memories: one write port, one read port."""
 
+from dataclasses import dataclass
+
 from amaranth import Module
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
+from .names import parameter
 
 
 class Ram(Cell):
@@ -28,22 +31,35 @@ class Ram(Cell):
         is low.
     r_data : ``Out(width)``
     """
-    kind = "ram"
+    kind, apart = "ram", True
 
-    def __init__(self, depth, width, granules=1):
-        if width % granules:
-            raise ValueError(f"RAM width {width} must be a multiple of its granules, not of {granules!r}")
-        depth = max(depth, 2)
-        self.depth, self.width, self.granules = depth, width, granules
-        bits = (depth - 1).bit_length()
-        super().__init__({"w_en": In(granules), "w_addr": In(bits), "w_data": In(width),
-                          "r_en": In(1), "r_addr": In(bits), "r_data": Out(width)},
-                         d=depth, w=width, g=granules)
+    @dataclass(frozen=True)
+    class Parameters:
+        depth: int = parameter("d")
+        width: int = parameter("w")
+        granules: int = parameter("g", 1)
+
+        def __post_init__(self):
+            if self.width % self.granules:
+                raise ValueError(f"RAM width {self.width} must be a multiple of its granules, not of "
+                                 f"{self.granules!r}")
+            object.__setattr__(self, "depth", max(self.depth, 2))
+
+    @staticmethod
+    def ports(params):
+        bits = (params.depth - 1).bit_length()
+        return {"w_en": In(params.granules), "w_addr": In(bits), "w_data": In(params.width),
+                "r_en": In(1), "r_addr": In(bits), "r_data": Out(params.width)}
+
+    @property
+    def bits(self):
+        """Bits that it holds."""
+        return self.params.depth * self.params.width
 
     def body(self, platform):
-        m = Module()
-        m.submodules.memory = memory = Memory(shape=self.width, depth=self.depth, init=[])
-        write = memory.write_port(granularity=self.width // self.granules)
+        m, params = Module(), self.params
+        m.submodules.memory = memory = Memory(shape=params.width, depth=params.depth, init=[])
+        write = memory.write_port(granularity=params.width // params.granules)
         read = memory.read_port()
         m.d.comb += [write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data),
                      read.en.eq(self.r_en), read.addr.eq(self.r_addr), self.r_data.eq(read.data)]

@@ -1,33 +1,85 @@
+# amaranth: UnusedElaboratable=no
 """Components that become one Verilog module each, however often they are used."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 from amaranth.lib import wiring
 
+from .names import words
+
 
 class Cell(wiring.Component):
-    """A component that is emitted once and instantiated by name.
+    """A component that is emitted once and instantiated by name, and that describes itself.
 
-    Subclasses set ``kind``, describe their logic in :meth:`body` and hand every parameter that changes it to
-    ``__init__``: the parameters make the module's name. Under a platform with ``place`` (see :mod:`gen.emit`) a
-    cell elaborates to an instance of its module; without one to its logic, so that Amaranth's simulator runs it.
+    Everything that its ports, its logic and its timing depend on is in its parameters, a frozen dataclass, and the
+    module's name follows from all of them: modules of one name have one text. A subclass gives :attr:`kind`,
+    ``Parameters``, :meth:`ports`, :meth:`body`, and :attr:`latencies` where it has any; the parameters of a part of a
+    core have a class method ``of``, which takes them from a design.
+
+    Under a platform with ``place`` (see :mod:`gen.emit`) a cell elaborates to an instance of its module; without one
+    to its logic, so that Amaranth's simulator runs it.
 
     Parameters
     ----------
-    members : dict
-        Ports, as for :class:`amaranth.lib.wiring.Signature`.
-    **params
-        Name and value of each parameter, in the order in which they stand in the module's name.
+    *values, **named
+        The fields of ``Parameters``.
+
+    Attributes
+    ----------
+    params : Parameters
     """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """What tells one module of this kind from another: nothing."""
+
+        @classmethod
+        def of(cls, design):
+            """Those of a design's component."""
+            return cls()
+
     #: Stem of the module's name.
     kind = None
+    #: Row of area reports that the component counts to; None: that of what it is a part of.
+    area = None
+    #: Whether area reports measure it by itself: always, never (False), or where its user has many of it (None).
+    apart = None
+    #: How many parts of a kind area reports still measure together with this component, their user.
+    inline = 4
+    #: Whether only designs with shared exponents have it.
+    blocked = False
+    #: Bits of memory.
+    bits = 0
 
-    def __init__(self, members, **params):
-        super().__init__(members)
-        self.params = params
+    def __init__(self, *values, **named):
+        self.params = self.Parameters(*values, **named)
+        super().__init__(self.ports(self.params))
+
+    @classmethod
+    def made(cls, params):
+        """The component of ready-made parameters."""
+        return cls(**{item.name: getattr(params, item.name) for item in fields(params)})
+
+    @classmethod
+    def of(cls, *source):
+        """The component that belongs to a design: ``Parameters.of`` says how."""
+        return cls.made(cls.Parameters.of(*source))
+
+    @staticmethod
+    def ports(params):
+        """Members by name, as for :class:`amaranth.lib.wiring.Signature`."""
+        raise NotImplementedError
 
     @property
+    def latencies(self):
+        """Cycles by name, for the manifest."""
+        return {}
+
+    @cached_property
     def module(self):
         """Name of the Verilog module."""
-        return "_".join(["hbfp", self.kind, *(f"{name}{value}" for name, value in self.params.items())])
+        return "_".join(["hbfp", self.kind, *words(self.params)])
 
     def elaborate(self, platform):
         place = getattr(platform, "place", None)
@@ -35,5 +87,5 @@ class Cell(wiring.Component):
         return self.body(platform) if instance is None else instance
 
     def body(self, platform):
-        """The logic: an :class:`amaranth.Module`."""
+        """The logic: an :class:`amaranth.Module`. It reads ``self.params`` alone."""
         raise NotImplementedError

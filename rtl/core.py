@@ -1,12 +1,12 @@
 """The core: weights, array, accumulation, side unit, converter; see docs/design/01-core.md."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Signal, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from golden.spec.config import ConflictError
+from golden.spec.config import ConflictError, Design
 
-from .accumulator import Lanes, row_exponent_shape, scale_offset
+from .accumulator import Lanes
 from .array import Array
 from .buffer import Ram
 from .cell import Cell
@@ -14,34 +14,62 @@ from .drain import Drain
 from .encode import Encode, encoded_layout
 from .fold import Fold
 from .fold_control import FoldControl
-from .lanes import operand_layout, result_layout, scale_layout
+from .lanes import exponent_bits, operand_layout, result_layout, scale_layout
 from .layout import ArrayLayout, index
 from .partial import Partial, pass_layout
+from .scales import Scales, scale_offset
 from .sequencer import Sequencer, beat_layout, command_layout
 from .skew import delay
 from .weights import WeightBuffer
 
 
+def interval(design):
+    """Fewest cycles from a row of a pass to the same row of the next, however few rows it has."""
+    lanes = Partial.INTERVAL if design.share > 1 else Lanes.Parameters.of(design).interval
+    return max(lanes, WeightBuffer.Parameters.of(design).interval)
+
+
+def latencies(design):
+    """Cycles of a design's core by name: see :attr:`Core.latencies`."""
+    accumulate = (FoldControl if design.share > 1 else Lanes).Parameters.of(design)
+    result = {"interval": interval(design),
+              "array": Array.Parameters.of(design).latency + design.group_cols - 1,
+              "accumulate": accumulate.latency, "drain": Drain.Parameters.of(design).latency,
+              "release": WeightBuffer.Parameters.of(design).release}
+    if design.blocked:
+        result["encode"] = Encode.Parameters.of(design).latency
+    return result
+
+
 class Core(Cell):
     """An HBFP core, or a baseline with the same dataflow.
 
-    Ports, order of events and manifest: docs/design/01-core.md. Golden twin: :func:`golden.matmul.matmul`.
+    Ports, order of events and manifest: docs/design/01-core.md. Golden twin: :func:`golden.matmul.matmul`. Its
+    parameters are a design, and the name of its module is the design's.
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    format, rows, ... :
+        As of :class:`golden.spec.config.Design`.
 
     Raises
     ------
     ConflictError
         If the format is to keep subnormals: only the converter alone can.
     """
-    kind = "core"
+    kind, area = "core", "control"
+    Parameters = Design
 
-    def __init__(self, design):
+    @classmethod
+    def of(cls, design):
+        """The core of a design."""
+        return cls.made(design)
+
+    @staticmethod
+    def ports(params):
+        design = params
         if design.blocked and design.format.subnormals != "flush":
             raise ConflictError("subnormals", design.format.subnormals, "must be flush: the core's sums are")
-        self.design = design
         members = {
             "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
             "i_x": In(stream.Signature(operand_layout(design, design.rows, design.segments))),
@@ -55,44 +83,30 @@ class Core(Cell):
             members["o_q"] = Out(stream.Signature(encoded_layout(design)))
             if design.format.rounding == "stochastic":
                 members["i_seed"] = In(stream.Signature(32))
-        super().__init__(members)
+        return members
 
     @property
     def module(self):
         """Name of the Verilog module: the design's."""
-        return self.design.name
+        return self.params.name
 
-    @staticmethod
-    def interval(design):
-        """Fewest cycles from a row of a pass to the same row of the next, however few rows it has."""
-        lanes = Partial.INTERVAL if design.share > 1 else Lanes.interval(design)
-        return max(lanes, WeightBuffer.interval(design))
+    @property
+    def latencies(self):
+        """``interval``: fewest from a row of a pass to the same row of the next, however few rows it has.
 
-    @staticmethod
-    def latencies(design):
-        """Cycles by name, for the manifest.
-
-        ``interval``: fewest from a row of a pass to the same row of the next. ``array``: from a row's acceptance to
-        its beat at the last column group. ``accumulate``: from there to the bank. ``drain``: from a bank's last write
-        to its first row on ``o``; each step with an operand adds one. ``release``: from a pass's start until its
-        weights may be overwritten. ``encode``: from a block's last beat to its first converted one.
+        ``array``: from a row's acceptance to its beat at the last column group. ``accumulate``: from there to the
+        bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds one.
+        ``release``: from a pass's start until its weights may be overwritten. ``encode``: from a block's last beat to
+        its first converted one.
         """
-        accumulate = (FoldControl if design.share > 1 else Lanes).latency(design)
-        latencies = {"interval": Core.interval(design),
-                     "array": Array.latency(design) + design.group_cols - 1,
-                     "accumulate": accumulate, "drain": Drain.latency(design),
-                     "release": WeightBuffer.release(design)}
-        if design.blocked:
-            latencies["encode"] = Encode.latency(design)
-        return latencies
+        return latencies(self.params)
 
     def body(self, platform):
-        m = Module()
-        design = self.design
-        m.submodules.sequencer = sequencer = Sequencer(design, self.interval(design))
-        m.submodules.weights = weights = WeightBuffer(design)
-        m.submodules.array = array = Array(design)
-        m.submodules.drain = drain = Drain(design)
+        m, design = Module(), self.params
+        m.submodules.sequencer = sequencer = Sequencer.of(design, interval(design))
+        m.submodules.weights = weights = WeightBuffer.of(design)
+        m.submodules.array = array = Array.of(design)
+        m.submodules.drain = drain = Drain.of(design)
         connect(m, flipped(self.i_cmd), sequencer.i_cmd)
         connect(m, flipped(self.i_w), weights.i)
         connect(m, drain.o, flipped(self.o))
@@ -110,7 +124,7 @@ class Core(Cell):
         (self._fold if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 
         if design.blocked:
-            m.submodules.encode = encode = Encode(design)
+            m.submodules.encode = encode = Encode.of(design)
             connect(m, flipped(self.i_q), encode.i)
             connect(m, encode.o, flipped(self.o_q))
             if design.format.rounding == "stochastic":
@@ -119,7 +133,7 @@ class Core(Cell):
 
     def _address(self, m, beat):
         """Word of a row, counted here, where it is needed, and not delayed."""
-        address, following = (Signal(index(self.design.depth), name=name) for name in ("address", "following"))
+        address, following = (Signal(index(self.params.depth), name=name) for name in ("address", "following"))
         with m.If(~beat.top):
             m.d.comb += address.eq(following)
         with m.If(beat.valid):
@@ -128,13 +142,13 @@ class Core(Cell):
 
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
-        design = self.design
+        design = self.params
         per_segment = design.height // design.group[0]
-        beat = delay(m, sequencer.beat, Array.latency(design), "beat", reset_less=False)
+        beat = delay(m, sequencer.beat, array.params.latency, "beat", reset_less=False)
         west = {"west": beat, "address": self._address(m, beat)}
         if design.blocked:
             for s in range(design.segments):
-                exponent = Signal(row_exponent_shape(design), name=f"x_{s}")
+                exponent = Signal(signed(Scales.of(design).row), name=f"x_{s}")
                 m.d.comb += exponent.eq(self.i_x.payload.exponent[s] - scale_offset(design))
                 cycles = (s + 1) * per_segment
                 west[f"x_{s}"] = delay(m, exponent, cycles, f"x_{s}")
@@ -143,7 +157,7 @@ class Core(Cell):
                                for s in range(design.segments))
 
         for j in range(design.group_cols):
-            m.submodules[f"lanes{j}"] = lanes = Lanes(design)
+            m.submodules[f"lanes{j}"] = lanes = Lanes.of(design)
             for name, value in west.items():
                 m.d.comb += getattr(lanes, name).eq(value)
                 west[name] = getattr(lanes, "east" if name == "west" else f"{name}_east")
@@ -156,14 +170,14 @@ class Core(Cell):
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
         arrived = Signal(beat_layout())
-        m.d.comb += arrived.eq(delay(m, lanes.east, Lanes.latency(design) - 1, "arrived", reset_less=False))
+        m.d.comb += arrived.eq(delay(m, lanes.east, lanes.params.latency - 1, "arrived", reset_less=False))
         with m.If(arrived.valid & arrived.last):
             m.d.comb += drain.done.eq(1 << arrived.bank)
 
     def _fold(self, m, sequencer, weights, array, drain):
         """Partial sums from west to east; when a row has all its totals, columns fold them in turns."""
-        design, kc = self.design, self.design.group[1]
-        m.submodules.control = control = FoldControl(design)
+        design, kc = self.params, self.params.group[1]
+        m.submodules.control = control = FoldControl.of(design)
         per_segment = design.height // design.group[0]
         early = delay(m, sequencer.beat, per_segment - 1, "early", reset_less=False)
         beat = delay(m, early, 1, "beat", reset_less=False)
@@ -189,11 +203,11 @@ class Core(Cell):
         m.d.comb += [getattr(west, name).eq(getattr(beat, name)) for name in pass_layout().members]
         sums, exponents, invalid = [], [], []
         for j in range(design.group_cols):
-            m.submodules[f"partial{j}"] = partial = Partial(design)
+            m.submodules[f"partial{j}"] = partial = Partial.of(design)
             m.d.comb += [partial.west.eq(west), partial.address.eq(address), partial.sums.eq(array.sums[0][j]),
                          partial.fold_en.eq(control.fold_en), partial.fold_address.eq(control.fold_address)]
             west, address = partial.east, partial.address_east
-            word = data.View(scale_layout(design, kc), scales.r_data.word_select(j, size))
+            word = data.View(scale_layout(exponent_bits(design), kc), scales.r_data.word_select(j, size))
             for column in range(kc):
                 sums.append(partial.o[column])
                 exponents.append(word.exponent[column])
@@ -202,7 +216,7 @@ class Core(Cell):
 
         values = [drain.value[n // kc][n % kc] for n in range(design.cols)]
         for n in range(0, design.cols, design.share):
-            m.submodules[f"fold{n // design.share}"] = fold = Fold(design)
+            m.submodules[f"fold{n // design.share}"] = fold = Fold.of(design)
             mine = slice(n, n + design.share)
             m.d.comb += [
                 fold.sums.eq(Cat(sums[mine])), fold.w.exponent.eq(Cat(exponents[mine])),

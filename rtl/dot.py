@@ -7,11 +7,14 @@ activations alone, so they are counted once per row of X (:class:`Correction`) a
 Figures: ``docs/decisions/0101-dot-product.md``.
 """
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Const, Module, Shape, Signal, signed, unsigned
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
 from .layout import ArrayLayout
+from .names import parameter
 
 
 def digit_kinds(width):
@@ -66,17 +69,21 @@ class Recode(Cell):
     o : ``Out(code_width)``
         Per digit: one, minus, two (``low``); one, two, negative (``booth``); one, minus (``ternary``).
     """
-    kind = "recode"
+    kind, area, apart = "recode", "skew", True
 
-    def __init__(self, width):
-        self.width = width
-        super().__init__({"i": In(signed(width)), "o": Out(code_width(width))}, m=width)
+    @dataclass(frozen=True)
+    class Parameters:
+        width: int = parameter("m")
+
+    @staticmethod
+    def ports(params):
+        return {"i": In(signed(params.width)), "o": Out(code_width(params.width))}
 
     def body(self, platform):
-        m = Module()
+        m, width = Module(), self.params.width
         lines, carry = [], Const(0, 1)
-        for k, kind in enumerate(digit_kinds(self.width)):
-            low, high = self.i[2 * k], self.i[min(2 * k + 1, self.width - 1)]
+        for k, kind in enumerate(digit_kinds(width)):
+            low, high = self.i[2 * k], self.i[min(2 * k + 1, width - 1)]
             if kind == "low":
                 odd, next_carry = Signal(name=f"odd{k}"), Signal(name=f"carry{k}")
                 m.d.comb += [odd.eq(low ^ carry), next_carry.eq(high & (low | carry))]
@@ -84,7 +91,7 @@ class Recode(Cell):
                 carry = next_carry
             elif kind == "booth":
                 lines += [low ^ carry, (~high & low & carry) | (high & ~low & ~carry), high & ~(low & carry)]
-            elif self.width == 2:    # -1 is 11 and 1 is 01
+            elif width == 2:    # -1 is 11 and 1 is 01
                 lines += [low & ~high, high]
             else:
                 lines += [~low & carry, low & ~carry]
@@ -105,18 +112,22 @@ class Adder(Cell):
     a, b, c : ``In(1)``
     total, carry : ``Out(1)``
     """
-    kind = "adder"
+    kind, apart = "adder", False
 
-    def __init__(self, inverted):
-        self.inverted = inverted
-        super().__init__({"a": In(1), "b": In(1), "c": In(1), "total": Out(1), "carry": Out(1)}, n=int(inverted))
+    @dataclass(frozen=True)
+    class Parameters:
+        inverted: bool = parameter("n")
+
+    @staticmethod
+    def ports(params):
+        return {"a": In(1), "b": In(1), "c": In(1), "total": Out(1), "carry": Out(1)}
 
     def body(self, platform):
         m = Module()
         a, b, c = self.a, self.b, self.c
         half = Signal()    # of both complements the same
         m.d.comb += half.eq((a | b) & ~(a & b))
-        if self.inverted:
+        if self.params.inverted:
             m.d.comb += [self.total.eq(~(~(half & c) & (half | c))), self.carry.eq((~a & ~b) | (half & c))]
         else:
             m.d.comb += [self.total.eq(~(half & ~c) & (half | ~c)), self.carry.eq(~((a | b) & (~half | ~c)))]
@@ -227,9 +238,9 @@ class Dot(Cell):
         Bits of an operand, 2 to 16.
     terms : int
         Products.
-    north : shape-like or None
+    north : Shape or None
         Sum from above, unsigned if it is a correction; None leaves it out.
-    south : shape-like
+    south : Shape
         Wide enough for every sum; exact modulo 2^width otherwise.
 
     Members
@@ -239,31 +250,37 @@ class Dot(Cell):
     weight : ``In(terms x signed(width))``
     north, south : ``In``, ``Out``
     """
-    kind = "dot"
+    kind, area, apart = "dot", "elements", False
 
-    def __init__(self, width, terms, north, south):
-        self.width, self.terms = width, terms
-        members = {"code": In(ArrayLayout(unsigned(code_width(width)), terms)),
-                   "weight": In(ArrayLayout(signed(width), terms)), "south": Out(south)}
-        if north is not None:
-            members["north"] = In(north)
-        shape = Shape.cast(north or unsigned(0))
-        super().__init__(members, m=width, t=terms, n=f"{shape.width}{'' if shape.signed or not shape.width else 'u'}",
-                         s=Shape.cast(south).width)
+    @dataclass(frozen=True)
+    class Parameters:
+        width: int = parameter("m")
+        terms: int = parameter("t")
+        north: Shape | None = parameter("n")
+        south: Shape = parameter("s")
+
+    @staticmethod
+    def ports(params):
+        members = {"code": In(ArrayLayout(unsigned(code_width(params.width)), params.terms)),
+                   "weight": In(ArrayLayout(signed(params.width), params.terms)), "south": Out(params.south)}
+        if params.north is not None:
+            members["north"] = In(params.north)
+        return members
 
     def body(self, platform):
-        m = Module()
+        m, params = Module(), self.params
+        width = params.width
         tree = Tree(m, len(self.south))
-        if "north" in self.signature.members:
-            if Shape.cast(self.north.shape()).signed:
+        if params.north is not None:
+            if params.north.signed:
                 tree.add_signed(0, self.north)
             else:
                 for place, bit in enumerate(self.north):
                     tree.add(place, bit)
-        for term in range(self.terms):
+        for term in range(params.terms):
             weight = self.weight[term]
-            for k, (kind, lines) in enumerate(_digits(self.code[term], self.width)):
-                bits = self.width if kind == "ternary" else self.width + 1
+            for k, (kind, lines) in enumerate(_digits(self.code[term], width)):
+                bits = width if kind == "ternary" else width + 1
                 once = Cat(weight, weight[-1])[:bits]
                 twice = Cat(Const(0, 1), weight)[:bits]
                 row = Signal(bits, name=f"row{term}_{k}")
@@ -296,18 +313,23 @@ class Correction(Cell):
     code : ``In(terms codes)``
     o : ``Out(correction_shape)``
     """
-    kind = "correction"
+    kind, area, apart = "correction", "skew", True
 
-    def __init__(self, width, terms):
-        self.width, self.terms = width, terms
-        super().__init__({"code": In(ArrayLayout(unsigned(code_width(width)), terms)),
-                          "o": Out(correction_shape(width, terms))}, m=width, t=terms)
+    @dataclass(frozen=True)
+    class Parameters:
+        width: int = parameter("m")
+        terms: int = parameter("t")
+
+    @staticmethod
+    def ports(params):
+        return {"code": In(ArrayLayout(unsigned(code_width(params.width)), params.terms)),
+                "o": Out(correction_shape(params.width, params.terms))}
 
     def body(self, platform):
-        m = Module()
+        m, params = Module(), self.params
         tree = Tree(m, len(self.o))
-        for term in range(self.terms):
-            for k, bit in enumerate(_negative(self.code[term], self.width)):
+        for term in range(params.terms):
+            for k, bit in enumerate(_negative(self.code[term], params.width)):
                 tree.add(2 * k, bit)
         m.d.comb += self.o.eq(tree.result())
         return m

@@ -1,12 +1,15 @@
 """The way out: reads complete banks, row by row, through the side unit."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
-from .lanes import result_layout
+from .lanes import beat_of_results
 from .layout import ArrayLayout, index
+from .names import parameter
 from .sequencer import steps_layout
 from .side import SideLane
 
@@ -16,7 +19,16 @@ class Drain(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    cols, group : int
+        Columns, and how many of them a column group has.
+    depth : int
+        Words of a bank.
+    width : int
+        Bits of a result.
+    side : bool
+        Whether there is a side unit: results are FP32, not integers.
+    shared : bool
+        Whether columns share an accumulator.
 
     Members
     -------
@@ -38,43 +50,55 @@ class Drain(Cell):
     o : ``Out(stream)``
         Rows of results.
     """
-    kind = "drain"
+    kind, area, apart = "drain", "control", True
 
-    def __init__(self, design):
-        self.design = design
-        word = index(design.depth)
-        members = {
-            "begins": In(1), "bank": In(1), "rows": In(range(design.depth + 1)), "steps": In(steps_layout()),
-            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
-            "value": In(ArrayLayout(design.result_width, design.group[1])).array(design.group_cols),
-            "o": Out(stream.Signature(result_layout(design))),
-        }
-        shared = design.share > 1
-        if shared:
-            members |= {"place": In(word), "vacant": Out(1)}
-        if self.side:
-            members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
-        super().__init__(members, c=design.cols, g=design.group[1], d=design.depth, w=design.result_width,
-                         s=int(self.side), **({"f": 1} if shared else {}))
+    @dataclass(frozen=True)
+    class Parameters:
+        cols: int = parameter("c")
+        group: int = parameter("g")
+        depth: int = parameter("d")
+        width: int = parameter("w", 32)
+        side: bool = parameter("side", True)
+        shared: bool = parameter("shared", False)
 
-    @property
-    def side(self):
-        """Whether there is a side unit: integer results have none."""
-        return self.design.arithmetic != "int"
+        @property
+        def latency(self):
+            """Cycles from a bank's last write to its first row on ``o``, without factors and biases."""
+            return 3 + (SideLane.LATENCY if self.side else 0)
+
+        @classmethod
+        def of(cls, design):
+            """The way out of a design."""
+            return cls(design.cols, design.group[1], design.depth, design.result_width, design.arithmetic != "int",
+                       design.share > 1)
 
     @staticmethod
-    def latency(design):
-        """Cycles from a bank's last write to its first row on ``o``, without factors and biases."""
-        return 3 + (SideLane.LATENCY if design.arithmetic != "int" else 0)
+    def ports(params):
+        word = index(params.depth)
+        members = {
+            "begins": In(1), "bank": In(1), "rows": In(range(params.depth + 1)), "steps": In(steps_layout()),
+            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
+            "value": In(ArrayLayout(params.width, params.group)).array(params.cols // params.group),
+            "o": Out(stream.Signature(beat_of_results(params.cols, params.width, params.side))),
+        }
+        if params.shared:
+            members |= {"place": In(word), "vacant": Out(1)}
+        if params.side:
+            members["i_v"] = In(stream.Signature(ArrayLayout(32, params.cols)))
+        return members
+
+    @property
+    def latencies(self):
+        """``result``: from a bank's last write to its first row on ``o``, without factors and biases."""
+        return {"result": self.params.latency}
 
     def body(self, platform):
-        m = Module()
-        design = self.design
-        rows = [Signal(range(design.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2)]
+        m, params = Module(), self.params
+        rows = [Signal(range(params.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2)]
         steps = [Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2)]
         complete = Signal(2)
         current = Signal()
-        row = Signal(index(design.depth))
+        row = Signal(index(params.depth))
         pending = Signal()
         start = Signal()
         reading = Signal()
@@ -98,7 +122,7 @@ class Drain(Cell):
                 m.d.sync += reading.eq(0)
 
         # A row is on `value` one cycle after its address, and on `o` when it has passed the side unit.
-        stages = 1 + (SideLane.LATENCY if self.side else 0)
+        stages = 1 + (SideLane.LATENCY if params.side else 0)
         flags = [(reading, last)]
         for stage in range(stages):
             valid, final = Signal(name=f"valid_{stage}"), Signal(name=f"last_{stage}", reset_less=True)
@@ -115,11 +139,11 @@ class Drain(Cell):
         ]
         with m.If(leaves):
             m.d.sync += current.eq(~current)
-        if design.share > 1:    # rows that have been read; the command after the next one waits for its bank
+        if params.shared:    # rows that have been read; the command after the next one waits for its bank
             m.d.comb += self.vacant.eq(~complete.any() | Mux(reading, self.place < row, held))
         m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
 
-        if not self.side:
+        if not params.side:
             m.d.comb += [start.eq(pending), self.o.payload.value.eq(Cat(self.value))]
             return m
 
@@ -141,8 +165,8 @@ class Drain(Cell):
             m.d.sync += got.eq(got | Mux(factor, 1, 2))
         with m.If(start):
             m.d.sync += [got.eq(0), active.eq(wanted)]
-        values = [value[n] for value in self.value for n in range(design.group[1])]
-        for column in range(design.cols):
+        values = [value[n] for value in self.value for n in range(params.group)]
+        for column in range(params.cols):
             m.submodules[f"lane{column}"] = lane = SideLane()
             taken = self.i_v.valid & self.i_v.ready
             m.d.comb += [

@@ -1,32 +1,45 @@
 """FP32 -> HBFP: largest exponent, align, round."""
 
-from amaranth import Module, Mux, Signal
+from dataclasses import dataclass
+
+from amaranth import Module, Mux, Signal, signed
 from amaranth.lib import stream
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
+from golden.spec.format import HBFPFormat
+
 from .buffer import Ram
 from .cell import Cell
-from .encode_lane import FIELD, EncodeLane, clamped_field, largest_field, least_field
-from .lanes import exponent_shape, lane_shape
+from .encode_lane import FIELD, EncodeLane, clamped_field, element_format, largest_field, least_field
 from .layout import ArrayLayout, StructLayout
 from .lfsr import Xorshift32, clears
+from .names import parameter
 
 
 def encoded_layout(design):
-    """One beat of a converted block."""
-    return StructLayout({"mantissa": ArrayLayout(lane_shape(design), design.encode_lanes),
-                         "exponent": exponent_shape(design), "invalid": 1})
+    """One beat of a converted block of a design."""
+    return block_beat(design.format, design.encode_lanes)
+
+
+def block_beat(fmt, lanes):
+    """One beat of a converted block: ``lanes`` mantissas, and what belongs to the whole block."""
+    return StructLayout({"mantissa": ArrayLayout(signed(fmt.mantissa), lanes), "exponent": signed(fmt.exponent),
+                         "invalid": 1})
 
 
 class Encode(Cell):
-    """FP32 stream to block stream: ``encode_beats`` beats of ``encode_lanes`` elements are a block, in row-major order.
+    """FP32 stream to block stream: ``beats`` beats of ``lanes`` elements are a block, in row-major order.
 
     One beat a cycle. Golden twin: :func:`golden.bfp.encode`.
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    format : HBFPFormat
+        Its block is of no account: it has ``lanes`` times ``beats`` elements.
+    lanes, beats : int
+    cut : bool
+        Whether a register stands between the largest exponent and the lanes; blocks of several beats have one anyway.
 
     Members
     -------
@@ -38,43 +51,53 @@ class Encode(Cell):
         Only if rounding is stochastic: restarts every lane's random stream from this seed, mixed by the host
         (:func:`golden.noise.mix`); a reset stands for the seed 1. Offer it while no beat is in flight.
     """
-    kind = "encode"
+    kind, area, apart = "encode", "converter", True
+    blocked = True
 
-    def __init__(self, design):
-        self.design = design
-        fmt = design.format
-        members = {"i": In(stream.Signature(ArrayLayout(32, design.encode_lanes))),
-                   "o": Out(stream.Signature(encoded_layout(design)))}
+    @dataclass(frozen=True)
+    class Parameters:
+        format: HBFPFormat = parameter("")
+        lanes: int = parameter("l")
+        beats: int = parameter("b", 1)
+        cut: bool = parameter("cut", False)
+
+        def __post_init__(self):
+            object.__setattr__(self, "format", element_format(self.format))
+
+        @property
+        def latency(self):
+            """Cycles from the last beat of a block to its first converted beat."""
+            return 1 + self.cut if self.beats == 1 else 3
+
+        @classmethod
+        def of(cls, design):
+            """The converter of a design. With one register in the adders it is not yet the slowest."""
+            return cls(design.format, design.encode_lanes, design.encode_beats,
+                       design.pipeline > 1 and design.encode_beats == 1)
+
+    @staticmethod
+    def ports(params):
+        fmt = params.format
+        members = {"i": In(stream.Signature(ArrayLayout(32, params.lanes))),
+                   "o": Out(stream.Signature(block_beat(fmt, params.lanes)))}
         if fmt.rounding == "stochastic":
             members["i_seed"] = In(stream.Signature(32))
-        tail = {"r": fmt.rounding} | ({"n": fmt.noise_bits} if fmt.rounding == "stochastic" else {})
-        tail |= {"p": 1} if self._cut(design) else {}
-        super().__init__(members, m=fmt.mantissa, e=fmt.exponent, l=design.encode_lanes, b=design.encode_beats,
-                         s=fmt.subnormals, **tail)
+        return members
 
-    @staticmethod
-    def _cut(design):
-        """Whether a register stands between the largest exponent and the lanes; longer blocks have one anyway.
-
-        With one register in the adders the converter is not yet the slowest.
-        """
-        return design.pipeline > 1 and design.encode_beats == 1
-
-    @staticmethod
-    def latency(design):
-        """Cycles from the last beat of a block to its first converted beat."""
-        return 1 + Encode._cut(design) if design.encode_beats == 1 else 3
+    @property
+    def latencies(self):
+        """``result``: from the last beat of a block to its first converted beat."""
+        return {"result": self.params.latency}
 
     def body(self, platform):
-        m = Module()
-        design, fmt = self.design, self.design.format
-        lanes, beats = design.encode_lanes, design.encode_beats
+        m, params = Module(), self.params
+        fmt, lanes, beats = params.format, params.lanes, params.beats
         largest = Signal(FIELD)
         bad = Signal()
         m.d.comb += [largest.eq(largest_field(m, self.i.payload)), bad.eq(largest.all())]
         move = Signal()    # the output register takes a beat
         m.d.comb += move.eq(~self.o.valid | self.o.ready)
-        if self._cut(design):
+        if params.cut:
             word, field, there = self._hold(m, largest, move)
             invalid = field.all()
         elif beats == 1:
@@ -84,7 +107,7 @@ class Encode(Cell):
             word, field, invalid, there = self._gather(m, largest, bad, move)
 
         top = clamped_field(m, fmt, field)
-        exponent = Signal(exponent_shape(design))
+        exponent = Signal(signed(fmt.exponent))
         m.d.comb += exponent.eq(top - 126)
         with m.If(move):
             m.d.sync += self.o.valid.eq(there)
@@ -100,7 +123,7 @@ class Encode(Cell):
             cleared = clears(m, seed, lanes)
             m.d.comb += self.i_seed.ready.eq(1)
         for n in range(lanes):
-            m.submodules[f"lane{n}"] = lane = EncodeLane(design)
+            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt)
             mantissa = Signal(len(lane.o), name=f"mantissa{n}", reset_less=True)
             m.d.sync += mantissa.eq((lane.o & take.replicate(len(lane.o))) | (mantissa & hold.replicate(len(lane.o))))
             m.d.comb += [lane.i.eq(word[n]), lane.top.eq(top), lane.least.eq(least),
@@ -124,7 +147,7 @@ class Encode(Cell):
 
     def _gather(self, m, largest, bad, move):
         """Hold the beats of a block until its largest exponent is known; two blocks in flight."""
-        lanes, beats = self.design.encode_lanes, self.design.encode_beats
+        lanes, beats = self.params.lanes, self.params.beats
         size = 2 * beats
         m.submodules.held = ram = Ram(size, 32 * lanes)
         write = Signal(range(size))

@@ -3,14 +3,24 @@
 Figures: ``docs/decisions/0104-converter.md``.
 """
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from dataclasses import dataclass, replace
+
+from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
+from golden.spec.format import HBFPFormat
+
 from .cell import Cell
-from .lanes import lane_shape
+from .names import parameter
 
 FIELD, FRACTION = 8, 23    # bits of an FP32 exponent field and fraction
 SIGNIFICAND = FRACTION + 1
+
+
+def element_format(fmt):
+    """What one element's conversion depends on: the format with all else as usual, so that equal parts are one."""
+    noise = fmt.noise_bits if fmt.rounding == "stochastic" else HBFPFormat.noise_bits
+    return replace(fmt, block=HBFPFormat.block, noise_bits=noise)
 
 
 def largest_field(m, values):
@@ -78,6 +88,13 @@ def _finish(m, magnitude, up, negative):
 class EncodeLane(Cell):
     """One FP32 to one mantissa, given the block's exponent field; combinational.
 
+    Parameters
+    ----------
+    format : HBFPFormat
+        Its block is of no account.
+    sign : bool
+        Whether the mantissa is signed, or a magnitude.
+
     Members
     -------
     i : ``In(32)``
@@ -89,24 +106,39 @@ class EncodeLane(Cell):
     noise : ``In(noise_bits)``
         Only if rounding is stochastic.
     o : ``Out(signed mantissa)``
-        Without its sign, as ``Out(magnitude bits)``, where ``signed`` is false.
+        Without its sign, as ``Out(magnitude bits)``, where ``sign`` is false.
     """
-    kind = "encode_lane"
+    kind, area, apart = "encode_lane", "converter", True
+    blocked = True
 
-    def __init__(self, design, signed=True):
-        self.fmt, self.signed = design.format, signed
-        fmt = self.fmt
+    @dataclass(frozen=True)
+    class Parameters:
+        format: HBFPFormat = parameter("")
+        sign: bool = parameter("magnitude", True)
+
+        def __post_init__(self):
+            # Nine bits of exponent hold all that FP32 has.
+            fmt = element_format(self.format)
+            object.__setattr__(self, "format", replace(fmt, exponent=min(fmt.exponent, 9)))
+
+        @classmethod
+        def of(cls, design):
+            """A lane of a design's converter."""
+            return cls(design.format)
+
+    @staticmethod
+    def ports(params):
+        fmt = params.format
         members = {"i": In(32), "top": In(FIELD), "least": In(FIELD),
-                   "o": Out(lane_shape(design) if signed else fmt.magnitude)}
+                   "o": Out(signed(fmt.mantissa) if params.sign else fmt.magnitude)}
         if fmt.rounding == "stochastic":
             members["noise"] = In(fmt.noise_bits)
-        tail = {"r": fmt.rounding} | ({"n": fmt.noise_bits} if fmt.rounding == "stochastic" else {})
-        tail |= {} if signed else {"": "magnitude"}
-        super().__init__(members, m=fmt.mantissa, e=min(fmt.exponent, 9), s=fmt.subnormals, **tail)
+        return members
 
     def body(self, platform):
         m = Module()
-        fmt, bits = self.fmt, self.fmt.magnitude
+        fmt = self.params.format
+        bits = fmt.magnitude
         word, sticky = self._aligned(m)
         kept = _kept(fmt)
         if fmt.rounding == "stochastic":
@@ -129,12 +161,13 @@ class EncodeLane(Cell):
                 rest, up = up, Signal(name="up_limited")
                 m.d.comb += up.eq(rest & ~over)
             magnitude = limited
-        m.d.comb += self.o.eq(_finish(m, magnitude, up, self.i[-1] if self.signed else None))
+        m.d.comb += self.o.eq(_finish(m, magnitude, up, self.i[-1] if self.params.sign else None))
         return m
 
     def _aligned(self, m):
         """The significand moved right by its distance: integer bits, those that rounding looks at, and a sticky bit."""
-        fmt, bits = self.fmt, self.fmt.magnitude
+        fmt = self.params.format
+        bits = fmt.magnitude
         field, fraction = self.i[FRACTION:FRACTION + FIELD], self.i[:FRACTION]
         significand = Cat(fraction, Const(1, 1))
         if fmt.subnormals == "gradual":    # no hidden one, and the weight of field 1: a place further left

@@ -1,17 +1,22 @@
 """One converter and one accumulator for several columns, which take turns."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from .accumulator import accumulator_shape, row_exponent_shape, sum_exponent_width
+from .accumulation import Accumulation
+from .accumulator import accumulation_of
 from .align import AlignAdd
 from .buffer import Ram
 from .cell import Cell
 from .fp32.arith import Add
 from .fp32.convert import IntToFp32
-from .lanes import exponent_shape, scale_layout
+from .lanes import scale_layout
 from .layout import ArrayLayout, index
-from .partial import totals_layout
+from .names import parameter
+from .partial import require_shared, totals_layout
+from .scales import Scales
 
 
 class Fold(Cell):
@@ -23,7 +28,14 @@ class Fold(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    accumulation : rtl.accumulation.ScaledSum or rtl.accumulation.AlignedSum
+    sums : int
+        Bits of a block sum.
+    share : int
+        Columns.
+    depth : int
+        Rows of a pass.
+    scales : rtl.scales.Scales
 
     Members
     -------
@@ -46,28 +58,43 @@ class Fold(Cell):
     o : ``Out``
         FP32 values of the columns.
     """
-    kind = "fold"
+    kind, area, apart = "fold", "accumulation", True
+    blocked = True
 
-    def __init__(self, design):
-        self.design = design
-        share, word = design.share, index(design.depth)
-        place = index(design.depth * share)
-        aligned = {"aligned": f"{design.guard}_{design.growth}"} if design.accumulate == "aligned" else {}
-        super().__init__({
-            "sums": In(totals_layout(design, share)), "w": In(scale_layout(design, share)),
-            "x": In(row_exponent_shape(design)), "nan": In(1), "column": In(index(share)), "fresh": In(1),
+    @dataclass(frozen=True)
+    class Parameters:
+        accumulation: Accumulation = parameter("")
+        sums: int = parameter("s")
+        share: int = parameter("n")
+        depth: int = parameter("d")
+        scales: Scales = parameter("")
+
+        @classmethod
+        def of(cls, design):
+            """The accumulator of some of a design's columns."""
+            require_shared(design)
+            fmt = design.format
+            return cls(accumulation_of(design), fmt.sum_width(fmt.terms), design.share, design.depth,
+                       Scales.of(design))
+
+    @staticmethod
+    def ports(params):
+        share, word = params.share, index(params.depth)
+        place = index(params.depth * share)
+        return {
+            "sums": In(totals_layout(params.sums, share)), "w": In(scale_layout(params.scales.column, share)),
+            "x": In(signed(params.scales.row)), "nan": In(1), "column": In(index(share)), "fresh": In(1),
             "read_address": In(place), "keep": In(1), "write_address": In(place),
             "result": In(share), "row": In(word), "drain_en": In(1), "drain_address": In(word),
             "o": Out(ArrayLayout(32, share)),
-        }, m=design.format.mantissa, e=design.format.exponent, b=design.format.terms, n=share, d=design.depth,
-            **aligned)
+        }
 
     def body(self, platform):
-        m = Module()
-        design, share = self.design, self.design.share
-        total = Signal(signed(totals_layout(design, share).elem_shape.width))
-        scale = Signal(exponent_shape(design))
-        exponent = Signal(signed(sum_exponent_width(design)))
+        m, params = Module(), self.params
+        accumulation, scales, share, depth = params.accumulation, params.scales, params.share, params.depth
+        total = Signal(signed(params.sums))
+        scale = Signal(signed(scales.column))
+        exponent = Signal(signed(scales.sum))
         flag = Signal()
         invalid = Signal()
         turns = [self.column == n for n in range(share)]
@@ -85,10 +112,9 @@ class Fold(Cell):
             exponent.eq(self.x + scale), invalid.eq(self.nan | flag),
         ]
         # Memories: running accumulators by row and column, results by row.
-        word = accumulator_shape(design)
-        width = 32 if word == 32 else word.size
-        m.submodules.running = running = Ram(design.depth * share, width)
-        m.submodules.results = results = Ram(design.depth, 32 * share, share)
+        word = accumulation.word
+        m.submodules.running = running = Ram(depth * share, accumulation.width)
+        m.submodules.results = results = Ram(depth, 32 * share, share)
         value = Signal(32)
         m.d.comb += [
             running.r_en.eq(1), running.r_addr.eq(self.read_address), running.w_en.eq(self.keep),
@@ -97,12 +123,12 @@ class Fold(Cell):
             results.r_en.eq(self.drain_en), results.r_addr.eq(self.drain_address),
             self.o.as_value().eq(results.r_data),
         ]
-        if design.accumulate == "aligned":
+        if not accumulation.lead:    # added in the first cycle
             earlier = Signal(word)
             after = Signal(word)
             late = Signal(word, reset_less=True)
-            m.submodules.align = align = AlignAdd(len(total), design.accumulator_width, design.guard, len(exponent))
-            m.submodules.convert = convert = IntToFp32(design.accumulator_width, len(exponent))
+            m.submodules.align = align = AlignAdd(len(total), accumulation.bits, accumulation.guard, len(exponent))
+            m.submodules.convert = convert = IntToFp32(accumulation.bits, len(exponent))
             m.d.comb += [
                 Cat(earlier).eq(running.r_data), align.fresh.eq(self.fresh), align.acc.eq(earlier), align.sum.eq(total),
                 align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),

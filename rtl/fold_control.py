@@ -1,22 +1,27 @@
 """When which column's block sum is folded, and when rows have to wait for it."""
 
-from amaranth import Cat, Module, Mux, Signal
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from .accumulator import row_exponent_shape
+from .accumulator import accumulation_of
 from .buffer import Ram
 from .cell import Cell
 from .layout import StructLayout, index
+from .names import parameter
+from .partial import require_shared
+from .scales import Scales
 from .sequencer import beat_layout
 
 
-def entry_layout(design):
+def entry_layout(exponent):
     """What is kept of a row whose block sums wait: its exponent and flag, the place of its block in the command.
 
     ``pass_end``: last row of its block. ``first``, ``command_end``: the block is the command's first, last.
     ``bank``: the command's.
     """
-    return StructLayout({"exponent": row_exponent_shape(design), "invalid": 1, "pass_end": 1, "first": 1,
+    return StructLayout({"exponent": exponent, "invalid": 1, "pass_end": 1, "first": 1,
                          "command_end": 1, "bank": 1})
 
 
@@ -28,7 +33,14 @@ class FoldControl(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    exponent : int
+        Bits of a row's exponent.
+    share : int
+        Columns that take turns.
+    depth : int
+        Rows of a pass.
+    early : bool
+        Whether a sum is added in the first of its two cycles.
 
     Members
     -------
@@ -49,35 +61,52 @@ class FoldControl(Cell):
     done : ``Out(2)``
         The last result of a command, by bank, is written.
     """
-    kind = "fold_control"
+    kind, area, apart = "fold_control", "control", True
+    blocked = True
 
-    def __init__(self, design):
-        self.design = design
-        share, word = design.share, index(design.depth)
-        wide = index(design.depth * share)
-        super().__init__({
-            "beat": In(beat_layout()), "pass_end": In(1), "command_end": In(1), "row": In(word),
-            "exponent": In(row_exponent_shape(design)), "invalid": In(1), "room": Out(1), "closed": In(1),
-            "fold_en": Out(1), "fold_address": Out(word), "slot": Out(1),
-            "place": Out(word), "vacant": In(1),
-            "x": Out(row_exponent_shape(design)), "nan": Out(1), "column": Out(index(share)), "fresh": Out(1),
-            "read_address": Out(wide), "keep": Out(1), "write_address": Out(wide), "result": Out(share),
-            "target": Out(word), "done": Out(2),
-        }, m=design.format.mantissa, e=design.format.exponent, n=share, d=design.depth,
-            **({"aligned": design.guard} if design.accumulate == "aligned" else {}))
+    @dataclass(frozen=True)
+    class Parameters:
+        exponent: int = parameter("e")
+        share: int = parameter("n")
+        depth: int = parameter("d")
+        early: bool = parameter("early", False)
+
+        @property
+        def latency(self):
+            """Cycles from a row's beat at the last column group to its last result, if nothing is in its way."""
+            return 3 + self.share
+
+        @classmethod
+        def of(cls, design):
+            """The control of a design."""
+            require_shared(design)
+            return cls(Scales.of(design).row, design.share, design.depth, not accumulation_of(design).lead)
 
     @staticmethod
-    def latency(design):
-        """Cycles from a row's beat at the last column group to its last result, if nothing is in its way."""
-        return 3 + design.share
+    def ports(params):
+        share, word, exponent = params.share, index(params.depth), signed(params.exponent)
+        wide = index(params.depth * share)
+        return {
+            "beat": In(beat_layout()), "pass_end": In(1), "command_end": In(1), "row": In(word),
+            "exponent": In(exponent), "invalid": In(1), "room": Out(1), "closed": In(1),
+            "fold_en": Out(1), "fold_address": Out(word), "slot": Out(1),
+            "place": Out(word), "vacant": In(1),
+            "x": Out(exponent), "nan": Out(1), "column": Out(index(share)), "fresh": Out(1),
+            "read_address": Out(wide), "keep": Out(1), "write_address": Out(wide), "result": Out(share),
+            "target": Out(word), "done": Out(2),
+        }
+
+    @property
+    def latencies(self):
+        """``result``: from a row's beat at the last column group to its last result, if nothing is in its way."""
+        return {"result": self.params.latency}
 
     def body(self, platform):
-        m = Module()
-        design, share = self.design, self.design.share
+        m, share, depth = Module(), self.params.share, self.params.depth
 
         # One entry a row, from its acceptance on; its totals follow.
-        layout = entry_layout(design)
-        m.submodules.entries = entries = Ram(design.depth, layout.size)
+        layout = entry_layout(signed(self.params.exponent))
+        m.submodules.entries = entries = Ram(depth, layout.size)
         pushed = Signal(layout)
         entry = Signal(layout)
         takes = Signal()
@@ -90,11 +119,11 @@ class FoldControl(Cell):
         ]
 
         # Read: a row, while the last column of the one before has its turn.
-        waiting = Signal(range(design.depth + 1))
-        following = Signal(index(design.depth + 1))
+        waiting = Signal(range(depth + 1))
+        following = Signal(index(depth + 1))
         active = Signal()
         column = Signal(index(share))
-        place = Signal(index(design.depth))
+        place = Signal(index(depth))
         slot = Signal()
         go = Signal()
         leaves = Signal()
@@ -123,7 +152,7 @@ class FoldControl(Cell):
         # First cycle, second cycle.
         second = Signal()
         last = Signal()
-        address = Signal(index(design.depth * share))
+        address = Signal(index(depth * share))
         turn = Signal(index(share), name="turn")
         bank = Signal()
         fresh = Signal()
@@ -139,7 +168,7 @@ class FoldControl(Cell):
             # Selected, not shifted: the bank is undefined until an entry is read, and a shift by it would be, too.
             ends.eq(second & last & complete), self.done.eq(Cat(ends & ~bank, ends & bank)),
         ]
-        if design.accumulate == "aligned":    # added in the first cycle
+        if self.params.early:    # added in the first cycle
             step = Signal(index(share))
             m.d.comb += [
                 step.eq(column + go),

@@ -1,11 +1,14 @@
 """Random bits for stochastic rounding; the stream is defined in docs/numerics.md, section 6."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.noise import LANE_STEP, RESET, TRIPLES
 
 from .cell import Cell
+from .names import parameter
 
 MASK = 0xFFFFFFFF
 
@@ -47,16 +50,26 @@ class Xorshift32(Cell):
     o : ``Out(32)``
         The state after the next step.
     """
-    kind = "xorshift32"
+    kind, area, apart = "xorshift32", "converter", True
+    blocked = True
 
-    def __init__(self, lane):
-        self.lane = lane
-        super().__init__({"step": In(1), "load": In(1), "seed": In(32), "clear": In(1), "o": Out(32)}, l=lane)
+    @dataclass(frozen=True)
+    class Parameters:
+        lane: int = parameter("l")
+
+        @classmethod
+        def of(cls, design):
+            """The generator of a converter's first lane."""
+            return cls(0)
+
+    @staticmethod
+    def ports(params):
+        return {"step": In(1), "load": In(1), "seed": In(32), "clear": In(1), "o": Out(32)}
 
     def body(self, platform):
-        m = Module()
-        a, b, c = TRIPLES[self.lane % len(TRIPLES)]
-        offset = lane_offset(self.lane)
+        m, lane = Module(), self.params.lane
+        a, b, c = TRIPLES[lane % len(TRIPLES)]
+        offset = lane_offset(lane)
         state = Signal(32, init=(RESET ^ offset) or 1)
         first = Signal(32)
         second = Signal(32)

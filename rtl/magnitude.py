@@ -7,12 +7,15 @@ negative products are counted, and their number times that constant is taken off
 Figures: ``docs/decisions/0104-converter.md``.
 """
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
 from .dot import Tree
 from .layout import ArrayLayout
+from .names import parameter
 
 
 class MagnitudeDot(Cell):
@@ -35,33 +38,39 @@ class MagnitudeDot(Cell):
         Magnitudes.
     o : ``Out(signed)``
     """
-    kind = "magnitude_dot"
+    kind, area, apart = "magnitude_dot", "elements", True
 
-    def __init__(self, bits, terms):
-        self.bits, self.terms = bits, terms
-        numbers = ArrayLayout(bits, terms)
-        width = (terms * (2 ** bits - 1) ** 2).bit_length() + 1
-        super().__init__({"a_negative": In(terms), "a": In(numbers), "b_negative": In(terms), "b": In(numbers),
-                          "o": Out(signed(width))}, b=bits, t=terms)
+    @dataclass(frozen=True)
+    class Parameters:
+        bits: int = parameter("b")
+        terms: int = parameter("t")
+
+    @staticmethod
+    def ports(params):
+        numbers = ArrayLayout(params.bits, params.terms)
+        width = (params.terms * (2 ** params.bits - 1) ** 2).bit_length() + 1
+        return {"a_negative": In(params.terms), "a": In(numbers), "b_negative": In(params.terms), "b": In(numbers),
+                "o": Out(signed(width))}
 
     def body(self, platform):
         m = Module()
-        negative = Signal(self.terms)
+        bits, terms = self.params.bits, self.params.terms
+        negative = Signal(terms)
         m.d.comb += negative.eq(self.a_negative ^ self.b_negative)
-        total, count = Tree(m, len(self.o), "sum"), Tree(m, self.terms.bit_length(), "count")
-        for n in range(self.terms):
-            product = Tree(m, 2 * self.bits, f"product{n}")
-            for k in range(self.bits):
-                for j in range(self.bits):
+        total, count = Tree(m, len(self.o), "sum"), Tree(m, terms.bit_length(), "count")
+        for n in range(terms):
+            product = Tree(m, 2 * bits, f"product{n}")
+            for k in range(bits):
+                for j in range(bits):
                     product.add(k + j, self.a[n][k] & self.b[n][j])
             for place, bit in product.pairs():
                 total.add(place, bit ^ negative[n], arrival=3)
             count.add(0, negative[n])
         number = count.result()
         # -(2^m - 1)^2 = -2^2m + 2^(m + 1) - 1
-        total.subtract(2 * self.bits, number)
+        total.subtract(2 * bits, number)
         total.subtract(0, number)
         for n, bit in enumerate(number):
-            total.add(self.bits + 1 + n, bit, arrival=2 * n)
+            total.add(bits + 1 + n, bit, arrival=2 * n)
         m.d.comb += self.o.eq(Cat(total.result()))
         return m

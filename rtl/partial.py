@@ -1,17 +1,28 @@
 """Integer sums of blocks that span several passes, for the columns of one column group."""
 
-from amaranth import Module, signed
+from dataclasses import dataclass
+
+from amaranth import Module, Shape, signed
 from amaranth.lib.wiring import In, Out
 
-from .array import group_sums
+from golden.spec.config import ConflictError
+
 from .buffer import Ram
 from .cell import Cell
 from .layout import ArrayLayout, StructLayout, index
+from .names import parameter
+from .number.kinds import number_of
 
 
-def totals_layout(design, count):
-    """Sums of whole blocks of ``count`` columns."""
-    return ArrayLayout(signed(design.format.sum_width(design.format.terms)), count)
+def require_shared(design):
+    """Raise ConflictError if no columns share an accumulator."""
+    if design.share == 1:
+        raise ConflictError("share", design.share, "must be 2 or more: only columns that share have this unit")
+
+
+def totals_layout(width, count):
+    """Sums of whole blocks, of ``width`` bits, of ``count`` columns."""
+    return ArrayLayout(signed(width), count)
 
 
 def pass_layout():
@@ -27,7 +38,13 @@ class Partial(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    sums : Shape
+        Of the sum of a column and pass.
+    total : int
+        Bits of the sum of a block.
+    columns : int
+    depth : int
+        Words of the memories.
 
     Members
     -------
@@ -41,26 +58,46 @@ class Partial(Cell):
         Totals to read: one cycle later on ``o``, held while ``fold_en`` is low.
     o : ``Out(totals_layout)``
     """
-    kind = "partial"
+    kind, area, apart = "partial", "accumulation", True
+    blocked = True
     #: Fewest cycles between two rows with the same address.
     INTERVAL = 2
 
-    def __init__(self, design):
-        self.design = design
-        kc, word = design.group[1], index(design.depth)
-        super().__init__({
+    @dataclass(frozen=True)
+    class Parameters:
+        sums: Shape = parameter("s")
+        total: int = parameter("t")
+        columns: int = parameter("c")
+        depth: int = parameter("d")
+
+        @classmethod
+        def of(cls, design):
+            """The sums of one column group of a design."""
+            require_shared(design)
+            return cls(number_of(design).sum(design.height, design.height),
+                       design.format.sum_width(design.format.terms), design.group[1], design.depth)
+
+    @staticmethod
+    def ports(params):
+        word = index(params.depth)
+        return {
             "west": In(pass_layout()), "east": Out(pass_layout()), "address": In(word), "address_east": Out(word),
-            "sums": In(group_sums(design, design.height)), "fold_en": In(1), "fold_address": In(word),
-            "o": Out(totals_layout(design, kc)),
-        }, m=design.format.mantissa, b=design.format.terms, h=design.height, c=kc, d=design.depth)
+            "sums": In(ArrayLayout(params.sums, params.columns)), "fold_en": In(1), "fold_address": In(word),
+            "o": Out(totals_layout(params.total, params.columns)),
+        }
+
+    @property
+    def latencies(self):
+        """``interval``: fewest from a row to the next with its address."""
+        return {"interval": self.INTERVAL}
 
     def body(self, platform):
-        m = Module()
-        layout = totals_layout(self.design, self.design.group[1])
+        m, params = Module(), self.params
+        layout = totals_layout(params.total, params.columns)
         size = layout.size
         m.d.sync += [self.east.eq(self.west), self.address_east.eq(self.address)]
-        m.submodules.running = running = Ram(self.design.depth, size)
-        m.submodules.totals = totals = Ram(self.design.depth, size)
+        m.submodules.running = running = Ram(params.depth, size)
+        m.submodules.totals = totals = Ram(params.depth, size)
         width = layout.elem_shape.width
         # The memories' write ports register the sums.
         for column in range(layout.length):

@@ -1,12 +1,15 @@
 """Processing elements, a group at a time."""
 
-from amaranth import Module, Signal
+from dataclasses import dataclass
+
+from amaranth import Module, Shape, Signal
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
-from .lanes import act_shape, lane_shape, psum_shape
 from .layout import ArrayLayout
-from .mac import mac_chain
+from .names import parameter
+from .number.kinds import number_of
+from .number.number import Number
 
 
 class Group(Cell):
@@ -18,75 +21,88 @@ class Group(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
-    above : int
-        Terms summed by the groups above in the same segment. At 0 there is no ``north``, or, with recoded
-        activations, it is the one correction that every column starts from, and goes on east.
+    number : rtl.number.number.Number
+    shape : tuple of int
+        Rows kr and columns kc of elements.
+    south, north, start : Shape
+        Of the sums below; of those from above, None in the top group of a segment; of what its columns start from
+        instead, None where that is nothing.
 
     Members
     -------
-    west, east : ``In``, ``Out(kr lanes)``
-        Activations, recoded or not; ``east`` is ``west`` one cycle later.
+    west, east : ``In``, ``Out(kr elements)``
+        Activations, as the kind of number has them; ``east`` is ``west`` one cycle later.
     swap, swap_east : ``In(1)``, ``Out(1)``
         Load the weights from ``weight``, a cycle ahead of the first activations that use them; ``swap_east`` is one
         cycle later.
-    weight : ``In(kr x kc lanes)``
+    weight : ``In(kr x kc elements)``
         Row by row.
     north : ``In(kc sums)``
     start, start_east : ``In``, ``Out``
-        The correction instead of ``north``; ``start_east`` is ``start`` one cycle later.
+        One value for all columns instead of ``north``; ``start_east`` is ``start`` one cycle later.
     south : ``Out(kc sums)``
         ``north + west . weights``, one cycle later; with registers inside the elements ``north`` comes
-        :func:`rtl.mac.lead` cycles after ``west`` and the sum :func:`rtl.mac.step` cycles after ``north``.
+        ``number.lead`` cycles after ``west`` and the sum ``number.step`` cycles after ``north``.
     """
-    kind = "group"
+    kind, area, apart = "group", "elements", True
+    #: Columns of a group share what they do with an activation.
+    inline = 8
 
-    def __init__(self, design, above):
-        self.design, self.above = design, above
-        kr, kc = design.group
-        act, first = ArrayLayout(act_shape(design), kr), psum_shape(design, above)
-        members = {
-            "west": In(act), "east": Out(act), "swap": In(1), "swap_east": Out(1),
-            "weight": In(ArrayLayout(ArrayLayout(lane_shape(design), kc), kr)),
-            "south": Out(ArrayLayout(psum_shape(design, above + kr), kc)),
-        }
-        if above:
-            members["north"] = In(ArrayLayout(first, kc))
-        elif first is not None:
-            members |= {"start": In(first), "start_east": Out(first)}
-        super().__init__(members, **self.parameters(design, above))
+    @dataclass(frozen=True)
+    class Parameters:
+        number: Number = parameter("")
+        shape: tuple[int, int] = parameter("g")
+        south: Shape = parameter("s")
+        north: Shape | None = parameter("n", None)
+        start: Shape | None = parameter("c", None)
+
+        @classmethod
+        def of(cls, design, above=None):
+            """The group of a design below ``above`` rows of its segment: the lowest one, if not given."""
+            above = design.height - design.group[0] if above is None else above
+            return cls.at(number_of(design), design.group, design.height, above)
+
+        @classmethod
+        def at(cls, number, shape, height, above):
+            """The group below ``above`` rows of a segment of ``height``."""
+            return cls(number, shape, number.sum(above + shape[0], height),
+                       number.sum(above, height) if above else None, None if above else number.start(height))
 
     @staticmethod
-    def parameters(design, above):
-        """What tells one group's module from another's: kind of number, shape, widths of the sums in and out."""
-        kr, kc = design.group
-        first, last = psum_shape(design, above), psum_shape(design, above + kr)
-        north = 0 if first is None else first.width if above else f"c{first.width}"
-        return {design.arithmetic: design.lane_width, **({"": "recoded"} if design.recoded else {}),
-                **({"p": design.pipeline} if design.pipeline else {}), "g": f"{kr}x{kc}", "n": north, "s": last.width}
+    def ports(params):
+        (kr, kc), number = params.shape, params.number
+        act = ArrayLayout(number.activation, kr)
+        members = {
+            "west": In(act), "east": Out(act), "swap": In(1), "swap_east": Out(1),
+            "weight": In(ArrayLayout(ArrayLayout(number.element, kc), kr)),
+            "south": Out(ArrayLayout(params.south, kc)),
+        }
+        if params.north is not None:
+            members["north"] = In(ArrayLayout(params.north, kc))
+        if params.start is not None:
+            members |= {"start": In(params.start), "start_east": Out(params.start)}
+        return members
+
+    @property
+    def latencies(self):
+        """``lead``: from activations to the sums from above that belong to them; ``result``: on to the sums below."""
+        number = self.params.number
+        return {"lead": number.lead, "result": number.step}
 
     def body(self, platform):
-        m = Module()
-        kr, kc = self.design.group
+        m, params = Module(), self.params
+        (kr, kc), number = params.shape, params.number
         act = Signal.like(self.east, reset_less=True)
         swap = Signal()
-        weights = Signal.like(self.weight, reset_less=True)
         psum = Signal.like(self.south, reset_less=True)
         m.d.sync += [act.eq(self.west), swap.eq(self.swap)]
-        if self.design.recoded:    # kept as complements: to hold a bit then costs an AND-OR-invert and no inverter
-            complements = Signal(weights.as_value().shape(), reset_less=True)
-            m.d.comb += weights.eq(~complements)
-            with m.If(self.swap):
-                m.d.sync += complements.eq(~self.weight.as_value())
-        else:
-            with m.If(self.swap):
-                m.d.sync += weights.eq(self.weight)
+        weights = number.hold(m, self.swap, self.weight)
         for col in range(kc):
-            first = self.north[col] if self.above else self.start if self.design.recoded else None
-            m.d.sync += psum[col].eq(mac_chain(
-                m, self.design, [self.west[row] for row in range(kr)], [weights[row][col] for row in range(kr)],
-                first, psum_shape(self.design, self.above + kr), f"c{col}"))
-        if self.design.recoded and not self.above:
+            first = self.north[col] if params.north is not None else self.start if params.start is not None else None
+            m.d.sync += psum[col].eq(number.column(
+                m, [self.west[row] for row in range(kr)], [weights[row][col] for row in range(kr)], first,
+                params.south, f"c{col}"))
+        if params.start is not None:
             start = Signal.like(self.start, reset_less=True)
             m.d.sync += start.eq(self.start)
             m.d.comb += self.start_east.eq(start)

@@ -1,5 +1,7 @@
 """Commands in, passes out: counts rows and tiles, and says when a pass may start."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
@@ -8,6 +10,7 @@ from golden.spec.config import TILE_BITS
 
 from .cell import Cell
 from .layout import StructLayout, index
+from .names import parameter
 
 #: Steps of the side unit that a command may ask for, in their order.
 STEPS = ("scale", "bias", "relu")
@@ -19,9 +22,22 @@ def steps_layout():
 
 
 def command_layout(design):
-    """A command: the passes of one column of tiles."""
-    steps = STEPS if design.arithmetic != "int" else ()
-    return StructLayout({"rows": range(design.depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps}})
+    """A command of a design: the passes of one column of tiles."""
+    return command_of(design.depth, design.arithmetic != "int")
+
+
+def command_of(depth, side):
+    """A command for up to ``depth`` rows, with steps where there is a side unit."""
+    steps = STEPS if side else ()
+    return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps}})
+
+
+def most_tiles(design):
+    """Most passes of a command."""
+    limit = 2 ** TILE_BITS - 1
+    if design.accumulate == "aligned" or design.arithmetic == "int":    # accumulators of limited width
+        limit = min(limit, 2 ** design.growth * design.block_tiles // design.segments)
+    return limit
 
 
 def beat_layout():
@@ -44,10 +60,19 @@ class Sequencer(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    depth : int
+        Most rows of a command.
     interval : int
         Fewest cycles between a row of a pass and the same row of the next; a pass without pauses starts no
         sooner after the last.
+    tiles : int
+        Most passes of a command.
+    block_tiles : int
+        Passes of a block.
+    side : bool
+        Whether there is a side unit, whose steps a command asks for.
+    shared : bool
+        Whether columns share an accumulator.
 
     Members
     -------
@@ -74,31 +99,37 @@ class Sequencer(Cell):
         Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
         command's last; whether a row of a pass that closes a block may come.
     """
-    kind = "sequencer"
+    kind, area, apart = "sequencer", "control", True
 
-    def __init__(self, design, interval):
-        self.design, self.interval = design, interval
-        folds = {"row": Out(index(design.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
-        super().__init__({
-            "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
-            "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
-            "rows": Out(range(design.depth + 1)), "steps": Out(steps_layout()), "begins": Out(1), "free": In(2),
-            **(folds if design.share > 1 else {}),
-        }, d=design.depth, b=design.block_tiles, i=interval, t=self.max_tiles(design),
-           **({} if design.arithmetic != "int" else {"int": 1}), **({"f": 1} if design.share > 1 else {}))
+    @dataclass(frozen=True)
+    class Parameters:
+        depth: int = parameter("d")
+        interval: int = parameter("i")
+        tiles: int = parameter("t")
+        block_tiles: int = parameter("b", 1)
+        side: bool = parameter("side", True)
+        shared: bool = parameter("shared", False)
+
+        @classmethod
+        def of(cls, design, interval):
+            """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
+            return cls(design.depth, interval, most_tiles(design), design.block_tiles, design.arithmetic != "int",
+                       design.share > 1)
 
     @staticmethod
-    def max_tiles(design):
-        """Most passes of a command."""
-        limit = 2 ** TILE_BITS - 1
-        if design.accumulate == "aligned" or design.arithmetic == "int":    # accumulators of limited width
-            limit = min(limit, 2 ** design.growth * design.block_tiles // design.segments)
-        return limit
+    def ports(params):
+        members = {
+            "i_cmd": In(stream.Signature(command_of(params.depth, params.side))), "error": Out(1),
+            "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
+            "rows": Out(range(params.depth + 1)), "steps": Out(steps_layout()), "begins": Out(1), "free": In(2),
+        }
+        if params.shared:
+            members |= {"row": Out(index(params.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
+        return members
 
     def body(self, platform):
-        m = Module()
-        design = self.design
-        layout = command_layout(design)
+        m, params = Module(), self.params
+        layout = command_of(params.depth, params.side)
 
         # Two commands: the one that runs and the next, so that a change costs no cycle.
         queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
@@ -109,7 +140,7 @@ class Sequencer(Cell):
         pop = Signal()
         m.d.comb += [
             self.i_cmd.ready.eq(held != 2),
-            good.eq(_within(offered.rows, design.depth) & _within(offered.tiles, self.max_tiles(design))),
+            good.eq(_within(offered.rows, params.depth) & _within(offered.tiles, params.tiles)),
             push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
         ]
         with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):
@@ -124,9 +155,9 @@ class Sequencer(Cell):
                 m.d.sync += queue[1].eq(offered)
         command = queue[0]
 
-        row = Signal(index(design.depth))
+        row = Signal(index(params.depth))
         tile = Signal(TILE_BITS)
-        gap = Signal(range(self.interval))
+        gap = Signal(range(params.interval))
         bank = Signal()
         fresh = Signal(init=1)
         last_row = Signal()
@@ -136,7 +167,7 @@ class Sequencer(Cell):
         opens = Signal()
         closes = Signal()
         room = Signal(init=1)
-        if design.share > 1:
+        if params.shared:
             m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.pass_end.eq(last_row),
                          self.command_end.eq(last_tile)]
         m.d.comb += [
@@ -151,13 +182,13 @@ class Sequencer(Cell):
             self.beat.bank.eq(bank),
         ]
         for name in STEPS:
-            if design.arithmetic != "int":
+            if params.side:
                 m.d.comb += self.steps[name].eq(command[name])
         # While a row of the pass is late the gap waits with it: the next pass gets no closer to that row.
         with m.If((gap != 0) & (step | (row == 0))):
             m.d.sync += gap.eq(gap - 1)
         with m.If(self.start):
-            m.d.sync += gap.eq(self.interval - 1)
+            m.d.sync += gap.eq(params.interval - 1)
         with m.If(step):
             m.d.sync += row.eq(row + 1)
             with m.If(last_row):
@@ -167,11 +198,11 @@ class Sequencer(Cell):
                 with m.If(last_tile):
                     m.d.sync += [tile.eq(0), bank.eq(~bank), fresh.eq(1)]
 
-        if design.block_tiles == 1:
+        if params.block_tiles == 1:
             m.d.comb += [opens.eq(1), closes.eq(1)]
         else:
-            place = Signal(range(design.block_tiles))
-            m.d.comb += [opens.eq(place == 0), closes.eq((place == design.block_tiles - 1) | last_tile)]
+            place = Signal(range(params.block_tiles))
+            m.d.comb += [opens.eq(place == 0), closes.eq((place == params.block_tiles - 1) | last_tile)]
             with m.If(step & last_row):
                 m.d.sync += place.eq(place + 1)
                 with m.If(closes):

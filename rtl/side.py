@@ -24,13 +24,19 @@ class SideLane(Cell):
     v : ``In(32)``
     i, o : ``In(32)``, ``Out(32)``
     """
-    kind = "side"
+    kind, area, apart = "side", "side unit", True
     #: Cycles from ``i`` to ``o``.
     LATENCY = 3
 
-    def __init__(self):
-        super().__init__({"en": In(1), "steps": In(steps_layout()), "load_scale": In(1), "load_bias": In(1),
-                          "v": In(32), "i": In(32), "o": Out(32)}, l=self.LATENCY)
+    @staticmethod
+    def ports(params):
+        return {"en": In(1), "steps": In(steps_layout()), "load_scale": In(1), "load_bias": In(1), "v": In(32),
+                "i": In(32), "o": Out(32)}
+
+    @property
+    def latencies(self):
+        """``result``: from ``i`` to ``o``."""
+        return {"result": self.LATENCY}
 
     def body(self, platform):
         m = Module()

@@ -1,9 +1,12 @@
 """Delays at the array's edge."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Shape, Signal
 from amaranth.lib.wiring import In, Out
 
 from .cell import Cell
+from .names import parameter
 
 
 def delay(m, value, cycles, name, reset_less=True):
@@ -34,17 +37,26 @@ class Skew(Cell):
     -------
     i, o : ``In(shape).array(lanes)``, ``Out(shape).array(lanes)``
     """
-    kind = "skew"
+    kind, area, apart = "skew", "skew", True
 
-    def __init__(self, shape, lanes, first=0, reset_less=True, step=1):
-        self.lanes, self.first, self.step, self.reset_less = lanes, first, step, reset_less
-        super().__init__({"i": In(shape).array(lanes), "o": Out(shape).array(lanes)},
-                         w=Shape.cast(shape).width, n=lanes, f=first, **({} if reset_less else {"r": 1}),
-                         **({"s": step} if step > 1 else {}))
+    @dataclass(frozen=True)
+    class Parameters:
+        shape: Shape = parameter("w")
+        lanes: int = parameter("n")
+        first: int = parameter("f", 0)
+        reset_less: bool = parameter("r", True)
+        step: int = parameter("s", 1)
+
+        def __post_init__(self):
+            object.__setattr__(self, "shape", Shape.cast(self.shape))
+
+    @staticmethod
+    def ports(params):
+        return {"i": In(params.shape).array(params.lanes), "o": Out(params.shape).array(params.lanes)}
 
     def body(self, platform):
-        m = Module()
-        for lane in range(self.lanes):
-            cycles = lane * self.step + self.first
-            m.d.comb += self.o[lane].eq(delay(m, self.i[lane], cycles, f"lane{lane}", self.reset_less))
+        m, params = Module(), self.params
+        for lane in range(params.lanes):
+            cycles = lane * params.step + params.first
+            m.d.comb += self.o[lane].eq(delay(m, self.i[lane], cycles, f"lane{lane}", params.reset_less))
         return m

@@ -6,7 +6,6 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.tables import FUNCTIONS
 from golden.spec.vector import (
     CONSTANTS,
     FIELDS,
@@ -25,7 +24,7 @@ from golden.spec.vector import (
 from .buffer import Ram
 from .cell import Cell
 from .layout import ArrayLayout, StructLayout, index
-from .vector_lane import Fold, VectorLane
+from .vector_lane import Reduction, VectorLane
 
 WORD_LAYOUT = StructLayout({name: width for name, width in FIELDS} | {
     "spare": KIND - sum(width for _, width in FIELDS), "kind": WORD - KIND})
@@ -39,8 +38,8 @@ class Vector(Cell):
 
     Parameters
     ----------
-    unit : golden.spec.vector.VectorUnit, optional
-        By default one made from the keywords ``options``.
+    lanes, beats, registers, functions, pipeline
+        As of :class:`golden.spec.vector.VectorUnit`.
 
     Members
     -------
@@ -57,37 +56,31 @@ class Vector(Cell):
     busy : ``Out(1)``
         A pass is in flight.
     """
-    kind = "vector"
-
-    def __init__(self, unit=None, **options):
-        self.unit = unit = VectorUnit(**options) if unit is None else unit
-        super().__init__(self.ports(unit), **self.parameters(unit))
+    kind, area = "vector", "control"
+    Parameters = VectorUnit
 
     @staticmethod
-    def ports(unit):
-        """Members by name."""
-        beat = ArrayLayout(32, unit.lanes)
+    def ports(params):
+        beat = ArrayLayout(32, params.lanes)
         return {"i_program": In(stream.Signature(WORD)), "i": In(stream.Signature(beat)),
                 "o": Out(stream.Signature(beat)), "error": Out(1), "clear": In(1), "busy": Out(1)}
 
-    @staticmethod
-    def parameters(unit):
-        """What tells units apart, for module names."""
-        names = "all" if unit.functions == FUNCTIONS else "_".join(unit.functions) or "none"
-        return {"l": unit.lanes, "b": unit.beats, "r": unit.registers, "f": names, "p": VectorLane.depth(unit)}
+    @property
+    def lane(self):
+        """Parameters of a lane."""
+        return VectorLane.Parameters(self.params.functions, self.params.pipeline)
 
-    @staticmethod
-    def latencies(unit):
-        """Cycles by name, for the manifest.
+    @property
+    def latencies(self):
+        """``pass``: from an instruction's acceptance to the next one's, less the beats of the row.
 
-        ``pass``: from an instruction's acceptance to the next one's, less the beats of the row. ``reduce``: more,
-        with a reduction. ``result``: from an accepted beat to its result on ``o``.
+        ``reduce``: more, with a reduction. ``result``: from an accepted beat to its result on ``o``.
         """
-        result = VectorLane.latency(unit) + 2
-        return {"pass": result + 1, "reduce": (unit.lanes - 1).bit_length() + 1, "result": result}
+        result = self.lane.latency + 2
+        return {"pass": result + 1, "reduce": (self.params.lanes - 1).bit_length() + 1, "result": result}
 
     def body(self, platform):
-        m, unit = Module(), self.unit
+        m, unit = Module(), self.params
         word = Signal(WORD_LAYOUT)
         current = Signal(WORD_LAYOUT)
         m.d.comb += word.eq(self.i_program.payload)
@@ -143,7 +136,7 @@ class Vector(Cell):
         with m.If(en):
             m.d.sync += row.eq(self.i.payload)
         flags = [Cat(issue, last, beat)]
-        for stage in range(1 + VectorLane.latency(unit)):
+        for stage in range(1 + self.lane.latency):
             held = Signal(len(flags[0]), name=f"flags_{stage}")
             with m.If(en):
                 m.d.sync += held.eq(flags[-1])
@@ -175,7 +168,7 @@ class Vector(Cell):
 
     def _legal(self, m, word):
         """Whether a word may be executed; mirrors nothing of the golden model but its contract."""
-        unit, bits = self.unit, self.i_program.payload
+        unit, bits = self.params, self.i_program.payload
         once, vector = word.kind == Kind.SCALAR, word.kind == Kind.VECTOR
         posts = Cat(word.post == code if code else ~word.post.any() for code in unit.posts)
         good = [~word.spare.any(), word.op <= max(Op), posts.any(), word.reduce <= max(Reduce),
@@ -200,7 +193,7 @@ class Vector(Cell):
 
     def _operands(self, m, current, scalars, row, beat, en, result, stored):
         """The three operands of a beat, a cycle after its issue: packed lanes each."""
-        unit, operands = self.unit, []
+        unit, operands = self.params, []
         write = stored[0] & (current.target == Target.REGISTER)
         for name in "abc":
             source, number = getattr(current, f"{name}_source"), getattr(current, name)
@@ -227,7 +220,7 @@ class Vector(Cell):
         """Position among the unit's functions of the one that a code means."""
         select = Signal(4, name="select")
         with m.Switch(post):
-            for position, name in enumerate(self.unit.functions):
+            for position, name in enumerate(self.params.functions):
                 with m.Case(POSTS.index(name)):
                     m.d.comb += select.eq(position)
             with m.Default():
@@ -236,7 +229,7 @@ class Vector(Cell):
 
     def _lane(self, m, lane, current, select, operands, en, result):
         """One lane and its slice of the result register."""
-        m.submodules[f"lane{lane}"] = part = VectorLane(self.unit)
+        m.submodules[f"lane{lane}"] = part = VectorLane(self.params.functions, self.params.pipeline)
         for port, operand in zip("abc", operands, strict=True):
             m.d.comb += getattr(part, port).eq(operand[32 * lane:32 * lane + 32])
         m.d.comb += [part.en.eq(en), part.op.eq(current.op), part.negate_a.eq(current.negate_a),
@@ -247,10 +240,10 @@ class Vector(Cell):
 
     def _fold(self, m, current, word, taken, valid, done, folding, length, result, put, put_index, put_value):
         """Running totals of the lanes, and their tree once the row has passed."""
-        unit = self.unit
+        unit = self.params
         levels = (unit.lanes - 1).bit_length()
         level = Signal(range(levels + 1))
-        folds = [Fold() for _ in range(unit.lanes)]
+        folds = [Reduction() for _ in range(unit.lanes)]
         largest = Signal()
         m.d.comb += largest.eq(Mux(taken, word.reduce, current.reduce) == Reduce.MAX)
         tail = (length - 1)[:levels]    # last valid lane of the last beat

@@ -1,5 +1,7 @@
 """The vector unit between block sums and blocks: converters at its input and at its output."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Mux, signed, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -7,16 +9,16 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from golden.spec.vector import VectorUnit
 
 from .cell import Cell
-from .encode import Encode, encoded_layout
+from .encode import Encode, block_beat
 from .fp32.convert import IntToFp32
 from .layout import ArrayLayout, StructLayout
+from .names import parameter
 from .vector import Vector
 
 
-def sums_layout(design):
-    """One beat of block sums: integers S, exponents Es of the block pairs, and whether a block was invalid."""
-    fmt, lanes = design.format, design.encode_lanes
-    return StructLayout({"sum": ArrayLayout(signed(fmt.sum_width(fmt.terms)), lanes),
+def sums_layout(fmt, terms, lanes):
+    """One beat of sums of ``terms`` products: integers S, exponents Es of the block pairs, whether one was invalid."""
+    return StructLayout({"sum": ArrayLayout(signed(fmt.sum_width(terms)), lanes),
                          "exponent": ArrayLayout(signed(fmt.exponent + 1), lanes),
                          "invalid": ArrayLayout(unsigned(1), lanes)})
 
@@ -30,10 +32,11 @@ class VectorHBFP(Cell):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
-        Its format, and ``encode_lanes``, the unit's lanes.
-    unit : golden.spec.vector.VectorUnit, optional
-        Its lanes must be ``design.encode_lanes``.
+    unit : golden.spec.vector.VectorUnit
+    encode : rtl.encode.Encode.Parameters
+        The converter, with as many lanes.
+    terms : int
+        Products of a block sum.
 
     Members
     -------
@@ -51,31 +54,51 @@ class VectorHBFP(Cell):
     Raises
     ------
     ValueError
-        If the lanes differ or the design has no blocks.
+        If the lanes differ.
     """
-    kind = "vector_hbfp"
+    kind, area = "vector_hbfp", "control"
+    blocked = True
 
-    def __init__(self, design, unit=None):
-        if not design.blocked:
-            raise ValueError(f"Vector unit with HBFP needs arithmetic hbfp, not {design.arithmetic!r}")
-        unit = VectorUnit(lanes=design.encode_lanes) if unit is None else unit
-        if unit.lanes != design.encode_lanes:
-            raise ValueError(f"Lanes must be the converter's {design.encode_lanes}, not {unit.lanes}")
-        self.design, self.unit = design, unit
-        fmt = design.format
-        members = Vector.ports(unit) | {
-            "from_sums": In(1), "to_blocks": In(1), "i_sums": In(stream.Signature(sums_layout(design))),
-            "o_q": Out(stream.Signature(encoded_layout(design)))}
+    @dataclass(frozen=True)
+    class Parameters:
+        unit: VectorUnit = parameter("")
+        encode: Encode.Parameters = parameter("")
+        terms: int = parameter("t")
+
+        def __post_init__(self):
+            if self.unit.lanes != self.encode.lanes:
+                raise ValueError(f"Lanes must be the converter's {self.encode.lanes}, not {self.unit.lanes}")
+
+        @classmethod
+        def of(cls, design, unit=None):
+            """The unit for a design's blocks; its lanes, unless ``unit`` says otherwise, are the converter's.
+
+            Raises
+            ------
+            ValueError
+                If the lanes differ or the design has no blocks.
+            """
+            if not design.blocked:
+                raise ValueError(f"Vector unit with HBFP needs arithmetic hbfp, not {design.arithmetic!r}")
+            unit = VectorUnit(lanes=design.encode_lanes) if unit is None else unit
+            return cls(unit, Encode.Parameters.of(design), design.format.terms)
+
+    @staticmethod
+    def ports(params):
+        fmt, lanes = params.encode.format, params.unit.lanes
+        members = Vector.ports(params.unit) | {
+            "from_sums": In(1), "to_blocks": In(1),
+            "i_sums": In(stream.Signature(sums_layout(fmt, params.terms, lanes))),
+            "o_q": Out(stream.Signature(block_beat(fmt, lanes)))}
         if fmt.rounding == "stochastic":
             members["i_seed"] = In(stream.Signature(32))
-        super().__init__(members, m=fmt.mantissa, e=fmt.exponent, t=fmt.terms, q=design.encode_beats, n=fmt.rounding,
-                         s=fmt.subnormals, **Vector.parameters(unit))
+        return members
 
     def body(self, platform):
-        m, design = Module(), self.design
-        fmt = design.format
-        m.submodules.vector = vector = Vector(self.unit)
-        m.submodules.encode = encode = Encode(design)
+        m, params = Module(), self.params
+        fmt, terms = params.encode.format, params.terms
+        m.submodules.vector = vector = Vector.made(params.unit)
+        m.submodules.encode = encode = Encode.made(params.encode)
         connect(m, flipped(self.i_program), vector.i_program)
         connect(m, encode.o, flipped(self.o_q))
         if fmt.rounding == "stochastic":
@@ -86,8 +109,8 @@ class VectorHBFP(Cell):
                      self.i_sums.ready.eq(vector.i.ready & self.from_sums),
                      self.i.ready.eq(vector.i.ready & ~self.from_sums)]
         sums = self.i_sums.payload
-        for lane in range(self.unit.lanes):
-            m.submodules[f"convert{lane}"] = convert = IntToFp32(fmt.sum_width(fmt.terms), fmt.exponent + 2)
+        for lane in range(params.unit.lanes):
+            m.submodules[f"convert{lane}"] = convert = IntToFp32(fmt.sum_width(terms), fmt.exponent + 2)
             m.d.comb += [convert.i.eq(sums.sum[lane]), convert.exponent.eq(sums.exponent[lane] - 2 * fmt.magnitude),
                          convert.invalid.eq(sums.invalid[lane]),
                          vector.i.payload[lane].eq(Mux(self.from_sums, convert.o, self.i.payload[lane]))]

@@ -1,14 +1,18 @@
 """One lane of the vector unit: the two steps of an instruction, and the lane's part of a reduction."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from golden.spec.tables import FUNCTIONS
 from golden.spec.vector import Op
 
 from .cell import Cell
 from .fp32.arith import Add, Mul
 from .fp32.compare import Maximum
 from .fp32.special import Function
+from .names import parameter
 
 LOWEST, NEGATIVE_ZERO = 0xFF800000, 0x80000000
 
@@ -24,13 +28,16 @@ def is_positive(x: Value):
 
 
 class VectorLane(Cell):
-    """``o = post(op(a, b, c))``, :meth:`latency` cycles later, one a cycle.
+    """``o = post(op(a, b, c))``, ``latency`` cycles later, one a cycle.
 
     Everything but the operands holds still while a pass is in flight.
 
     Parameters
     ----------
-    unit : golden.spec.vector.VectorUnit
+    functions : tuple of str
+        Functions of the second step.
+    pipeline : int
+        Registers inside the functions; none where there is no function.
 
     Members
     -------
@@ -42,30 +49,37 @@ class VectorLane(Cell):
     relu, use_function : ``In(1)``
         Second step: ReLU, or the function ``select``; neither passes the value on.
     select : ``In``
-        Position in ``unit.functions``.
+        Position in ``functions``.
     o : ``Out(32)``
     """
-    kind = "vector_lane"
+    kind, area = "vector_lane", "control"
 
-    def __init__(self, unit):
-        self.unit = unit
-        names = "all" if len(unit.functions) == 9 else "_".join(unit.functions) or "none"
-        super().__init__({"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
-                          "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32)},
-                         f=names, p=self.depth(unit))
+    @dataclass(frozen=True)
+    class Parameters:
+        functions: tuple[str, ...] = parameter("", FUNCTIONS)
+        pipeline: int = parameter("p", 0)
+
+        def __post_init__(self):
+            if not self.functions:
+                object.__setattr__(self, "pipeline", 0)
+
+        @property
+        def latency(self):
+            """Cycles from operands to result."""
+            return 2 + self.pipeline
 
     @staticmethod
-    def depth(unit):
-        """Registers inside the functions."""
-        return unit.pipeline if unit.functions else 0
+    def ports(params):
+        return {"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
+                "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32)}
 
-    @classmethod
-    def latency(cls, unit):
-        """Cycles from operands to result."""
-        return 2 + cls.depth(unit)
+    @property
+    def latencies(self):
+        """``result``: from operands to result."""
+        return {"result": self.params.latency}
 
     def body(self, platform):
-        m = Module()
+        m, functions, pipeline = Module(), self.params.functions, self.params.pipeline
         m.submodules.mul = mul = Mul(subnormals="flush")
         m.submodules.add = add = Add(subnormals="flush")
         a = Signal(32, name="a_signed")
@@ -82,16 +96,16 @@ class VectorLane(Cell):
                          value.eq(Mux(self.op.any(), other, add.o))]
 
         bypass = Mux(self.relu & ~is_positive(value) & ~is_nan(value), Const(0, 32), value)
-        if not self.unit.functions:
+        if not functions:
             m.d.comb += self.o.eq(bypass)
             return m
-        m.submodules.function = function = Function(self.unit.functions, pipeline=self.depth(self.unit))
+        m.submodules.function = function = Function(functions, pipeline=pipeline)
         m.d.comb += function.a.eq(value)
-        if self.depth(self.unit):
+        if pipeline:
             m.d.comb += function.en.eq(self.en)
-        if len(self.unit.functions) > 1:
+        if len(functions) > 1:
             m.d.comb += function.select.eq(self.select)
-        for stage in range(self.depth(self.unit)):
+        for stage in range(pipeline):
             held = Signal(32, name=f"bypass_{stage}", reset_less=True)
             with m.If(self.en):
                 m.d.sync += held.eq(bypass)
@@ -100,7 +114,7 @@ class VectorLane(Cell):
         return m
 
 
-class Fold(Cell):
+class Reduction(Cell):
     """A lane's running sum or maximum; with ``tree`` that of two other lanes' instead.
 
     Members
@@ -114,11 +128,12 @@ class Fold(Cell):
     o : ``Out(32)``
         Total so far.
     """
-    kind = "fold"
+    kind, area, apart = "reduction", "accumulation", True
 
-    def __init__(self):
-        super().__init__({"start": In(1), "step": In(1), "maximum": In(1), "tree": In(1), "x": In(32),
-                          "left": In(32), "right": In(32), "o": Out(32)})
+    @staticmethod
+    def ports(params):
+        return {"start": In(1), "step": In(1), "maximum": In(1), "tree": In(1), "x": In(32),
+                "left": In(32), "right": In(32), "o": Out(32)}
 
     def body(self, platform):
         m = Module()

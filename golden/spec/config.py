@@ -249,7 +249,7 @@ class Design:
                 rare = [("aw", self.growth, Design.growth)]
             case _:
                 stem = f"{self.arithmetic}_{size}_{groups}"
-        if self.integer:
+        if self.arithmetic != "bf16":    # whose products are too narrow to be recoded
             rare.append(("", self.multiplier, Design.multiplier))
         rare += [("p", self.pipeline, Design.pipeline), ("share", self.share, Design.share),
                  ("d", self.depth, Design.depth)]

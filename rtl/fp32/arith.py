@@ -1,11 +1,14 @@
 """FP32 add, subtract and multiply, and sums of products that the array's baselines use."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Const, Mux
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import BF16, FP32
+from golden.spec.floats import BF16, FloatFormat
 from golden.spec.format import check_choice
 
+from ..names import parameter
 from .multiply import MULTIPLIERS, multiply_recoded
 from .operation import Operation, choose_cuts
 from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
@@ -165,18 +168,22 @@ class Add(Operation):
     """
     CUTS = {"swap": 0.17, "align": 0.26, "sum": 0.42, "normalise": 0.7, "round": 0.93, "output": 1.0}
 
-    def __init__(self, fmt=FP32, *, underflow="signed", **options):
-        check_choice("Underflow", underflow, UNDERFLOWS)
-        self.underflow = underflow
-        super().__init__(fmt, **options)
-        if underflow == "positive" and not self.flush:
-            raise ValueError("Underflow positive needs subnormals flush, not gradual")
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(Operation.Parameters):
+        underflow: str = parameter("", "signed")
+
+        def __post_init__(self):
+            super().__post_init__()
+            check_choice("Underflow", self.underflow, UNDERFLOWS)
+            if self.underflow == "positive" and self.subnormals == "gradual":
+                raise ValueError("Underflow positive needs subnormals flush, not gradual")
 
     def operand(self, m, name):
         return unpack(m, self.fmt, getattr(self, name), name, self.flush)
 
     def datapath(self, m, pipe):
-        return add_raw(m, pipe, self.fmt, self.operand(m, "a"), self.operand(m, "b"), self.flush, self.underflow)
+        return add_raw(m, pipe, self.fmt, self.operand(m, "a"), self.operand(m, "b"), self.flush,
+                       self.params.underflow)
 
 
 class Sub(Add):
@@ -185,7 +192,7 @@ class Sub(Add):
     def datapath(self, m, pipe):
         y = self.operand(m, "b")
         y.sign = ~y.sign
-        return add_raw(m, pipe, self.fmt, self.operand(m, "a"), y, self.flush, self.underflow)
+        return add_raw(m, pipe, self.fmt, self.operand(m, "a"), y, self.flush, self.params.underflow)
 
 
 class Mul(Operation):
@@ -198,15 +205,18 @@ class Mul(Operation):
     """
     CUTS = {"partial": 0.3, "product": 0.5, "normalise": 0.7, "round": 0.93, "output": 1.0}
 
-    def __init__(self, fmt=FP32, *, multiplier="plain", **options):
-        check_choice("Multiplier", multiplier, MULTIPLIERS)
-        self.multiplier = multiplier
-        super().__init__(fmt, **options)
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(Operation.Parameters):
+        multiplier: str = parameter("", "plain")
+
+        def __post_init__(self):
+            super().__post_init__()
+            check_choice("Multiplier", self.multiplier, MULTIPLIERS)
 
     def datapath(self, m, pipe):
         fmt, flush = self.fmt, self.flush
         x, y = (unpack(m, fmt, v, n, flush) for v, n in ((self.a, "a"), (self.b, "b")))
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, self.multiplier))
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier))
         if flush:
             raw, up = pipe.cut("normalise", *decide_product(m, fmt, normal_product(m, raw)))
             raw = round_product(m, fmt, raw, up)
@@ -232,13 +242,16 @@ class SumOfProduct(Add):
     ----------
     late : bool
         The addend ``c`` comes :attr:`lead` cycles after ``a`` and ``b``, when the product is there; else with them,
-        and registers hold it that long. The result is :attr:`LATENCY` cycles behind ``a`` and ``b`` in any case.
+        and registers hold it that long. The result is ``pipeline`` cycles behind ``a`` and ``b`` in any case.
     """
 
-    def __init__(self, fmt=FP32, *, late=False, **options):
-        super().__init__(fmt, **options)
-        if late and self.lead:
-            self.addend = "late"
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(Add.Parameters):
+        late: bool = parameter("late", False)
+
+    def __init__(self, *values, late=False, **named):
+        late = late and bool(self.leading(named.get("pipeline", 0)))
+        super().__init__(*values, late=late, **named)
 
     @classmethod
     def leading(cls, pipeline):
@@ -249,11 +262,11 @@ class SumOfProduct(Add):
     @property
     def lead(self):
         """Cycles in which the product alone is formed."""
-        return len(self.leading(self.pipeline))
+        return len(self.leading(self.params.pipeline))
 
     def meet(self, pipe, addend):
         """The addend behind as many registers as the product."""
-        for name in () if hasattr(self, "addend") else self.leading(self.pipeline):
+        for name in () if self.params.late else self.leading(self.params.pipeline):
             addend, = pipe.cut(name, addend)
         return addend
 
@@ -273,17 +286,20 @@ class MulAdd(SumOfProduct):
     CUTS = {"partial": 0.15, "product": 0.3, "rounded": 0.5, "swap": 0.58, "align": 0.63, "sum": 0.71,
             "normalise": 0.85, "round": 0.97, "output": 1.0}
 
-    def __init__(self, fmt=FP32, *, multiplier="plain", **options):
-        check_choice("Multiplier", multiplier, MULTIPLIERS)
-        self.multiplier = multiplier
-        super().__init__(fmt, **options)
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(SumOfProduct.Parameters):
+        multiplier: str = parameter("", "plain")
+
+        def __post_init__(self):
+            super().__post_init__()
+            check_choice("Multiplier", self.multiplier, MULTIPLIERS)
 
     def datapath(self, m, pipe):
         x, y, z = (self.operand(m, name) for name in self.OPERANDS)
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.multiplier))
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.params.multiplier))
         product, = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(m, self.fmt, normal_product(m, raw))))
         z = self.meet(pipe, z)
-        return add_raw(m, pipe, self.fmt, product, z, True, self.underflow)
+        return add_raw(m, pipe, self.fmt, product, z, True, self.params.underflow)
 
 
 class ProductAdd(SumOfProduct):
@@ -299,17 +315,24 @@ class ProductAdd(SumOfProduct):
     SUBNORMALS = ("flush",)
     CUTS = {"product": 0.27, "swap": 0.4, "align": 0.46, "sum": 0.58, "normalise": 0.8, "round": 0.95, "output": 1.0}
 
-    def __init__(self, source=BF16, fmt=FP32, **options):
-        if source.exponent != fmt.exponent or 2 * source.precision > fmt.precision:
-            raise ValueError(f"Product of {source!r} must fit the precision of {fmt!r}")
-        self.source = source
-        super().__init__(fmt, ports={"a": In(source.width), "b": In(source.width),
-                                     "c": In(fmt.width), "o": Out(fmt.width)}, **options)
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(SumOfProduct.Parameters):
+        source: FloatFormat = parameter("", BF16)
+
+        def __post_init__(self):
+            super().__post_init__()
+            if self.source.exponent != self.fmt.exponent or 2 * self.source.precision > self.fmt.precision:
+                raise ValueError(f"Product of {self.source!r} must fit the precision of {self.fmt!r}")
+
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(params.source.width), "b": In(params.source.width), "c": In(params.fmt.width),
+                "o": Out(params.fmt.width)}
 
     def datapath(self, m, pipe):
-        fmt, source = self.fmt, self.source
+        fmt, source = self.fmt, self.params.source
         x, y = (unpack(m, source, v, n, True) for v, n in ((self.a, "a"), (self.b, "b")))
         product = bound_product(m, normal_product(m, multiply_raw(m, pipe, x, y, fmt.bias)))
         product.significand = Cat(Const(0, fmt.precision - len(product.significand)), product.significand)
         product, = pipe.cut("product", product)
-        return add_raw(m, pipe, fmt, product, self.meet(pipe, self.operand(m, "c")), True, self.underflow)
+        return add_raw(m, pipe, fmt, product, self.meet(pipe, self.operand(m, "c")), True, self.params.underflow)

@@ -3,8 +3,6 @@
 from amaranth import Cat, Const, Mux
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import FP32
-
 from .operation import Operation
 from .raw import named
 
@@ -39,8 +37,9 @@ class Compare(Operation):
         One bit is set: 0 less, 1 equal, 2 greater, 3 unordered (an operand is NaN). Zeros are equal.
     """
 
-    def __init__(self, fmt=FP32, **options):
-        super().__init__(fmt, ports={"a": In(fmt.width), "b": In(fmt.width), "o": Out(4)}, **options)
+    @classmethod
+    def data_ports(cls, params):
+        return super().data_ports(params) | {"o": Out(4)}
 
     def datapath(self, m, pipe):
         x, y = (Operand(m, self.fmt, v, n, self.flush) for v, n in ((self.a, "a"), (self.b, "b")))
@@ -78,9 +77,9 @@ class Select(Operation):
     condition : ``In(1)``
     """
 
-    def __init__(self, fmt=FP32, **options):
-        super().__init__(fmt, ports={"condition": In(1), "a": In(fmt.width), "b": In(fmt.width),
-                                     "o": Out(fmt.width)}, **options)
+    @classmethod
+    def data_ports(cls, params):
+        return {"condition": In(1)} | super().data_ports(params)
 
     def datapath(self, m, pipe):
         return Mux(self.condition, self.a, self.b)

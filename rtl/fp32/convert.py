@@ -1,11 +1,14 @@
 """Conversions between integers, BF16 and FP32."""
 
+from dataclasses import dataclass, field
+
 from amaranth import Cat, Const, Mux, signed
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.floats import BF16, FP32
 from golden.spec.format import check_choice, check_range
 
+from ..names import parameter
 from .arith import UNDERFLOWS
 from .operation import Operation
 from .raw import named, normalise, pack, round_flush, round_up, shift_right_sticky, unpack
@@ -36,19 +39,26 @@ class IntToFp32(Operation):
     SUBNORMALS = ("flush",)
     CUTS = {"magnitude": 0.3, "normalise": 0.75, "output": 1.0}
 
-    def __init__(self, width, exponent_width=10, *, fmt=FP32, subnormals=None, pipeline=0,
-                 underflow="positive"):
-        check_range("Integer width", width, 2, 60, " bits")
-        check_range("Exponent width", exponent_width, 0, 20, " bits")
-        check_choice("Underflow", underflow, UNDERFLOWS)
-        self.integer_width, self.exponent_width, self.underflow = width, exponent_width, underflow
-        scale = {"exponent": In(signed(exponent_width))} if exponent_width else {}
-        ports = {"i": In(signed(width)), **scale, "invalid": In(1), "o": Out(fmt.width)}
-        super().__init__(fmt, subnormals=subnormals, pipeline=pipeline, ports=ports)
+    @dataclass(frozen=True)
+    class Parameters(Operation.Parameters):
+        width: int = parameter("w")
+        exponent_width: int = parameter("e", 10)
+        underflow: str = field(default="positive", kw_only=True, metadata={"letter": ""})
+
+        def __post_init__(self):
+            super().__post_init__()
+            check_range("Integer width", self.width, 2, 60, " bits")
+            check_range("Exponent width", self.exponent_width, 0, 20, " bits")
+            check_choice("Underflow", self.underflow, UNDERFLOWS)
+
+    @classmethod
+    def data_ports(cls, params):
+        scale = {"exponent": In(signed(params.exponent_width))} if params.exponent_width else {}
+        return {"i": In(signed(params.width)), **scale, "invalid": In(1), "o": Out(params.fmt.width)}
 
     def datapath(self, m, pipe):
-        scale = self.exponent if self.exponent_width else Const(0, 1)
-        return pack(self.fmt, int_to_raw(m, pipe, self.fmt, self.i, scale, self.invalid), self.underflow)
+        scale = self.exponent if self.params.exponent_width else Const(0, 1)
+        return pack(self.fmt, int_to_raw(m, pipe, self.fmt, self.i, scale, self.invalid), self.params.underflow)
 
 
 def int_to_raw(m, pipe, fmt, integer, scale, nan):
@@ -73,8 +83,9 @@ class FromInt32(Operation):
     """Signed 32-bit integer to float. Golden twin: :func:`golden.fp32.from_int32`."""
     CUTS = IntToFp32.CUTS
 
-    def __init__(self, fmt=FP32, **options):
-        super().__init__(fmt, ports={"a": In(signed(32)), "o": Out(fmt.width)}, **options)
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(signed(32)), "o": Out(params.fmt.width)}
 
     def datapath(self, m, pipe):
         return pack(self.fmt, int_to_raw(m, pipe, self.fmt, self.a, Const(0, 1), Const(0, 1)))
@@ -92,10 +103,17 @@ class ToInt32(Operation):
     """
     CUTS = {"align": 0.6, "output": 1.0}
 
-    def __init__(self, fmt=FP32, *, rounding="rne", **options):
-        check_choice("Rounding", rounding, ("rne", "truncate"))
-        self.rounding = rounding
-        super().__init__(fmt, ports={"a": In(fmt.width), "o": Out(signed(32))}, **options)
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(Operation.Parameters):
+        rounding: str = parameter("", "rne")
+
+        def __post_init__(self):
+            super().__post_init__()
+            check_choice("Rounding", self.rounding, ("rne", "truncate"))
+
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(params.fmt.width), "o": Out(signed(32))}
 
     def datapath(self, m, pipe):
         fmt = self.fmt
@@ -109,7 +127,7 @@ class ToInt32(Operation):
         sign, nan = x.sign, x.nan
         shifted, sticky, far, too_large, sign, nan = pipe.cut("align", shifted, sticky, far, too_large, sign, nan)
         up = Const(0, 1)
-        if self.rounding == "rne":
+        if self.params.rounding == "rne":
             up = named(m, shifted[0] & ((sticky & ~far) | shifted[1]), "up")
         # -(kept + up) = ~kept + (1 - up): one carry serves rounding and negation.
         value = named(m, (shifted[1:] ^ sign.replicate(32)) + (sign ^ up), "value")[:32]
@@ -120,9 +138,11 @@ class ToInt32(Operation):
 
 class ToBf16(Operation):
     """FP32 to BF16, to nearest even. Golden twin: :func:`golden.fp32.to_bf16`."""
+    FORMATS = False
 
-    def __init__(self, **options):
-        super().__init__(FP32, ports={"a": In(32), "o": Out(16)}, **options)
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(32), "o": Out(16)}
 
     def datapath(self, m, pipe):
         x = unpack(m, FP32, self.a, "a", self.flush)
@@ -136,9 +156,11 @@ class ToBf16(Operation):
 
 class FromBf16(Operation):
     """BF16 to FP32; exact. Golden twin: :func:`golden.fp32.from_bf16`."""
+    FORMATS = False
 
-    def __init__(self, **options):
-        super().__init__(FP32, ports={"a": In(16), "o": Out(32)}, **options)
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(16), "o": Out(32)}
 
     def datapath(self, m, pipe):
         x = unpack(m, BF16, self.a, "a", self.flush)

@@ -80,8 +80,8 @@ class Sqrt(Operation):
         rows = self.fmt.precision + 1
         return {**{f"row{k}": (k + 2) / (rows + 4) for k in range(rows)}, "output": 1.0}
 
-    def __init__(self, fmt=None, **options):
-        super().__init__(**({} if fmt is None else {"fmt": fmt}), **options)
+    def __init__(self, **named):
+        super().__init__(**named)
         if not self.flush and (1 - self.fmt.bias - self.fmt.fraction) // 2 + self.fmt.bias < 1:
             raise ValueError(f"Square root of {self.fmt!r} could be subnormal")
 

@@ -19,10 +19,10 @@ class Fma(MulAdd):
     def datapath(self, m, pipe):
         fmt = self.fmt
         x, y, z = (self.operand(m, name) for name in self.OPERANDS)
-        product = bound_product(m, multiply_raw(m, pipe, x, y, fmt.bias, self.multiplier))
+        product = bound_product(m, multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier))
         z.significand = Cat(Const(0, fmt.precision - 1), z.significand, Const(0, 1))
         if self.flush:
             lowest = Const(-1 << (fmt.exponent + 1), product.exponent.shape())
             z.exponent = named(m, Mux(z.zero, lowest, z.exponent), "addend_exponent")
         product, = pipe.cut("product", product)
-        return add_raw(m, pipe, fmt, product, self.meet(pipe, z), self.flush, self.underflow)
+        return add_raw(m, pipe, fmt, product, self.meet(pipe, z), self.flush, self.params.underflow)

@@ -1,6 +1,7 @@
 """What FP32 operations have in common: ports, parameters, registers at the cuts of the datapath."""
 
 import re
+from dataclasses import dataclass
 from itertools import combinations
 
 from amaranth import Const, Module, Signal, Value
@@ -10,6 +11,7 @@ from golden.spec.floats import FP32, FloatFormat
 from golden.spec.format import check_choice, check_range
 
 from ..cell import Cell
+from ..names import parameter
 
 
 def choose_cuts(cuts, depth):
@@ -84,7 +86,7 @@ class Operation(Cell):
     a, b, c : ``In(width)``
         Operands; those that the operation has.
     o : ``Out(width)``
-        Result, :attr:`LATENCY` cycles later, one a cycle. A NaN is always the format's one NaN.
+        Result, ``pipeline`` cycles later, one a cycle. A NaN is always the format's one NaN.
     en : ``In(1)``
         Only if pipelined, with ``enable``: while low every register holds.
 
@@ -95,48 +97,65 @@ class Operation(Cell):
     """
     OPERANDS = ("a", "b")
     SUBNORMALS = ("gradual", "flush")
-    #: Attributes that tell one module from another; the format and the class do, too.
-    PARAMETERS = ("subnormals", "pipeline", "underflow", "source", "integer_width", "exponent_width", "rounding",
-                  "multiplier", "addend", "enable")
+    #: Whether the format of operands and result is a parameter, or FP32 for good.
+    FORMATS = True
     #: Cut name -> share of the combinational delay before it; benchmarks/fp32_area.py measures it.
     CUTS = {"output": 1.0}
 
-    def __init__(self, fmt=FP32, *, subnormals=None, pipeline=0, enable=True, ports=None):
-        subnormals = self.SUBNORMALS[0] if subnormals is None else subnormals
-        if not isinstance(fmt, FloatFormat):
-            raise ValueError(f"Float format must be a FloatFormat, not {fmt!r}")
-        check_choice("Subnormals", subnormals, self.SUBNORMALS)
-        self.fmt, self.subnormals, self.pipeline = fmt, subnormals, pipeline
-        check_range("Pipeline depth", pipeline, 0, len(self.CUTS), " cycles")
-        members = ports or {**{name: In(fmt.width) for name in self.OPERANDS}, "o": Out(fmt.width)}
-        if pipeline and not enable:
-            self.enable = "free"
-        elif pipeline:
-            members = {"en": In(1, init=1), **members}
-        super().__init__(members)
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters:
+        fmt: FloatFormat = parameter("", FP32)
+        subnormals: str = parameter("")
+        pipeline: int = parameter("p", 0)
+        enable: bool = parameter("free", True)
+
+        def __post_init__(self):
+            if not isinstance(self.fmt, FloatFormat):
+                raise ValueError(f"Float format must be a FloatFormat, not {self.fmt!r}")
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        cls.kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __init__(self, *values, **named):
+        named.setdefault("subnormals", self.SUBNORMALS[0])
+        if not named.get("pipeline"):
+            named["enable"] = True    # there is no register to hold
+        super().__init__(*values, **named)
+        if not self.FORMATS and self.fmt != FP32:
+            raise ValueError(f"Float format must be FP32 here, not {self.fmt!r}")
+        check_choice("Subnormals", self.params.subnormals, self.SUBNORMALS)
+        check_range("Pipeline depth", self.params.pipeline, 0, len(self.CUTS), " cycles")
+
+    @classmethod
+    def ports(cls, params):
+        enable = {"en": In(1, init=1)} if params.pipeline and params.enable else {}
+        return enable | cls.data_ports(params)
+
+    @classmethod
+    def data_ports(cls, params):
+        """Operands and result."""
+        width = params.fmt.width
+        return {**{name: In(width) for name in cls.OPERANDS}, "o": Out(width)}
 
     @property
-    def LATENCY(self):  # noqa: N802 - the name that manifests use
-        """Cycles from operands to result."""
-        return self.pipeline
+    def latencies(self):
+        """``result``: from operands to result."""
+        return {"result": self.params.pipeline}
+
+    @property
+    def fmt(self):
+        """Format of operands and result."""
+        return self.params.fmt
 
     @property
     def flush(self):
         """Whether subnormals count as zero."""
-        return self.subnormals == "flush"
-
-    @property
-    def module(self):
-        """Name of the Verilog module."""
-        kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
-        words = [getattr(self, name) for name in ("fmt", *self.PARAMETERS) if hasattr(self, name)]
-        words = [word for word in words if word != "plain"]
-        words = [f"e{word.exponent}f{word.fraction}" if isinstance(word, FloatFormat) else str(word) for word in words]
-        return "_".join(["hbfp", kind, *words])
+        return self.params.subnormals == "flush"
 
     def body(self, platform):
         m = Module()
-        pipe = Pipeline(m, choose_cuts(self.CUTS, self.pipeline), getattr(self, "en", Const(1)))
+        pipe = Pipeline(m, choose_cuts(self.CUTS, self.params.pipeline), getattr(self, "en", Const(1)))
         result, = pipe.cut("output", self.datapath(m, pipe))
         m.d.comb += self.o.eq(result)
         return m

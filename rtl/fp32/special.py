@@ -5,7 +5,8 @@ One datapath serves any set of functions and holds only what the set needs (docs
     result = A * G [+ k ln 2],   G = B | E 2^k | B E 2^k | 1 - B E 2^k
 """
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 from amaranth import Cat, Const, Module, Mux
 from amaranth.lib.wiring import In, Out
@@ -27,6 +28,7 @@ from golden.spec.tables import (
     first_row,
 )
 
+from ..names import parameter
 from .constant import multiply_constant
 from .operation import Operation, Pipeline
 from .polynomial import Polynomial
@@ -69,7 +71,7 @@ class Function(Operation):
     select : ``In(n)``
         Only with more than one function: its position in ``functions``. Others give an undefined result.
     o : ``Out(32)``
-        Result, :attr:`LATENCY` cycles later; a NaN is always 0x7FC00000.
+        Result, ``pipeline`` cycles later; a NaN is always 0x7FC00000.
     en : ``In(1)``
         Only if pipelined: while low every register holds.
 
@@ -80,32 +82,48 @@ class Function(Operation):
     """
     OPERANDS = ("a",)
     SUBNORMALS = ("flush",)
+    FORMATS = False
 
-    def __init__(self, functions=FUNCTIONS, *, subnormals="flush", pipeline=0):
-        functions = (functions,) if isinstance(functions, str) else tuple(functions)
-        if not functions:
-            raise ValueError("Functions must name at least one")
-        for name in functions:
-            if name not in FUNCTIONS:
-                raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
-        if len(set(functions)) < len(functions):
-            raise ValueError(f"Functions must differ, not {', '.join(functions)}")
-        self.functions, self.need = functions, set(functions)
-        parts = [(name, delay) for name, delay, users in DELAYS if users & self.need]
-        whole, before, self.CUTS = sum(delay for _, delay in parts), 0.0, {}
-        for name, delay in parts:
-            before += delay
-            self.CUTS[name] = before / whole
+    @dataclass(frozen=True)
+    class Parameters(Operation.Parameters):
+        functions: tuple[str, ...] = parameter("", FUNCTIONS)
+
+        def __post_init__(self):
+            super().__post_init__()
+            names = (self.functions,) if isinstance(self.functions, str) else tuple(self.functions)
+            object.__setattr__(self, "functions", names)
+            if not names:
+                raise ValueError("Functions must name at least one")
+            for name in names:
+                if name not in FUNCTIONS:
+                    raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+            if len(set(names)) < len(names):
+                raise ValueError(f"Functions must differ, not {', '.join(names)}")
+
+    @classmethod
+    def data_ports(cls, params):
         ports = {"a": In(32), "o": Out(32)}
-        if len(functions) > 1:
-            ports["select"] = In(range(len(functions)))
-        super().__init__(FP32, subnormals=subnormals, pipeline=pipeline, ports=ports)
+        return ports | ({"select": In(range(len(params.functions)))} if len(params.functions) > 1 else {})
 
     @property
-    def module(self):
-        """Name of the Verilog module."""
-        names = "all" if self.functions == FUNCTIONS else "_".join(self.functions)
-        return f"hbfp_function_{names}_l{self.pipeline}"
+    def functions(self):
+        """Names of the functions, by their position."""
+        return self.params.functions
+
+    @property
+    def need(self):
+        """The same as a set."""
+        return set(self.functions)
+
+    @cached_property
+    def CUTS(self):  # noqa: N802 - a constant for any one set of functions
+        """A cut behind every part that the set has."""
+        parts = [(name, delay) for name, delay, users in DELAYS if users & self.need]
+        whole, before, cuts = sum(delay for _, delay in parts), 0.0, {}
+        for name, delay in parts:
+            before += delay
+            cuts[name] = before / whole
+        return cuts
 
     def any(self, group):
         """Whether the chosen function is in ``group``; a constant where the set decides it."""

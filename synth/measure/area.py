@@ -11,17 +11,10 @@ from ..tools import recipes, yosys
 from ..tools.errors import SynthError
 from . import partition
 
-#: Component of the breakdown -> kinds of unit in it. Kinds that stand nowhere are glue of the core.
-COMPONENTS = {
-    "elements": ("group", "row", "array", "dot", "column", "muladd", "productadd", "mac", "madd",
-                 "magnitude_dot", "chain"),
-    "skew": ("skew", "recode", "correction"),
-    "weight load": ("weights", "dot_product"),
-    "accumulation": ("lanes", "partial", "fold", "block_accumulate"),
-    "converter": ("encode", "encode_lane", "encode_block", "xorshift32"),
-    "control": ("sequencer", "core", "drain", "fold_control"),
-    "side unit": ("side",),
-}
+#: Rows of the breakdown; the manifest says which one a module counts to.
+COMPONENTS = ("elements", "skew", "weight load", "accumulation", "converter", "control", "side unit")
+#: Row of a unit that is measured alone and names none.
+ALONE = "elements"
 #: Not part of the core in the ratios; shown beside it.
 BESIDE = ("side unit",)
 
@@ -183,14 +176,6 @@ def measure_unit(unit, recipe, library=None):
     return figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
 
 
-def component(kind):
-    """The component that a kind of unit belongs to."""
-    for name, kinds in COMPONENTS.items():
-        if kind in kinds:
-            return name
-    return "elements" if kind in ("mul", "add", "fma") else "control"
-
-
 def measure(design, recipe="area", library=None, unit="core", progress=None):
     """The report of a design.
 
@@ -235,18 +220,17 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
 def owners(units):
     """Module name -> component -> number of its instances there.
 
-    A unit that no component names (a multiplier, a memory) belongs to that of its user.
+    A unit that names none (a multiplier, a memory) belongs to that of its user.
     """
     by_name = {unit.top: unit for unit in units}
-    named = {kind for kinds in COMPONENTS.values() for kind in kinds}
     result = {unit.top: {} for unit in units}
 
     def visit(name, times, inherited):
         unit = by_name[name]
-        own = component(unit.kind) if unit.kind in named else inherited
+        own = unit.area or inherited
         result[name][own] = result[name].get(own, 0) + times
         for part, count in unit.uses.items():
             visit(part, times * count, own)
 
-    visit(units[-1].top, 1, component(units[-1].kind))
+    visit(units[-1].top, 1, ALONE)
     return result

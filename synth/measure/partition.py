@@ -3,17 +3,6 @@
 import re
 from dataclasses import dataclass, field
 
-#: Kinds that stay apart wherever they are used: they repeat, or a breakdown names them.
-APART = ("group", "row", "array", "skew", "lanes", "partial", "fold", "fold_control", "weights", "sequencer", "drain",
-         "side", "encode", "encode_lane", "ram", "recode", "correction", "xorshift32", "encode_block", "magnitude_dot",
-         "block_accumulate", "chain")
-#: A part of any other kind is synthesised with its user, unless the user has more of it than this ...
-MOST_INLINE = 4
-#: (more in a group of elements, whose columns share what they do with an activation)
-MOST_IN_GROUP = 8
-#: ... or it is one of these, of which users are made.
-ALWAYS_INLINE = ("adder", "dot")
-
 
 @dataclass
 class Unit:
@@ -23,8 +12,8 @@ class Unit:
     ----------
     top : str
         Module name.
-    kind : str
-        As in the manifest.
+    kind, area : str
+        As in the manifest: what it is, and the row of a report that it counts to, None if that of its user.
     count : int
         How often the whole design has it.
     verilog : str
@@ -37,6 +26,7 @@ class Unit:
     count: int
     verilog: str
     uses: dict = field(default_factory=dict)
+    area: str | None = None
 
 
 def split(text):
@@ -64,19 +54,21 @@ def stub(body):
 def units(text, manifest):
     """The units of a design, parts before their users, the top last.
 
+    The manifest says of each module whether it is one: where ``apart`` is true it always is; where it is false, never;
+    else where its user has more than ``inline`` of it, a number of the user.
+
     Parameters
     ----------
     text : str
         All of the Verilog.
     manifest : dict
     """
-    bodies, kinds = split(text), manifest["modules"]
+    bodies, modules = split(text), manifest["modules"]
     uses = {name: instances(body, bodies) for name, body in bodies.items()}
 
     def apart(name, times, user):
-        kind = kinds[name]["kind"]
-        most = MOST_IN_GROUP if kinds[user]["kind"] == "group" else MOST_INLINE
-        return kind in APART or times > most and kind not in ALWAYS_INLINE
+        wanted = modules[name]["apart"]
+        return times > modules[user]["inline"] if wanted is None else wanted
 
     def gather(name):
         """Modules that belong to the unit, and the units that it uses."""
@@ -98,7 +90,8 @@ def units(text, manifest):
         if name not in result:
             inside, outside = gather(name)
             parts = [bodies[n] for n in inside] + [stub(bodies[n]) for n in outside]
-            result[name] = Unit(name, kinds[name]["kind"] or name.split("_")[1], 0, "\n".join(parts) + "\n", outside)
+            result[name] = Unit(name, modules[name]["kind"], 0, "\n".join(parts) + "\n", outside,
+                                modules[name]["area"])
             order.append(name)
         result[name].count += times
         open_units += [(part, times * n) for part, n in result[name].uses.items()]

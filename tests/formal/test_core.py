@@ -10,7 +10,7 @@ from golden.spec.format import HBFPFormat
 from rtl.align import AlignAdd
 from rtl.dot import Correction, Recode
 from rtl.encode_lane import EncodeLane
-from rtl.mac import mac_chain
+from rtl.number.kinds import number_of
 from tests.formal.prove import proved
 
 
@@ -110,7 +110,7 @@ class Column(Component):
                 m.d.comb += correction.code.as_value().word_select(n, len(code)).eq(code)
             acts, start = codes, Signal.like(correction.o)
             m.d.comb += start.eq(correction.o)
-        m.d.comb += self.o.eq(mac_chain(m, self.design, acts, weights, start, self.o.shape(), "c"))
+        m.d.comb += self.o.eq(number_of(self.design).column(m, acts, weights, start, self.o.shape(), "c"))
         return m
 
 
@@ -191,4 +191,4 @@ def test_lane_is_its_definition(options):
     possible = (f"(and (bvule {field} {number(254, 8)}) (bvuge top {number(low, 8)}) (bvule top {number(high, 8)}) "
                 f"(or (bvule {field} top) (= top {number(high, 8)})) (= least {least(fmt)}))")
     name = "_".join(str(v) for v in options.values())
-    assert proved(EncodeLane(Design(format=fmt)), f"lane_{name}", f"(=> {possible} {definition(fmt)})")
+    assert proved(EncodeLane(fmt), f"lane_{name}", f"(=> {possible} {definition(fmt)})")

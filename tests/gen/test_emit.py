@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 from amaranth import Module
@@ -18,6 +19,7 @@ from gen.units import UNITS, make_unit
 from golden.spec.format import ROUNDINGS
 from golden.spec.options import design_from_values
 from rtl.cell import Cell
+from rtl.names import parameter
 
 from .emitted import DESIGNS, Emitted, emitted, modules
 
@@ -182,12 +184,16 @@ def test_all_widths_emit(accumulate, rounding):
 
 
 class Wire(Cell):
-    """Two of these with one name differ, if asked to."""
+    """A wire."""
     kind = "wire"
 
-    def __init__(self, width, **params):
-        self.width = width
-        super().__init__({"i": In(width), "o": Out(width)}, **params)
+    @dataclass(frozen=True)
+    class Parameters:
+        width: int = parameter("w")
+
+    @staticmethod
+    def ports(params):
+        return {"i": In(params.width), "o": Out(params.width)}
 
     def body(self, platform):
         m = Module()
@@ -195,24 +201,35 @@ class Wire(Cell):
         return m
 
 
+class Nameless(Wire):
+    """Two of these with different widths have one name."""
+    module = "hbfp_wire"
+
+
 class Pair(Cell):
     """Two wires."""
     kind = "pair"
 
-    def __init__(self, *wires):
-        self.wires = wires
-        super().__init__({"i": In(4), "o": Out(4)})
+    @dataclass(frozen=True)
+    class Parameters:
+        wires: tuple = parameter("")
+
+    module = "hbfp_pair"
+
+    @staticmethod
+    def ports(params):
+        return {"i": In(4), "o": Out(4)}
 
     def body(self, platform):
-        m = Module()
-        m.submodules += self.wires
-        m.d.comb += [wire.i.eq(self.i) for wire in self.wires] + [self.o.eq(self.wires[0].o)]
+        m, wires = Module(), self.params.wires
+        m.submodules += wires
+        m.d.comb += [wire.i.eq(self.i) for wire in wires] + [self.o.eq(wires[0].o)]
         return m
 
 
 def test_equal_cells_are_one_module():
     emitter = Emitter()
-    emitter.convert(Pair(Wire(4, w=4), Wire(4, w=4)))
+    emitter.convert(Pair((Wire(4), Wire(4))))
     assert list(emitter.texts) == ["hbfp_wire_w4", "hbfp_pair"]
     assert emitter.counts("hbfp_pair") == {"hbfp_wire_w4": 2, "hbfp_pair": 1}
     assert verilog(emitter).count("\nmodule ") == 2
@@ -221,4 +238,4 @@ def test_equal_cells_are_one_module():
 def test_wrong_names():
     with pytest.raises(ValueError, match=r"^Two different cells have the name 'hbfp_wire': their parameters must tell "
                                          r"them apart$"):
-        Emitter().convert(Pair(Wire(4), Wire(3)))
+        Emitter().convert(Pair((Nameless(4), Nameless(3))))

@@ -9,7 +9,8 @@ from golden.convert import add_fp32, to_fp32
 from golden.rounding import shift_half_up
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from rtl.accumulator import Lanes, scale_offset
+from rtl.accumulator import Lanes
+from rtl.scales import scale_offset
 from rtl.sequencer import beat_layout
 
 from .drive import Bench, bits, pack, unpack, wait
@@ -114,7 +115,7 @@ class Command:
 
 def run(design, commands, pause=0.0, seed=0):
     """Play commands into alternating banks, two at a time, and read both banks; results per command."""
-    dut, rng = Lanes(design), np.random.default_rng(seed)
+    dut, rng = Lanes.of(design), np.random.default_rng(seed)
     h = design.height // design.group[0]
     results = []
 
@@ -145,8 +146,8 @@ def run(design, commands, pause=0.0, seed=0):
                     cycle += 1
                     while rng.random() < pause:
                         cycle += 1
-                cycle = max(cycle, start + Lanes.interval(design) + (cycle - start - command.rows))
-        return events, loads, cycle + Lanes.latency(design)
+                cycle = max(cycle, start + Lanes.Parameters.of(design).interval + (cycle - start - command.rows))
+        return events, loads, cycle + Lanes.Parameters.of(design).latency
 
     async def play(ctx):
         for first in range(0, len(commands), 2):
@@ -217,7 +218,7 @@ def test_as_many_blocks_as_fit(name, sign):
 @pytest.mark.parametrize("name", DESIGNS)
 def test_neighbour_gets_everything_a_cycle_later(name):
     design = make(name)
-    dut, rng = Lanes(design), np.random.default_rng(1)
+    dut, rng = Lanes.of(design), np.random.default_rng(1)
     pairs = [("west", "east"), ("address", "address_east")]
     if design.blocked:
         pairs += [("load", "load_east"), *((f"{stem}_{s}", f"{stem}_{s}_east")

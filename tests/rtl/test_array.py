@@ -26,7 +26,7 @@ def run(design, acts, tiles, first):
 
     ``acts`` (cycles, R) enter one a cycle; tile n is swapped in with cycle ``first[n]``.
     """
-    dut = Array(design)
+    dut = Array.of(design)
     kr, kc = design.group
     word = np.zeros((len(acts) + 40, design.group_rows, design.group_cols), object)
     swaps = set(first)

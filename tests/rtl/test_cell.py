@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Cells are logic by themselves, and instances where a platform places them."""
 
+from dataclasses import dataclass
+
 import pytest
 from amaranth import Instance, Module
 from amaranth.lib.wiring import In, Out
@@ -9,14 +11,21 @@ from golden.spec.config import Design
 from rtl.buffer import Ram
 from rtl.cell import Cell
 from rtl.core import Core
+from rtl.names import parameter
 
 
 class Half(Cell):
     """The smallest cell: wires."""
     kind = "half"
 
-    def __init__(self, width):
-        super().__init__({"i": In(width), "o": Out(width)}, w=width, r="x")
+    @dataclass(frozen=True)
+    class Parameters:
+        width: int = parameter("w")
+        rule: str = parameter("r", "x")
+
+    @staticmethod
+    def ports(params):
+        return {"i": In(params.width), "o": Out(params.width)}
 
     def body(self, platform):
         m = Module()
@@ -36,9 +45,9 @@ class Placing:
 
 
 def test_name_says_kind_and_parameters():
-    assert Half(5).module == "hbfp_half_w5_rx"
+    assert Half(5).module == "hbfp_half_w5" and Half(5, "y").module == "hbfp_half_w5_ry"
     assert Ram(8, 12, 3).module == "hbfp_ram_d8_w12_g3"
-    assert Core(Design()).module == Design().name
+    assert Core.of(Design()).module == Design().name
 
 
 def test_alone_it_is_its_logic():
@@ -56,5 +65,9 @@ def test_body_is_the_subclass_s_task():
     class Empty(Cell):
         """Has no logic."""
         kind = "empty"
+
+        @staticmethod
+        def ports(params):
+            return {"i": In(1)}
     with pytest.raises(NotImplementedError):
-        Empty({"i": In(1)}).elaborate(None)
+        Empty().elaborate(None)

@@ -71,7 +71,7 @@ def stepped(y, scale, bias, relu, steps):
 
 def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
     """Outputs and expected bits of several products, one after the other, one command a column tile."""
-    dut = Core(design)
+    dut = Core.of(design)
     rng = np.random.default_rng(seed)
     commands, xs, ws, vs, want = [], [], [], [], []
     for x, w in products:
@@ -180,7 +180,7 @@ def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
 def test_conversion_beside_a_product():
     """The converter works on while the array does."""
     design = make(*DESIGNS["segments"])
-    dut, x = Core(design), awkward(np.random.default_rng(5), (12, design.format.terms))
+    dut, x = Core.of(design), awkward(np.random.default_rng(5), (12, design.format.terms))
     blocks = encode(x, design.format)
     layout = ArrayLayout(32, design.encode_lanes)
     bench = Bench(dut)

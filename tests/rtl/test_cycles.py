@@ -7,7 +7,7 @@ import pytest
 from golden.perf.cycles import Command, product_commands, timeline
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from rtl.core import Core
+from rtl.core import Core, latencies
 from rtl.layout import ArrayLayout
 from rtl.sequencer import command_layout
 
@@ -35,7 +35,7 @@ def make(name):
 
 def simulate(design, commands):
     """First transfers of passes, and the last transfer of `o`, counted from the first one of all."""
-    dut, bench = Core(design), None
+    dut, bench = Core.of(design), None
     passes = [command.rows for command in commands for _ in range(command.passes)]
     words = []
     for c in commands:
@@ -75,7 +75,7 @@ def simulate(design, commands):
 @pytest.mark.parametrize("name", DESIGNS)
 def test_cycles_as_predicted(name):
     design, rng = make(name), np.random.default_rng(len(name))
-    latency = Core.latencies(design)
+    latency = latencies(design)
     runs = [[Command(DEPTH, passes)] * 3 for passes in (1, 5)]
     runs += [[Command(1, 9)] * 3, [Command(DEPTH, 1), Command(2, 1), Command(1, 1), Command(DEPTH, 2), Command(5, 1)]]
     for seed in range(3):
@@ -92,7 +92,7 @@ def test_cycles_as_predicted(name):
 def test_full_blocks_never_wait(share, tiles, count):
     """With as many passes in a block as columns that share: only the last block's fold is seen, at the end."""
     designs = [Design(format=HBFPFormat(block=(1, 32 * tiles)), share=each) for each in (1, share)]
-    (plain, _, end), (starts, _, late) = (timeline(d, Core.latencies(d), product_commands(
+    (plain, _, end), (starts, _, late) = (timeline(d, latencies(d), product_commands(
         d, count, 3 * 32 * tiles, 128)) for d in designs)
     assert starts == plain
-    assert late - end == (share - 1) * count + 4 - Core.latencies(designs[0])["accumulate"]
+    assert late - end == (share - 1) * count + 4 - latencies(designs[0])["accumulate"]

@@ -39,7 +39,7 @@ def rows(count, design, seed=1):
 
 def play(design, script, both=False):
     """The accumulator after each of ``(operation, row or pair of rows)``."""
-    dut, found = DotProduct(design, both), []
+    dut, found = DotProduct.of(design, both), []
 
     def word(row):
         return int.from_bytes(row.astype("<f4").tobytes(), "little")
@@ -139,5 +139,5 @@ def test_fp32_counterpart(terms):
     (Design(format=HBFPFormat(block=(4, 4)), rows=4), "block")])
 def test_wrong_design(design, name):
     with pytest.raises(ConflictError) as caught:
-        DotProduct(design)
+        DotProduct.of(design)
     assert caught.value.name == name

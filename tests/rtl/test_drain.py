@@ -67,7 +67,7 @@ class Banks:
 
 def run(design, jobs, *, fill=4, stall=0.0, late=0.0, reset_after=None, after=()):
     """Results of jobs that fill the banks in turn, each ``fill`` cycles after it begins; banks are checked."""
-    dut = Drain(design)
+    dut = Drain.of(design)
     bench, banks = Bench(dut), Banks(dut, design)
     width = design.result_width
     frees = []
@@ -149,7 +149,7 @@ def test_both_banks_fill_while_the_way_out_is_shut():
 @pytest.mark.parametrize("rows", [1, DEPTH])
 def test_latency_and_a_row_a_cycle(arithmetic, rows):
     design = make(arithmetic)
-    dut, cycles = Drain(design), []
+    dut, cycles = Drain.of(design), []
 
     async def play(ctx):
         ctx.set(dut.o.ready, 1)
@@ -167,7 +167,7 @@ def test_latency_and_a_row_a_cycle(arithmetic, rows):
     bench = Bench(dut)
     bench.process(play)
     bench.run()
-    assert cycles == list(range(Drain.latency(design), Drain.latency(design) + rows))
+    assert cycles == list(range(Drain.Parameters.of(design).latency, Drain.Parameters.of(design).latency + rows))
 
 
 @pytest.mark.parametrize("cycles", [0, 1, 3, 6, 9])
@@ -179,4 +179,4 @@ def test_reset_in_mid_stream(cycles):
 
 
 def test_integers_have_no_side_unit():
-    assert not hasattr(Drain(make("int")), "i_v")
+    assert not hasattr(Drain.of(make("int")), "i_v")

@@ -79,7 +79,7 @@ def test_lane_equals_golden(options):
         want += blocks.mantissa[:, 0].tolist()
     inputs = {"i": values, "top": tops, "least": [least(fmt, top) for top in tops]}
     inputs |= {"noise": noises} if noises else {}
-    got = evaluate(EncodeLane(Design(format=fmt, rows=2)), inputs, "o")
+    got = evaluate(EncodeLane(fmt), inputs, "o")
     assert got.tolist() == want
     assert fmt.limit in want and -fmt.limit in want and 0 in want
 
@@ -109,7 +109,7 @@ def block_order(array, fmt):
 
 def convert(design, x, pauses=(0, 0)):
     """Beats of the hardware for a tensor."""
-    dut, lanes = Encode(design), design.encode_lanes
+    dut, lanes = Encode.of(design), design.encode_lanes
     layout = ArrayLayout(32, lanes)
     words = [pack(layout, value=row) for row in block_order(x.view(np.uint32), design.format).reshape(-1, lanes)]
     bench = Bench(dut)
@@ -178,7 +178,7 @@ def test_pauses_change_nothing(shape, idle, stall):
 def test_one_beat_a_cycle(shape):
     """Neither side ever waits, once the first block is through."""
     design = make(shape)
-    dut, beats = Encode(design), 40
+    dut, beats = Encode.of(design), 40
     cycles = []
 
     async def play(ctx):
@@ -194,15 +194,15 @@ def test_one_beat_a_cycle(shape):
     bench = Bench(dut)
     bench.process(play)
     bench.run()
-    first = design.encode_beats - 1 + Encode.latency(design)
+    first = design.encode_beats - 1 + Encode.Parameters.of(design).latency
     assert cycles == list(range(first, first + beats))
 
 
 @pytest.mark.parametrize("shape, cycles_after", [("one-beat", 1), ("cut", 2), ("tile", 3)])
 def test_latency(shape, cycles_after):
     design = make(shape)
-    assert Encode.latency(design) == cycles_after
-    dut, cycles = Encode(design), []
+    assert Encode.Parameters.of(design).latency == cycles_after
+    dut, cycles = Encode.of(design), []
 
     async def play(ctx):
         ctx.set(dut.o.ready, 1)
@@ -213,13 +213,13 @@ def test_latency(shape, cycles_after):
     bench = Bench(dut)
     bench.process(play)
     bench.run()
-    first = design.encode_beats - 1 + Encode.latency(design)
+    first = design.encode_beats - 1 + Encode.Parameters.of(design).latency
     assert cycles == list(range(first, first + design.encode_beats))
 
 
 def conversation(design, script):
     """Play ``(reset | seed | tensor)`` items one after the other; beats that the tensors gave."""
-    dut, results = Encode(design), []
+    dut, results = Encode.of(design), []
     layout = ArrayLayout(32, design.encode_lanes)
 
     async def play(ctx):

@@ -9,7 +9,8 @@ from golden.matmul import mantissa_dot
 from golden.spec.config import FLOATS, PIPELINES, Design
 from golden.spec.format import HBFPFormat
 from rtl.fp32.arith import Add
-from rtl.mac import UNITS, lead, step
+from rtl.number.kinds import FLOATS as KINDS
+from rtl.number.kinds import number_of
 from rtl.pe import Group
 
 from .drive import Bench, bits, pack, unpack
@@ -22,8 +23,9 @@ def make(mantissa=8, rows=4, cols=2, group=(2, 2), arithmetic="hbfp", **options)
 
 def run_group(design, above, acts, weights, north=None):
     """Sums of each row of ``acts`` (n, kr) with ``weights`` (kr, kc), loaded once."""
-    dut, got = Group(design, above), []
-    early, through = lead(design), lead(design) + step(design)    # of the activations before north, before south
+    dut, got = Group.of(design, above), []
+    number = number_of(design)
+    early, through = number.lead, number.lead + number.step    # of the activations before north, before south
     async def play(ctx):
         ctx.set(bits(dut.weight), pack(dut.weight.shape(), value=weights))
         ctx.set(dut.swap, 1)
@@ -79,7 +81,7 @@ def test_sum_is_no_wider_than_it_needs(mantissa, terms):
 
 def test_activations_go_east_one_cycle_later():
     design, rng = make(), np.random.default_rng(0)
-    dut, rows = Group(design, 0), rng.integers(-127, 128, (20, 2))
+    dut, rows = Group.of(design, 0), rng.integers(-127, 128, (20, 2))
 
     async def play(ctx):
         for n, row in enumerate(rows):
@@ -98,7 +100,7 @@ def test_activations_go_east_one_cycle_later():
 def test_weights_swap_between_two_rows():
     """The row beside ``swap`` still meets the old weights, the next one the new."""
     design, rng = make(), np.random.default_rng(1)
-    dut = Group(design, 0)
+    dut = Group.of(design, 0)
     tiles, rows = rng.integers(-127, 128, (12, 2, 2)), rng.integers(-127, 128, (60, 2))
 
     async def play(ctx):
@@ -156,11 +158,12 @@ def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
 
 def test_depths_are_those_of_the_units():
     """Every register of a depth stands at a cut of its own, and none behind the result."""
-    assert set(FLOATS) == set(UNITS) and PIPELINES["hbfp"] == len(Add.CUTS) - 1
+    assert set(FLOATS) == set(KINDS) and PIPELINES["hbfp"] == len(Add.CUTS) - 1
     for name in FLOATS:
         most = PIPELINES[name]
-        assert most == len(UNITS[name].CUTS) - 1
+        assert most == len(KINDS[name].UNIT.CUTS) - 1
         for depth in range(most + 1):
             design = make(rows=1, cols=1, group=(1, 1), arithmetic=name, pipeline=depth)
-            unit = UNITS[name](pipeline=depth, late=True, enable=False)
-            assert unit.LATENCY == depth == lead(design) + step(design) - 1
+            number = number_of(design)
+            unit = number.UNIT(pipeline=depth, late=True, enable=False)
+            assert unit.latencies["result"] == depth == number.lead + number.step - 1

@@ -6,7 +6,7 @@ import pytest
 
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
-from rtl.sequencer import STEPS, Sequencer, beat_layout, command_layout, steps_layout
+from rtl.sequencer import STEPS, Sequencer, beat_layout, command_layout, most_tiles, steps_layout
 
 from .drive import Bench, Pauses, bits, pack, unpack, wait
 
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self, design, interval, commands, *, idle=0.0, weights=0.0, drain=3, limit=4000):
         self.design, self.interval, self.commands = design, interval, commands
-        self.dut = dut = Sequencer(design, interval)
+        self.dut = dut = Sequencer.of(design, interval)
         self.beats, self.starts, self.begins, self.errors = [], [], [], []
         rng, self.total = np.random.default_rng(4), len(expected(design, commands))
         bench = Bench(dut)
@@ -169,17 +169,17 @@ def test_refused_commands(options, rows, tiles, accepted):
 
 
 def test_most_tiles():
-    assert Sequencer.max_tiles(make()) == 65535
-    assert Sequencer.max_tiles(make(accumulate="aligned", growth=16)) == 65535
-    assert Sequencer.max_tiles(make(2, accumulate="aligned", growth=3)) == 4
-    assert Sequencer.max_tiles(make(8, accumulate="aligned", growth=3)) == 16
+    assert most_tiles(make()) == 65535
+    assert most_tiles(make(accumulate="aligned", growth=16)) == 65535
+    assert most_tiles(make(2, accumulate="aligned", growth=3)) == 4
+    assert most_tiles(make(8, accumulate="aligned", growth=3)) == 16
 
 
 @pytest.mark.parametrize("cycles", [1, 2, 3, 5, 8, 13])
 def test_reset_in_mid_stream(cycles):
     """After a reset the next command begins in bank 0 with row 0, whatever ran before; ``error`` is forgotten."""
     design = make(8)
-    dut, got = Sequencer(design, 4), []
+    dut, got = Sequencer.of(design, 4), []
     words = [command(design, *c) for c in ((3, 3), (DEPTH + 1, 1), (2, 2))]
 
     async def offer(ctx, commands):

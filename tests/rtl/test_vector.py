@@ -46,7 +46,7 @@ def chance(share):
 
 def simulate(unit, program, data, length, idle=0.0, stall=0.0):
     """Rows given, cycle of each instruction's acceptance, error flag; in Amaranth's simulator."""
-    dut, out, accepted = Vector(unit), [], []
+    dut, out, accepted = Vector.made(unit), [], []
     words = [item.encode() if isinstance(item, Instruction) else item for item in program]
     padded = np.zeros((len(data), -(-length // unit.lanes) * unit.lanes), dtype=np.uint32)
     for target, row in zip(padded, data, strict=True):
@@ -156,7 +156,7 @@ def test_unit_without_functions():
 @pytest.mark.parametrize("unit", [SMALL, BARE])
 @pytest.mark.parametrize("reduce", [False, True])
 def test_pass_takes_its_stated_cycles(unit, reduce):
-    latencies = Vector.latencies(unit)
+    latencies = Vector.made(unit).latencies
     step = programs.vector(to=0, sum=1 if reduce else None)
     program = [programs.length(2 * unit.lanes), step, step, step]
     _, accepted, _ = simulate(unit, program, rows(3, 2 * unit.lanes), 2 * unit.lanes)
@@ -167,7 +167,7 @@ def test_pass_takes_its_stated_cycles(unit, reduce):
 def test_reserved_instructions_raise_error_and_change_nothing():
     """After each error is cleared, registers, scalars and length are those of before."""
     unit = VectorUnit(lanes=2, beats=64, functions=("exp",), pipeline=0)
-    dut, seen = Vector(unit), []
+    dut, seen = Vector.made(unit), []
     data = np.arange(1, 129).astype(np.float32).view(np.uint32)
     before = [programs.load(5, 2.5), programs.vector(to=7, sum=3)]
     after = [programs.vector(programs.register(7), to="out"), programs.vector(programs.scalar(5), to="out"),
@@ -295,5 +295,5 @@ def test_units_by_name():
     assert set(UNITS) == {"vector", "vector.lean"}
     assert UNITS["vector"](lanes=2).unit.lanes == 2
     assert UNITS["vector.lean"]().unit.functions == ("exp", "recip", "rsqrt")
-    assert Vector(SMALL).module == "hbfp_vector_l2_b8_r8_fexp_recip_rsqrt_p1"
-    assert VectorLane.latency(BARE) == 2
+    assert Vector.made(SMALL).module == "hbfp_vector_l2_b8_r8_exp_recip_rsqrt_p1"
+    assert VectorLane.Parameters(BARE.functions, BARE.pipeline).latency == 2

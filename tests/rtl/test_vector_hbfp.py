@@ -28,7 +28,7 @@ def make(**options):
 
 def run(design, program, words, from_sums, to_blocks, count, pauses=0.0):
     """Payloads that leave, of words that enter."""
-    dut = VectorHBFP(design, UNIT)
+    dut = VectorHBFP.of(design, UNIT)
     bench = Bench(dut)
 
     async def pins(ctx):
@@ -60,7 +60,8 @@ def sums(design, seed):
     limit = fmt.terms * fmt.limit ** 2
     total, exponent = rng.integers(-limit, limit + 1, LENGTH), rng.integers(-4, 4, LENGTH)
     invalid = np.arange(LENGTH) == 9
-    words = [pack(sums_layout(design), sum=s, exponent=e, invalid=i.astype(int)) for s, e, i in
+    layout = sums_layout(fmt, fmt.terms, design.encode_lanes)
+    words = [pack(layout, sum=s, exponent=e, invalid=i.astype(int)) for s, e, i in
              zip(total.reshape(-1, 4), exponent.reshape(-1, 4), invalid.reshape(-1, 4), strict=True)]
     bits = to_fp32(total, exponent - 2 * fmt.magnitude).view(np.uint32)
     return words, np.where(invalid, np.uint32(0x7FC00000), bits)
@@ -96,9 +97,9 @@ def test_sums_to_fp32_and_fp32_to_blocks():
 
 def test_wrong_lanes():
     with pytest.raises(ValueError, match=r"^Lanes must be the converter's 4, not 8$"):
-        VectorHBFP(make(), VectorUnit(lanes=8))
+        VectorHBFP.of(make(), VectorUnit(lanes=8))
 
 
 def test_wrong_arithmetic():
     with pytest.raises(ValueError, match=r"^Vector unit with HBFP needs arithmetic hbfp, not 'fp32'$"):
-        VectorHBFP(Design(arithmetic="fp32", rows=4, cols=1))
+        VectorHBFP.of(Design(arithmetic="fp32", rows=4, cols=1))

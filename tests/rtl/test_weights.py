@@ -7,7 +7,7 @@ import pytest
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from rtl.lanes import operand_layout
-from rtl.mac import step
+from rtl.number.kinds import number_of
 from rtl.weights import WeightBuffer
 
 from .drive import Bench, bits, pack, unpack
@@ -51,7 +51,7 @@ class Tiles:
 
 def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
     """Start a tile ``gaps[n]`` cycles or more after the last; every word and scale is checked. Starts by cycle."""
-    dut, rng = WeightBuffer(design), np.random.default_rng(1)
+    dut, rng = WeightBuffer.of(design), np.random.default_rng(1)
     starts, words = [], list(tiles.beats())
     per_segment = design.height // design.group[0]
     checked = 0
@@ -60,7 +60,7 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
         nonlocal checked
         for n, start in enumerate(starts):
             for j in range(design.group_cols):
-                i, between = divmod(cycle - start - j, step(design))
+                i, between = divmod(cycle - start - j, number_of(design).step)
                 if 0 <= i < design.group_rows and not between:
                     assert unpack(dut.weight[j].shape(), ctx.get(bits(dut.weight[j])))["value"] == tiles.word(n, i, j)
                     checked += 1
@@ -73,7 +73,7 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
     async def play(ctx):
         sent, count = 0, len(tiles.mantissa)
         cycle = 0
-        while len(starts) < count or cycle < starts[-1] + design.rows * step(design) + design.cols + 2:
+        while len(starts) < count or cycle < starts[-1] + design.rows * number_of(design).step + design.cols + 2:
             valid = sent < len(words) and rng.random() >= idle
             ctx.set(dut.i.valid, valid)
             ctx.set(bits(dut.i.payload), words[sent] if valid else 0)
@@ -100,19 +100,19 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
 def test_words_and_scales_come_on_time(shape, idle):
     design = make(*shape)
     tiles = Tiles(design, 7)
-    run(design, tiles, [WeightBuffer.interval(design)] * 7, idle)
+    run(design, tiles, [WeightBuffer.Parameters.of(design).interval] * 7, idle)
 
 
 @pytest.mark.parametrize("shape", SHAPES[:4], ids=str)
 def test_irregular_starts(shape):
     design = make(*shape)
-    gaps = WeightBuffer.interval(design) + np.random.default_rng(0).choice([0, 1, 2, 5, 30], 12)
+    gaps = WeightBuffer.Parameters.of(design).interval + np.random.default_rng(0).choice([0, 1, 2, 5, 30], 12)
     run(design, Tiles(design, 12), gaps.tolist(), 0.2)
 
 
 def test_number_without_scales():
     design = make(4, 4, 4, (2, 2), "int")
-    run(design, Tiles(design, 5), [WeightBuffer.interval(design)] * 5)
+    run(design, Tiles(design, 5), [WeightBuffer.Parameters.of(design).interval] * 5)
 
 
 @pytest.mark.parametrize("pipeline", [3, 5, 8])
@@ -120,8 +120,8 @@ def test_number_without_scales():
 def test_words_wait_for_pipelined_elements(pipeline, idle):
     """Rows of the next tile must not catch up with words that are still to be read."""
     design = make(4, 4, 4, (1, 2), "fp32", pipeline)
-    assert step(design) > 1
-    run(design, Tiles(design, 6), [WeightBuffer.interval(design)] * 6, idle)
+    assert number_of(design).step > 1
+    run(design, Tiles(design, 6), [WeightBuffer.Parameters.of(design).interval] * 6, idle)
 
 
 def test_tile_a_row_time_keeps_up():
@@ -136,7 +136,7 @@ def test_reset_in_mid_stream(sent):
     """After a reset the first row is row 0 of a tile, and no old tile is there."""
     design = make(4, 4, 2, (1, 2))
     old, new = Tiles(design, 2, 5), Tiles(design, 1, 6)
-    dut = WeightBuffer(design)
+    dut = WeightBuffer.of(design)
 
     async def play(ctx):
         for word in list(old.beats())[:sent]:

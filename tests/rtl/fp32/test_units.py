@@ -53,7 +53,7 @@ def bench():
     units |= {("recoded", *case): unit(case[0], fmt=case[1], multiplier="recoded") for case in RECODED}
     units |= {width: IntToFp32(width, pipeline=width % 4) for width in WIDTHS}
     units |= {"positive": Add(subnormals="flush", underflow="positive"), "truncate": ToInt32(rounding="truncate"),
-              "product": ProductAdd(FloatFormat(3, 1), FloatFormat(3, 4))}
+              "product": ProductAdd(source=FloatFormat(3, 1), fmt=FloatFormat(3, 4))}
     return Bench(units)
 
 
@@ -125,7 +125,7 @@ def test_every_depth_equals_golden_on_a_million(name, mode):
 @pytest.mark.parametrize("name", UNITS)
 def test_latency_is_pipeline(name):
     for depth in range(len(unit(name).CUTS) + 1):
-        assert unit(name, pipeline=depth).LATENCY == depth
+        assert unit(name, pipeline=depth).latencies["result"] == depth
 
 
 def test_wrong_unit():
@@ -140,7 +140,7 @@ def test_wrong_format():
 
 def test_wrong_product_format():
     with pytest.raises(ValueError, match=r"^Product of .*fraction=12\) must fit the precision of .*$"):
-        ProductAdd(FloatFormat(8, 12))
+        ProductAdd(source=FloatFormat(8, 12))
 
 
 def test_wrong_square_root_format():

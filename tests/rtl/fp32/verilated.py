@@ -111,5 +111,5 @@ class Verilated:
         arrays += [arrays[0]] * (3 - len(arrays))
         out = np.empty(arrays[0].size, np.uint64)
         pointer = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, out)]
-        self.run(n, ctypes.c_long(out.size), ctypes.c_long(self.units[n].LATENCY), *pointer)
+        self.run(n, ctypes.c_long(out.size), ctypes.c_long(self.units[n].latencies["result"]), *pointer)
         return out.reshape(shape)

@@ -48,8 +48,10 @@ module hbfp_top(a, clk, o);
 endmodule
 """
 MANIFEST = {"top": "hbfp_top", "modules": {
-    "hbfp_leaf_w2": {"kind": None, "count": 3}, "hbfp_ram_d4": {"kind": "ram", "count": 2, "bits": 16},
-    "hbfp_group_x": {"kind": "group", "count": 2}, "hbfp_top": {"kind": "core", "count": 1}}}
+    "hbfp_leaf_w2": {"kind": "leaf", "count": 3, "area": None, "apart": None, "inline": 4},
+    "hbfp_ram_d4": {"kind": "ram", "count": 2, "area": None, "apart": True, "inline": 4, "bits": 16},
+    "hbfp_group_x": {"kind": "group", "count": 2, "area": "elements", "apart": True, "inline": 8},
+    "hbfp_top": {"kind": "core", "count": 1, "area": "control", "apart": None, "inline": 4}}}
 
 
 def test_modules_and_instances_are_found():

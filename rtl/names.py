@@ -1,0 +1,47 @@
+"""Names of Verilog modules: one word for each parameter, so that what differs has different names."""
+
+from dataclasses import MISSING, field, fields, is_dataclass
+
+from amaranth import Shape
+
+#: Fields of the specification's dataclasses, which carry no letter of their own.
+LETTERS = {"mantissa": "m", "exponent": "e", "block": "b", "rounding": "", "noise_bits": "n", "subnormals": "",
+           "lanes": "l", "beats": "b", "registers": "r", "functions": "", "pipeline": "p", "fraction": "f"}
+#: Those that stand in a name even at their default.
+ALWAYS = ("mantissa", "exponent", "fraction", "lanes", "beats", "registers")
+
+
+def parameter(letter, default=MISSING):
+    """A field of a component's parameters; ``letter`` stands before its value in the module's name.
+
+    A value equal to ``default``, the usual one, is left out of the name.
+    """
+    return field(default=default, metadata={"letter": letter})
+
+
+def word(letter, value):
+    """One parameter as it stands in a name."""
+    if is_dataclass(value):
+        return letter + "_".join(words(value))
+    if value is True:
+        return letter
+    if isinstance(value, Shape):
+        return f"{letter}{value.width}{'' if value.signed else 'u'}"
+    if isinstance(value, tuple):
+        separator = "x" if all(isinstance(part, int) for part in value) else "_"
+        return letter + (separator.join(map(str, value)) or "none")
+    return f"{letter}{int(value) if value is False else 'none' if value is None else value}"
+
+
+def words(params):
+    """The words of a dataclass, in the order of its fields: its ``NAME``, if it has one, and its parameters."""
+    result = [params.NAME] if hasattr(params, "NAME") else []
+    for item in fields(params):
+        value = getattr(params, item.name)
+        if "letter" in item.metadata:
+            letter, usual = item.metadata["letter"], value == item.default
+        else:
+            letter, usual = LETTERS.get(item.name, item.name), value == item.default and item.name not in ALWAYS
+        if not usual:
+            result.append(word(letter, value))
+    return [text for text in result if text]

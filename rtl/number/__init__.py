@@ -1,0 +1,1 @@
+"""Kinds of number: what the elements of an array compute with."""

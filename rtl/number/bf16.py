@@ -1,0 +1,14 @@
+"""BF16 with FP32 sums."""
+
+from dataclasses import dataclass
+
+from ..fp32.arith import ProductAdd
+from .float import Float
+
+
+@dataclass(frozen=True)
+class Bf16(Float):
+    """BF16: exact products added to FP32 sums, rounded once; subnormals are zero, and zero is +0."""
+    NAME = "bf16"
+    WIDTH = 16
+    UNIT = ProductAdd

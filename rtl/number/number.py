@@ -1,0 +1,80 @@
+"""What a kind of number has to say for itself."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from amaranth import Shape, Signal
+
+
+@dataclass(frozen=True)
+class Number(ABC):
+    """A kind of number as the array sees it: shapes, timing and logic of a column of elements.
+
+    The fields of a subclass, a frozen dataclass, are its parameters; they stand in the names of the modules that
+    compute with it, see :mod:`rtl.names`.
+    """
+
+    #: Cycles in which an element forms its product, before it needs the sum from above.
+    lead = 0
+    #: Cycles from the sum that enters an element, or a group of them, to the one that leaves.
+    step = 1
+
+    @property
+    @abstractmethod
+    def element(self) -> Shape:
+        """One operand element."""
+
+    @property
+    def activation(self) -> Shape:
+        """An activation inside the array."""
+        return self.element
+
+    @abstractmethod
+    def sum(self, terms, height) -> Shape:
+        """The sum of the first ``terms`` products, one at least, of a segment of ``height`` rows."""
+
+    def start(self, height):
+        """What the columns of a segment of ``height`` rows start from: a Shape, or None where it is nothing."""
+        return None
+
+    @abstractmethod
+    def accumulation(self, design):
+        """How sums of passes add up where operands have no shared exponents: :mod:`rtl.accumulation`."""
+
+    def enter(self, m, acts):
+        """Activations as the array takes them, given as they come from outside."""
+        return acts
+
+    def starts(self, m, segment, acts):
+        """The value of :meth:`start` for a segment, given its activations inside the array."""
+        raise NotImplementedError
+
+    def hold(self, m, load, weight):
+        """Registers that take ``weight`` while ``load`` is high; what they hold."""
+        weights = Signal.like(weight, name="weights", reset_less=True)
+        with m.If(load):
+            m.d.sync += weights.eq(weight)
+        return weights
+
+    @abstractmethod
+    def column(self, m, acts, weights, north, south, name):
+        """``north + sum of act * weight``, in the order of the rows; without a clock, but in pipelined floats.
+
+        Parameters
+        ----------
+        m : Module
+            Where the logic goes.
+        acts, weights : list of Value
+            One per row, top first; activations as inside the array.
+        north : Value or None
+            Sum of the rows above, :attr:`lead` cycles late; None if there is none.
+        south : Shape
+            Of the result.
+        name : str
+            Prefix of names, unique in ``m``.
+
+        Returns
+        -------
+        Signal
+            The sum: exact if integer; for floats each product and each sum is rounded as its unit says.
+        """

@@ -1,0 +1,55 @@
+"""Integers whose activations travel as radix-4 digits: least area."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Signal, unsigned
+
+from ..dot import Correction, Dot, Recode, biased_shape, code_width, correction_shape
+from ..names import parameter
+from .integer import Integer
+
+
+@dataclass(frozen=True)
+class Recoded(Integer):
+    """Integers as of :class:`Integer`, bit by bit: activations recoded once a row, one tree of full adders a column.
+
+    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.dot`.
+    """
+    width: int = parameter("recoded")
+
+    @property
+    def activation(self):
+        return unsigned(code_width(self.width))
+
+    def sum(self, terms, height):
+        return biased_shape(self.width, terms, height - terms) if terms < height else super().sum(terms, height)
+
+    def start(self, height):
+        return correction_shape(self.width, height)
+
+    def enter(self, m, acts):
+        codes = []
+        for row, act in enumerate(acts):
+            m.submodules[f"recode{row}"] = recode = Recode(self.width)
+            m.d.comb += recode.i.eq(act)
+            codes.append(recode.o)
+        return codes
+
+    def starts(self, m, segment, acts):
+        m.submodules[f"correction{segment}"] = correction = Correction(self.width, len(acts))
+        m.d.comb += correction.code.eq(Cat(acts))
+        return correction.o
+
+    def hold(self, m, load, weight):
+        """As complements: to hold a bit then costs an AND-OR-invert and no inverter."""
+        weights = Signal.like(weight, name="weights", reset_less=True)
+        complements = Signal(weight.as_value().shape(), reset_less=True)
+        m.d.comb += weights.eq(~complements)
+        with m.If(load):
+            m.d.sync += complements.eq(~weight.as_value())
+        return weights
+
+    def column(self, m, acts, weights, north, south, name):
+        m.submodules[name] = dot = Dot(self.width, len(acts), north.shape(), south)
+        m.d.comb += [dot.code.eq(Cat(acts)), dot.weight.eq(Cat(weights)), dot.north.eq(north)]
+        return dot.south
