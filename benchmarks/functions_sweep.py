@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress, TimeRemainingColumn
 from rich.table import Table
 
-from golden.functions_fast import evaluate
+from golden.fast.functions import evaluate
 from golden.spec.tables import FUNCTIONS
 
 CHUNK = 1 << 22

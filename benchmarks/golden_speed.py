@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 import golden.nn as gn
-from golden import kernels
 from golden.bfp import decode, encode
+from golden.fast import kernels
 from golden.matmul import matmul
 from golden.nn import fused
 from golden.nn.resnet import resnet20

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from . import kernels
 from .bfp import decode, encode
+from .fast import kernels
 from .sparsity import prune
 from .spec.format import HBFPFormat
 

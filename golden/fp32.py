@@ -13,7 +13,7 @@ underflow : str
     Sign of a result that ``flush`` turns into zero: ``signed`` keeps it (docs/numerics.md,
     section 7), ``positive`` drops it, as in accumulation and integer to FP32 (sections 4 and 5).
 
-Large FP32 arrays go through :mod:`golden.fp32_fast`, which gives the same bits.
+Large FP32 arrays go through :mod:`golden.fast.fp32`, which gives the same bits.
 """
 
 import numpy as np
@@ -122,9 +122,9 @@ def _compiled(name, operands, fmt, subnormals, underflow):
     check_choice("Underflow", underflow, UNDERFLOWS)
     if fmt != FP32 or np.broadcast(*operands).size < COMPILED_SIZE:
         return None
-    from . import fp32_fast  # here, because numba takes long to load
+    from .fast import fp32 as fast  # here, because numba takes long to load
     flush = subnormals == "flush"
-    return fp32_fast.run(getattr(fp32_fast, name), operands, flush, flush and underflow == "positive")
+    return fast.run(getattr(fast, name), operands, flush, flush and underflow == "positive")
 
 
 def _special(result, cases):

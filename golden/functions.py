@@ -2,7 +2,7 @@
 
 Every function takes and gives ``uint32`` arrays of IEEE binary32 patterns. Subnormal inputs count as zero of their
 sign, results below 2^-126 after rounding become zero of their sign, NaN is 0x7FC00000. Only integer operations are
-used. :mod:`golden.functions_fast` computes the same with numba.
+used. :mod:`golden.fast.functions` computes the same with numba.
 
 One datapath serves all::
 

@@ -9,7 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from . import fp32, functions, functions_fast
+from . import fp32, functions
+from .fast import functions as fast
 from .spec.vector import (
     CONSTANTS,
     POSTS,
@@ -181,7 +182,7 @@ class Machine:
             case "relu":
                 return relu(value)
             case name:
-                return (functions_fast if value.size >= LARGE else functions).evaluate(name, value)
+                return (fast if value.size >= LARGE else functions).evaluate(name, value)
 
     def _reduce(self, how, x):
         """Sum or maximum of each row, in the order of the lanes."""

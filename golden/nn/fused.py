@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from .. import kernels
+from ..fast import kernels
 from .layers import HBFPLinear
 from .ops import row_sums
 from .products import Operand, check_float32, product

@@ -3,7 +3,7 @@
 import torch
 from torch.autograd.function import once_differentiable
 
-from .. import kernels
+from ..fast import kernels
 from .products import Operand, check_float32, product
 
 

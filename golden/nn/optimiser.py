@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from .. import kernels
 from ..bfp import decode, encode
+from ..fast import kernels
 from ..spec.format import HBFPFormat
 from . import portable
 

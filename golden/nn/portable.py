@@ -22,7 +22,7 @@ def _pad_cut(x, high, wide):
 
 
 def quantise(x, fmt, noise=None, *, axis=-1):
-    """:func:`golden.kernels.quantise` for a tensor on any device; the span is None."""
+    """:func:`golden.fast.kernels.quantise` for a tensor on any device; the span is None."""
     rows, columns = x.shape
     high, wide = (fmt.block[0], fmt.terms) if fmt.square else (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
     pieces = _pad_cut(x.contiguous(), high, wide)
@@ -49,7 +49,7 @@ def quantise(x, fmt, noise=None, *, axis=-1):
 
 
 def product(a, b, a_fmt, b_fmt, a_span=None, b_span=None):
-    """:func:`golden.kernels.product` for tensors on any device and formats up to 53 bits a block sum."""
+    """:func:`golden.fast.kernels.product` for tensors on any device and formats up to 53 bits a block sum."""
     side, subnormals = a_fmt.terms, a_fmt.subnormals
     total = torch.zeros(a.shape[0], b.shape[1], device=a.device)
     for left in range(0, a.shape[1], side):

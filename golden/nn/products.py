@@ -1,6 +1,6 @@
 """Matrices converted to HBFP and multiplied: one definition for all layers.
 
-On the CPU these are :mod:`golden.kernels` or, without a compiler or outside their exact range, the
+On the CPU these are :mod:`golden.fast.kernels` or, without a compiler or outside their exact range, the
 NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in torch operations.
 """
 
@@ -9,8 +9,8 @@ from contextvars import ContextVar
 import numpy as np
 import torch
 
-from .. import kernels
 from ..bfp import decode, encode
+from ..fast import kernels
 from ..matmul import matmul_blocks
 from . import portable
 

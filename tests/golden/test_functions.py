@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks.functions_sweep import sweep
-from golden import functions, functions_fast
+from golden import functions
+from golden.fast import functions as fast
 from golden.spec.tables import FUNCTIONS
 
 NAN, INF, NINF, ZERO, NZERO = 0x7FC00000, 0x7F800000, 0xFF800000, 0, 0x80000000
@@ -40,7 +41,7 @@ def spread(count):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_fast_equals_plain(name):
     x = spread(20_000)
-    np.testing.assert_array_equal(functions_fast.evaluate(name, x), functions.evaluate(name, x))
+    np.testing.assert_array_equal(fast.evaluate(name, x), functions.evaluate(name, x))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -62,7 +63,7 @@ def test_special_values(name):
     x = [NAN, 0x7F800001, 0xFFFFFFFF, INF, NINF, ZERO, 1, MIN - 1, NZERO, NZERO | 1, NZERO | MIN - 1]
     want = [nan, nan, nan, inf, ninf, zero, zero, zero, nzero, nzero, nzero]
     assert functions.evaluate(name, x).tolist() == want
-    assert functions_fast.evaluate(name, x).tolist() == want
+    assert fast.evaluate(name, x).tolist() == want
 
 
 @pytest.mark.parametrize("name, x, want", [
@@ -86,10 +87,10 @@ def test_powers_of_two_are_exact(name):
 
 def test_shape_is_kept():
     x = np.full((2, 3), ONE, dtype=np.uint32)
-    assert functions.exp(x).shape == functions_fast.evaluate("exp", x).shape == (2, 3)
+    assert functions.exp(x).shape == fast.evaluate("exp", x).shape == (2, 3)
 
 
-@pytest.mark.parametrize("module", [functions, functions_fast])
+@pytest.mark.parametrize("module", [functions, fast])
 def test_wrong_function(module):
     with pytest.raises(ValueError, match=r"^Function must be one of exp, log, recip, rsqrt, tanh, sigmoid, gelu, "
                                          r"silu, normcdf, not 'sin'$"):

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
-from golden import kernels  # noqa: E402
+from golden.fast import kernels  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
 from golden.nn import functional, fused  # noqa: E402
 from golden.noise import Stream  # noqa: E402

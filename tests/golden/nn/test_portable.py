@@ -10,7 +10,7 @@ from golden.matmul import matmul  # noqa: E402
 from golden.nn import portable  # noqa: E402
 from golden.spec.format import HBFPFormat  # noqa: E402
 
-from ..test_kernels import awkward  # noqa: E402
+from ..fast.test_kernels import awkward  # noqa: E402
 
 
 def same(tensor, array):

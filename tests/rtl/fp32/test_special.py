@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from golden.fast.functions import evaluate as evaluate_fast
 from golden.functions import evaluate
-from golden.functions_fast import evaluate as evaluate_fast
 from golden.spec.tables import EXP2, FUNCTIONS, MAIN
 from rtl.fp32.polynomial import Polynomial
 from rtl.fp32.special import LARGE, UNITS, Function

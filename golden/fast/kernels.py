@@ -18,7 +18,7 @@ import numpy as np
 
 from hbfp import files
 
-from .spec.format import ROUNDINGS, check_range
+from ..spec.format import ROUNDINGS, check_range
 
 _SOURCE = Path(__file__).with_name("kernels.cpp")
 _FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")

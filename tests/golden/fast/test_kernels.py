@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from golden import kernels
 from golden.bfp import decode, encode
+from golden.fast import kernels
 from golden.matmul import matmul, matmul_blocks
 from golden.spec.format import HBFPFormat
 

@@ -1,7 +1,7 @@
 """Compiled loops for large FP32 arrays: the same bits as :mod:`golden.fp32`, one scalar at a time.
 
 Integer arithmetic only. :mod:`golden.fp32` calls these for large arrays;
-``tests/golden/test_fp32_fast.py`` holds the two equal. The first call of an operation compiles it,
+``tests/golden/fast/test_fp32.py`` holds the two equal. The first call of an operation compiles it,
 a few seconds; the result is cached beside this file.
 """
 

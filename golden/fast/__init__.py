@@ -1,0 +1,1 @@
+"""The same bits, quicker."""
