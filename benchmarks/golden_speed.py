@@ -20,7 +20,7 @@ from golden.bfp import decode, encode
 from golden.fast import kernels
 from golden.matmul import matmul
 from golden.nn import fused
-from golden.nn.resnet import resnet20
+from golden.study.resnet import resnet20
 
 COUNTS = [1, 2]
 

@@ -80,9 +80,9 @@ def _block_16(args):
 
 
 def _runs(args, configurations, seeds):
-    """The :class:`~golden.nn.experiment.Run` of every configuration (width or None, boost) and seed."""
-    from .nn.experiment import Run
-    from .nn.tasks import TASKS
+    """The :class:`~golden.study.experiment.Run` of every configuration (width or None, boost) and seed."""
+    from .study.experiment import Run
+    from .study.tasks import TASKS
     design = _block_16(args)
     if design.arithmetic not in ("hbfp", "fp32"):
         raise OptionError(f"--arithmetic {design.arithmetic}: must be hbfp or fp32 for training")
@@ -113,7 +113,7 @@ def _train(args):
 def _train_one(one, folder):
     from rich.progress import track
 
-    from .nn.experiment import train
+    from .study.experiment import train
     make_folder("out", folder / "runs")
     console = Console(highlight=False)
     bar = iter(track(range(one.epochs + 1), "training", console=console))
@@ -153,7 +153,7 @@ def _sweep(args):
 
 
 def _sweep_all(runs, folder, task, jobs, scheduler):
-    from .nn.sweep import picture, summary, sweep
+    from .study.sweep import picture, summary, sweep
     make_folder("out", folder / "runs")
     console = Console(highlight=False)
     try:
@@ -172,7 +172,7 @@ def _sweep_all(runs, folder, task, jobs, scheduler):
 
 
 def _error(args):
-    from .error import DISTRIBUTIONS
+    from .study.error import DISTRIBUTIONS
     elements = whole("elements", args.elements, 1000, 10 ** 9)
     choice("distribution", args.distribution, DISTRIBUTIONS)
     fmt = _block_16(args).format
@@ -193,7 +193,7 @@ def _write_error(folder, work):
 
 
 def _quantisation_error(distribution, elements, widths, console):
-    from . import error
+    from .study import error
     data = error.qsnr_table(widths, distribution=distribution, elements=elements)
     table = Table("format", *(f"block {b}" for b in error.QSNR_BLOCKS), title=f"QSNR in dB, {distribution}")
     for width, row in data.items():
@@ -216,7 +216,7 @@ def _pattern(text):
 
 
 def _prune_error(distribution, elements, n, m, fmt, console):
-    from . import error
+    from .study import error
     w = error.samples(distribution, (max(1, elements // 1024), 1024))
     fmt = replace(fmt, rounding="rne") if fmt.rounding == "stochastic" else fmt
     first, second = (float(e.sum() / (w.astype(float) ** 2).sum()) for e in error.both_orders(w, n, m, fmt, axis=1))

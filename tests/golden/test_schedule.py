@@ -26,9 +26,9 @@ def test_published_share_of_one_epoch_in_330(macs):
 def test_share_of_the_task_that_is_trained():
     """docs/golden.md: first and last layer are a sixth of so small a network."""
     pytest.importorskip("torch")
-    from golden.nn.experiment import Run
-    from golden.nn.tasks import network
     from golden.spec.format import HBFPFormat
+    from golden.study.experiment import Run
+    from golden.study.tasks import network
     macs = [module.weight.numel() for module in network("teacher") if hasattr(module, "weight")]
     assert macs == linear_macs(16, 128, 128, 10)
     run = Run(task="teacher", fmt=HBFPFormat(mantissa=4), boost=6)
@@ -42,7 +42,7 @@ def test_shapes_add_up_to_the_known_totals():
 
 def test_shapes_are_those_of_the_network():
     torch = pytest.importorskip("torch")
-    from golden.nn.resnet import resnet20
+    from golden.study.resnet import resnet20
     macs = []
     net = resnet20()
     for module in net.modules():

@@ -40,7 +40,7 @@ def backend(scheduler=None):
 
 
 def sweep(runs, folder, *, jobs=-1, scheduler=None, console=None):
-    """Train every run that has no result yet; see :func:`golden.nn.experiment.train`.
+    """Train every run that has no result yet; see :func:`golden.study.experiment.train`.
 
     Parameters
     ----------

@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 
-from golden.error import DISTRIBUTIONS, QSNR_BLOCKS, QSNR_REFERENCE, both_orders, qsnr, qsnr_table, quantised, samples
 from golden.sparsity import prune_fraction
 from golden.spec.format import HBFPFormat
+from golden.study.error import (
+    DISTRIBUTIONS,
+    QSNR_BLOCKS,
+    QSNR_REFERENCE,
+    both_orders,
+    qsnr,
+    qsnr_table,
+    quantised,
+    samples,
+)
 
 
 def test_qsnr_by_hand():

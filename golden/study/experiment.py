@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
+from ..nn.optimiser import wide_weights
+from ..nn.replace import convert, hbfp_layers
 from ..schedule import MixedMantissa
 from ..spec.format import HBFPFormat, check_choice, check_range
 from . import tasks
-from .optimiser import wide_weights
-from .replace import convert, hbfp_layers
 
 #: Defaults of a task: epochs, batch, learning rate.
 RECIPES = {"digits": (30, 32, 0.05), "teacher": (25, 64, 0.1)}
@@ -25,7 +25,7 @@ class Run:
     Parameters
     ----------
     task : str
-        One of :data:`golden.nn.tasks.TASKS`.
+        One of :data:`golden.study.tasks.TASKS`.
     fmt : HBFPFormat or None
         Format of all roles; None trains in FP32.
     boost : int

@@ -1,0 +1,1 @@
+"""Errors, sweeps and training experiments."""
