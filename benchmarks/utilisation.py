@@ -12,7 +12,7 @@ from cosim.bulk import Simulation
 from cosim.core import Core
 from cosim.emit import EmitError, emit
 from cosim.verilator import BuildError
-from golden.mlp import Golden
+from golden.device import Golden
 from golden.perf.cycles import product_commands, product_cycles, timeline
 from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.bfp import Blocks, block_axis, cut, join
-from golden.convert import to_bf16
 from golden.noise import mix
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
+from golden.to_fp32 import to_bf16
 
 from .bulk import ProtocolError
 from .tiling import Plan, block_beats, commands, w_beats, x_beats

@@ -132,7 +132,7 @@ class Bench:
 
     @staticmethod
     def _patterns(x, w):
-        from golden.convert import to_bf16
+        from golden.to_fp32 import to_bf16
 
         if DESIGN.arithmetic in ("fp32", "fma"):
             return (x.view(np.uint32),), (w.view(np.uint32),)

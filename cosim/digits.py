@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.mlp import Layer
+from golden.device import Layer
 from hbfp import files
 
 #: Neurons of each layer, input first.

@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from golden.mlp import Golden
+from golden.device import Golden
 from golden.noise import mix
 from golden.spec.command import BAD_INPUT, Parser, run
 from golden.spec.config import Design

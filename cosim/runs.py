@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from golden.mlp import Golden, forward
+from golden.device import Golden, forward
 
 from .bulk import Pause, ProtocolError
 from .compare import Comparison

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from golden.mlp import Golden
+from golden.device import Golden
 from hbfp import files
 
 from .bulk import Pause, Simulation

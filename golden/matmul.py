@@ -9,11 +9,11 @@ import numpy as np
 
 from . import fp32
 from .bfp import CANONICAL_NAN, as_float32, encode, spread, used_blocks
-from .convert import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 from .fast import kernels
 from .rounding import shift_half_up
 from .spec.config import ACCUMULATES
 from .spec.format import check_choice, check_range
+from .to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 
 #: Output rows that the quick path treats at once, so that its sums stay in the second-level cache.
 _STRIP = 128

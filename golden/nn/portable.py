@@ -7,7 +7,7 @@ definitions whatever order the device's matrix product adds in.
 import torch
 
 _NAN = 0x7FC00000
-#: See golden.convert: what rounds below 2^-126 with an unbounded exponent.
+#: See golden.to_fp32: what rounds below 2^-126 with an unbounded exponent.
 _FLUSHED_BELOW = 2.0 ** -126 - 2.0 ** -151
 
 

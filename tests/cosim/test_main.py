@@ -159,7 +159,7 @@ def test_workload_and_waves(fault, status, tmp_path, monkeypatch, capsys):
 def test_cycles_meet_the_formula(tmp_path):
     from cosim.core import Core
     from cosim.emit import emit
-    from golden.mlp import Golden
+    from golden.device import Golden
     from golden.perf.cycles import product_cycles
 
     design = Design(format=HBFPFormat(block=(1, 4)), rows=4, depth=32)

@@ -7,7 +7,7 @@ from cosim.bulk import Simulation
 from cosim.core import Core
 from cosim.emit import emit
 from cosim.tiling import most_passes
-from golden.mlp import Golden
+from golden.device import Golden
 from golden.perf.cycles import product_cycles
 from golden.spec.config import TILE_BITS
 from golden.spec.options import design_from_values

@@ -6,7 +6,7 @@ import pytest
 from cosim.data import awkward
 from cosim.reference import ConverterReference, CoreReference
 from cosim.tiling import Plan, w_beats, x_beats
-from golden.mlp import Golden
+from golden.device import Golden
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 

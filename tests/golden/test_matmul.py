@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from golden.bfp import Blocks, encode, spread
-from golden.convert import to_fp32
 from golden.matmul import mantissa_dot, matmul, matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from golden.spec.format import HBFPFormat
+from golden.to_fp32 import to_fp32
 
 from .exact import exact_fp32
 

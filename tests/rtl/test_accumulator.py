@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from golden.bfp import CANONICAL_NAN
-from golden.convert import add_fp32, to_fp32
 from golden.rounding import shift_half_up
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
+from golden.to_fp32 import add_fp32, to_fp32
 from rtl.accumulator import Lanes
 from rtl.scales import scale_offset
 from rtl.sequencer import beat_layout

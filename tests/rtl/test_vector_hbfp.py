@@ -6,11 +6,11 @@ import pytest
 
 import golden.vector_programs as programs
 from golden.bfp import encode
-from golden.convert import to_fp32
 from golden.noise import Stream
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
 from golden.spec.vector import VectorUnit
+from golden.to_fp32 import to_fp32
 from golden.vector import Machine
 from rtl.encode import encoded_layout
 from rtl.layout import ArrayLayout

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.convert import add_fp32, add_product_fp32, bit_length, round_fp32, to_bf16, to_fp32
+from golden.to_fp32 import add_fp32, add_product_fp32, bit_length, round_fp32, to_bf16, to_fp32
 
 from .exact import exact_fp32
 
