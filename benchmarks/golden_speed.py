@@ -85,7 +85,7 @@ def conversion(console, repeat):
         tile = block[0] if fmt.square else 16
 
         def ours(fmt=fmt, axis=axis):
-            kernels.quantise(x, fmt, axis=axis, out=y)
+            kernels.encoded(x, fmt, axis=axis, out=y)
         with threads(1):
             one, copy = best([ours, lambda: np.copyto(y, x)], repeat)
             alone, = best([ours], repeat, wall=True)

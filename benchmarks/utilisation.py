@@ -37,7 +37,7 @@ def measure(design, size):
         x, w = (rng.standard_normal(shape, np.float32) for shape in shapes)
     golden = Golden(design)
     if design.blocked:
-        x, w = golden.convert(x), golden.convert(w, -2)
+        x, w = golden.encode(x), golden.encode(w, -2)
     core.simulation.reset()
     got, want = core.matmul(x, w), golden.matmul(x, w)
     traffic = core.last_run.traffic["i_x"]

@@ -31,20 +31,20 @@ class Tally:
     ----------
     macs : int
         Multiply-accumulates that products asked for, padding not counted.
-    product_cycles, convert_cycles : int
+    product_cycles, encode_cycles : int
         Clock cycles from first to last transfer.
-    product_seconds, convert_seconds : float
+    product_seconds, encode_seconds : float
         Wall time, packing and unpacking included.
-    product_cpu, convert_cpu : float
+    product_cpu, encode_cpu : float
         Processor time of the same, in seconds.
     """
     macs: int = 0
     product_cycles: int = 0
-    convert_cycles: int = 0
+    encode_cycles: int = 0
     product_seconds: float = 0.0
-    convert_seconds: float = 0.0
+    encode_seconds: float = 0.0
     product_cpu: float = 0.0
-    convert_cpu: float = 0.0
+    encode_cpu: float = 0.0
 
 
 class Core:
@@ -75,7 +75,7 @@ class Core:
 
     # --- FP32 -> HBFP ---------------------------------------------------------------------------
 
-    def convert(self, x, axis=-1, *, seed=1):
+    def encode(self, x, axis=-1, *, seed=1):
         """``x`` through the converter; for ``stochastic``, from a fresh reset so that the random stream starts anew.
 
         Parameters
@@ -107,7 +107,7 @@ class Core:
             if seed != 1:
                 self._run({"i_seed": streams["i_seed"].pack(value=np.array([mix(seed)]))}, {})
         run = self._run({"i_q": streams["i_q"].pack(value=beats)}, {"o_q": len(beats)})
-        self.tally.convert_cycles += run.cycles
+        self.tally.encode_cycles += run.cycles
         fields = streams["o_q"].unpack(run.payloads["o_q"])
         mantissa = fields["mantissa"].astype(np.int32).reshape(ordered.shape)
         steady = {}
@@ -124,8 +124,8 @@ class Core:
             exponent, invalid = (np.ascontiguousarray(np.moveaxis(steady[name].reshape(pieces.shape[:-1]), -1, axis))
                                  for name in ("exponent", "invalid"))
         mantissa = join(mantissa, x.shape, fmt, axis)
-        self.tally.convert_seconds += time.perf_counter() - began
-        self.tally.convert_cpu += time.process_time() - used
+        self.tally.encode_seconds += time.perf_counter() - began
+        self.tally.encode_cpu += time.process_time() - used
         return Blocks(mantissa, exponent.astype(np.int32), invalid.astype(bool), fmt, axis)
 
     # --- Products -------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Core:
                 return to_bf16(value).view(np.uint32) >> 16, None, None
             case "int":
                 return np.asarray(value), None, None
-        blocks = value if isinstance(value, Blocks) else self.convert(value, axis)
+        blocks = value if isinstance(value, Blocks) else self.encode(value, axis)
         exponent, invalid = blocks.exponent, blocks.invalid
         if blocks.fmt.square:    # one exponent a tile: repeat it for each line that the tile covers
             line = 1 + axis

@@ -118,12 +118,12 @@ class Bench:
 
     def product(self, x, w, scale=None, bias=None, relu=False):
         """Queue one product of (M, K) and (K, columns), in as many commands as its rows need."""
-        from golden.core import convert  # operands come converted; the converter is tested by itself
+        from golden.core import encode  # operands come converted; the converter is tested by itself
 
         if DESIGN.arithmetic == "int":
             parts = (x,), (w,)
         elif DESIGN.blocked:
-            parts = tuple(self._lines(convert(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
+            parts = tuple(self._lines(encode(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
         else:
             parts = self._patterns(x, w)
         for rows in commands(DESIGN, len(x)):

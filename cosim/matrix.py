@@ -100,8 +100,8 @@ def check_core(design, *, level="-O0", jobs=None, cache=None):
         for pauses in list(crossed(simulation))[::4]:
             core.pauses = pauses
             shape = 9, 2 * max(design.rows, design.format.terms) + 1, design.cols + 1
-            a = random.convert(awkward(rng, shape[:2], design.format))
-            b = random.convert(awkward(rng, shape[1:], design.format, -2), -2)
+            a = random.encode(awkward(rng, shape[:2], design.format))
+            b = random.encode(awkward(rng, shape[1:], design.format, -2), -2)
             result.add("product of stochastic operands", core.matmul(a, b), random.matmul(a, b))
         return result, simulation.library
 

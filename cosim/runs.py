@@ -154,8 +154,8 @@ def random_products(core, *, seed=1, patterns=None, progress=None):
                 progress(number + 1, len(patterns))
     core.pauses = None
     outcome.cycles, outcome.macs = core.simulation.cycle - start, core.tally.macs - tally.macs
-    outcome.seconds = (core.tally.product_seconds + core.tally.convert_seconds
-                       - tally.product_seconds - tally.convert_seconds)
+    outcome.seconds = (core.tally.product_seconds + core.tally.encode_seconds
+                       - tally.product_seconds - tally.encode_seconds)
     return outcome
 
 
@@ -163,9 +163,9 @@ def _compare(result, where, core, golden, x, w, steps, seed):
     """One product, and its conversions where there are any, on both devices; weights are rounded with a seed."""
     a, b = x, w
     if core.design.blocked:
-        a, b = golden.convert(x), golden.convert(w, -2, seed=seed)
-        result.add(f"{where} X", core.convert(x), a)
-        result.add(f"{where} W", core.convert(w, -2, seed=seed), b)
+        a, b = golden.encode(x), golden.encode(w, -2, seed=seed)
+        result.add(f"{where} X", core.encode(x), a)
+        result.add(f"{where} W", core.encode(w, -2, seed=seed), b)
     result.add(f"{where} product", core.matmul(a, b, **steps), golden.matmul(a, b, **steps))
 
 
@@ -196,9 +196,9 @@ def workload(core, *, progress=None):
             if progress:
                 progress(number, len(expected))
     spent = {name: getattr(core.tally, name) - getattr(tally, name)
-             for name in ("macs", "product_seconds", "convert_seconds", "product_cpu", "convert_cpu")}
+             for name in ("macs", "product_seconds", "encode_seconds", "product_cpu", "encode_cpu")}
     outcome.cycles, outcome.macs = core.simulation.cycle - start, spent["macs"]
-    outcome.seconds = spent["product_seconds"] + spent["convert_seconds"]
+    outcome.seconds = spent["product_seconds"] + spent["encode_seconds"]
     if outcome.failures:
         return outcome, {}
     predicted = np.argmax(got, 1)
@@ -207,7 +207,7 @@ def workload(core, *, progress=None):
                      "accuracy_fp32": _fp32_accuracy(layers, images, classes),
                      "seconds_products": round(spent["product_seconds"], 4),
                      "cpu_seconds_products": round(spent["product_cpu"], 4),
-                     "cpu_seconds": round(spent["product_cpu"] + spent["convert_cpu"], 4)}
+                     "cpu_seconds": round(spent["product_cpu"] + spent["encode_cpu"], 4)}
     return outcome, {"images": images, "classes": classes, "predicted": predicted}
 
 

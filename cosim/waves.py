@@ -42,8 +42,8 @@ def write_waves(manifest, path, *, seed=1, progress=None):
         else:
             x, w = awkward(rng, shapes[0], design.format), awkward(rng, shapes[1], design.format, -2)
         if design.blocked:
-            core.convert(x)
-            x, w = Golden(design).convert(x), Golden(design).convert(w, -2)
+            core.encode(x)
+            x, w = Golden(design).encode(x), Golden(design).encode(w, -2)
         for share in (0.0, 0.4):
             core.pauses = dict.fromkeys(simulation.streams, Pause(share, 2))
             core.matmul(x, w)

@@ -1,14 +1,13 @@
-"""The core of a design on whole tensors, untimed: conversion, product, side unit."""
+"""The core of a design on whole tensors, untimed: encoding, product, side unit."""
 
 import numpy as np
 
-from . import fp32
-from .bfp import Blocks, encode
+from . import bfp, fp32
 from .matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from .noise import noise
 
 
-def convert(design, x, axis=-1, *, seed=1):
+def encode(design, x, axis=-1, *, seed=1):
     """``x`` (float32) as the core's converter gives it, from reset: :class:`~golden.bfp.Blocks`.
 
     Parameters
@@ -24,7 +23,7 @@ def convert(design, x, axis=-1, *, seed=1):
     random = None
     if fmt.rounding == "stochastic":
         random = noise(x.shape, fmt, design.encode_lanes, seed=seed, axis=axis)
-    return encode(x, fmt, random, axis=axis)
+    return bfp.encode(x, fmt, random, axis=axis)
 
 
 def side(y, scale=None, bias=None, relu=False):
@@ -62,7 +61,7 @@ def matmul(design, x, w, *, scale=None, bias=None, relu=False):
     design : golden.spec.config.Design
         The core.
     x, w : Blocks, or ndarray
-        (M, K) and (K, N): blocks (or float32, converted here) for ``hbfp``, float32 for floats,
+        (M, K) and (K, N): blocks (or float32, encoded here) for ``hbfp``, float32 for floats,
         integers for ``int``.
     scale, bias : ndarray of float32, (N,), optional
         One for each column; none for ``int``.
@@ -83,7 +82,7 @@ def matmul(design, x, w, *, scale=None, bias=None, relu=False):
         case "bf16":
             y = matmul_bf16(x, w, design.rows)
         case "hbfp":
-            x, w = (part if isinstance(part, Blocks) else convert(design, part, axis)
+            x, w = (part if isinstance(part, bfp.Blocks) else encode(design, part, axis)
                     for part, axis in ((x, -1), (w, -2)))
             y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
     vectors = [None if vector is None else np.ascontiguousarray(vector, np.float32).view(np.uint32)

@@ -35,9 +35,9 @@ class Golden:
     def __init__(self, design):
         self.design = design
 
-    def convert(self, x, axis=-1, *, seed=1):
+    def encode(self, x, axis=-1, *, seed=1):
         """FP32 to blocks."""
-        return core.convert(self.design, x, axis, seed=seed)
+        return core.encode(self.design, x, axis, seed=seed)
 
     def matmul(self, x, w, **steps):
         """Product and side unit's steps."""
@@ -66,7 +66,7 @@ def forward(device, x, layers):
     Parameters
     ----------
     device : Golden, or one like it
-        Has ``design``, ``convert`` and ``matmul``.
+        Has ``design``, ``encode`` and ``matmul``.
     x : ndarray of float32
         (M, K).
     layers : sequence of Layer
@@ -89,9 +89,9 @@ def forward(device, x, layers):
             continue
         w = layer.weight
         if arithmetic == "hbfp":
-            w = device.convert(w, -2)
+            w = device.encode(w, -2)
             yield f"layer {number} weight", w
-            x = device.convert(x)
+            x = device.encode(x)
             yield f"layer {number} input", x
         x = device.matmul(x, w, bias=layer.bias, relu=layer.relu)
         yield f"layer {number} output", x

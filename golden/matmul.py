@@ -59,8 +59,8 @@ def matmul(x, w, fmt, accumulate="fp32", *, w_fmt=None, guard=4, growth=8, noise
     x, w = _operands(as_float32(x), as_float32(w, "w"))
     w_fmt = w_fmt or fmt
     if accumulate == "fp32" and noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.library():
-        a, x_span = kernels.quantise(np.ascontiguousarray(x), fmt)
-        b, w_span = kernels.quantise(np.ascontiguousarray(w), w_fmt, axis=0)
+        a, x_span = kernels.encoded(np.ascontiguousarray(x), fmt)
+        b, w_span = kernels.encoded(np.ascontiguousarray(w), w_fmt, axis=0)
         if kernels.exact(fmt, w_fmt, x_span, w_span):
             return kernels.product(a, b, fmt.terms)
     return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt, w_noise, axis=0), accumulate,

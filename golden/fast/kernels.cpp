@@ -244,7 +244,7 @@ void panel(const float *a, const int64_t *row, int64_t m_count, const int64_t *b
 extern "C" {
 
 // Values after conversion, as FP32: rows x columns of x in blocks high x wide. `noise` may be null unless stochastic.
-void hbfp_quantise(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+void hbfp_encode(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
                    int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format *f, Span *span) {
 #define HBFP_CALL(R) \
     if (high > 1) bands<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span); \
@@ -296,10 +296,10 @@ void hbfp_stack(int64_t count, const float *a, int64_t a_step, int64_t am, int64
         if (done[i]) continue;
         Span sa{1 << 20, -(1 << 20), 0}, sb = sa;
         int64_t side = terms[i], h = high[i], length = 0;
-        if (ak == 1) hbfp_quantise(a + i * a_step, am, qa, k, nullptr, 0, m, k, h, side, fa + i, &sa);
-        else hbfp_quantise(a + i * a_step, ak, qa, m, nullptr, 0, k, m, side, h, fa + i, &sa);
-        if (bn == 1) hbfp_quantise(b + i * b_step, bk, qb, n, nullptr, 0, k, n, side, h, fb + i, &sb);
-        else hbfp_quantise(b + i * b_step, bn, qb, k, nullptr, 0, n, k, h, side, fb + i, &sb);
+        if (ak == 1) hbfp_encode(a + i * a_step, am, qa, k, nullptr, 0, m, k, h, side, fa + i, &sa);
+        else hbfp_encode(a + i * a_step, ak, qa, m, nullptr, 0, k, m, side, h, fa + i, &sa);
+        if (bn == 1) hbfp_encode(b + i * b_step, bk, qb, n, nullptr, 0, k, n, side, h, fb + i, &sb);
+        else hbfp_encode(b + i * b_step, bn, qb, k, nullptr, 0, n, k, h, side, fb + i, &sb);
         uint64_t largest = uint64_t(side) * ((1 << fa[i].magnitude) - 1) * ((1 << fb[i].magnitude) - 1);
         int32_t reach = sa.high + sb.high;
         for (int64_t t = side; t; t >>= 1) reach++;

@@ -75,7 +75,7 @@ def library():
 
     loaded = ctypes.CDLL(str(files.entry(files.cache("kernels") / _key(compiler), make) / "kernels.so"))
     for name, arguments in (
-            ("hbfp_quantise", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
+            ("hbfp_encode", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),
             ("hbfp_row_sums", [_PTR, _I64, _I64, _I64, _PTR]),
             ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _I64, _PTR, _I64, _PTR])):
@@ -140,7 +140,7 @@ def _format(fmt):
 assert set(ROUNDINGS) == {"rne", "truncate", "stochastic"}
 
 
-def quantise(x, fmt, noise=None, *, axis=-1, out=None):
+def encoded(x, fmt, noise=None, *, axis=-1, out=None):
     """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`.
 
     Parameters
@@ -161,7 +161,7 @@ def quantise(x, fmt, noise=None, *, axis=-1, out=None):
     if not x.size:
         return y, Span.empty()
     high, wide = (fmt.block[0], fmt.terms) if fmt.square else (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
-    form, run = _format(fmt), library().hbfp_quantise
+    form, run = _format(fmt), library().hbfp_encode
     source, target, dice = x.ctypes.data, y.ctypes.data, 0 if noise is None else noise.ctypes.data
     ldx, ldy = x.strides[0], y.strides[0]
 
@@ -272,7 +272,7 @@ class StackFormats:
 
 
 def stack_product(a, b, formats, skip):
-    """``q(a[i]) q(b[i])`` for each model i in block order: :func:`quantise`, then :func:`product`.
+    """``q(a[i]) q(b[i])`` for each model i in block order: :func:`encoded`, then :func:`product`.
 
     Parameters
     ----------

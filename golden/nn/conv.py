@@ -65,8 +65,8 @@ def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
     view = _patches(x, size, stride, dilation)
     n, oh, ow, kh, kw, c = view.shape
     if c % fmt.terms == 0 and _direct(x, fmt, w_fmt, formats):
-        a, a_span = kernels.quantise(x.reshape(-1, c).numpy(), fmt)
-        b, b_span = kernels.quantise(w.numpy(), w_fmt, axis=0)
+        a, a_span = kernels.encoded(x.reshape(-1, c).numpy(), fmt)
+        b, b_span = kernels.encoded(w.numpy(), w_fmt, axis=0)
         if kernels.exact(fmt, w_fmt, a_span, b_span):
             rows, blocks = _offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
             return torch.from_numpy(kernels.product(a, b, fmt.terms, rows=rows, blocks=blocks)).view(n, oh, ow, -1)
@@ -82,14 +82,14 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
     pixels, out = n * oh * ow, g.shape[-1]
     flat = g.reshape(pixels, out)
     if _direct(x, formats.x, formats.g, formats):
-        b, b_span = kernels.quantise(flat.numpy(), formats.g, axis=0)
+        b, b_span = kernels.encoded(flat.numpy(), formats.g, axis=0)
         y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
 
         def taps(first, last):
             for tap in range(first, last):
                 i, j = divmod(tap, kw)
                 a = source[:, :, :, i, j].reshape(pixels, c)          # a copy, unless nothing was strided
-                a, a_span = kernels.quantise(a, formats.x, axis=0)
+                a, a_span = kernels.encoded(a, formats.x, axis=0)
                 if not kernels.exact(formats.x, formats.g, a_span, b_span):
                     return False
                 kernels.product(a.T, b, formats.x.terms, out=y[i, j])

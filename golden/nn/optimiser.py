@@ -19,9 +19,9 @@ def store(parameter, fmt=WIDE):
         return
     matrix = parameter.detach().reshape(parameter.shape[0], -1)
     if parameter.device.type != "cpu":
-        values = portable.quantise(matrix, fmt)[0]
+        values = portable.encoded(matrix, fmt)[0]
     elif kernels.library():
-        values = torch.from_numpy(kernels.quantise(matrix.numpy(), fmt)[0])
+        values = torch.from_numpy(kernels.encoded(matrix.numpy(), fmt)[0])
     else:
         values = torch.from_numpy(decode(encode(np.ascontiguousarray(matrix.numpy()), fmt)))
     parameter.copy_(values.view(parameter.shape))

@@ -21,8 +21,8 @@ def _pad_cut(x, high, wide):
     return x.reshape(x.shape[0] // high, high, x.shape[1] // wide, wide)
 
 
-def quantise(x, fmt, noise=None, *, axis=-1):
-    """:func:`golden.fast.kernels.quantise` for a tensor on any device; the span is None."""
+def encoded(x, fmt, noise=None, *, axis=-1):
+    """:func:`golden.fast.kernels.encoded` for a tensor on any device; the span is None."""
     rows, columns = x.shape
     high, wide = (fmt.block[0], fmt.terms) if fmt.square else (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
     pieces = _pad_cut(x.contiguous(), high, wide)

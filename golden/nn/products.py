@@ -49,15 +49,15 @@ class Operand:
         self._tile = None
 
     def along(self, axis):
-        """Converted with blocks ``(1, B)`` along ``axis``; see :class:`Converted`."""
+        """Encoded with blocks ``(1, B)`` along ``axis``; see :class:`Encoded`."""
         if not self.fmt.square:
-            return Converted(self, axis)
+            return Encoded(self, axis)
         if self._tile is None:
-            self._tile = Converted(self, -1)
+            self._tile = Encoded(self, -1)
         return self._tile
 
 
-class Converted:
+class Encoded:
     """One conversion: ``values`` as FP32, and what a fallback needs to repeat it."""
 
     def __init__(self, operand, axis):
@@ -68,7 +68,7 @@ class Converted:
             noise = operand.stream.draw(tuple(source.shape), fmt, axis=axis)
         if source.device.type != "cpu":
             self.source, self.noise = source, None if noise is None else torch.from_numpy(noise).to(source.device)
-            self.values, self.span = portable.quantise(source, fmt, self.noise, axis=axis)
+            self.values, self.span = portable.encoded(source, fmt, self.noise, axis=axis)
             return
         self.source, self.noise = source.numpy(), noise
         flip = self.source.strides[-1] != 4 and self.source.strides[0] == 4
@@ -78,7 +78,7 @@ class Converted:
             self.values, self.span = decode(encode(self.source, fmt, noise, axis=axis)), None
             return
         turned = (-1 if axis == 0 else 0) if flip else axis
-        values, self.span = kernels.quantise(matrix, fmt, dice, axis=turned)
+        values, self.span = kernels.encoded(matrix, fmt, dice, axis=turned)
         self.values = values.T if flip else values
 
     def blocks(self, transposed):
@@ -91,7 +91,7 @@ class Converted:
 
 
 def product(a, b, formats, *, turn_a=False, turn_b=False):
-    """``a @ b`` of two :class:`Converted`, either turned first; a float32 tensor.
+    """``a @ b`` of two :class:`Encoded`, either turned first; a float32 tensor.
 
     ``a`` must have been converted along its columns' dimension K, ``b`` along its rows' (tiles
     serve both).

@@ -13,10 +13,10 @@ QSNR_REFERENCE = {4: (18.62, 16.95, 16.63, 16.39), 6: (30.72, 28.97, 28.68, 28.3
 DISTRIBUTIONS = ("normal", "uniform", "laplace")
 
 
-def quantised(x, fmt, *, axis=-1):
+def encoded(x, fmt, *, axis=-1):
     """``x`` after conversion, as FP32; compiled for matrices where that can be had."""
     if x.ndim == 2 and fmt.rounding != "stochastic" and kernels.library():
-        return kernels.quantise(np.ascontiguousarray(x), fmt, axis=axis)[0]
+        return kernels.encoded(np.ascontiguousarray(x), fmt, axis=axis)[0]
     return decode(encode(x, fmt, axis=axis))
 
 
@@ -54,7 +54,7 @@ def qsnr_table(mantissas=(4, 6, 8), blocks=QSNR_BLOCKS, distribution="normal", e
         row = []
         for block in blocks:
             x = samples(distribution, (elements // block, block), seed)
-            row.append(float(qsnr(x, quantised(x, HBFPFormat(mantissa=width, block=(1, block))))))
+            row.append(float(qsnr(x, encoded(x, HBFPFormat(mantissa=width, block=(1, block))))))
         table[width] = row
     return table
 
@@ -69,4 +69,4 @@ def both_orders(w, n, m, fmt, axis=0):
     """
     def off(y):
         return (y.astype(np.float64) - w) ** 2
-    return (off(quantised(prune(w, n, m, axis), fmt, axis=axis)), off(prune(quantised(w, fmt, axis=axis), n, m, axis)))
+    return (off(encoded(prune(w, n, m, axis), fmt, axis=axis)), off(prune(encoded(w, fmt, axis=axis), n, m, axis)))

@@ -167,7 +167,7 @@ def test_cycles_meet_the_formula(tmp_path):
     core, golden = Core(Simulation(manifest, level="-O1")), Golden(design)
     bias = np.ones(50, np.float32)
     for shape in ((1, 1, 1), (5, 9, 7), (40, 50, 30), (1, 100, 9), (1, 3, 50), (70, 8, 9)):
-        x, w = golden.convert(np.ones(shape[:2], np.float32)), golden.convert(np.ones(shape[1:], np.float32), -2)
+        x, w = golden.encode(np.ones(shape[:2], np.float32)), golden.encode(np.ones(shape[1:], np.float32), -2)
         for steps in ({}, {"bias": bias[:shape[2]]}, {"bias": bias[:shape[2]], "scale": bias[:shape[2]]}):
             core.simulation.reset()
             core.matmul(x, w, **steps)

@@ -22,7 +22,7 @@ def test_beats_carry_the_product(block, rows, cols, accumulate):
     rng, golden = np.random.default_rng(rows), Golden(design)
     for terms in (1, rows, rows + 1, 3 * max(block[1], rows) - 1):
         x, w = awkward(rng, (5, terms), design.format), awkward(rng, (terms, cols), design.format, -2)
-        a, b = golden.convert(x), golden.convert(w, -2)
+        a, b = golden.encode(x), golden.encode(w, -2)
         plan, lines = Plan(design, terms), []
         for blocks, axis in ((a, 0), (b, 1)):
             parts = [blocks.exponent, blocks.invalid]

@@ -43,7 +43,7 @@ def test_conversion_equals_numpy(mantissa, exponent, block, axis, rounding, subn
         if rounding == "stochastic":
             noise = np.random.default_rng(1).integers(0, 2 ** noise_bits, x.shape, dtype=np.int32)
         blocks = encode(x, fmt, noise, axis=axis)
-        got, span = kernels.quantise(x, fmt, noise, axis=axis)
+        got, span = kernels.encoded(x, fmt, noise, axis=axis)
         same(got, decode(blocks))
         used = (blocks.mantissa != 0)
         assert span.invalid and used.any()
@@ -51,7 +51,7 @@ def test_conversion_equals_numpy(mantissa, exponent, block, axis, rounding, subn
         assert span.high >= per_element.max()
         assert span.low <= per_element.min() - 1
         clean = x[:, :5][10:20]
-        assert not kernels.quantise(clean, fmt, None if noise is None else np.ascontiguousarray(noise[10:20, :5]),
+        assert not kernels.encoded(clean, fmt, None if noise is None else np.ascontiguousarray(noise[10:20, :5]),
                                     axis=axis)[1].invalid
 
 
@@ -61,7 +61,7 @@ def test_conversion_in_place_and_in_parts():
         fmt = HBFPFormat(block=block)
         want = decode(encode(x, fmt, axis=axis))
         y = x.copy()
-        kernels.quantise(y, fmt, axis=axis, out=y)
+        kernels.encoded(y, fmt, axis=axis, out=y)
         same(y, want)
 
 
@@ -73,7 +73,7 @@ def test_threads_change_nothing(count):
     kernels.set_threads(count)
     try:
         same(matmul(x, w, HBFPFormat()), want)
-        same(kernels.quantise(x, HBFPFormat(block=(24, 24)))[0], decode(encode(x, HBFPFormat(block=(24, 24)))))
+        same(kernels.encoded(x, HBFPFormat(block=(24, 24)))[0], decode(encode(x, HBFPFormat(block=(24, 24)))))
     finally:
         kernels.set_threads(None)
 
@@ -138,10 +138,10 @@ def test_smallest_sums(last, fits):
 def test_zero_blocks_do_not_widen_the_span(block, axis):
     x = np.zeros((80, 80), np.float32)
     fmt = HBFPFormat(block=block)
-    span = kernels.quantise(x, fmt, axis=axis)[1]
+    span = kernels.encoded(x, fmt, axis=axis)[1]
     assert span.low > span.high
     x[0, 0] = 1
-    span = kernels.quantise(x, fmt, axis=axis)[1]
+    span = kernels.encoded(x, fmt, axis=axis)[1]
     assert (span.low, span.high) == (1 - 7, 1)
 
 

@@ -24,7 +24,7 @@ def test_conversion(mantissa, exponent, subnormals, block, axis, rounding):
     fmt = HBFPFormat(mantissa=mantissa, exponent=exponent, subnormals=subnormals, block=block, rounding=rounding)
     x = awkward(mantissa)
     noise = np.random.default_rng(0).integers(0, 256, x.shape, dtype=np.int32) if rounding == "stochastic" else None
-    got, _ = portable.quantise(torch.from_numpy(x), fmt, None if noise is None else torch.from_numpy(noise), axis=axis)
+    got, _ = portable.encoded(torch.from_numpy(x), fmt, None if noise is None else torch.from_numpy(noise), axis=axis)
     same(got, decode(encode(x, fmt, noise, axis=axis)))
 
 
@@ -35,5 +35,5 @@ def test_product(block, mantissa, scale):
     rng, fmt = np.random.default_rng(1), HBFPFormat(mantissa=mantissa, block=block)
     x, w = (np.ldexp(rng.standard_normal(s), scale).astype(np.float32) for s in ((9, 100), (100, 20)))
     x[2, 3] = np.nan
-    a, b = (portable.quantise(torch.from_numpy(t), fmt, axis=axis)[0] for t, axis in ((x, -1), (w, 0)))
+    a, b = (portable.encoded(torch.from_numpy(t), fmt, axis=axis)[0] for t, axis in ((x, -1), (w, 0)))
     same(portable.product(a, b, fmt, fmt), matmul(x, w, fmt))

@@ -10,9 +10,9 @@ from golden.study.error import (
     QSNR_BLOCKS,
     QSNR_REFERENCE,
     both_orders,
+    encoded,
     qsnr,
     qsnr_table,
-    quantised,
     samples,
 )
 
@@ -84,6 +84,6 @@ def test_unstructured_pruning_across_scales_may_break_the_order():
     w = samples("normal", (64, 64), 1)
     w *= np.float32(2) ** np.random.default_rng(1).integers(-3, 4, (64, 4)).repeat(16, 1).astype(np.float32)
     fmt = HBFPFormat(mantissa=3, block=(1, 16))
-    first = (quantised(prune_fraction(w, 0.5), fmt).astype(float) - w) ** 2
-    second = (prune_fraction(quantised(w, fmt), 0.5).astype(float) - w) ** 2
+    first = (encoded(prune_fraction(w, 0.5), fmt).astype(float) - w) ** 2
+    second = (prune_fraction(encoded(w, fmt), 0.5).astype(float) - w) ** 2
     assert first.sum() > second.sum()
