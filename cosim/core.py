@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.bfp import Blocks, block_axis, cut, join
+from golden.bfp import Blocks, block_axis, cut, join, per_line
 from golden.noise import mix
 from golden.spec.config import Design
 from golden.spec.format import HBFPFormat
@@ -141,12 +141,7 @@ class Core:
             case "int":
                 return np.asarray(value), None, None
         blocks = value if isinstance(value, Blocks) else self.encode(value, axis)
-        exponent, invalid = blocks.exponent, blocks.invalid
-        if blocks.fmt.square:    # one exponent a tile: repeat it for each line that the tile covers
-            line = 1 + axis
-            count = np.arange(blocks.mantissa.shape[line])
-            exponent, invalid = (part.repeat(blocks.fmt.terms, line).take(count, line) for part in (exponent, invalid))
-        return blocks.mantissa, exponent, invalid
+        return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
     def matmul(self, x, w, *, scale=None, bias=None, relu=False):
         """``x @ w`` and then, where asked for, times ``scale``, plus ``bias``, ReLU.

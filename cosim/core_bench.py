@@ -8,6 +8,8 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
+from golden.bfp import per_line
+
 from .core import design_of
 from .coverage import Coverage
 from .data import awkward, awkward_blocks
@@ -140,12 +142,7 @@ class Bench:
 
     @staticmethod
     def _lines(blocks, axis):
-        exponent, invalid = blocks.exponent, blocks.invalid
-        if blocks.fmt.square:
-            count = np.arange(blocks.mantissa.shape[1 + axis])
-            exponent, invalid = (part.repeat(blocks.fmt.terms, 1 + axis).take(count, 1 + axis)
-                                 for part in (exponent, invalid))
-        return blocks.mantissa, exponent, invalid
+        return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
     def _send(self, rows, plan, x, w, scale, bias, relu):
         sources, streams = self.sources, MANIFEST.streams

@@ -1,13 +1,13 @@
 """cocotb tests of one converter lane, FP32 to mantissa; run by :mod:`cosim.bench`."""
 
 import os
+from dataclasses import replace
 
 import cocotb
 import numpy as np
 from cocotb.triggers import Timer
 
 from golden.bfp import encode
-from golden.spec.format import HBFPFormat
 
 from .compare import WrongBits
 from .core import design_of
@@ -40,8 +40,7 @@ async def mantissas_equal_golden(dut):
     """Blocks of all kinds, element by element, with the exponent that the golden model finds."""
     rng, fmt = np.random.default_rng(SEED), DESIGN.format
     elements = DESIGN.encode_beats * DESIGN.encode_lanes
-    flat = HBFPFormat(mantissa=fmt.mantissa, exponent=fmt.exponent, block=(1, elements), rounding=fmt.rounding,
-                      noise_bits=fmt.noise_bits, subnormals=fmt.subnormals)
+    flat = replace(fmt, block=(1, elements))
     count = max(400, ELEMENTS // elements)
     bits = np.concatenate([directed_blocks(fmt, elements), awkward_blocks(rng, count, elements, fmt, rare=0.06),
                            decisions(rng, count, elements, fmt)])

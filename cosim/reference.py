@@ -1,12 +1,13 @@
 """What a core must send for the beats that it took: the golden model behind the streams."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from golden.bfp import Blocks, encode
 from golden.core import side
 from golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from golden.noise import states
-from golden.spec.format import HBFPFormat
 
 from .tiling import most_passes
 
@@ -75,8 +76,7 @@ class CoreReference:
         used = design.tile_rows
         mantissa = self._flat(np.pad(lanes[:, :, :used], ((0, short), (0, 0), (0, 0))))
         weight = np.pad(tile[:, :used], ((0, short), (0, 0), (0, 0))).reshape(-1, design.cols)
-        long = HBFPFormat(mantissa=fmt.mantissa, exponent=fmt.exponent, block=(1, side_rows * span),
-                          subnormals=fmt.subnormals)
+        long = replace(fmt, block=(1, side_rows * span))
         last = np.minimum(np.arange(span - 1, passes + short, span), passes - 1)    # pass that ends each block
         ends = (np.arange(design.segments) + 1) * side_rows - 1
         parts = {}
@@ -119,8 +119,7 @@ class ConverterReference:
             words = states(self.seed, lanes, self.beats + beats)[self.beats:]
             noise = (words >> np.uint32(32 - fmt.noise_bits)).astype(np.int64)
         self.beats += beats
-        flat = HBFPFormat(mantissa=fmt.mantissa, exponent=fmt.exponent, block=(1, lanes * design.encode_beats),
-                          rounding=fmt.rounding, noise_bits=fmt.noise_bits, subnormals=fmt.subnormals)
+        flat = replace(fmt, block=(1, lanes * design.encode_beats))
         shape = (-1, lanes * design.encode_beats)
         blocks = encode(x.reshape(shape), flat, None if noise is None else noise.reshape(shape))
         return {"mantissa": blocks.mantissa.reshape(beats, lanes),

@@ -53,9 +53,8 @@ def as_float32(x, what="x"):
 
 
 def canonical(x):
-    """``x`` (float32, changed in place) with every NaN replaced by the canonical one."""
-    x[np.isnan(x)] = CANONICAL_NAN.view(np.float32)
-    return x
+    """``x`` (float32) with every NaN replaced by the canonical one."""
+    return np.where(np.isnan(x), CANONICAL_NAN.view(np.float32), x)
 
 
 # --- Cutting a tensor into blocks ---------------------------------------------------------------
@@ -125,6 +124,23 @@ def spread(per_block, shape, fmt, axis=-1):
     for position in _inner(fmt):
         inner[position] = fmt.terms
     return join(np.broadcast_to(outer, inner), shape, fmt, axis)
+
+
+def per_line(blocks, per_block, line):
+    """A per-block array of a matrix, with one entry for each line along K and each block of the line.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The matrix.
+    per_block : ndarray
+        Its exponents, or invalid flags.
+    line : int
+        0: lines are rows, as of x; 1: columns, as of w. One exponent of a tile serves every line that it covers.
+    """
+    if not blocks.fmt.square:
+        return per_block
+    return per_block.repeat(blocks.fmt.terms, line).take(np.arange(blocks.mantissa.shape[line]), line)
 
 
 def used_blocks(blocks):

@@ -8,7 +8,7 @@ an integer that the float holds (24 or 53 bits): from BLAS, or from compiled ker
 import numpy as np
 
 from . import fp32
-from .bfp import CANONICAL_NAN, as_float32, encode, spread, used_blocks
+from .bfp import CANONICAL_NAN, as_float32, canonical, encode, per_line, spread, used_blocks
 from .fast import kernels
 from .rounding import shift_half_up
 from .spec.config import ACCUMULATES
@@ -85,7 +85,7 @@ def matmul_blocks(x, w, accumulate="fp32", *, guard=4, growth=8, plain=False):
         _accumulate_floats(x, w, y, wide)
     else:
         _accumulate_plain(x, w, y)
-    bad_rows, bad_columns = _per_line(x, x.invalid, 0).any(1), _per_line(w, w.invalid, 1).any(0)
+    bad_rows, bad_columns = per_line(x, x.invalid, 0).any(1), per_line(w, w.invalid, 1).any(0)
     y[bad_rows[:, None] | bad_columns[None, :]] = CANONICAL_NAN.view(np.float32)
     return y
 
@@ -96,17 +96,10 @@ def _operands(x, w):
     return x, w
 
 
-def _per_line(blocks, per_block, axis):
-    """A per-block array with one entry per row of x (axis 0) or column of w (axis 1), and per block along K."""
-    if not blocks.fmt.square:
-        return per_block
-    return per_block.repeat(blocks.fmt.terms, axis).take(np.arange(blocks.mantissa.shape[axis]), axis)
-
-
 def _lines(x, w):
     """Exponents of x (M, blocks) and of w (blocks, N), the last bit's powers of two included."""
-    return (_per_line(x, x.exponent, 0).astype(np.int64) - x.fmt.magnitude,
-            _per_line(w, w.exponent, 1).astype(np.int64) - w.fmt.magnitude)
+    return (per_line(x, x.exponent, 0).astype(np.int64) - x.fmt.magnitude,
+            per_line(w, w.exponent, 1).astype(np.int64) - w.fmt.magnitude)
 
 
 def _sums(x, w):
@@ -120,10 +113,14 @@ def _sums(x, w):
         yield total.astype(np.int64), x_last[:, j, None] + w_last[None, j]
 
 
+def _sum_width(x, w):
+    """Bits of a block's sum, sign included."""
+    return x.fmt.sum_width(x.fmt.terms, w.fmt)
+
+
 def _dot_type(x, w):
     """The smallest float that holds every partial sum of a block, as an integer."""
-    bits = (x.fmt.terms * x.fmt.limit * w.fmt.limit).bit_length()
-    return np.float32 if bits <= 24 else np.float64
+    return np.float32 if _sum_width(x, w) <= 25 else np.float64
 
 
 def _accumulate_plain(x, w, y):
@@ -141,17 +138,16 @@ def _exact_float(x, w):
 
     Its significand must hold the integers, and no operand or sum may leave its normal range.
     """
-    bits = (x.fmt.terms * x.fmt.limit * w.fmt.limit).bit_length()
-    spans = []
+    width, spans = _sum_width(x, w), []
     for blocks in (x, w):
         exponent = blocks.exponent[used_blocks(blocks)].astype(np.int64)
         spans.append((exponent.min(initial=0) - blocks.fmt.magnitude, exponent.max(initial=0)))
     low, high = (sum(span) for span in zip(*spans, strict=True))
     reach = high + max(x.fmt.terms.bit_length(), 1)
     least, most = min(low, *(span[0] for span in spans)), max(reach, *(span[1] for span in spans))
-    if bits <= 24 and least >= -126 and most <= 127:
+    if width <= 25 and least >= -126 and most <= 127:
         return np.float32
-    if bits <= 53 and least >= -1022 and most <= 1023:
+    if width <= 54 and least >= -1022 and most <= 1023:
         return np.float64
     return None
 
@@ -172,14 +168,14 @@ def _accumulate_floats(x, w, y, wide):
                     np.add(total, product, out=total)
                 else:
                     total[:] = add_fp32(total, round_fp32(product, subnormals), subnormals)
-            total[np.isnan(total)] = CANONICAL_NAN.view(np.float32)
+            total[:] = canonical(total)
 
 
 def _accumulate_aligned(x, w, y, guard, growth):
     """Accumulation ``aligned``: section 5."""
     check_range("Guard width", guard, 0, 16, " bits")
     check_range("Growth width", growth, 0, 16, " bits")
-    width = (x.fmt.terms * x.fmt.limit * w.fmt.limit).bit_length() + 1 + guard + growth
+    width = _sum_width(x, w) + guard + growth
     if width > _WIDEST:
         raise ValueError(f"Accumulator must be at most {_WIDEST} bits wide in the golden model, not {width}")
     blocks = x.exponent.shape[-1]

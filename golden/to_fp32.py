@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .bfp import CANONICAL_NAN
+from .bfp import canonical
 from .rounding import shift_rne
 
 #: Smallest normal FP32, and the largest value that rounds (24 bits, exponent unbounded) below it.
@@ -66,7 +66,7 @@ def round_fp32(wide, subnormals="flush"):
         y = np.asarray(wide, np.float64).astype(np.float32)
     if subnormals == "flush":
         y = np.where(np.abs(wide) < _FLUSHED_BELOW, np.float32(0), y)
-    return np.where(np.isnan(y), CANONICAL_NAN.view(np.float32), y)
+    return canonical(y)
 
 
 def add_fp32(a, b, subnormals="flush"):
@@ -78,7 +78,7 @@ def add_fp32(a, b, subnormals="flush"):
         y = np.add(a, b, dtype=np.float32)
     if subnormals == "flush":
         y = np.where(np.abs(y) < np.float32(_NORMAL), np.float32(0), y)
-    return np.where(np.isnan(y), CANONICAL_NAN.view(np.float32), y)
+    return canonical(y)
 
 
 def add_product_fp32(total, a, b):
@@ -108,4 +108,4 @@ def to_bf16(x):
     bits = flush(x).view(np.uint32).astype(np.int64)
     rounded = shift_rne(bits & 0x7FFFFFFF, 16) << 16
     y = (rounded | bits & 1 << 31).astype(np.uint32).view(np.float32)
-    return np.where(np.isnan(x), CANONICAL_NAN.view(np.float32), y)
+    return canonical(np.where(np.isnan(x), x, y))

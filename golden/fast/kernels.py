@@ -179,12 +179,11 @@ def encoded(x, fmt, noise=None, *, axis=-1, out=None):
 def exact(x_fmt, w_fmt, x_span, w_span):
     """Whether FP32 holds every partial sum of a block exactly, in any order, and no sum can underflow.
 
-    The sums are integers times 2^(low + low); they need 24 bits at most, and normal numbers.
+    The sums are integers times 2^(low + low); they need 24 bits at most and a sign, and normal numbers.
     """
-    bits = (x_fmt.terms * x_fmt.limit * w_fmt.limit).bit_length()
     reach = x_span.high + w_span.high + x_fmt.terms.bit_length()
     least = min(x_span.low + w_span.low, x_span.low, w_span.low)
-    return bits <= 24 and least >= -126 and max(reach, x_span.high, w_span.high) <= 127
+    return x_fmt.sum_width(x_fmt.terms, w_fmt) <= 25 and least >= -126 and max(reach, x_span.high, w_span.high) <= 127
 
 
 # --- Products -----------------------------------------------------------------------------------

@@ -96,6 +96,6 @@ class HBFPFormat:
         """Lowest and highest shared exponent that the field holds."""
         return -2 ** (self.exponent - 1), 2 ** (self.exponent - 1) - 1
 
-    def sum_width(self, terms):
-        """Bits of a two's complement integer that holds any sum of ``terms`` products."""
-        return (terms * self.limit ** 2).bit_length() + 1
+    def sum_width(self, terms, other=None):
+        """Bits of a two's complement integer that holds any sum of ``terms`` products, with mantissas of ``other``."""
+        return (terms * self.limit * (other or self).limit).bit_length() + 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.bfp import decode, encode, spread, used_blocks
+from golden.bfp import decode, encode, per_line, spread, used_blocks
 from golden.spec.format import HBFPFormat
 
 #: (format options, element bits, mantissas, exponent): worked out by hand.
@@ -261,3 +261,15 @@ def test_wrong_dimensions():
 def test_wrong_noise(rounding, noise, error, message):
     with pytest.raises(error, match=message):
         encode(np.ones(4, np.float32), HBFPFormat(rounding=rounding), noise)
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_one_exponent_of_a_tile_serves_every_line(line):
+    x = np.random.default_rng(0).standard_normal((7, 11)).astype(np.float32)
+    blocks = encode(x, HBFPFormat(block=(3, 3)))
+    lines = per_line(blocks, blocks.exponent, line)
+    assert lines.shape == ((7, 4) if line == 0 else (3, 11))
+    for row in range(7):
+        for column in range(11):
+            want = blocks.exponent[row // 3, column // 3]
+            assert (lines[row, column // 3] if line == 0 else lines[row // 3, column]) == want

@@ -87,3 +87,11 @@ def test_edges_are_valid(options):
 def test_wrong_value(options, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         HBFPFormat(**options)
+
+
+@pytest.mark.parametrize("one, other", [(2, 16), (4, 8), (8, 8)])
+def test_sum_width_of_two_formats(one, other):
+    a, b = HBFPFormat(mantissa=one), HBFPFormat(mantissa=other)
+    most = 32 * a.limit * b.limit
+    width = a.sum_width(32, b)
+    assert width == b.sum_width(32, a) and -2 ** (width - 1) <= -most and 2 ** (width - 2) <= most < 2 ** (width - 1)
