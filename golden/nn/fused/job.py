@@ -20,10 +20,10 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from ..fast import kernels
-from .layers import HBFPLinear
-from .ops import row_sums
-from .products import Operand, check_float32, product
+from ...fast import kernels
+from ..layers import HBFPLinear
+from ..ops import row_sums
+from ..products import Operand, check_float32, product
 
 #: Modules without state that treat each sample alone, in operations that round nothing: safe on all models at once.
 ELEMENTWISE = (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.Threshold, nn.Identity, nn.Flatten, nn.Unflatten,
