@@ -1,7 +1,9 @@
 """``python -m golden``: numbers. Training in HBFP, sweeps over formats, error studies."""
 
+import argparse
 import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -39,7 +41,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
     commands = parser.add_subparsers(dest="command", metavar="train|sweep|error|schedule", required=True)
@@ -249,7 +251,7 @@ def _shares(base, boost):
 COMMANDS = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule}
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], object]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     try:
         return COMMANDS[args.command](args)
@@ -259,7 +261,7 @@ def prepare(args):
         raise OptionError("training needs PyTorch: pip install 'hbfp[train]'") from None
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     return run(make_parser(), prepare, arguments)
 

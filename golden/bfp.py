@@ -6,6 +6,7 @@ The law is docs/numerics.md, sections 2 and 10. Nothing here uses log2, pow or d
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .rounding import shift_rne, shift_stochastic, shift_truncate
 from .spec.format import HBFPFormat, check_range
@@ -44,7 +45,7 @@ class Blocks:
     axis: int = -1
 
 
-def as_float32(x, what="x"):
+def as_float32(x: ArrayLike, what: str = "x") -> np.ndarray:
     """``x`` as a float32 array; any other dtype is refused, not converted."""
     x = np.asarray(x)
     if x.dtype != np.float32:
@@ -52,7 +53,7 @@ def as_float32(x, what="x"):
     return x
 
 
-def canonical(x):
+def canonical(x: np.ndarray) -> np.ndarray:
     """``x`` (float32) with every NaN replaced by the canonical one."""
     return np.where(np.isnan(x), CANONICAL_NAN.view(np.float32), x)
 
@@ -60,7 +61,7 @@ def canonical(x):
 # --- Cutting a tensor into blocks ---------------------------------------------------------------
 
 
-def block_axis(ndim, fmt, axis):
+def block_axis(ndim: int, fmt: HBFPFormat, axis: int) -> int:
     """``axis`` counted from the end, checked against the number of dimensions."""
     least = 2 if fmt.square else 1
     if ndim < least:
@@ -72,7 +73,14 @@ def block_axis(ndim, fmt, axis):
     return axis - ndim if axis >= 0 else axis
 
 
-def cut(x, fmt, axis=-1):
+def block_sides(fmt: HBFPFormat, axis: int) -> tuple[int, int]:
+    """Rows and columns of a block of a matrix; ``axis`` is 0 or 1, or counted from the end."""
+    if fmt.square:
+        return fmt.block
+    return (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
+
+
+def cut(x: np.ndarray, fmt: HBFPFormat, axis: int = -1) -> np.ndarray:
     """``x`` padded with zeros and cut: ``(..., blocks, B)`` or ``(..., rows, t, columns, t)``."""
     axis = block_axis(x.ndim, fmt, axis)
     side = fmt.terms
@@ -84,7 +92,7 @@ def cut(x, fmt, axis=-1):
     return x.reshape(*x.shape[:-2], x.shape[-2] // side, side, x.shape[-1] // side, side)
 
 
-def join(pieces, shape, fmt, axis=-1):
+def join(pieces: np.ndarray, shape: tuple[int, ...], fmt: HBFPFormat, axis: int = -1) -> np.ndarray:
     """Inverse of :func:`cut`: the tensor of ``shape`` without its padding."""
     axis = block_axis(len(shape), fmt, axis)
     if not fmt.square:
@@ -116,7 +124,7 @@ def _public(per_block, fmt, axis):
     return np.ascontiguousarray(np.moveaxis(per_block[..., 0], -1, axis))
 
 
-def spread(per_block, shape, fmt, axis=-1):
+def spread(per_block: np.ndarray, shape: tuple[int, ...], fmt: HBFPFormat, axis: int = -1) -> np.ndarray:
     """A per-block array repeated over the elements of its blocks: an array of ``shape``."""
     axis = block_axis(len(shape), fmt, axis)
     outer = _outer(per_block, fmt, axis)
@@ -126,7 +134,7 @@ def spread(per_block, shape, fmt, axis=-1):
     return join(np.broadcast_to(outer, inner), shape, fmt, axis)
 
 
-def per_line(blocks, per_block, line):
+def per_line(blocks: Blocks, per_block: np.ndarray, line: int) -> np.ndarray:
     """A per-block array of a matrix, with one entry for each line along K and each block of the line.
 
     Parameters
@@ -143,7 +151,7 @@ def per_line(blocks, per_block, line):
     return per_block.repeat(blocks.fmt.terms, line).take(np.arange(blocks.mantissa.shape[line]), line)
 
 
-def used_blocks(blocks):
+def used_blocks(blocks: Blocks) -> np.ndarray:
     """Which blocks hold a mantissa other than 0: bool, shape of ``blocks.exponent``."""
     used = (cut(blocks.mantissa, blocks.fmt, blocks.axis) != 0).any(_inner(blocks.fmt), keepdims=True)
     return _public(used, blocks.fmt, blocks.axis)
@@ -152,7 +160,7 @@ def used_blocks(blocks):
 # --- The conversion -----------------------------------------------------------------------------
 
 
-def encode(x, fmt, noise=None, *, axis=-1):
+def encode(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1) -> Blocks:
     """FP32 to HBFP: docs/numerics.md, section 2.
 
     Parameters
@@ -222,7 +230,7 @@ def _check_noise(x, fmt, noise):
     return noise.astype(np.int64)
 
 
-def decode(blocks):
+def decode(blocks: Blocks) -> np.ndarray:
     """HBFP to FP32: ``M * 2^(E - m)``, exact; NaN throughout an invalid block.
 
     Returns
@@ -243,7 +251,7 @@ def decode(blocks):
 # --- Emulator mode ------------------------------------------------------------------------------
 
 
-def emulate(x, mant_bits, tile=0, noise=None):
+def emulate(x: np.ndarray, mant_bits: int, tile: int = 0, noise: np.ndarray | None = None) -> np.ndarray:
     """What the published research emulator gives: docs/numerics.md, section 10.
 
     Parameters

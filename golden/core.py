@@ -1,13 +1,16 @@
 """The core of a design on whole tensors, untimed: encoding, product, side unit."""
 
+from typing import Any
+
 import numpy as np
 
 from . import bfp, fp32
 from .matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from .noise import noise
+from .spec.config import Design
 
 
-def encode(design, x, axis=-1, *, seed=1):
+def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> bfp.Blocks:
     """``x`` (float32) as the core's converter gives it, from reset: :class:`~golden.bfp.Blocks`.
 
     Parameters
@@ -26,7 +29,8 @@ def encode(design, x, axis=-1, *, seed=1):
     return bfp.encode(x, fmt, random, axis=axis)
 
 
-def side(y, scale=None, bias=None, relu=False):
+def side(y: np.ndarray, scale: np.ndarray | None = None, bias: np.ndarray | None = None,
+         relu: bool = False) -> np.ndarray:
     """The side unit on bit patterns: times ``scale``, plus ``bias``, ReLU; docs/numerics.md, section 7.
 
     Factor and bias flush subnormals with their sign. ReLU is the maximum with +0: NaN stays, -0 becomes +0, and a
@@ -53,7 +57,8 @@ def side(y, scale=None, bias=None, relu=False):
     return np.asarray(y, np.uint32)
 
 
-def matmul(design, x, w, *, scale=None, bias=None, relu=False):
+def matmul(design: Design, x: Any, w: Any, *, scale: np.ndarray | None = None, bias: np.ndarray | None = None,
+           relu: bool = False) -> np.ndarray:
     """``x @ w`` and the side unit's steps, in the core's order.
 
     Parameters
@@ -85,6 +90,6 @@ def matmul(design, x, w, *, scale=None, bias=None, relu=False):
             x, w = (part if isinstance(part, bfp.Blocks) else encode(design, part, axis)
                     for part, axis in ((x, -1), (w, -2)))
             y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
-    vectors = [None if vector is None else np.ascontiguousarray(vector, np.float32).view(np.uint32)
-               for vector in (scale, bias)]
-    return side(y.view(np.uint32), *vectors, relu).view(np.float32)
+    factors, addends = (None if vector is None else np.ascontiguousarray(vector, np.float32).view(np.uint32)
+                        for vector in (scale, bias))
+    return side(y.view(np.uint32), factors, addends, relu).view(np.float32)

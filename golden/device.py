@@ -1,10 +1,14 @@
 """A multilayer perceptron on the core: every conversion, product, bias and ReLU as the hardware does them."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from . import core
+from .bfp import Blocks
+from .spec.config import Design
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +36,19 @@ class Golden:
         The core.
     """
 
-    def __init__(self, design):
+    def __init__(self, design: Design) -> None:
         self.design = design
 
-    def encode(self, x, axis=-1, *, seed=1):
+    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> Blocks:
         """FP32 to blocks."""
         return core.encode(self.design, x, axis, seed=seed)
 
-    def matmul(self, x, w, **steps):
+    def matmul(self, x: Blocks | np.ndarray, w: Blocks | np.ndarray, **steps: Any) -> np.ndarray:
         """Product and side unit's steps."""
         return core.matmul(self.design, x, w, **steps)
 
 
-def quantise(x, mantissa):
+def quantise(x: np.ndarray, mantissa: int) -> tuple[np.ndarray, float]:
     """Integers and the step of a tensor, for the ``int`` baseline: one scale a tensor, ties to even.
 
     Returns
@@ -57,7 +61,7 @@ def quantise(x, mantissa):
     return np.rint(np.float64(x) / step).astype(np.int64), step
 
 
-def forward(device, x, layers):
+def forward(device: Any, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[tuple[str, Any]]:
     """Run a network on a device.
 
     The baselines ``fp32`` and ``bf16`` skip the conversions. ``int`` has neither converter nor side unit: scales,

@@ -17,8 +17,10 @@ Large FP32 arrays go through :mod:`golden.fast.fp32`, which gives the same bits.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .spec.floats import BF16, FP32
+from .rounding import bit_length
+from .spec.floats import BF16, FP32, FloatFormat
 from .spec.format import SUBNORMALS, check_choice
 
 #: Sign of results that are flushed to zero.
@@ -30,19 +32,10 @@ COMPILED_SIZE = 1 << 14
 FAR = 1 << 20    # exponent distance beyond any that operands can make
 
 
-def bit_length(x):
-    """Bits needed for each non-negative integer of ``x``; 0 for 0."""
-    x, length = np.array(x, np.int64), np.zeros(np.shape(x), np.int64)
-    for step in (32, 16, 8, 4, 2, 1):
-        big = x >= np.int64(1) << step
-        x, length = np.where(big, x >> step, x), length + step * big
-    return length + (x > 0)
-
-
 class Number:
     """Operands taken apart: value = (-1)^sign * significand * 2^exponent, all ``int64``."""
 
-    def __init__(self, bits, fmt, subnormals):
+    def __init__(self, bits: ArrayLike, fmt: FloatFormat, subnormals: str) -> None:
         check_choice("Subnormals", subnormals, SUBNORMALS)
         bits = np.asarray(bits).astype(np.int64)
         field, fraction = bits >> fmt.fraction & fmt.top, bits & ((1 << fmt.fraction) - 1)
@@ -57,14 +50,15 @@ class Number:
         self.zero = self.significand == 0
 
 
-def round_pack(sign, significand, exponent, sticky, fmt, subnormals, underflow="signed"):
+def round_pack(sign: np.ndarray, significand: np.ndarray, exponent: np.ndarray, sticky: np.ndarray | bool,
+               fmt: FloatFormat, subnormals: str, underflow: str = "signed") -> np.ndarray:
     """Nearest even of (-1)^sign * (significand + sticky * epsilon) * 2^exponent, as a bit pattern.
 
     Parameters
     ----------
     significand : array of int64
         At least 0, below 2^61. Where ``sticky`` is set it has more bits than the precision.
-    sticky : array of bool
+    sticky : array of bool, or bool
         Whether the value lies strictly between ``significand`` and ``significand + 1``.
 
     Returns
@@ -90,7 +84,8 @@ def round_pack(sign, significand, exponent, sticky, fmt, subnormals, underflow="
     return magnitude + (sign << (fmt.width - 1))
 
 
-def exact_sum(sign_x, x, exponent_x, sign_y, y, exponent_y):
+def exact_sum(sign_x: np.ndarray, x: np.ndarray, exponent_x: np.ndarray, sign_y: np.ndarray, y: np.ndarray,
+              exponent_y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Sum of two integers scaled by powers of two, as (sign, significand, exponent, sticky).
 
     Both leading ones go to bit :data:`LEAD`; then the smaller moves right, and what leaves below
@@ -138,7 +133,8 @@ def _signed_inf(sign, fmt):
     return fmt.inf + (sign << (fmt.width - 1))
 
 
-def add(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
+def add(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
+        underflow: str = "signed") -> np.ndarray:
     """a + b."""
     fast = _compiled("add", (a, b), fmt, subnormals, underflow)
     if fast is not None:
@@ -152,12 +148,13 @@ def add(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
         (x.nan | y.nan | x.inf & y.inf & (x.sign != y.sign), fmt.nan)])
 
 
-def sub(a, b, fmt=FP32, subnormals="gradual", underflow="signed"):
+def sub(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
+        underflow: str = "signed") -> np.ndarray:
     """a - b."""
     return add(a, np.asarray(b).astype(np.int64) ^ 1 << (fmt.width - 1), fmt, subnormals, underflow)
 
 
-def mul(a, b, fmt=FP32, subnormals="gradual"):
+def mul(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """a * b."""
     fast = _compiled("mul", (a, b), fmt, subnormals, "signed")
     if fast is not None:
@@ -170,7 +167,8 @@ def mul(a, b, fmt=FP32, subnormals="gradual"):
         (x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, fmt.nan)])
 
 
-def fma(a, b, c, fmt=FP32, subnormals="gradual", underflow="signed"):
+def fma(a: ArrayLike, b: ArrayLike, c: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
+        underflow: str = "signed") -> np.ndarray:
     """a * b + c, rounded once."""
     fast = _compiled("fma", (a, b, c), fmt, subnormals, underflow)
     if fast is not None:
@@ -188,7 +186,7 @@ def fma(a, b, c, fmt=FP32, subnormals="gradual", underflow="signed"):
          fmt.nan)])
 
 
-def div(a, b, fmt=FP32, subnormals="gradual"):
+def div(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """a / b; a nonzero number over zero is Inf."""
     x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
     sign = x.sign ^ y.sign
@@ -205,7 +203,7 @@ def div(a, b, fmt=FP32, subnormals="gradual"):
         (x.nan | y.nan | x.zero & y.zero | x.inf & y.inf, fmt.nan)])
 
 
-def sqrt(a, fmt=FP32, subnormals="gradual"):
+def sqrt(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Square root; that of -0 is -0, that of a number below zero NaN."""
     x = Number(a, fmt, subnormals)
     move = fmt.precision - bit_length(x.significand)
@@ -247,17 +245,17 @@ def _pick(a, b, fmt, subnormals, larger):
     return _special(np.where(above == larger, clean_a, clean_b), [(x.nan | y.nan, fmt.nan)])
 
 
-def min(a, b, fmt=FP32, subnormals="gradual"):
+def min(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """754-2019 minimum: NaN if either is NaN, -0 below +0."""
     return _pick(a, b, fmt, subnormals, False)
 
 
-def max(a, b, fmt=FP32, subnormals="gradual"):
+def max(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """754-2019 maximum: NaN if either is NaN, -0 below +0."""
     return _pick(a, b, fmt, subnormals, True)
 
 
-def compare(a, b, fmt=FP32, subnormals="gradual"):
+def compare(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Relation of two numbers, as bits: 1 less, 2 equal, 4 greater, 8 unordered (NaN); one is set."""
     x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
     order_x, order_y = _order(x), _order(y)
@@ -265,24 +263,26 @@ def compare(a, b, fmt=FP32, subnormals="gradual"):
     return _special(relation, [(x.nan | y.nan, 8)])
 
 
-def select(condition, a, b, fmt=FP32, subnormals="gradual"):
+def select(condition: str, a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32,
+           subnormals: str = "gradual") -> np.ndarray:
     """``a`` where ``condition``, else ``b``; bits move unchanged."""
     check_choice("Subnormals", subnormals, SUBNORMALS)
     return np.where(condition, a, b).astype(np.uint32)
 
 
-def abs(a, fmt=FP32, subnormals="gradual"):
+def abs(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Absolute value."""
     return _clean(a, fmt, subnormals)[1] & np.uint32((1 << (fmt.width - 1)) - 1)
 
 
-def neg(a, fmt=FP32, subnormals="gradual"):
+def neg(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Negation; NaN gives the one NaN."""
     x, clean = _clean(a, fmt, subnormals)
     return np.where(x.nan, clean, clean ^ np.uint32(1 << (fmt.width - 1))).astype(np.uint32)
 
 
-def from_int(value, exponent=0, invalid=False, fmt=FP32, subnormals="gradual", underflow="signed"):
+def from_int(value: ArrayLike, exponent: ArrayLike = 0, invalid: ArrayLike = False, fmt: FloatFormat = FP32,
+             subnormals: str = "gradual", underflow: str = "signed") -> np.ndarray:
     """value * 2^exponent of signed integers below 2^60, rounded once; 0 gives +0, ``invalid`` NaN.
 
     docs/numerics.md, section 4, is ``subnormals="flush", underflow="positive"``.
@@ -293,12 +293,12 @@ def from_int(value, exponent=0, invalid=False, fmt=FP32, subnormals="gradual", u
     return _special(result, [(invalid, fmt.nan)])
 
 
-def from_int32(value, fmt=FP32, subnormals="gradual"):
+def from_int32(value: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Signed 32-bit integers (int32, or their patterns) to floats."""
     return from_int(np.asarray(value).astype(np.int64).astype(np.int32), fmt=fmt, subnormals=subnormals)
 
 
-def to_int32(a, fmt=FP32, subnormals="gradual", rounding="rne"):
+def to_int32(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual", rounding: str = "rne") -> np.ndarray:
     """Floats to int32 patterns; out of range saturates, NaN gives 0; ``rne`` or ``truncate``."""
     check_choice("Rounding", rounding, ("rne", "truncate"))
     x = Number(a, fmt, subnormals)
@@ -312,18 +312,18 @@ def to_int32(a, fmt=FP32, subnormals="gradual", rounding="rne"):
     return np.where(x.nan, 0, signed).astype(np.int32).view(np.uint32)
 
 
-def convert(a, source, target, subnormals="gradual"):
+def convert(a: ArrayLike, source: FloatFormat, target: FloatFormat, subnormals: str = "gradual") -> np.ndarray:
     """Floats of format ``source`` to ``target``, rounded to nearest even."""
     x = Number(a, source, subnormals)
     result = round_pack(x.sign, x.significand, x.exponent, False, target, subnormals)
     return _special(result, [(x.inf, _signed_inf(x.sign, target)), (x.nan, target.nan)])
 
 
-def to_bf16(a, subnormals="gradual"):
+def to_bf16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
     """FP32 patterns to BF16 patterns, in ``uint32``."""
     return convert(a, FP32, BF16, subnormals)
 
 
-def from_bf16(a, subnormals="gradual"):
+def from_bf16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
     """BF16 patterns to FP32 patterns; exact, but for flushed subnormals and NaN."""
     return convert(a, BF16, FP32, subnormals)

@@ -12,7 +12,10 @@ A is 1, the significand of x or, for log, u; B comes from the table MAIN, E = 2^
 Ranges, error budget and measured worst errors: ``docs/design/03-functions.md``.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from golden.spec.tables import (
     EXP2,
@@ -29,6 +32,8 @@ from golden.spec.tables import (
     first_row,
 )
 
+from .spec.tables import TableFormat
+
 NAN, INF, SIGN = 0x7FC00000, 0x7F800000, 0x80000000
 ONE = 1 << 23            # significand 1.0
 SQUARE_BITS = 34         # fraction bits of the argument of exp2, before the product with log2(e)
@@ -36,7 +41,7 @@ TOP = 6                  # largest exponent of an argument of exp2: |x| < 2^(TOP
 WHOLE, PART = (1 << VALUE_BITS), (1 << EXPONENT_BITS) - 1
 
 
-def horner(coefficients, t, form):
+def horner(coefficients: Sequence[np.ndarray], t: np.ndarray, form: TableFormat) -> np.ndarray:
     """Fixed-point value of a segment's polynomial.
 
     Every step keeps the fraction bits of the coefficient that it adds: the product is floored.
@@ -136,7 +141,7 @@ def _finish(x, bits, sign, cases):
     return np.where(x.nan, NAN, bits).astype(np.uint32)
 
 
-def exp(x):
+def exp(x: ArrayLike) -> np.ndarray:
     """e^x. exp(+-0) = 1, exp(-Inf) = 0, exp(Inf) = Inf."""
     x = _Fields(x)
     exponent = np.minimum(x.exponent - 127, TOP)
@@ -146,7 +151,7 @@ def exp(x):
     return _finish(x, bits, 0, [(large & x.negative, 0), (large, INF), (x.zero, 127 << 23)])
 
 
-def log(x):
+def log(x: ArrayLike) -> np.ndarray:
     """Natural logarithm. log(+-0) = -Inf, log(x < 0) = NaN, log(1) = +0."""
     x = _Fields(x)
     word = x.significand - ONE << 1                        # 24 fraction bits
@@ -168,7 +173,7 @@ def _halves(significand):
     return fraction >> 22, (fraction & (ONE // 2 - 1)) << 2
 
 
-def recip(x):
+def recip(x: ArrayLike) -> np.ndarray:
     """1 / x. recip(+-0) = +-Inf, recip(+-Inf) = +-0."""
     x = _Fields(x)
     row, word = _halves(x.significand)
@@ -177,7 +182,7 @@ def recip(x):
     return _finish(x, bits, x.sign, [(x.zero, x.sign << 31 | INF), (x.inf, x.sign << 31)])
 
 
-def rsqrt(x):
+def rsqrt(x: ArrayLike) -> np.ndarray:
     """1 / sqrt(x). rsqrt(+-0) = +-Inf, rsqrt(Inf) = 0, rsqrt(x < 0) = NaN."""
     x = _Fields(x)
     row, word = _halves(x.significand)
@@ -198,7 +203,7 @@ def _logistic(x, double):
     return value, value * e >> VALUE_BITS, k
 
 
-def tanh(x):
+def tanh(x: ArrayLike) -> np.ndarray:
     """Hyperbolic tangent; keeps the sign of zero."""
     x = _Fields(x)
     word = _binade(np.minimum(x.exponent, 126), x.significand)[1]
@@ -210,7 +215,7 @@ def tanh(x):
     return _finish(x, bits, x.sign, [(x.zero, x.sign << 31), (x.inf, x.sign << 31 | 127 << 23)])
 
 
-def sigmoid(x):
+def sigmoid(x: ArrayLike) -> np.ndarray:
     """1 / (1 + e^-x). sigmoid(+-0) = 1/2, sigmoid(-Inf) = 0, sigmoid(Inf) = 1."""
     x = _Fields(x)
     value, tail, k = _logistic(x, 0)
@@ -219,7 +224,7 @@ def sigmoid(x):
     return _finish(x, bits, 0, [(large & x.negative, 0), (large, 127 << 23), (x.zero, 126 << 23)])
 
 
-def silu(x):
+def silu(x: ArrayLike) -> np.ndarray:
     """x / (1 + e^-x). silu(+-0) = +-0, silu(-Inf) = -0, silu(Inf) = Inf."""
     x = _Fields(x)
     value, tail, k = _logistic(x, 0)
@@ -243,7 +248,7 @@ def _normal(x):
     return np.where(x.negative, tail, upper), np.where(x.negative, k, 0)
 
 
-def gelu(x):
+def gelu(x: ArrayLike) -> np.ndarray:
     """x Phi(x), the definition with the error function. gelu(+-0) = +-0, gelu(-Inf) = -0, gelu(Inf) = Inf."""
     x = _Fields(x)
     value, k = _normal(x)
@@ -253,7 +258,7 @@ def gelu(x):
                                      (large, x.exponent << 23 | x.significand - ONE)])
 
 
-def normcdf(x):
+def normcdf(x: ArrayLike) -> np.ndarray:
     """Phi(x), the normal distribution function. normcdf(+-0) = 1/2, normcdf(-Inf) = 0, normcdf(Inf) = 1."""
     x = _Fields(x)
     value, k = _normal(x)
@@ -262,7 +267,7 @@ def normcdf(x):
     return _finish(x, bits, 0, [(large & x.negative, 0), (large, 127 << 23), (x.zero, 126 << 23)])
 
 
-def evaluate(name, x):
+def evaluate(name: str, x: ArrayLike) -> np.ndarray:
     """Apply the function called ``name``, one of :data:`golden.spec.tables.FUNCTIONS`."""
     if name not in FUNCTIONS:
         raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")

@@ -6,13 +6,14 @@ an integer that the float holds (24 or 53 bits): from BLAS, or from compiled ker
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import fp32
-from .bfp import CANONICAL_NAN, as_float32, canonical, encode, per_line, spread, used_blocks
+from .bfp import CANONICAL_NAN, Blocks, as_float32, canonical, encode, per_line, spread, used_blocks
 from .fast import kernels
 from .rounding import shift_half_up
 from .spec.config import ACCUMULATES
-from .spec.format import check_choice, check_range
+from .spec.format import HBFPFormat, check_choice, check_range
 from .to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 
 #: Output rows that the quick path treats at once, so that its sums stay in the second-level cache.
@@ -21,12 +22,14 @@ _STRIP = 128
 _WIDEST = 62
 
 
-def mantissa_dot(a, b):
+def mantissa_dot(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Exact integer dot product along the last axis: section 3. Nothing rounds or saturates."""
     return (np.asarray(a, np.int64) * np.asarray(b, np.int64)).sum(-1)
 
 
-def matmul(x, w, fmt, accumulate="fp32", *, w_fmt=None, guard=4, growth=8, noise=None, w_noise=None):
+def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp32", *, w_fmt: HBFPFormat | None = None,
+           guard: int = 4, growth: int = 8, noise: np.ndarray | None = None,
+           w_noise: np.ndarray | None = None) -> np.ndarray:
     """``x @ w`` in HBFP, bit for bit what the core computes.
 
     Parameters
@@ -67,7 +70,8 @@ def matmul(x, w, fmt, accumulate="fp32", *, w_fmt=None, guard=4, growth=8, noise
                          guard=guard, growth=growth)
 
 
-def matmul_blocks(x, w, accumulate="fp32", *, guard=4, growth=8, plain=False):
+def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8,
+                  plain: bool = False) -> np.ndarray:
     """:func:`matmul` of operands that are :class:`~golden.bfp.Blocks` already.
 
     ``w`` is encoded with ``axis=0``. ``plain`` takes the defining integer path.
@@ -85,8 +89,9 @@ def matmul_blocks(x, w, accumulate="fp32", *, guard=4, growth=8, plain=False):
         _accumulate_floats(x, w, y, wide)
     else:
         _accumulate_plain(x, w, y)
-    bad_rows, bad_columns = per_line(x, x.invalid, 0).any(1), per_line(w, w.invalid, 1).any(0)
-    y[bad_rows[:, None] | bad_columns[None, :]] = CANONICAL_NAN.view(np.float32)
+    bad_rows = per_line(x, x.invalid, 0).any(1, keepdims=True)
+    bad_columns = per_line(w, w.invalid, 1).any(0, keepdims=True)
+    y[bad_rows | bad_columns] = CANONICAL_NAN.view(np.float32)
     return y
 
 
@@ -198,7 +203,7 @@ def _accumulate_aligned(x, w, y, guard, growth):
 # --- Baselines of the same dataflow -------------------------------------------------------------
 
 
-def matmul_fp32(x, w, rows):
+def matmul_fp32(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
     """The FP32 core: each product and each sum rounded, subnormals flushed.
 
     ``psum`` runs from +0 down the ``rows`` of a K tile, then the tile's sum is added to the
@@ -213,7 +218,7 @@ def matmul_fp32(x, w, rows):
     return _tiled(x, w, rows, step)
 
 
-def matmul_bf16(x, w, rows):
+def matmul_bf16(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
     """The BF16 core: operands rounded to BF16, exact products added to an FP32 sum, one rounding an add.
 
     Order as :func:`matmul_fp32`.
@@ -222,7 +227,7 @@ def matmul_bf16(x, w, rows):
     return _tiled(to_bf16(x), to_bf16(w), rows, add_product_fp32)
 
 
-def matmul_fma(x, w, rows):
+def matmul_fma(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
     """The IEEE core: each product is added with one rounding, subnormals kept.
 
     Order as :func:`matmul_fp32`; here every step is :mod:`golden.fp32`'s, on bit patterns.
@@ -243,7 +248,7 @@ def _tiled(x, w, rows, step, add=add_fp32):
     return acc
 
 
-def matmul_int(x, w):
+def matmul_int(x: ArrayLike, w: ArrayLike) -> np.ndarray:
     """The integer core: exact int64 ``x @ w`` of integer arrays."""
     x, w = _operands(np.asarray(x), np.asarray(w))
     for what, array in (("x", x), ("w", w)):

@@ -9,13 +9,13 @@ import numpy as np
 from numba import njit
 
 from .bfp import block_axis, cut, join
-from .spec.format import check_range
+from .spec.format import HBFPFormat, check_range
 from .spec.noise import LANE_STEP, TRIPLES
 
 _MASK = 0xFFFFFFFF
 
 
-def mix(seed):
+def mix(seed: int) -> int:
     """What the host makes of a seed before a converter's port ``i_seed`` takes it, as int.
 
     Close seeds become words that have nothing in common; no two seeds become the same one.
@@ -37,7 +37,7 @@ def mix(seed):
     return h ^ h >> 16
 
 
-def lane_starts(seed, lanes):
+def lane_starts(seed: int, lanes: int) -> np.ndarray:
     """State of each lane before its first step, uint32: ``mix(seed) XOR ((l + 1) * 0x9E3779B9 mod 2^32)``, 0 becomes 1.
 
     Parameters
@@ -53,7 +53,7 @@ def lane_starts(seed, lanes):
     return np.where(state == 0, np.uint32(1), state)
 
 
-def lane_triples(lanes):
+def lane_triples(lanes: int) -> np.ndarray:
     """Shifts of each lane's generator: uint8 ``(lanes, 3)``."""
     return np.array(TRIPLES, np.uint8)[np.arange(lanes) % len(TRIPLES)]
 
@@ -86,16 +86,16 @@ class Stream:
         (lanes,): all there is to save and restore.
     """
 
-    def __init__(self, seed, lanes):
+    def __init__(self, seed: int, lanes: int) -> None:
         self.state = lane_starts(seed, lanes)
 
-    def words(self, beats):
+    def words(self, beats: int) -> np.ndarray:
         """Next states: uint32 ``(beats, lanes)``, each lane stepped before use."""
         out = np.empty((beats, len(self.state)), np.uint32)
         _run(self.state, lane_triples(len(self.state)), out)
         return out
 
-    def draw(self, shape, fmt, *, axis=-1):
+    def draw(self, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
         """Noise of the next tensor; see :func:`noise`."""
         axis, lanes = block_axis(len(shape), fmt, axis), len(self.state)
         elements = fmt.block[0] * fmt.terms
@@ -110,12 +110,12 @@ class Stream:
         return join(np.ascontiguousarray(values).reshape(pieces), shape, fmt, axis)
 
 
-def states(seed, lanes, beats):
+def states(seed: int, lanes: int, beats: int) -> np.ndarray:
     """States that the lanes use from reset: uint32 ``(beats, lanes)``."""
     return Stream(seed, lanes).words(beats)
 
 
-def noise(shape, fmt, lanes, *, seed=1, axis=-1):
+def noise(shape: tuple[int, ...], fmt: HBFPFormat, lanes: int, *, seed: int = 1, axis: int = -1) -> np.ndarray:
     """The noise array that :func:`golden.bfp.encode` needs to repeat the hardware from reset.
 
     Parameters

@@ -5,6 +5,7 @@ exact for ``|value| < 2^62``.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 #: Shifts are cut here: beyond it every value below 2^62 has left the word, and C leaves >> 64 undefined.
 _LONGEST = 63
@@ -14,7 +15,7 @@ def _operands(value, shift):
     return np.asarray(value, np.int64), np.minimum(np.asarray(shift, np.int64), _LONGEST)
 
 
-def shift_rne(value, shift):
+def shift_rne(value: np.ndarray, shift: ArrayLike) -> np.ndarray:
     """``value * 2^-shift`` to the nearest integer, ties to even; signed."""
     value, shift = _operands(value, shift)
     whole = value >> shift
@@ -23,13 +24,13 @@ def shift_rne(value, shift):
     return whole + ((rest > half) | ((rest == half) & (whole & 1 == 1)))
 
 
-def shift_truncate(value, shift):
+def shift_truncate(value: np.ndarray, shift: ArrayLike) -> np.ndarray:
     """``value * 2^-shift`` toward zero; signed."""
     value, shift = _operands(value, shift)
     return np.where(value < 0, -(np.abs(value) >> shift), value >> shift)
 
 
-def shift_half_up(value, shift):
+def shift_half_up(value: np.ndarray, shift: ArrayLike) -> np.ndarray:
     """``floor(value * 2^-shift + 1/2)``: to nearest, ties toward plus infinity; signed.
 
     One adder and one bit: the rule of the ``aligned`` accumulator.
@@ -39,7 +40,7 @@ def shift_half_up(value, shift):
     return (value >> shift) + np.where(shift > 0, below, 0)
 
 
-def shift_stochastic(magnitude, shift, noise, noise_bits):
+def shift_stochastic(magnitude: np.ndarray, shift: ArrayLike, noise: np.ndarray, noise_bits: int) -> np.ndarray:
     """``floor(magnitude * 2^-shift + noise * 2^-noise_bits)`` with ``noise_bits`` fraction bits kept.
 
     Parameters
@@ -57,3 +58,12 @@ def shift_stochastic(magnitude, shift, noise, noise_bits):
     kept = np.where(shift > noise_bits, magnitude >> np.maximum(shift - noise_bits, 0),
                     magnitude << np.maximum(noise_bits - shift, 0))
     return (kept + np.asarray(noise, np.int64)) >> noise_bits
+
+
+def bit_length(x: ArrayLike) -> np.ndarray:
+    """Bits needed for each non-negative integer of ``x``; 0 for 0."""
+    x, length = np.array(x, np.int64), np.zeros(np.shape(x), np.int64)
+    for step in (32, 16, 8, 4, 2, 1):
+        big = x >= np.int64(1) << step
+        x, length = np.where(big, x >> step, x), length + step * big
+    return length + (x > 0)

@@ -4,7 +4,9 @@ The published recipe (Accuracy Boosters, arXiv 2211.10737): 4 bits, and 6 bits i
 the first and last layer. This file needs no torch.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .spec.format import MANTISSA_RANGE, check_range
 
@@ -43,20 +45,20 @@ class MixedMantissa:
         check_range("Epochs", self.epochs, 1, 1_000_000)
         check_range("Last epochs", self.last_epochs, 0, self.epochs)
 
-    def mantissa(self, layer, layers, epoch):
+    def mantissa(self, layer: int, layers: int, epoch: int) -> int:
         """Width of ``layer`` of ``layers`` in ``epoch``, each counted from 0."""
         check_range("Epoch", epoch, 0, self.epochs - 1)
         check_range("Layer", layer, 0, layers - 1)
         boosted = epoch >= self.epochs - self.last_epochs or (self.ends and layer in (0, layers - 1))
         return self.boosted if boosted else self.base
 
-    def apply(self, layers, epoch):
+    def apply(self, layers: Any, epoch: int) -> None:
         """Give each of ``layers`` (as of :func:`golden.nn.hbfp_layers`, without names or with) its width."""
         layers = [layer[1] if isinstance(layer, tuple) else layer for layer in layers]
         for index, layer in enumerate(layers):
             layer.formats = layer.formats.with_mantissa(self.mantissa(index, len(layers), epoch))
 
-    def share(self, macs):
+    def share(self, macs: Sequence[int]) -> dict[int, float]:
         """Share of all multiply-accumulates of the training at each width.
 
         Parameters
@@ -70,7 +72,7 @@ class MixedMantissa:
         dict of int to float
             Width -> share, adding up to 1.
         """
-        done = {}
+        done: dict[int, int] = {}
         for epochs, epoch in ((self.epochs - self.last_epochs, 0), (self.last_epochs, self.epochs - 1)):
             for index, count in enumerate(macs if epochs else ()):
                 width = self.mantissa(index, len(macs), epoch)
@@ -79,17 +81,17 @@ class MixedMantissa:
         return {width: count / total for width, count in sorted(done.items())}
 
 
-def linear_macs(*sizes):
+def linear_macs(*sizes: int) -> list[int]:
     """Per layer of a network of fully connected layers, from inputs to outputs."""
     return [a * b for a, b in zip(sizes, sizes[1:], strict=False)]
 
 
-def convolution_macs(side, kernel, channels_in, channels):
+def convolution_macs(side: int, kernel: int, channels_in: int, channels: int) -> int:
     """Multiply-accumulates of a convolution with ``side`` x ``side`` outputs."""
     return side * side * kernel * kernel * channels_in * channels
 
 
-def resnet20_macs(classes=10):
+def resnet20_macs(classes: int = 10) -> list[int]:
     """Per layer for one 32 x 32 image; shortcuts of option A have no arithmetic (He et al. 2016)."""
     macs, channels = [convolution_macs(32, 3, 3, 16)], 16
     for width, side in ((16, 32), (32, 16), (64, 8)):
@@ -99,7 +101,7 @@ def resnet20_macs(classes=10):
     return [*macs, 64 * classes]
 
 
-def resnet50_macs(classes=1000):
+def resnet50_macs(classes: int = 1000) -> list[int]:
     """Per layer for one 224 x 224 image; the stride of a bottleneck lies in its 3 x 3 convolution (v1.5)."""
     macs, channels, side = [convolution_macs(112, 7, 3, 64)], 64, 56
     for width, blocks, out_side in ((64, 3, 56), (128, 4, 28), (256, 6, 14), (512, 3, 7)):

@@ -11,7 +11,7 @@ def _magnitude(w):
     return (w.view(np.uint32) & np.uint32(0x7FFFFFFF)).astype(np.int64)
 
 
-def keep_mask(w, n, m, axis=0):
+def keep_mask(w: np.ndarray, n: int, m: int, axis: int = 0) -> np.ndarray:
     """Which elements of ``w`` N:M pruning keeps: bool, shape of ``w``; see :func:`prune`."""
     w = as_float32(w, "w")
     check_range("Group M", m, 1, 1024, " elements")
@@ -29,7 +29,7 @@ def keep_mask(w, n, m, axis=0):
     return np.moveaxis(kept.reshape(moved.shape)[..., :length], -1, axis)
 
 
-def prune(w, n, m, axis=0):
+def prune(w: np.ndarray, n: int, m: int, axis: int = 0) -> np.ndarray:
     """Keep the ``n`` largest magnitudes of each group of ``m`` along ``axis``; the rest become +0.
 
     Parameters
@@ -57,7 +57,7 @@ def prune(w, n, m, axis=0):
     return np.where(keep_mask(w, n, m, axis), w, np.float32(0))
 
 
-def prune_fraction(w, fraction):
+def prune_fraction(w: np.ndarray, fraction: float) -> np.ndarray:
     """Unstructured: set the ``round(fraction * size)`` smallest magnitudes of ``w`` to +0.
 
     On a tie the highest index goes first.

@@ -1,26 +1,17 @@
 """Integer and wide results to FP32, rounded once: docs/numerics.md, section 4."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .bfp import canonical
-from .rounding import shift_rne
+from .rounding import bit_length, shift_rne
 
 #: Smallest normal FP32, and the largest value that rounds (24 bits, exponent unbounded) below it.
 _NORMAL = np.float64(2.0 ** -126)
-_FLUSHED_BELOW = np.float64(2.0 ** -126 - 2.0 ** -151)
+FLUSHED_BELOW = np.float64(2.0 ** -126 - 2.0 ** -151)
 
 
-def bit_length(magnitude):
-    """Bits of each int64, 0 for 0; exact, by halving."""
-    rest, length = np.asarray(magnitude, np.int64).copy(), 0
-    for step in (32, 16, 8, 4, 2, 1):
-        high = rest >> step > 0
-        length = length + np.where(high, step, 0)
-        rest = np.where(high, rest >> step, rest)
-    return length + (rest > 0)
-
-
-def to_fp32(total, exponent, subnormals="flush"):
+def to_fp32(total: ArrayLike, exponent: ArrayLike, subnormals: str = "flush") -> np.ndarray:
     """``total * 2^exponent`` as FP32, rounded once to nearest even.
 
     Parameters
@@ -57,7 +48,7 @@ def to_fp32(total, exponent, subnormals="flush"):
     return bits.astype(np.uint32).view(np.float32)
 
 
-def round_fp32(wide, subnormals="flush"):
+def round_fp32(wide: np.ndarray, subnormals: str = "flush") -> np.ndarray:
     """float64 to FP32 as :func:`to_fp32` rounds; NaN becomes canonical.
 
     Exact where ``wide`` is exact, or is odd in its last bit wherever it is not.
@@ -65,11 +56,11 @@ def round_fp32(wide, subnormals="flush"):
     with np.errstate(all="ignore"):
         y = np.asarray(wide, np.float64).astype(np.float32)
     if subnormals == "flush":
-        y = np.where(np.abs(wide) < _FLUSHED_BELOW, np.float32(0), y)
+        y = np.where(np.abs(wide) < FLUSHED_BELOW, np.float32(0), y)
     return canonical(y)
 
 
-def add_fp32(a, b, subnormals="flush"):
+def add_fp32(a: np.ndarray, b: np.ndarray, subnormals: str = "flush") -> np.ndarray:
     """FP32 addition of the accumulator: IEEE RNE, one NaN; ``flush`` gives +0 below 2^-126.
 
     A sum of FP32 numbers below 2^-126 is exact, so flushing it after the IEEE addition is the law.
@@ -81,7 +72,7 @@ def add_fp32(a, b, subnormals="flush"):
     return canonical(y)
 
 
-def add_product_fp32(total, a, b):
+def add_product_fp32(total: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``total + a * b``, the product exact and the sum rounded once: FP32 total, BF16 operands.
 
     The product of two BF16 numbers is exact in float64. Their sum with ``total`` need not be, so it
@@ -98,12 +89,12 @@ def add_product_fp32(total, a, b):
     return round_fp32(y)
 
 
-def flush(x):
+def flush(x: np.ndarray) -> np.ndarray:
     """FP32 with subnormals replaced by +0, as an operand of the baselines is read."""
     return np.where(np.abs(x) < np.float32(_NORMAL), np.float32(0), x)
 
 
-def to_bf16(x):
+def to_bf16(x: np.ndarray) -> np.ndarray:
     """FP32 rounded to BF16 (RNE, subnormals to +0), as the FP32 number that it is."""
     bits = flush(x).view(np.uint32).astype(np.int64)
     rounded = shift_rne(bits & 0x7FFFFFFF, 16) << 16

@@ -5,6 +5,7 @@ the hardware's order: each lane adds its elements in the order of the beats, sta
 lanes are added in a tree: (0, 1), (2, 3) ..., then pairs of those.
 """
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -39,7 +40,7 @@ class ReservedInstruction(ValueError):
     """The unit's error status: a word that it must not execute."""
 
 
-def check(word, unit):
+def check(word: int, unit: VectorUnit) -> None:
     """Raise :class:`ReservedInstruction` unless ``unit`` may execute ``word``."""
     f = field_values(word)
 
@@ -86,14 +87,14 @@ class Machine:
         Elements of a row; ``unit.longest`` at reset.
     """
 
-    def __init__(self, unit=None, shape=()):
+    def __init__(self, unit: VectorUnit | None = None, shape: tuple[int, ...] = ()) -> None:
         self.unit = VectorUnit() if unit is None else unit
         self.shape = tuple(shape)
         self.registers = np.full((self.unit.registers, *self.shape, self.unit.longest), UNDEFINED, dtype=np.uint32)
         self.scalars = np.full((SCALARS, *self.shape), UNDEFINED, dtype=np.uint32)
         self.length = self.unit.longest
 
-    def run(self, program, inputs=()):
+    def run(self, program: Iterable[Instruction | int], inputs: Iterable[np.ndarray] = ()) -> list[np.ndarray]:
         """Execute a program.
 
         Parameters
@@ -198,7 +199,7 @@ class Machine:
         return total[..., 0]
 
 
-def cycles(program, unit, length=None):
+def cycles(program: Iterable[Instruction], unit: VectorUnit, length: int | None = None) -> int:
     """Clock cycles of a program whose streams never wait.
 
     A pass takes ``ceil(length / lanes)`` cycles and :attr:`~VectorUnit.pass_cycles`, with a reduction also
@@ -216,11 +217,11 @@ def cycles(program, unit, length=None):
     return total
 
 
-def positive(x):
+def positive(x: np.ndarray) -> np.ndarray:
     """Whether x > 0; false for NaN, zeros and subnormals."""
     return (x >> 31 == 0) & (x >> 23 > 0) & (x <= 0x7F800000)
 
 
-def relu(x):
+def relu(x: np.ndarray) -> np.ndarray:
     """x where x > 0 or NaN, else +0."""
     return np.where(positive(x) | ((x & 0x7FFFFFFF) > 0x7F800000), x, np.uint32(0))

@@ -7,30 +7,45 @@ is the definition: golden and hardware execute these instructions and no other a
 """
 
 import struct
+from typing import Any
 
-from .spec.vector import NOTHING, ONE, STREAM, Instruction, Kind, Op, Reduce, Target, constant, register, scalar
+from .spec.vector import (
+    NOTHING,
+    ONE,
+    STREAM,
+    Instruction,
+    Kind,
+    Op,
+    Operand,
+    Reduce,
+    Target,
+    constant,
+    register,
+    scalar,
+)
 
 _1, _NIL = constant(ONE), constant(NOTHING)
 
 
-def bits(value):
+def bits(value: float) -> int:
     """FP32 pattern of a Python number, rounded to nearest even."""
     return struct.unpack("<I", struct.pack("<f", value))[0]
 
 
-def load(index, value):
+def load(index: int, value: float) -> Instruction:
     """Set a scalar to a number."""
     return Instruction(kind=Kind.SET, target_index=index, immediate=bits(value))
 
 
-def length(elements):
+def length(elements: int) -> Instruction:
     """Set the number of elements of a row."""
     return Instruction(kind=Kind.LENGTH, immediate=elements)
 
 
-def vector(a=STREAM, b=_1, c=_NIL, *, to=None, sum=None, max=None, **rest):
+def vector(a: Operand = STREAM, b: Operand = _1, c: Operand = _NIL, *, to: int | str | None = None,
+           sum: int | None = None, max: int | None = None, **rest: Any) -> Instruction:
     """A pass: ``to`` is a register number, ``"out"`` or None; ``sum`` or ``max`` the scalar of a reduction."""
-    target = {"target": Target.NONE} if to is None else {"target": Target.STREAM} if to == "out" else {
+    target: dict[str, Any] = {"target": Target.NONE} if to is None else {"target": Target.STREAM} if to == "out" else {
         "target": Target.REGISTER, "target_index": to}
     if sum is not None:
         rest |= {"reduce": Reduce.SUM, "reduce_index": sum}
@@ -39,42 +54,42 @@ def vector(a=STREAM, b=_1, c=_NIL, *, to=None, sum=None, max=None, **rest):
     return Instruction(a=a, b=b, c=c, **target, **rest)
 
 
-def single(a, b=_1, c=_NIL, *, to, **rest):
+def single(a: Operand, b: Operand = _1, c: Operand = _NIL, *, to: int, **rest: Any) -> Instruction:
     """One operation on scalars."""
     return Instruction(kind=Kind.SCALAR, a=a, b=b, c=c, target=Target.SCALAR, target_index=to, **rest)
 
 
-def activation(post="none"):
+def activation(post: str = "none") -> list[Instruction]:
     """post(i0)."""
     return [vector(to="out", post=post)]
 
 
-def load_row(index):
+def load_row(index: int) -> list[Instruction]:
     """Register ``index`` := i0."""
     return [vector(to=index)]
 
 
-def bias_activation(post="none", bias=0):
+def bias_activation(post: str = "none", bias: int = 0) -> list[Instruction]:
     """post(i0 + bias), the bias row in register ``bias``: one pass."""
     return [vector(c=register(bias), to="out", post=post)]
 
 
-def add():
+def add() -> list[Instruction]:
     """i0 + i1."""
     return [vector(to=0), vector(c=register(0), to="out")]
 
 
-def multiply():
+def multiply() -> list[Instruction]:
     """i0 * i1."""
     return [vector(to=0), vector(b=register(0), to="out")]
 
 
-def relu_gradient():
+def relu_gradient() -> list[Instruction]:
     """Gradient i1 where i0 > 0, else +0; i0 is the input of ReLU, i1 the gradient of its output."""
     return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to="out")]
 
 
-def gelu_gradient():
+def gelu_gradient() -> list[Instruction]:
     """i1 * (Phi(i0) + i0 * exp(-i0^2 / 2) / sqrt(2 pi)); i0 is the input of GELU."""
     return [load(0, -0.5), load(1, -0.9189385332046727),
             vector(to=0),
@@ -92,12 +107,12 @@ def _softmax(row):
             single(scalar(1), to=2, post="recip")]
 
 
-def softmax():
+def softmax() -> list[Instruction]:
     """softmax(i0): three passes (maximum; exponential and sum; product) and a reciprocal."""
     return [*_softmax(0), vector(register(0), scalar(2), to="out")]
 
 
-def cross_entropy_gradient(scale=1.0):
+def cross_entropy_gradient(scale: float = 1.0) -> list[Instruction]:
     """(softmax(i0) - i1) * scale, i1 the target distribution, scale usually 1 / batch."""
     return [load(3, scale), *_softmax(0),
             vector(STREAM, to=1),
@@ -115,14 +130,15 @@ def _statistics(n, eps):
             single(scalar(1), scalar(8), scalar(9), to=2, post="rsqrt")]
 
 
-def layer_norm(n, eps=1e-5, gamma=6, beta=7):
+def layer_norm(n: int, eps: float = 1e-5, gamma: int = 6, beta: int = 7) -> list[Instruction]:
     """(i0 - mean) / sqrt(variance + eps) * gamma + beta; gamma and beta are rows in those registers."""
     return [*_statistics(n, eps),
             vector(register(0), scalar(2), to=0),
             vector(register(0), register(gamma), register(beta), to="out")]
 
 
-def layer_norm_gradient(n, eps=1e-5, gamma=6, gamma_gradient=4, beta_gradient=5):
+def layer_norm_gradient(n: int, eps: float = 1e-5, gamma: int = 6, gamma_gradient: int = 4,
+                        beta_gradient: int = 5) -> list[Instruction]:
     """Gradient of layer_norm's input, of i0 its input and i1 the gradient of its output.
 
     Registers ``gamma_gradient`` and ``beta_gradient`` are added to: clear them first and read them after the batch.
@@ -146,14 +162,14 @@ def _input_gradient():
             vector(register(1), scalar(2), to="out")]
 
 
-def batch_norm(n, gamma, beta, eps=1e-5):
+def batch_norm(n: int, gamma: int, beta: int, eps: float = 1e-5) -> list[Instruction]:
     """As layer_norm, but a row holds one channel of the batch, so gamma and beta are numbers."""
     return [load(10, gamma), load(11, beta), *_statistics(n, eps),
             vector(register(0), scalar(2), to=0),
             vector(register(0), scalar(10), scalar(11), to="out")]
 
 
-def batch_norm_gradient(n, gamma, eps=1e-5):
+def batch_norm_gradient(n: int, gamma: int, eps: float = 1e-5) -> list[Instruction]:
     """Gradient of batch_norm's input, then a row each of the gradients of gamma and of beta (all elements equal).
 
     i0 is its input, i1 the gradient of its output.
@@ -167,7 +183,7 @@ def batch_norm_gradient(n, gamma, eps=1e-5):
             vector(scalar(7), to="out"), vector(scalar(6), to="out")]
 
 
-def sgd_momentum(rate, momentum=0.9):
+def sgd_momentum(rate: float, momentum: float = 0.9) -> list[Instruction]:
     """m = momentum * m + g; w = w - rate * m. Takes g, m, w; gives m, w."""
     return [load(0, momentum), load(1, rate),
             vector(to=0),
@@ -177,7 +193,7 @@ def sgd_momentum(rate, momentum=0.9):
             vector(register(0), scalar(1), register(1), negate_a=True, to="out")]
 
 
-def adam(rate, step, beta1=0.9, beta2=0.999, eps=1e-8):
+def adam(rate: float, step: int, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> list[Instruction]:
     """Adam at ``step`` (1, 2, ...). Takes g, m, v, w; gives m, v, w.
 
     Definition of the root: sqrt(v) = v * rsqrt(max(v, 2^-126)), so that of zero is zero.

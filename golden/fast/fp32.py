@@ -5,10 +5,13 @@ Integer arithmetic only. :mod:`golden.fp32` calls these for large arrays;
 a few seconds; the result is cached beside this file.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import ArrayLike
 
 NAN = 0x7FC00000
 INF = 0x7F800000
@@ -117,7 +120,7 @@ def _zero(x, flush):
 
 
 @njit(cache=True)
-def add(a, b, out, flush, positive):
+def add(a: np.ndarray, b: np.ndarray, out: np.ndarray, flush: bool, positive: bool) -> None:
     """out = a + b."""
     for i in range(a.size):
         x, y = np.int64(a[i]), np.int64(b[i])
@@ -132,7 +135,7 @@ def add(a, b, out, flush, positive):
 
 
 @njit(cache=True)
-def mul(a, b, out, flush, positive):
+def mul(a: np.ndarray, b: np.ndarray, out: np.ndarray, flush: bool, positive: bool) -> None:
     """out = a * b."""
     for i in range(a.size):
         x, y = np.int64(a[i]), np.int64(b[i])
@@ -148,7 +151,7 @@ def mul(a, b, out, flush, positive):
 
 
 @njit(cache=True)
-def fma(a, b, c, out, flush, positive):
+def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray, flush: bool, positive: bool) -> None:
     """out = a * b + c, rounded once."""
     for i in range(a.size):
         x, y, z = np.int64(a[i]), np.int64(b[i]), np.int64(c[i])
@@ -165,12 +168,12 @@ def fma(a, b, c, out, flush, positive):
                           z >> 31, _significand(z, flush), _exponent(z), flush, positive)
 
 
-def run(loop, operands, *modes):
+def run(loop: Callable[..., None], operands: tuple[ArrayLike, ...], *modes: bool) -> np.ndarray:
     """Apply ``loop`` to patterns that broadcast; ``uint32`` of their common shape."""
     operands = np.broadcast_arrays(*operands)
     out = np.empty(operands[0].shape, np.uint32)
     # Numba compiles again for read-only arrays, and two processes that store different variants of one loop at the
     # same time can mix them up: so there is one variant of each.
-    flat = [np.require(v, np.uint32, "CW").reshape(-1) for v in operands]
+    flat = [np.require(v, np.uint32, ("C", "W")).reshape(-1) for v in operands]
     loop(*flat, out.reshape(-1), *modes)
     return out

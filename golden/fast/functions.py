@@ -239,7 +239,7 @@ _KERNELS = {"exp": _exp, "log": _log, "recip": _recip, "rsqrt": _rsqrt, "tanh": 
 _LOOPS = {name: _loop(_KERNELS[name]) for name in FUNCTIONS}
 
 
-def evaluate(name, x):
+def evaluate(name: str, x: np.ndarray) -> np.ndarray:
     """Function ``name`` of ``uint32`` bit patterns; the same bits as :func:`golden.functions.evaluate`.
 
     The first call of a function compiles it (about a second).

@@ -10,15 +10,18 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from hbfp import files
 
-from ..spec.format import ROUNDINGS, check_range
+from ..bfp import block_sides
+from ..spec.format import ROUNDINGS, HBFPFormat, check_range
 
 _SOURCE = Path(__file__).with_name("kernels.cpp")
 _FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
@@ -41,13 +44,13 @@ class Span(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int32) for name in ("low", "high", "invalid")]
 
     @classmethod
-    def empty(cls):
+    def empty(cls) -> Self:
         """A span of no elements."""
         return cls(1 << 20, -(1 << 20), 0)
 
-    def join(self, other):
+    def join(self, other: Self) -> Self:
         """The span of both."""
-        return Span(min(self.low, other.low), max(self.high, other.high), self.invalid | other.invalid)
+        return type(self)(min(self.low, other.low), max(self.high, other.high), self.invalid | other.invalid)
 
 
 def _key(compiler):
@@ -60,7 +63,7 @@ def _key(compiler):
 
 
 @cache
-def library():
+def library() -> ctypes.CDLL | None:
     """The compiled kernels, or None without a C++ compiler (or with ``HBFP_KERNELS=0``)."""
     compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
     if os.environ.get("HBFP_KERNELS") == "0" or compiler is None:
@@ -84,18 +87,23 @@ def library():
     return loaded
 
 
+def _loaded():
+    """The compiled kernels of a caller that has asked whether there are any."""
+    return library()
+
+
 # --- Threads ------------------------------------------------------------------------------------
 
 _threads = None
 _inside = threading.local()
 
 
-def threads():
+def threads() -> int:
     """Threads that a large conversion or product uses."""
     return _threads or len(os.sched_getaffinity(0))
 
 
-def set_threads(count):
+def set_threads(count: int | None) -> None:
     """Use ``count`` threads; None means one per processor. Results do not depend on it."""
     global _threads
     if count is not None:
@@ -108,7 +116,7 @@ def _pool(pid, count):
     return ThreadPoolExecutor(count)
 
 
-def split(count, work, call, grain=1):
+def split(count: int, work: float, call: Callable[[int, int], Any], grain: int = 1) -> list[Any]:
     """Call ``call(first, last)`` on parts of ``range(count)``, cut at multiples of ``grain``; list the results.
 
     ``work`` is an estimate of the whole in nanoseconds.
@@ -140,7 +148,8 @@ def _format(fmt):
 assert set(ROUNDINGS) == {"rne", "truncate", "stochastic"}
 
 
-def encoded(x, fmt, noise=None, *, axis=-1, out=None):
+def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1,
+            out: np.ndarray | None = None) -> tuple[np.ndarray, Span]:
     """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`.
 
     Parameters
@@ -160,8 +169,8 @@ def encoded(x, fmt, noise=None, *, axis=-1, out=None):
     y = np.empty((rows, columns), np.float32) if out is None else out
     if not x.size:
         return y, Span.empty()
-    high, wide = (fmt.block[0], fmt.terms) if fmt.square else (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
-    form, run = _format(fmt), library().hbfp_encode
+    high, wide = block_sides(fmt, axis)
+    form, run = _format(fmt), _loaded().hbfp_encode
     source, target, dice = x.ctypes.data, y.ctypes.data, 0 if noise is None else noise.ctypes.data
     ldx, ldy = x.strides[0], y.strides[0]
 
@@ -176,7 +185,7 @@ def encoded(x, fmt, noise=None, *, axis=-1, out=None):
     return y, spans[0]
 
 
-def exact(x_fmt, w_fmt, x_span, w_span):
+def exact(x_fmt: HBFPFormat, w_fmt: HBFPFormat, x_span: Span, w_span: Span) -> bool:
     """Whether FP32 holds every partial sum of a block exactly, in any order, and no sum can underflow.
 
     The sums are integers times 2^(low + low); they need 24 bits at most and a sign, and normal numbers.
@@ -200,7 +209,8 @@ def _even_rows(m, stride):
     return np.arange(m, dtype=np.int64) * stride
 
 
-def product(a, b, side, *, rows=None, blocks=None, out=None):
+def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None = None,
+            blocks: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
     """Block-ordered product of converted values: ``acc = acc + (exact dot product of a block)``, blocks ascending.
 
     Parameters
@@ -236,7 +246,7 @@ def product(a, b, side, *, rows=None, blocks=None, out=None):
     if not k:
         y[:] = 0
         return y
-    run, ldy = library().hbfp_product, y.strides[0] // 4
+    run, ldy = _loaded().hbfp_product, y.strides[0] // 4
     bk, bn = (step // 4 for step in b.strides)
 
     def part(m_low, m_high, n_low, n_high):
@@ -263,14 +273,15 @@ class StackFormats:
         One per model.
     """
 
-    def __init__(self, a, b):
+    def __init__(self, a: Sequence[HBFPFormat], b: Sequence[HBFPFormat]) -> None:
         self.a, self.b = ((_Format * len(a))(*map(_format, side)) for side in (a, b))
         self.high = np.array([fmt.block[0] for fmt in a], np.int64)
         self.terms = np.array([fmt.terms for fmt in a], np.int64)
         self.where = (ctypes.addressof(self.a), ctypes.addressof(self.b), self.high.ctypes.data, self.terms.ctypes.data)
 
 
-def stack_product(a, b, formats, skip):
+def stack_product(a: np.ndarray, b: np.ndarray, formats: StackFormats,
+                  skip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``q(a[i]) q(b[i])`` for each model i in block order: :func:`encoded`, then :func:`product`.
 
     Parameters
@@ -296,7 +307,7 @@ def stack_product(a, b, formats, skip):
     def part(low, high):
         work = np.empty(m * k + k * n + 64 * k, np.float32)
         index = np.empty(m + 2 * k, np.int64)
-        library().hbfp_stack(
+        _loaded().hbfp_stack(
             high - low, at_a + 4 * low * a_step, a_step, am, ak, at_b + 4 * low * b_step, b_step, bk, bn, m, k, n,
             at_y + 4 * low * m * n, fa + form * low, fb + form * low, sides + 8 * low, lengths + 8 * low,
             at_done + 4 * low, work.ctypes.data, index.ctypes.data)
@@ -309,7 +320,7 @@ def stack_product(a, b, formats, skip):
     return y, done
 
 
-def row_sums(x):
+def row_sums(x: np.ndarray) -> np.ndarray:
     """Sums of (models, rows, columns) over the rows, ascending: (models, columns), the same on every machine."""
     y = np.zeros((x.shape[0], x.shape[2]), np.float32)
     if library() is None:
@@ -317,5 +328,5 @@ def row_sums(x):
             y += row
     elif x.size:
         x = np.ascontiguousarray(x)
-        library().hbfp_row_sums(x.ctypes.data, *x.shape, y.ctypes.data)
+        _loaded().hbfp_row_sums(x.ctypes.data, *x.shape, y.ctypes.data)
     return y

@@ -11,6 +11,7 @@ falls into the same block in every patch, so it is converted once and the patche
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from ..fast import kernels
+from ..noise import Stream
+from .formats import Formats
 from .products import Operand, check_float32, product
 
 
@@ -105,7 +108,8 @@ class Conv2d(torch.autograd.Function):
     """Convolution without groups and its two gradients."""
 
     @staticmethod
-    def forward(ctx, x, w, stride, padding, dilation, formats, stream):
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
+                dilation: tuple[int, int], formats: Formats, stream: Stream | None) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (O, C, kh, kw) -> (N, O, OH, OW), channels last in memory."""
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, formats, stream
@@ -118,7 +122,7 @@ class Conv2d(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, g):
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors
         stride, padding, dilation, formats, stream = ctx.options
@@ -148,7 +152,9 @@ def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
 
 
 @torch.compiler.disable
-def conv2d(x, w, formats, *, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, stream=None):
+def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[int, int] = (1, 1),
+           padding: tuple[int, int] = (0, 0), dilation: tuple[int, int] = (1, 1), groups: int = 1,
+           stream: Stream | None = None) -> torch.Tensor:
     """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around."""
     check_float32(input=x, weight=w)
     if x.dim() != 4 or w.dim() != 4 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:

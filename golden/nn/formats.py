@@ -1,6 +1,7 @@
 """Which format each tensor role of a layer has, and in which order its products add up."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from ..spec.config import ACCUMULATES
 from ..spec.format import HBFPFormat, check_choice
@@ -45,24 +46,29 @@ class Formats:
                              f"{self.x.terms}, {self.w.terms} and {self.g.terms}")
 
     @classmethod
-    def of(cls, fmt, *, w=None, g=None, order="block", accumulate="fp32"):
+    def of(cls, fmt: "Formats | HBFPFormat | None", *, w: HBFPFormat | None = None, g: HBFPFormat | None = None,
+           order: str = "block", accumulate: str = "fp32") -> "Formats":
         """From one format, or one per role; a :class:`Formats` passes through."""
-        if isinstance(fmt, cls):
+        if isinstance(fmt, Formats):
             return fmt
         if fmt is None:
             fmt = HBFPFormat()
         return cls(x=fmt, w=w or fmt, g=g or fmt, order=order, accumulate=accumulate)
 
-    def with_mantissa(self, mantissa):
+    def with_mantissa(self, mantissa: int) -> Self:
         """The same with another mantissa width in every role."""
         return replace(self, **{role: replace(getattr(self, role), mantissa=mantissa) for role in ("x", "w", "g")})
 
     @property
-    def stochastic(self):
+    def stochastic(self) -> bool:
         """Whether any role rounds stochastically and so needs a noise stream."""
         return any(fmt.rounding == "stochastic" for fmt in (self.x, self.w, self.g))
 
     @property
-    def lanes(self):
+    def lanes(self) -> int:
         """Converter lanes of the noise stream: the largest divisor of a block's terms up to 32."""
         return max(lanes for lanes in range(1, 33) if self.x.terms % lanes == 0)
+
+
+#: What stands for formats: one for all roles, one each, or None for the default.
+FormatLike = Formats | HBFPFormat | None

@@ -8,21 +8,26 @@ import math
 
 import torch
 
+from ..noise import Stream
 from . import conv, ops
-from .formats import Formats
+from .formats import FormatLike, Formats
 
 
-def linear(input, weight, bias=None, formats=None, *, stream=None):
+def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, formats: FormatLike = None, *,
+           stream: Stream | None = None) -> torch.Tensor:
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
     return ops.linear(input, weight, Formats.of(formats), stream, bias)
 
 
-def matmul(a, b, formats=None, *, stream=None):
+def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = None, *,
+           stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N); ``b`` takes the format of ``w``."""
     return ops.matmul(a, b, Formats.of(formats), stream)
 
 
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, formats=None, *, stream=None):
+def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
+           stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0, dilation: int | tuple[int, int] = 1,
+           groups: int = 1, formats: FormatLike = None, *, stream: Stream | None = None) -> torch.Tensor:
     """Convolution of input (N, C, H, W); zeros around. The law of its products: :mod:`golden.nn.conv`."""
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
@@ -31,16 +36,18 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
     return y if bias is None else y + bias[:, None, None]
 
 
-def pair(value, name):
+def pair(value: int | tuple[int, int], name: str) -> tuple[int, int]:
     """``value`` as two ints."""
     if isinstance(value, int):
         return value, value
     if isinstance(value, (tuple, list)) and len(value) == 2:
-        return tuple(value)
+        return value[0], value[1]
     raise ValueError(f"{name} must be an int or a pair, not {value!r}")
 
 
-def scaled_dot_product_attention(query, key, value, mask=None, dropout=0.0, formats=None, *, stream=None):
+def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                                 mask: torch.Tensor | None = None, dropout: float = 0.0, formats: FormatLike = None, *,
+                                 stream: Stream | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """``softmax(q k^T / sqrt(d)) v``; q, k, v (..., L, d), mask added or boolean (True takes part)."""
     scores = matmul(query, key.transpose(-1, -2), formats, stream=stream) / math.sqrt(query.shape[-1])
     if mask is not None:

@@ -1,5 +1,7 @@
 """Which matrix products of a model are not HBFP."""
 
+from typing import Any
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -10,7 +12,7 @@ PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "co
             "_cudnn_rnn", "miopen_rnn", "_trilinear", "_cdist_forward", "_grouped_mm")
 
 
-def fp32_products(module, *inputs, **options):
+def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list[tuple[str, str]]:
     """Run a model once and list the matrix products that it computes outside HBFP.
 
     What :func:`~golden.nn.convert` cannot see is here, too: products in the model's own code.
@@ -30,7 +32,9 @@ def fp32_products(module, *inputs, **options):
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
-    path, found, handles = [], {}, []
+    path: list[str] = []
+    found: dict[tuple[str, str], None] = {}
+    handles = []
     for name, part in module.named_modules():
         handles.append(part.register_forward_pre_hook(lambda *_, name=name: path.append(name)))
         handles.append(part.register_forward_hook(lambda *_: path.pop() and None, always_call=True))

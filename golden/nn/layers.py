@@ -7,13 +7,15 @@ Under ``torch.compile`` these layers run as they are (the graph breaks around th
 them is compiled.
 """
 
+from typing import Any, Self
+
 import numpy as np
 import torch
 
 from ..noise import Stream, lane_starts, mix
 from ..spec.format import HBFPFormat
 from . import functional
-from .formats import Formats
+from .formats import FormatLike, Formats
 from .products import check_float32
 
 
@@ -38,8 +40,9 @@ def _refuse_formats(**arguments):
             raise TypeError(f"{name} must not be of type {type(value).__name__}; write fmt=... for the format")
 
 
-class HBFPLayer:
+class HBFPLayer(torch.nn.Module):
     """What all layers share: ``formats``, which may change between steps, and the noise."""
+    noise_state: torch.Tensor | None
 
     def _setup(self, fmt, seed, **options):
         check_float32(**dict(self.named_parameters()))
@@ -49,12 +52,15 @@ class HBFPLayer:
         self.formats = Formats.of(fmt, **options)
 
     @property
-    def formats(self):
+    def formats(self) -> Formats:
         """The layer's :class:`~golden.nn.Formats`."""
         return self._formats
 
     @formats.setter
-    def formats(self, formats):
+    def formats(self, formats: FormatLike) -> None:
+        self._set_formats(formats)
+
+    def _set_formats(self, formats):
         self._formats = Formats.of(formats)
         if self._formats.stochastic:
             if self.noise_state is None or len(self.noise_state) != self._formats.lanes:
@@ -64,7 +70,7 @@ class HBFPLayer:
         else:
             self.noise_state = None
 
-    def reformat(self, formats, *, seed=None):
+    def reformat(self, formats: FormatLike, *, seed: int | None = None) -> None:
         """Change the format. A new ``seed`` restarts the noise; without one it runs on, if its lanes are as before."""
         if seed is not None:
             mix(seed)
@@ -72,12 +78,12 @@ class HBFPLayer:
         self.formats = formats
 
     @property
-    def stream(self):
+    def stream(self) -> Stream | None:
         """The noise of ``stochastic``, else None."""
         return None if self.noise_state is None else _BufferStream(self.noise_state)
 
     @classmethod
-    def of(cls, layer, fmt=None, *, seed=1, **options):
+    def of(cls, layer: torch.nn.Module, fmt: FormatLike = None, *, seed: int = 1, **options: Any) -> Self:
         """The HBFP twin of a ``torch.nn`` layer; it shares the layer's parameters."""
         twin = cls.__new__(cls)
         twin.__dict__.update(layer.__dict__)
@@ -86,7 +92,7 @@ class HBFPLayer:
         twin._setup(fmt, seed, **options)
         return twin
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """The twin's text and the mantissa widths."""
         f, text = self.formats, super().extra_repr()
         text += ", " if text else ""
@@ -107,13 +113,14 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
         Seed of the ``stochastic`` lanes.
     """
 
-    def __init__(self, in_features, out_features, bias=True, fmt=None, *, seed=1, device=None, **options):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, fmt: FormatLike = None, *, seed: int = 1,
+                 device: Any = None, **options: Any) -> None:
         _refuse_formats(bias=bias)
         super().__init__(in_features, out_features, bias, device=device)
         self._setup(fmt, seed, **options)
 
     @torch.compiler.disable
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(..., in_features) -> (..., out_features)."""
         return functional.linear(input, self.weight, self.bias, self.formats, stream=self.stream)
 
@@ -129,8 +136,9 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
         As of :class:`HBFPLinear`.
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 fmt=None, *, seed=1, device=None, **options):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True, fmt: FormatLike = None, *, seed: int = 1,
+                 device: Any = None, **options: Any) -> None:
         _refuse_formats(stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
                          device=device)
@@ -142,7 +150,7 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
         super()._setup(fmt, seed, **options)
 
     @torch.compiler.disable
-    def forward(self, input):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(N, C, H, W) -> (N, O, OH, OW)."""
         return functional.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups,
                                  self.formats, stream=self.stream)
@@ -159,7 +167,8 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
         As of :class:`HBFPLinear`.
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, fmt=None, *, seed=1, **options):
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, fmt: FormatLike = None, *, seed: int = 1,
+                 **options: Any) -> None:
         _refuse_formats(num_layers=num_layers)
         super().__init__(input_size, hidden_size, num_layers, **options)
         self._setup(fmt, seed)
@@ -170,7 +179,8 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
         super()._setup(fmt, seed, **options)
 
     @torch.compiler.disable
-    def forward(self, input, hx=None):
+    def forward(self, input: torch.Tensor, hx: tuple[torch.Tensor, torch.Tensor] | None = None
+                ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """(L, N, I), or (N, L, I) with ``batch_first``, or (L, I); returns output, (h, c)."""
         single = input.dim() == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
@@ -179,7 +189,7 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
             hx = (torch.zeros(self.num_layers * sides, x.shape[1], self.hidden_size, device=x.device),) * 2
         elif single:
             hx = tuple(part.unsqueeze(1) for part in hx)
-        last = [], []
+        last: tuple[list[torch.Tensor], list[torch.Tensor]] = [], []
         for layer in range(self.num_layers):
             outputs = []
             for side in range(sides):
@@ -222,8 +232,8 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         As of :class:`HBFPLinear`.
     """
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, batch_first=False, fmt=None, *, seed=1,
-                 device=None):
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
+                 batch_first: bool = False, fmt: FormatLike = None, *, seed: int = 1, device: Any = None) -> None:
         _refuse_formats(dropout=dropout, bias=bias, batch_first=batch_first)
         super().__init__(embed_dim, num_heads, dropout, bias, batch_first=batch_first, device=device)
         self._setup(fmt, seed)
@@ -236,34 +246,35 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
             self.out_proj = HBFPLinear.of(self.out_proj, self.formats, seed=seed)
 
     @property
-    def formats(self):
+    def formats(self) -> Formats:
         """The layer's :class:`~golden.nn.Formats`; setting it sets the output projection's too."""
         return self._formats
 
     @formats.setter
-    def formats(self, formats):
-        HBFPLayer.formats.fset(self, formats)
+    def formats(self, formats: FormatLike) -> None:
+        self._set_formats(formats)
         if isinstance(self.out_proj, HBFPLinear):
             self.out_proj.formats = self._formats
 
     @torch.compiler.disable
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
-                average_attn_weights=True, is_causal=False):
+    def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                key_padding_mask: torch.Tensor | None = None, need_weights: bool = True,
+                attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """As of the twin: returns the output and, with ``need_weights``, the attention weights."""
         if query.dim() == 2:
             raise ValueError("query must have 3 dimensions, not 2")
         if not self.batch_first:
             query, key, value = (t.transpose(0, 1) for t in (query, key, value))
         stream, heads = self.stream, self.num_heads
-        parts = []
-        for tensor, rows in zip((query, key, value), self.in_proj_weight.chunk(3), strict=True):
-            index = len(parts)
-            bias = None if self.in_proj_bias is None else self.in_proj_bias.chunk(3)[index]
-            y = functional.linear(tensor, rows, bias, self.formats, stream=stream)
-            parts.append(y.unflatten(-1, (heads, -1)).transpose(1, 2))      # (N, heads, L, d)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        rows = self.in_proj_weight.chunk(3)
+        q, k, v = (functional.linear(*three, self.formats, stream=stream)
+                   .unflatten(-1, (heads, -1)).transpose(1, 2)              # (N, heads, L, d)
+                   for three in zip((query, key, value), rows, biases, strict=True))
         mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
         y, weights = functional.scaled_dot_product_attention(
-            *parts, mask, self.dropout if self.training else 0.0, self.formats, stream=stream)
+            q, k, v, mask, self.dropout if self.training else 0.0, self.formats, stream=stream)
         y = self.out_proj(y.transpose(1, 2).flatten(2))
         if not self.batch_first:
             y = y.transpose(0, 1)

@@ -1,9 +1,13 @@
 """The three matrix products of training as torch autograd functions: docs/numerics.md, section 9."""
 
+from typing import Any
+
 import torch
 from torch.autograd.function import once_differentiable
 
 from ..fast import kernels
+from ..noise import Stream
+from .formats import Formats
 from .products import Operand, check_float32, product
 
 
@@ -11,7 +15,7 @@ class Linear(torch.autograd.Function):
     """``y = x w^T``; ``gx = g w``; ``gw = g^T x``, each in HBFP."""
 
     @staticmethod
-    def forward(ctx, x, w, formats, stream):
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
         """``x`` (M, I), ``w`` (O, I) -> (M, O)."""
         operands = Operand(x, formats.x, stream), Operand(w, formats.w, stream)
         ctx.save_for_backward(x, w)                    # for torch's check that nobody changed them meanwhile
@@ -20,7 +24,7 @@ class Linear(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, g):
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         _ = ctx.saved_tensors
         (x, w), formats = ctx.operands, ctx.formats
@@ -34,7 +38,7 @@ class Matmul(torch.autograd.Function):
     """``y = a b`` of stacked matrices; ``ga = g b^T``; ``gb = a^T g``, each in HBFP."""
 
     @staticmethod
-    def forward(ctx, a, b, formats, stream):
+    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
         """``a`` (S, M, K), ``b`` (S, K, N) -> (S, M, N)."""
         ctx.save_for_backward(a, b)
         ctx.pairs = [(Operand(x, formats.x, stream), Operand(w, formats.w, stream)) for x, w in zip(a, b, strict=True)]
@@ -46,7 +50,7 @@ class Matmul(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, g):
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``a`` and ``b``."""
         a, b = ctx.saved_tensors
         ga, gb = torch.empty_like(a), torch.empty_like(b)
@@ -61,19 +65,19 @@ class AddBias(torch.autograd.Function):
     """``y + bias`` along the last dimension; the gradient of the bias is summed over the rows in ascending order."""
 
     @staticmethod
-    def forward(ctx, y, bias):
+    def forward(ctx: Any, y: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """``y`` (models * rows, O), ``bias`` (models, O)."""
         ctx.models = len(bias)
         return (y.view(len(bias), -1, bias.shape[1]) + bias[:, None]).view(y.shape)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, g):
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``y`` and ``bias``."""
         return g, row_sums(g, ctx.models) if ctx.needs_input_grad[1] else None
 
 
-def row_sums(g, models=1):
+def row_sums(g: torch.Tensor, models: int = 1) -> torch.Tensor:
     """Sums over the rows of each model: (models * rows, O) -> (models, O)."""
     stacked = g.reshape(models, -1, g.shape[-1]) if g.numel() else g.reshape(models, 0, g.shape[-1])
     if g.device.type != "cpu":
@@ -82,7 +86,8 @@ def row_sums(g, models=1):
 
 
 @torch.compiler.disable
-def linear(x, w, formats, stream=None, bias=None):
+def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None = None,
+           bias: torch.Tensor | None = None) -> torch.Tensor:
     """``x @ w.T + bias`` of x (..., I) and w (O, I); see :class:`Linear` and :class:`AddBias`."""
     check_float32(input=x, weight=w)
     if x.shape[-1:] != w.shape[1:] or w.dim() != 2:
@@ -96,7 +101,7 @@ def linear(x, w, formats, stream=None, bias=None):
 
 
 @torch.compiler.disable
-def matmul(a, b, formats, stream=None):
+def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of a (..., M, K) and b (..., K, N) with equal leading dimensions; see :class:`Matmul`."""
     check_float32(a=a, b=b)
     if a.dim() < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:

@@ -13,7 +13,7 @@ WIDE = HBFPFormat(mantissa=16, block=(24, 24))
 
 
 @torch.no_grad()
-def store(parameter, fmt=WIDE):
+def store(parameter: torch.Tensor, fmt: HBFPFormat = WIDE) -> None:
     """Round a parameter of two or more dimensions, seen as (first, rest), to ``fmt`` in place."""
     if parameter.dim() < 2 or not parameter.numel():
         return
@@ -27,7 +27,7 @@ def store(parameter, fmt=WIDE):
     parameter.copy_(values.view(parameter.shape))
 
 
-def wide_weights(optimiser, fmt=WIDE):
+def wide_weights(optimiser: torch.optim.Optimizer, fmt: HBFPFormat = WIDE) -> torch.optim.Optimizer:
     """Make any ``torch.optim`` optimiser keep its weights in HBFP with wide mantissas.
 
     After each step every parameter of two or more dimensions is rounded to ``fmt``, as it would be

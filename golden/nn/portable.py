@@ -4,11 +4,15 @@ Float64 holds every step exactly (products of blocks up to 53 bits), so results 
 definitions whatever order the device's matrix product adds in.
 """
 
+from typing import Any
+
 import torch
 
-_NAN = 0x7FC00000
-#: See golden.to_fp32: what rounds below 2^-126 with an unbounded exponent.
-_FLUSHED_BELOW = 2.0 ** -126 - 2.0 ** -151
+from ..bfp import CANONICAL_NAN, block_sides
+from ..spec.format import HBFPFormat
+from ..to_fp32 import FLUSHED_BELOW
+
+_NAN = int(CANONICAL_NAN)
 
 
 def _canonical(x):
@@ -21,10 +25,11 @@ def _pad_cut(x, high, wide):
     return x.reshape(x.shape[0] // high, high, x.shape[1] // wide, wide)
 
 
-def encoded(x, fmt, noise=None, *, axis=-1):
+def encoded(x: torch.Tensor, fmt: HBFPFormat, noise: torch.Tensor | None = None, *,
+            axis: int = -1) -> tuple[torch.Tensor, None]:
     """:func:`golden.fast.kernels.encoded` for a tensor on any device; the span is None."""
     rows, columns = x.shape
-    high, wide = (fmt.block[0], fmt.terms) if fmt.square else (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
+    high, wide = block_sides(fmt, axis)
     pieces = _pad_cut(x.contiguous(), high, wide)
     bits = pieces.view(torch.int32).to(torch.int64)
     field, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
@@ -38,7 +43,7 @@ def encoded(x, fmt, noise=None, *, axis=-1):
         rest, half = significand - (whole << shift), (torch.ones_like(shift) << (shift - 1).clamp(min=0))
         half = torch.where(shift > 0, half, torch.ones_like(half))
         whole = whole + ((rest > half) | ((rest == half) & (whole & 1 == 1)))
-    elif fmt.rounding == "stochastic":
+    elif noise is not None:
         kept = torch.where(shift > fmt.noise_bits, significand >> (shift - fmt.noise_bits).clamp(min=0),
                            significand << (fmt.noise_bits - shift).clamp(min=0))
         whole = (kept + _pad_cut(noise.to(torch.int64), high, wide)) >> fmt.noise_bits
@@ -48,7 +53,8 @@ def encoded(x, fmt, noise=None, *, axis=-1):
     return _canonical(values.reshape(pieces.shape[0] * high, -1)[:rows, :columns]).contiguous(), None
 
 
-def product(a, b, a_fmt, b_fmt, a_span=None, b_span=None):
+def product(a: torch.Tensor, b: torch.Tensor, a_fmt: HBFPFormat, b_fmt: HBFPFormat, a_span: Any = None,
+            b_span: Any = None) -> torch.Tensor:
     """:func:`golden.fast.kernels.product` for tensors on any device and formats up to 53 bits a block sum."""
     side, subnormals = a_fmt.terms, a_fmt.subnormals
     total = torch.zeros(a.shape[0], b.shape[1], device=a.device)
@@ -56,7 +62,7 @@ def product(a, b, a_fmt, b_fmt, a_span=None, b_span=None):
         wide = a[:, left:left + side].double() @ b[left:left + side].double()
         part = wide.float()
         if subnormals == "flush":
-            part = torch.where(wide.abs() < _FLUSHED_BELOW, torch.zeros_like(part), part)
+            part = torch.where(wide.abs() < float(FLUSHED_BELOW), torch.zeros_like(part), part)
         total = total + part
         if subnormals == "flush":
             total = torch.where(total.abs() < 2.0 ** -126, torch.zeros_like(total), total)

@@ -9,20 +9,23 @@ from contextvars import ContextVar
 import numpy as np
 import torch
 
-from ..bfp import decode, encode
+from ..bfp import Blocks, decode, encode
 from ..fast import kernels
 from ..matmul import matmul_blocks
+from ..noise import Stream
+from ..spec.format import HBFPFormat
 from . import portable
+from .formats import Formats
 
 _IN_HBFP = ContextVar("in_hbfp", default=False)
 
 
-def in_hbfp():
+def in_hbfp() -> bool:
     """Whether the caller is part of a product of :func:`product`, which may use torch's own inside."""
     return _IN_HBFP.get()
 
 
-def check_float32(**tensors):
+def check_float32(**tensors: torch.Tensor) -> None:
     """Raise ``TypeError`` with one line if a tensor is not float32."""
     for name, tensor in tensors.items():
         if tensor.dtype != torch.float32:
@@ -42,13 +45,13 @@ class Operand:
         Where ``stochastic`` draws from, once per conversion.
     """
 
-    def __init__(self, source, fmt, stream=None):
+    def __init__(self, source: torch.Tensor, fmt: HBFPFormat, stream: Stream | None = None) -> None:
         self.source, self.fmt, self.stream = source.detach(), fmt, stream
         if fmt.rounding == "stochastic" and stream is None:
             raise ValueError("Rounding 'stochastic' needs a noise stream")
-        self._tile = None
+        self._tile: Encoded | None = None
 
-    def along(self, axis):
+    def along(self, axis: int) -> "Encoded":
         """Encoded with blocks ``(1, B)`` along ``axis``; see :class:`Encoded`."""
         if not self.fmt.square:
             return Encoded(self, axis)
@@ -60,11 +63,11 @@ class Operand:
 class Encoded:
     """One conversion: ``values`` as FP32, and what a fallback needs to repeat it."""
 
-    def __init__(self, operand, axis):
+    def __init__(self, operand: Operand, axis: int) -> None:
         source, fmt = operand.source, operand.fmt
         self.fmt, self.axis = fmt, axis
         noise = None
-        if fmt.rounding == "stochastic":
+        if operand.stream is not None and fmt.rounding == "stochastic":
             noise = operand.stream.draw(tuple(source.shape), fmt, axis=axis)
         if source.device.type != "cpu":
             self.source, self.noise = source, None if noise is None else torch.from_numpy(noise).to(source.device)
@@ -81,7 +84,7 @@ class Encoded:
         values, self.span = kernels.encoded(matrix, fmt, dice, axis=turned)
         self.values = values.T if flip else values
 
-    def blocks(self, transposed):
+    def blocks(self, transposed: bool) -> Blocks:
         """:class:`golden.bfp.Blocks` of the matrix or its transpose."""
         source, noise, axis = self.source, self.noise, self.axis
         if transposed:
@@ -90,7 +93,7 @@ class Encoded:
         return encode(source, self.fmt, noise, axis=axis)
 
 
-def product(a, b, formats, *, turn_a=False, turn_b=False):
+def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, turn_b: bool = False) -> torch.Tensor:
     """``a @ b`` of two :class:`Encoded`, either turned first; a float32 tensor.
 
     ``a`` must have been converted along its columns' dimension K, ``b`` along its rows' (tiles

@@ -1,12 +1,14 @@
 """Any model to HBFP in one call."""
 
 import warnings
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import Any
 
 import torch
 
 from ..spec.format import check_range
-from .formats import Formats
+from .formats import FormatLike, Formats
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention
 
 #: Which layer replaces which; exact types, so that a subclass with its own forward stays as it is.
@@ -16,7 +18,8 @@ TWINS = {torch.nn.Linear: HBFPLinear, torch.nn.Conv2d: HBFPConv2d, torch.nn.LSTM
 NO_PRODUCT = (torch.nn.Embedding, torch.nn.EmbeddingBag, torch.nn.LayerNorm, torch.nn.RMSNorm, torch.nn.PReLU)
 
 
-def convert(module, fmt=None, exclude=(), *, seed=None, **options):
+def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: str | type | Iterable[str | type] = (), *,
+            seed: int | None = None, **options: Any) -> torch.nn.Module:
     """Replace every layer of :data:`TWINS` by its HBFP twin, in place; all of them, or none if one cannot be.
 
     Products that the model computes by itself (``torch.matmul``, ``torch.nn.functional.linear``, ``@``) stay FP32, as
@@ -152,6 +155,6 @@ def _warn(module, chosen, excluded):
         warnings.warn(f"Left in FP32: {', '.join(left)}", stacklevel=3)
 
 
-def hbfp_layers(module):
+def hbfp_layers(module: torch.nn.Module) -> list[tuple[str, HBFPLayer]]:
     """Name and layer of every HBFP layer that computes, in the order of ``named_modules``."""
     return [(name, layer) for name, layer in module.named_modules() if isinstance(layer, HBFPLayer)]

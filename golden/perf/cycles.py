@@ -21,7 +21,10 @@ Where columns share an accumulator, a pass that closes a block may have to wait 
 by one, and its block is folded, as :mod:`golden.perf.folding` says. Its last row takes the place of x(n) + m(n) - 1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from golden.spec.config import Design
 
 from .folding import Folding
 
@@ -34,7 +37,7 @@ class Command:
     vectors: int = 0
 
 
-def product_commands(design, count, terms, width, vectors=0):
+def product_commands(design: Design, count: int, terms: int, width: int, vectors: int = 0) -> list[Command]:
     """The commands of a product (M, K) by (K, N), column tile by column tile.
 
     Parameters
@@ -56,11 +59,12 @@ def product_commands(design, count, terms, width, vectors=0):
         passes = whole * -(-span // design.rows) + -(-rest // design.rows)
     else:
         passes = -(-terms // design.tile_rows)
+    columns = int(design.cols)    # type: ignore[arg-type]    # None until the design is made
     parts = [min(design.depth, count - top) for top in range(0, count, design.depth)]
-    return [Command(rows, passes, vectors) for _ in range(-(-width // design.cols)) for rows in parts]
+    return [Command(rows, passes, vectors) for _ in range(-(-width // columns)) for rows in parts]
 
 
-def timeline(design, latency, commands):
+def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command]) -> tuple[list[int], list[int], int]:
     """Starts of passes and read-outs, and the end, by the formula above.
 
     Parameters
@@ -79,7 +83,9 @@ def timeline(design, latency, commands):
     """
     interval, drain = latency["interval"], latency["drain"]
     through = latency["array"] + latency["accumulate"]
-    starts, reads, weights, ready = [], [], -design.rows, 0
+    starts: list[int] = []
+    reads: list[int] = []
+    weights, ready = -design.rows, 0
     folding = Folding(design.share, through - design.share - 1) if design.share > 1 else None
     for number, command in enumerate(commands):
         for step in range(command.passes):
@@ -100,6 +106,7 @@ def timeline(design, latency, commands):
     return starts, reads, reads[-1] + commands[-1].rows + drain - 1
 
 
-def product_cycles(design, latency, count, terms, width, vectors=0):
+def product_cycles(design: Design, latency: dict[str, int], count: int, terms: int, width: int,
+                   vectors: int = 0) -> int:
     """Cycles of a product (M, K) by (K, N), from the first transfer to the last; see :func:`timeline`."""
     return timeline(design, latency, product_commands(design, count, terms, width, vectors))[2]

@@ -28,11 +28,12 @@ class Folding:
         Cycle in which the last block's last result is written.
     """
 
-    def __init__(self, share, through):
+    def __init__(self, share: int, through: int) -> None:
         self.share, self.through = share, through
-        self.reads, self.end, self.done = [], -1, None
+        self.reads: list[int] = []
+        self.end, self.done = -1, -1
 
-    def block(self, start, rows, before=None):
+    def block(self, start: int, rows: int, before: tuple[int, int] | None = None) -> tuple[int, int]:
         """Cycles in which the first and the last row of a closing pass are taken.
 
         Parameters

@@ -1,5 +1,7 @@
 """How far HBFP is from FP32: signal to quantisation noise, and pruning with quantisation."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..bfp import decode, encode
@@ -13,20 +15,20 @@ QSNR_REFERENCE = {4: (18.62, 16.95, 16.63, 16.39), 6: (30.72, 28.97, 28.68, 28.3
 DISTRIBUTIONS = ("normal", "uniform", "laplace")
 
 
-def encoded(x, fmt, *, axis=-1):
+def encoded(x: np.ndarray, fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
     """``x`` after conversion, as FP32; compiled for matrices where that can be had."""
     if x.ndim == 2 and fmt.rounding != "stochastic" and kernels.library():
         return kernels.encoded(np.ascontiguousarray(x), fmt, axis=axis)[0]
     return decode(encode(x, fmt, axis=axis))
 
 
-def qsnr(x, y):
+def qsnr(x: np.ndarray, y: np.ndarray) -> float:
     """Signal to quantisation noise of ``y`` for ``x`` in dB: 10 log10(sum x^2 / sum (x - y)^2)."""
     x, y = x.astype(np.float64), y.astype(np.float64)
     return 10 * np.log10((x ** 2).sum() / ((x - y) ** 2).sum())
 
 
-def samples(distribution, shape, seed=0):
+def samples(distribution: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     """float32 numbers of unit variance from one of :data:`DISTRIBUTIONS`."""
     rng = np.random.default_rng(seed)
     match distribution:
@@ -41,7 +43,8 @@ def samples(distribution, shape, seed=0):
     return x.astype(np.float32)
 
 
-def qsnr_table(mantissas=(4, 6, 8), blocks=QSNR_BLOCKS, distribution="normal", elements=4_000_000, seed=0):
+def qsnr_table(mantissas: Sequence[int] = (4, 6, 8), blocks: Sequence[int] = QSNR_BLOCKS, distribution: str = "normal",
+               elements: int = 4_000_000, seed: int = 0) -> dict[int, list[float]]:
     """QSNR in dB for each width and block length, ``(1, B)`` blocks.
 
     Returns
@@ -59,7 +62,7 @@ def qsnr_table(mantissas=(4, 6, 8), blocks=QSNR_BLOCKS, distribution="normal", e
     return table
 
 
-def both_orders(w, n, m, fmt, axis=0):
+def both_orders(w: np.ndarray, n: int, m: int, fmt: HBFPFormat, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Squared errors of pruning and quantising ``w`` in both orders.
 
     Returns

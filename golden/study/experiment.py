@@ -3,8 +3,10 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -69,15 +71,15 @@ class Run:
             raise ValueError(f"Boost needs an HBFP format, not {self.boost!r} with FP32")
         self.schedule()
 
-    def schedule(self):
+    def schedule(self) -> MixedMantissa | None:
         """The widths by epoch and layer, None without a boost."""
-        if not self.boost:
+        if not self.boost or self.fmt is None:
             return None
         return MixedMantissa(base=self.fmt.mantissa, boosted=self.boost, epochs=self.epochs,
                              last_epochs=self.last_epochs, ends=self.ends)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What a table calls the configuration, the seed left out."""
         if self.fmt is None:
             return "fp32"
@@ -88,7 +90,7 @@ class Run:
         return " ".join([text, "x".join(map(str, self.fmt.block)), *extras])
 
     @property
-    def key(self):
+    def key(self) -> str:
         """Name of the run's files: a hash of everything."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
@@ -100,7 +102,7 @@ def _save(path, write):
     os.replace(temporary, path)
 
 
-def train(run, folder=None, progress=None):
+def train(run: Run, folder: Path | None = None, progress: Callable[[int], object] | None = None) -> dict[str, Any]:
     """Train, epoch by epoch, with a checkpoint after each.
 
     Parameters

@@ -1,14 +1,17 @@
 """Many training runs: on the processors of this machine or of a Dask cluster, with the same results."""
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .experiment import train
+from .experiment import Run, train
 
 
 def _one(run, folder):
@@ -16,7 +19,7 @@ def _one(run, folder):
 
 
 @contextmanager
-def backend(scheduler=None):
+def backend(scheduler: str | None = None) -> Iterator[None]:
     """Context in which joblib sends jobs to the Dask scheduler at an address; None stays here.
 
     Raises
@@ -39,7 +42,8 @@ def backend(scheduler=None):
         yield
 
 
-def sweep(runs, folder, *, jobs=-1, scheduler=None, console=None):
+def sweep(runs: Sequence[Run], folder: str | Path, *, jobs: int = -1, scheduler: str | None = None,
+          console: Console | None = None) -> list[dict[str, Any]]:
     """Train every run that has no result yet; see :func:`golden.study.experiment.train`.
 
     Parameters
@@ -91,7 +95,7 @@ class _bar:
             self.progress.stop()
 
 
-def summary(results):
+def summary(results: Sequence[dict[str, Any]]) -> dict[str, tuple[float, float, int]]:
     """Per configuration in order of appearance: name -> (mean, deviation, seeds) of the accuracy.
 
     The deviation is that of a sample (n - 1); one seed has none, 0.
@@ -103,7 +107,7 @@ def summary(results):
             for name, v in groups.items()}
 
 
-def picture(results, path):
+def picture(results: Sequence[dict[str, Any]], path: Path) -> None:
     """Mean test accuracy and loss per epoch of each configuration, a band of one deviation, as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

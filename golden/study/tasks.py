@@ -5,7 +5,7 @@ import torch
 TASKS = ("digits", "teacher")
 
 
-def load(name):
+def load(name: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Inputs and classes of a task: training inputs, training classes, test inputs, test classes.
 
     Parameters
@@ -51,7 +51,7 @@ def _teacher(inputs=16, hidden=64, classes=10, train=8000, test=4000):
     return x[:train], y[:train], x[train:], y[train:]
 
 
-def network(task):
+def network(task: str) -> torch.nn.Module:
     """The network for a task; torch's global seed decides its start."""
     sizes = {"digits": (64, 128, 64, 10), "teacher": (16, 128, 128, 10)}[task]
     layers = []

@@ -23,7 +23,9 @@ the same on every host, and ``tests/golden/test_tables.py`` regenerates it.
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -31,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from golden.functions import horner
-from golden.spec.tables import EXP2, LOG_SPLIT, MAIN, ROWS
+from golden.spec.tables import EXP2, LOG_SPLIT, MAIN, ROWS, TableFormat
 
 PATH = Path(__file__).parents[1] / "spec" / "tables.json"
 DIGITS = 40
@@ -70,9 +72,9 @@ FUNCTION = {
 }
 
 
-def fit(function, form):
+def fit(function: Callable[[Any], Any], form: TableFormat) -> list[int]:
     """Rounded coefficients of ``function(tau)``, tau in [-1/2, 1/2), constant first."""
-    result = []
+    result: list[Any] = []
     for degree in range(form.degree, -1, -1):
         count = degree + 1
         nodes = [mp.cos(mp.pi * (2 * i + 1) / (2 * count)) / 2 for i in range(count)]
@@ -83,20 +85,20 @@ def fit(function, form):
     return [int(c * 2 ** bits) for c, bits in zip(result, form.fraction, strict=True)]
 
 
-def positions(form, points):
+def positions(form: TableFormat, points: int) -> np.ndarray:
     """``points`` values of t spread over a segment, both ends included."""
     return np.linspace(-2 ** (form.position - 1), 2 ** (form.position - 1) - 1, points).astype(np.int64)
 
 
-def errors(function, segment, form, points=33):
+def errors(function: Callable[[Any], Any], segment: Sequence[int], form: TableFormat, points: int = 33) -> list[Any]:
     """Errors of one segment as the hardware computes it, relative to the exact value."""
     t = positions(form, points)
-    got = horner([np.int64(c) for c in segment], t, form)
+    got = horner([np.array(c, np.int64) for c in segment], t, form)
     exact = [function(mp.mpf(int(step)) / 2 ** form.position) for step in t]
     return [mp.mpf(int(value)) / 2 ** form.fraction[0] / want - 1 for value, want in zip(got, exact, strict=True)]
 
 
-def segments(table, row, form):
+def segments(table: str, row: int, form: TableFormat) -> tuple[list[list[int]], float]:
     """Coefficients of one row and its largest relative error."""
     result, worst = [], mp.mpf(0)
     for index in range(2 ** form.index):
@@ -112,9 +114,10 @@ def segments(table, row, form):
     return result, float(worst)
 
 
-def generate():
+def generate() -> tuple[dict[str, list[list[int]]], list[tuple[str, int, float]]]:
     """Contents of ``tables.json``, and (table, row, largest relative error) of every row."""
-    data, report = {"exp2": [], "main": []}, []
+    data: dict[str, list[list[int]]] = {"exp2": [], "main": []}
+    report = []
     with mp.workdps(DIGITS):
         for name, form, tables in (("exp2", EXP2, (("exp2", 1),)), ("main", MAIN, ROWS)):
             for table, rows in tables:
@@ -125,14 +128,14 @@ def generate():
     return data, report
 
 
-def dump(data):
+def dump(data: dict[str, list[list[int]]]) -> str:
     """The file's text: one segment a line."""
     tables = (f'"{name}": [\n' + ",\n".join(json.dumps(segment) for segment in rows) + "\n]"
               for name, rows in data.items())
     return "{\n" + ",\n".join(tables) + "\n}\n"
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m golden.tables.generate", description=__doc__.splitlines()[0],
                                      epilog="example: python -m golden.tables.generate --check")
     parser.add_argument("--check", action="store_true", help="compare with the file instead of writing it")

@@ -15,14 +15,14 @@ class SeededDropout(nn.Module):
         Seed of the generator.
     """
 
-    def __init__(self, p=0.5, seed=0):
+    def __init__(self, p: float = 0.5, seed: int = 0) -> None:
         super().__init__()
         if not 0 <= p < 1:
             raise ValueError(f"p must be 0 to below 1, not {p!r}")
         self.p, self.seed = p, seed
         self.register_buffer("state", torch.Generator().manual_seed(seed).get_state())
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Shape of ``x``."""
         if not self.training or not self.p:
             return x

@@ -1,6 +1,8 @@
 """Models of one architecture joined into one module."""
 
 import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,7 +18,7 @@ ELEMENTWISE = (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.Threshold, nn.Id
 class Each(nn.Module):
     """A layer that runs model by model, each on its part of the batch."""
 
-    def __init__(self, layers):
+    def __init__(self, layers: Sequence[nn.Module]) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
 
@@ -26,7 +28,7 @@ class Each(nn.Module):
         except AttributeError:
             return getattr(self._modules["layers"][0], name)
 
-    def forward(self, *inputs, **options):
+    def forward(self, *inputs: Any, **options: Any) -> Any:
         """Positional tensors are cut along their first dimension; options go to every model."""
         count = len(self.layers)
         parts = [x.chunk(count) if torch.is_tensor(x) else (x,) * count for x in inputs]
@@ -47,11 +49,11 @@ class Job(nn.Module):
         Their number.
     """
 
-    def __init__(self, models, net):
+    def __init__(self, models: Sequence[nn.Module], net: nn.Module) -> None:
         super().__init__()
         self.models, self.count, self.net = list(models), len(models), net
 
-    def forward(self, inputs, shared=False):
+    def forward(self, inputs: torch.Tensor, shared: bool = False) -> torch.Tensor:
         """(models * N, ...) -> (models * N, ...); ``shared`` gives one batch (N, ...) to every model."""
         if shared:
             inputs = inputs.repeat(self.count, *[1] * (inputs.dim() - 1))
@@ -59,14 +61,14 @@ class Job(nn.Module):
             raise ValueError(f"Batch must be a multiple of the {self.count} models, not {len(inputs)}")
         return self.net(inputs)
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> nn.Module:
         """Training or evaluation mode, also of the models alone."""
         for model in self.models:
             model.train(mode)
         return super().train(mode)
 
 
-def fuse(models):
+def fuse(models: Iterable[nn.Module]) -> Job:
     """Join models of one architecture into one job.
 
     Parameters

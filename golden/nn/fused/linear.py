@@ -1,11 +1,15 @@
 """The same linear layer of several models, in one call."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
 from ...fast import kernels
+from ..layers import HBFPLinear
 from ..ops import row_sums
 from ..products import Operand, check_float32, product
 
@@ -48,7 +52,7 @@ class FusedLinear(nn.Module):
         Of equal shape; each with its own formats and noise. Their weights move into one tensor.
     """
 
-    def __init__(self, layers):
+    def __init__(self, layers: Sequence[HBFPLinear]) -> None:
         super().__init__()
         self.layers, self.count = list(layers), len(layers)
         self.stacked = torch.stack([layer.weight.detach() for layer in layers])
@@ -75,12 +79,13 @@ class FusedLinear(nn.Module):
         self.skip = np.array([2 * (f.stochastic or f.order != "block" or f.accumulate != "fp32"
                                    or kernels.library() is None) for f in formats], np.int32)
 
-    def products(self, a, b, which, operands, tops=None):
+    def products(self, a: torch.Tensor, b: torch.Tensor, which: str, operands: Any,
+                 tops: list[Any] | None = None) -> tuple[torch.Tensor, list[Any]]:
         """One of the three products for all models; the general way where the quick one does not serve."""
         a, b = a.detach(), b.detach()
         y, done = kernels.stack_product(a.numpy(), b.numpy(), self.kernel[which], self.skip)
         y = torch.from_numpy(y)
-        made = list(tops or [None] * self.count) if which != "y" else [None] * self.count
+        made: list[Any] = list(tops or [None] * self.count) if which != "y" else [None] * self.count
         for i in np.flatnonzero(done != 1):
             layer, formats = self.layers[i], self.layers[i].formats
             if which == "y":
@@ -99,7 +104,7 @@ class FusedLinear(nn.Module):
         return y, made
 
     @torch.compiler.disable
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, ..., I) -> (models * N, ..., O)."""
         check_float32(input=x)
         self._refresh()

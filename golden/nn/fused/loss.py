@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 
-def cross_entropy(logits, targets, count):
+def cross_entropy(logits: torch.Tensor, targets: torch.Tensor, count: int) -> torch.Tensor:
     """Sum over the models of ``torch.nn.functional.cross_entropy``, whose gradients it has bit for bit.
 
     Parameters
@@ -20,7 +20,7 @@ def cross_entropy(logits, targets, count):
     return -chosen.sum() / (len(logits) // count)
 
 
-def mse_loss(outputs, targets, count):
+def mse_loss(outputs: torch.Tensor, targets: torch.Tensor, count: int) -> torch.Tensor:
     """Sum over the models of ``torch.nn.functional.mse_loss``; arguments as :func:`cross_entropy`."""
     parts = zip(outputs.chunk(count), targets.chunk(count), strict=True)
     return torch.stack([nn.functional.mse_loss(y, t) for y, t in parts]).sum()

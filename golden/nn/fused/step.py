@@ -1,7 +1,10 @@
 """One step of every model's optimiser."""
 
+from collections.abc import Iterable
+
 import torch
 
+from .job import Job
 from .linear import FusedLinear
 
 
@@ -20,14 +23,14 @@ class Step:
         One per model, in the models' order.
     """
 
-    def __init__(self, job, optimisers):
+    def __init__(self, job: Job, optimisers: Iterable[torch.optim.Optimizer]) -> None:
         self.optimisers = list(optimisers)
         if len(self.optimisers) != job.count:
             raise ValueError(f"Optimisers must be {job.count}, one per model, not {len(self.optimisers)}")
         layers = [part for part in job.net.modules() if isinstance(part, FusedLinear)]
         self.stacks = [[getattr(layer, name) for layer in part.layers] for part in layers for name in ("weight", "bias")
                        if getattr(part.layers[0], name) is not None]
-        self.buffers = None
+        self.buffers: list[torch.Tensor] | None = None
         held = {id(p) for stack in self.stacks for p in stack}
         groups = [optimiser.param_groups for optimiser in self.optimisers]
         first = groups[0][0]
@@ -41,7 +44,7 @@ class Step:
             sum(len(group[0]["params"]) for group in groups) == len(held)
 
     @torch.no_grad()
-    def __call__(self):
+    def __call__(self) -> None:
         """Update every model's parameters from their gradients."""
         if not self.joint or any(p.grad is None for stack in self.stacks for p in stack):
             for optimiser in self.optimisers:
@@ -66,7 +69,7 @@ class Step:
         for option, (parameters, buffers) in zip(options, self.models, strict=True):
             torch._foreach_add_(parameters, buffers, alpha=-option["lr"])
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Drop every model's gradients, as the optimisers' own ``zero_grad`` does."""
         if not self.joint:
             for optimiser in self.optimisers:

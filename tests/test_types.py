@@ -1,0 +1,55 @@
+"""Types: the public functions of the golden model have them, and mypy finds no contradiction."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FILES = sorted(path for path in (ROOT / "golden").rglob("*.py") if "spec" not in path.parts)
+
+
+def untyped(tree):
+    """Public functions and methods, constructors included, that lack the type of an argument or of the result."""
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef)
+                           and not node.name.startswith("_"))]
+    for function in (node for body in bodies for node in body if isinstance(node, ast.FunctionDef)):
+        if function.name.startswith("_") and function.name not in ("__init__", "__call__"):
+            continue
+        arguments = function.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        if function.returns is None or any(argument and argument.annotation is None
+                                           and argument.arg not in ("self", "cls") for argument in every):
+            yield function.name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_public_functions_are_typed(path):
+    assert not list(untyped(ast.parse(path.read_text())))
+
+
+def test_what_is_untyped_is_seen():
+    for text, seen in [("def f(a: int) -> int: ...", []), ("def f(a) -> int: ...", ["f"]),
+                       ("def f(a: int): ...", ["f"]), ("def _f(a): ...", []),
+                       ("class C:\n  def __init__(self, *a) -> None: ...", ["__init__"]),
+                       ("class _C:\n  def f(self): ...", []), ("class C:\n  def f(self, *, b): ...", ["f"])]:
+        assert list(untyped(ast.parse(text))) == seen, text
+
+
+def mypy(*arguments):
+    return subprocess.run([sys.executable, "-m", "mypy", *map(str, arguments)], cwd=ROOT, capture_output=True,
+                          text=True)
+
+
+def test_types_agree():
+    found = mypy()
+    assert not found.returncode, found.stdout + found.stderr
+
+
+def test_disagreement_is_seen(tmp_path):
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("from golden.noise import mix\n\nWORD: str = mix(1)\n")
+    found = mypy(wrong)
+    assert found.returncode == 1 and "Incompatible types in assignment" in found.stdout
