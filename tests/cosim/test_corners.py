@@ -11,7 +11,7 @@ from cosim.data import awkward_blocks
 from cosim.directed import directed_blocks, directed_products
 from cosim.reference import ConverterReference, CoreReference
 from cosim.tiling import Plan, commands, most_passes, most_terms, w_beats, x_beats
-from golden.core import convert
+from golden.core import encode
 from golden.spec.config import TILE_BITS, Design
 from golden.spec.format import HBFPFormat
 
@@ -96,7 +96,7 @@ def test_directed_products_reach_every_corner():
             plan = Plan(design, work.x.shape[1])
             assert plan.passes <= most_passes(design), design
             if design.blocked:
-                x, w = lines(convert(design, work.x), -1), lines(convert(design, work.w, -2), -2)
+                x, w = lines(encode(design, work.x), -1), lines(encode(design, work.w, -2), -2)
             elif design.arithmetic == "int":
                 x, w = (work.x,), (work.w,)
             else:
