@@ -1,3 +1,8 @@
+"""Functions against their exact values, and the compiled ones against the plain.
+
+Covers: golden/fast/functions.py.
+"""
+
 import numpy as np
 import pytest
 

@@ -1,4 +1,7 @@
-"""Mixed mantissas: who is boosted when, and the share of the arithmetic."""
+"""Mixed mantissas: who is boosted when, and the share of the arithmetic.
+
+Covers: golden/study/resnet.py.
+"""
 
 import pytest
 

@@ -1,3 +1,8 @@
+"""The tables of the functions: the file is what the generator writes.
+
+Covers: golden/tables/generate.py.
+"""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,8 @@
+"""The vector unit: every instruction, and programs for training.
+
+Covers: golden/vector_programs.py.
+"""
+
 import re
 
 import numpy as np

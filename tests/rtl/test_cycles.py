@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""The formula for cycles equals simulated cores, pass by pass; golden/perf/cycles.py."""
+"""The formula for cycles equals simulated cores, pass by pass.
+
+Covers: golden/perf/cycles.py, golden/perf/folding.py.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,8 @@
-"""A job of several models gives the bits of the models trained one by one."""
+"""A job of several models gives the bits of the models trained one by one.
+
+Covers: golden/nn/fused/dropout.py, golden/nn/fused/job.py, golden/nn/fused/linear.py.
+Covers: golden/nn/fused/loss.py, golden/nn/fused/step.py.
+"""
 
 import copy
 

@@ -1,4 +1,7 @@
-"""Layers equal :func:`golden.matmul.matmul` bit for bit, forward and backward, and behave as torch layers do."""
+"""Layers equal :func:`golden.matmul.matmul` bit for bit, forward and backward, and behave as torch layers do.
+
+Covers: golden/nn/conv.py, golden/nn/formats.py, golden/nn/functional.py, golden/nn/ops.py, golden/nn/products.py.
+"""
 
 import copy
 

@@ -1,4 +1,7 @@
-"""Converting models, and storing weights wide."""
+"""Converting models, and storing weights wide.
+
+Covers: golden/nn/optimiser.py.
+"""
 
 import copy
 import re

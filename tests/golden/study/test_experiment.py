@@ -1,4 +1,7 @@
-"""Training runs: resumable to the same bits, alike wherever they run; the command line."""
+"""Training runs: resumable to the same bits, alike wherever they run; the command line.
+
+Covers: golden/__main__.py, golden/study/sweep.py, golden/study/tasks.py.
+"""
 
 import json
 import os
