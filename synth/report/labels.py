@@ -24,7 +24,8 @@ def label_ends(axes, ends, size=8):
     at = [axes.transData.transform((x, y))[1] for x, y, _, _ in ends]
     for (x, y, text, colour), old, new in zip(ends, at, spread(at, 1.25 * size * figure.dpi / 72), strict=True):
         axes.annotate(text, (x, y), xytext=(7, (new - old) * 72 / figure.dpi), textcoords="offset points",
-                      va="center", fontsize=size, color=colour)
+                      va="center", fontsize=size, color=colour,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})    # lines may pass behind
 
 
 def label_points(axes, points, size=6):

@@ -81,7 +81,7 @@ def ratio_plot(comparisons):
                 axes.axhline(ratios[key], color=f"C{n}", linestyle=dash, linewidth=1)
                 axes.text(0.005, ratios[key], f"HBFP{width}: {ratios[key]:.2f}", color=f"C{n}", fontsize=6.5,
                           va="bottom", transform=axes.get_yaxis_transform())
-    axes.plot([], [], color="black", marker="o", label="whole cores, blocks (1, 32)")
+    axes.plot([], [], color="black", marker="o", label="whole cores, blocks of at most 32")
     for _, label, dash in PUBLISHED:
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
     if len({each.report.design["rows"] for each in filled}) > 1:
@@ -89,7 +89,7 @@ def ratio_plot(comparisons):
     _sides(axes, sorted({each.report.design["rows"] for each in comparisons}))
     axes.set_ylabel("area of smallest lean FP32 core / area of core")
     _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
-    figure.legend(fontsize=7, loc="outside upper center", ncols=2)
+    figure.legend(fontsize=7, loc="outside upper center")
     label_ends(axes, ends)
     return figure
 
