@@ -26,6 +26,12 @@ def test_pages_that_are_named_exist():
     assert [line for path in (*PAGES, *SOURCES) for line in missing(path, r"\bdocs/[\w/-]+\.md\b", ROOT)] == []
 
 
+def test_files_that_pages_name_exist():
+    folders = "benchmarks|cosim|docs|flow|gen|golden|hbfp|rtl|synth|tests"
+    assert [line for page in PAGES
+            for line in missing(page, rf"`((?:{folders})/[\w/.-]+\.\w+)", ROOT)] == []
+
+
 @pytest.mark.parametrize("folder, width", [("design", 2), ("decisions", 4)])
 def test_pages_are_numbered(folder, width):
     names = sorted(path.name for path in (ROOT / "docs" / folder).glob("*.md"))
