@@ -153,7 +153,8 @@ def run_bench(manifest, module="cosim.core_bench", *, seed=1, tests=None):
             if path.name != manifest.top:
                 path.unlink()
 
-    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE, host("-O1"))
+    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE, _SHARED,
+                    host("-O1"))
     folder = files.entry(files.cache("cosim") / f"cocotb-{key}", make)
     log = folder / f"run-{uuid.uuid4().hex[:8]}.log"
     corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")

@@ -72,6 +72,11 @@ def write(path, data):
             temporary.write_text(data)
 
 
+def write_json(path, data):
+    """Write plain data as JSON, as all reports have it."""
+    write(path, json.dumps(data, indent=1) + "\n")
+
+
 @contextmanager
 def replacing(path):
     """A path beside ``path`` to write to; it takes the place of ``path`` if the block ends well.

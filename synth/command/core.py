@@ -1,6 +1,5 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
-import json
 from functools import partial
 
 from golden.spec.command import Parser, run
@@ -100,7 +99,7 @@ def measure_part(args, design, targets, against, folder):
     if args.unit in dot_product.UNITS:
         console.print(tables.dot_product_table(single, beside))
         data = dot_product.as_dict(single, beside)
-    files.write(folder / f"{args.unit}.json", json.dumps(data, indent=1) + "\n")
+    files.write_json(folder / f"{args.unit}.json", data)
 
 
 def measure_core(args, design, targets, against, folder):
@@ -111,18 +110,17 @@ def measure_core(args, design, targets, against, folder):
         found = [_compared(design, recipe, cells, against, args, progress) for recipe, cells in targets]
     make_folder("out", folder)
     first, *more = found
-    files.write(folder / "synth.json", json.dumps(first.as_dict() | (
-        {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}), indent=1) + "\n")
+    files.write_json(folder / "synth.json", first.as_dict() | (
+        {"recipes": {each.report.recipe: each.as_dict() for each in more}} if more else {}))
     files.write(folder / "synth.csv", tables.csv_text(found))
     console.print(tables.breakdown_table(first.report))
     for each in found:
         for table in tables.comparison_tables(each):
             console.print(table)
     cells = targets[0][1]
-    tools = ", ".join(f"{name} {version}" for name, version in first.report.tools.items())
     where = f"{cells.name} ({cells.path.name}, sha256 {cells.sha256[:12]}, NAND2 = {cells.nand2:g})" if cells else \
         "generic gates; for cells: python -m synth fetch"
-    console.print(f"[dim]library {where}; {tools}[/dim]")
+    console.print(f"[dim]library {where}; {tables.tools_text(first.report.tools)}[/dim]")
     console.print(f"{folder / 'synth.json'}, {folder / 'synth.csv'}")
 
 

@@ -1,6 +1,5 @@
 """``python -m synth fpga``: LUTs, carries, DSP blocks, flip-flops, block RAMs and clocks, as ratios to FP32 too."""
 
-import json
 from dataclasses import asdict
 from functools import partial
 
@@ -13,6 +12,7 @@ from hbfp import files
 from ..compare import fpga
 from ..measure.fpga import UNITS
 from ..report.fpga_table import table
+from ..report.tables import tools_text
 from ..tools import nextpnr, recipes, yosys
 from ..tools.errors import FAILURES
 from .options import jobs, mover, progress_bar
@@ -75,9 +75,9 @@ def work(args, family, kinds, found, units, clocked, folder):
             "designs": {name: each.as_dict() for name, each in found.items()},
             "rows": [asdict(row) | {"ratios": fpga.ratios(rows, row)} for row in rows]}
     make_folder("out", folder)
-    files.write(folder / f"{family}.json", json.dumps(data, indent=1) + "\n")
+    files.write_json(folder / f"{family}.json", data)
     console.print(table(rows, family, f"{family}, {args.rows} x {args.rows}"))
-    console.print(f"{folder / f'{family}.json'}; " + ", ".join(f"{name} {version}" for name, version in tools.items()))
+    console.print(f"{folder / f'{family}.json'}; {tools_text(tools)}")
 
 
 def main(argv):

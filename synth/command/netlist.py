@@ -1,6 +1,5 @@
 """``python -m synth netlist``: a design after mapping, as Verilog with the same top, ports and manifest."""
 
-import json
 from functools import partial
 
 from golden.spec.command import Parser, run
@@ -45,7 +44,7 @@ def work(design, unit, recipe, library, processes, folder):
     text, manifest = mapped_netlist(design, unit, recipe, library, processes)
     make_folder("out", folder)
     files.write(folder / manifest["verilog"], text)
-    files.write(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+    files.write_json(folder / "manifest.json", manifest)
     print(f"{folder / manifest['verilog']}: {text.count('endmodule')} modules, top {manifest['top']}, "
           f"recipe {recipe}")
 

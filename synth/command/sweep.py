@@ -1,7 +1,6 @@
 """``python -m synth sweep``: designs crossed, every unit synthesised once, results kept as they come."""
 
 import itertools
-import json
 from functools import partial
 
 from golden.spec import command
@@ -72,7 +71,7 @@ def work(args, designs, left_out, targets, against, folder):
         progress = mover(bar, "clocks", "clocks, ") if args.clocks else None
         clocked = sweep.clock_points(designs, against, *targets[0], args.jobs, progress) if args.clocks else ()
     make_folder("out", folder)
-    files.write(folder / "sweep.json", json.dumps(sweep.as_dict(comparisons, clocked), indent=1) + "\n")
+    files.write_json(folder / "sweep.json", sweep.as_dict(comparisons, clocked))
     files.write(folder / "sweep.csv", tables.csv_text(comparisons))
     console.print(sweep_table.table(comparisons))
     if left_out:

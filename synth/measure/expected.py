@@ -3,7 +3,6 @@
 ``python -m synth.measure.expected`` writes them anew.
 """
 
-import json
 from pathlib import Path
 
 from golden.spec.options import design_from_values
@@ -11,7 +10,7 @@ from hbfp import files
 
 from .area import measure
 
-BASELINE = Path(__file__).with_name("expected.json")
+FILE = Path(__file__).with_name("expected.json")
 #: Name -> (unit of the generator, option values). Small, since every test run synthesises them.
 UNITS = {
     "element_m8": ("group", {"mantissa": 8, "rows": 2, "group": (1, 1), "multiplier": "recoded"}),
@@ -34,8 +33,8 @@ def cells(name):
 def main():
     """Write the baseline anew."""
     data = {"recipe": "generic", "tolerance": 0.02, "cells": {name: cells(name) for name in UNITS}}
-    files.write(BASELINE, json.dumps(data, indent=1) + "\n")
-    print(BASELINE.read_text())
+    files.write_json(FILE, data)
+    print(FILE.read_text())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from ..compare.comparison import SCOPES
 from ..compare.design_space import is_plain
 from ..compare.published import published_ratios
 from . import breakdown, plots
-from .tables import NOT_COUNTED
+from .tables import NOT_COUNTED, tools_text
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
@@ -82,10 +82,10 @@ def _basis(report):
     library = "generic gates"
     if report.library:
         library = f"{report.library['name']} (sha256 {report.library['sha256'][:12]})"
-    tools = ", ".join(f"{name} {version}" for name, version in report.tools.items())
-    return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; {tools}. "
-            f"Not counted: {NOT_COUNTED}. Ratios are of whole cores without side units; baselines are of the same "
-            "generator, with the same shape and dataflow; floats are those of the group in which they are smallest.")
+    return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; "
+            f"{tools_text(report.tools)}. Not counted: {NOT_COUNTED}. Ratios are of whole cores without side "
+            "units; baselines are of the same generator, with the same shape and dataflow; "
+            "floats are those of the group in which they are smallest.")
 
 
 def write_page(folder, comparisons, points=()):

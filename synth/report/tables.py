@@ -19,6 +19,11 @@ def _number(value):
     return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
+def tools_text(tools):
+    """Names and versions of tools, in a line."""
+    return ", ".join(f"{name} {version}" for name, version in tools.items())
+
+
 def breakdown_table(report):
     """Components with their share of the core."""
     what = "NAND2-equivalents" if report.library else "NAND2-equivalents (transistors / 4)"

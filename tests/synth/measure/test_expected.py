@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from synth.measure.expected import BASELINE, UNITS, cells
+from synth.measure.expected import FILE, UNITS, cells
 
-EXPECTED = json.loads(BASELINE.read_text())
+EXPECTED = json.loads(FILE.read_text())
 
 
 def test_every_unit_has_a_figure():
