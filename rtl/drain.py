@@ -58,7 +58,7 @@ class Drain(Cell):
         group: int = parameter("g")
         depth: int = parameter("d")
         width: int = parameter("w", 32)
-        side: bool = parameter("side", True)
+        side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
 
         @property

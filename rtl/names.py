@@ -42,6 +42,6 @@ def words(params):
             letter, usual = item.metadata["letter"], value == item.default
         else:
             letter, usual = LETTERS.get(item.name, item.name), value == item.default and item.name not in ALWAYS
-        if not usual:
-            result.append(word(letter, value))
+        if not usual:    # of two values the unusual one needs its letter alone
+            result.append(letter if isinstance(item.default, bool) else word(letter, value))
     return [text for text in result if text]

@@ -107,7 +107,7 @@ class Sequencer(Cell):
         interval: int = parameter("i")
         tiles: int = parameter("t")
         block_tiles: int = parameter("b", 1)
-        side: bool = parameter("side", True)
+        side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
 
         @classmethod

@@ -44,7 +44,7 @@ class Skew(Cell):
         shape: Shape = parameter("w")
         lanes: int = parameter("n")
         first: int = parameter("f", 0)
-        reset_less: bool = parameter("r", True)
+        reset_less: bool = parameter("reset", True)
         step: int = parameter("s", 1)
 
         def __post_init__(self):

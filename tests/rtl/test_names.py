@@ -15,6 +15,7 @@ from golden.spec.options import OptionError
 from rtl.cell import Cell
 from rtl.core import Core
 from rtl.names import parameter, words
+from synth.measure.area import COMPONENTS
 
 
 def designs():
@@ -98,6 +99,7 @@ def test_parameters_are_all_that_a_component_knows(register):
 def test_every_component_describes_itself(register):
     for cell in register.cells.values():
         assert cell.kind and type(cell).__doc__ and cell.apart in (True, False, None) and cell.inline > 0
+        assert cell.area in (None, *COMPONENTS), cell.kind
         assert cell.module.isidentifier()
 
 
@@ -141,7 +143,9 @@ def test_usual_values_are_left_out():
     class Outer:
         first: int = parameter("f", 0)
         second: int = parameter("s", 1)
+        third: bool = parameter("bare", True)
     assert [words(Outer(*pair)) for pair in pairwise((0, 1, 2))] == [[], ["f1", "s2"]]
+    assert words(Outer(third=False)) == ["bare"]
 
 
 def test_a_component_without_parameters_has_its_kind_alone():
