@@ -9,9 +9,9 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from golden.spec.format import HBFPFormat
 from golden.study.experiment import Run
 from golden.study.sweep import summary, sweep
+from hbfp.format import HBFPFormat
 
 #: What is boosted -> options of a run.
 CASES = {"nothing": {}, "last epoch": dict(boost=6, ends=False), "first and last layer": dict(boost=6, last_epochs=0),

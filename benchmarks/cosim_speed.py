@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp.options import OptionError, Parser, add_design_options, design_from_args
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from synth.measure.area import measure
 from synth.tools import library
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from golden.spec.config import Design
 from golden.spec.tables import FUNCTIONS
+from hbfp.design import Design
 from synth.measure.area import measure
 from synth.tools import library
 

@@ -14,7 +14,7 @@ from cosim.emit import EmitError, emit
 from cosim.verilator import BuildError
 from golden.device import Golden
 from golden.perf.cycles import product_commands, product_cycles, timeline
-from golden.spec.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp.options import OptionError, Parser, add_design_options, design_from_args
 
 
 def _size(text):

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from golden.spec.command import BAD_INPUT, Parser, run
-from golden.spec.options import add_design_options, design_from_args
-from golden.spec.values import OptionError, choice, refuse, whole, writable_file, writing
+from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write
+from hbfp.options import add_design_options, design_from_args
+from hbfp.values import OptionError, choice, refuse, whole, writable_file, writing
 
 from .emit import EmitError, emit, emit_netlist
 from .verilator import BuildError

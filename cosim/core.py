@@ -7,9 +7,9 @@ import numpy as np
 
 from golden.bfp import Blocks, block_axis, cut, join, per_line
 from golden.noise import mix
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
 from golden.to_fp32 import to_bf16
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 
 from .bulk import ProtocolError
 from .tiling import Plan, block_beats, commands, w_beats, x_beats

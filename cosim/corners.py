@@ -37,7 +37,7 @@ def unreachable(design, unit="core"):
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The design.
     unit : str
         A key of :data:`CORNERS`.

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from golden.spec.format import HBFPFormat
 from hbfp import files, generator
+from hbfp.format import HBFPFormat
 
 from .manifest import Manifest
 

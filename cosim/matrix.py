@@ -18,11 +18,11 @@ import numpy as np
 
 from golden.device import Golden
 from golden.noise import mix
-from golden.spec.command import BAD_INPUT, Parser, run
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
-from golden.spec.values import JOBS_RANGE, several, whole, words_of
 from hbfp import files
+from hbfp.command import BAD_INPUT, Parser, run
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.values import JOBS_RANGE, several, whole, words_of
 
 from .bulk import ProtocolError, Simulation
 from .compare import Comparison

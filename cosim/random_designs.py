@@ -6,11 +6,11 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from golden.spec.config import ACCUMULATES, MULTIPLIERS, PIPELINES
-from golden.spec.format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS
-from golden.spec.options import design_from_values
-from golden.spec.values import ContradictionError
 from hbfp import files
+from hbfp.design import ACCUMULATES, MULTIPLIERS, PIPELINES
+from hbfp.format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS
+from hbfp.options import design_from_values
+from hbfp.values import ContradictionError
 
 from .emit import EmitError, emit
 from .manifest import Manifest

@@ -12,9 +12,9 @@ import os
 import random
 from functools import cache, partial
 
-from golden.spec.command import BAD_INPUT, Parser, run
-from golden.spec.values import JOBS_RANGE, whole, writable_file, writing
 from hbfp import files
+from hbfp.command import BAD_INPUT, Parser, run
+from hbfp.values import JOBS_RANGE, whole, writable_file, writing
 
 from .emit import EmitError, emit
 from .random_designs import check, draw, parts

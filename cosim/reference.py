@@ -17,7 +17,7 @@ class CoreReference:
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     """
 
@@ -100,7 +100,7 @@ class ConverterReference:
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     seed : int
         Of the random stream, not mixed: the port `i_seed` takes :func:`golden.noise.mix` of it.

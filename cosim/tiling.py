@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from golden.spec.config import TILE_BITS
+from hbfp.design import TILE_BITS
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Plan:
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     terms : int
         Length of K, at least 1.

@@ -1,6 +1,6 @@
 """Parts of a core that have a bench of their own, and the run of one bench as an outcome."""
 
-from golden.spec.values import choice, refuse
+from hbfp.values import choice, refuse
 
 from .compare import Comparison
 from .core import design_of
@@ -13,7 +13,7 @@ BENCHES = {"core": "cosim.core_bench", "array": "cosim.array_bench", "align": "c
 
 
 def check_unit(unit, design):
-    """Raise :class:`~golden.spec.values.OptionError` if there is no bench for this unit of this design."""
+    """Raise :class:`~hbfp.values.OptionError` if there is no bench for this unit of this design."""
     choice("unit", unit, BENCHES)
     if unit == "array" and not design.integer:
         raise refuse("unit", unit, f"must be of integers, not --arithmetic {design.arithmetic}")

@@ -10,10 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from golden.spec.command import BAD_INPUT, INTERRUPTED, Parser, run
-from golden.spec.options import add_design_options, design_from_args
-from golden.spec.values import writable_folder
 from hbfp import files
+from hbfp.command import BAD_INPUT, INTERRUPTED, Parser, run
+from hbfp.options import add_design_options, design_from_args
+from hbfp.values import writable_folder
 
 EXAMPLES = """\
 examples:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from amaranth.hdl import UnusedElaboratable
 
-from golden.spec.command import Parser, run
-from golden.spec.options import OPTIONS, add_design_options, design_from_args
-from golden.spec.values import cannot, flag, refuse, shown, whole, writable_folder
 from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
+from hbfp.command import Parser, run
 from hbfp.files import output, replacing
+from hbfp.options import OPTIONS, add_design_options, design_from_args
+from hbfp.values import cannot, flag, refuse, shown, whole, writable_folder
 
 from .emit import Emitter, verilog
 from .manifest import manifest

@@ -3,8 +3,8 @@
 
 from dataclasses import fields
 
-from golden.spec.config import ConflictError
-from golden.spec.values import OptionError, flag, refuse, shown
+from hbfp.design import ConflictError
+from hbfp.values import OptionError, flag, refuse, shown
 from rtl.accumulator import Lanes
 from rtl.align import AlignAdd
 from rtl.array import Array, GroupRow

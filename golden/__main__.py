@@ -10,12 +10,11 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
+from hbfp.command import Parser, run
 from hbfp.files import output
-
-from .spec.command import Parser, run
-from .spec.format import MANTISSA_RANGE
-from .spec.options import add_design_options, design_from_args
-from .spec.values import (
+from hbfp.format import MANTISSA_RANGE
+from hbfp.options import add_design_options, design_from_args
+from hbfp.values import (
     JOBS_RANGE,
     OptionError,
     address,

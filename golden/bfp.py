@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.format import HBFPFormat, check_range
+
 from .rounding import shift_rne, shift_stochastic, shift_truncate
-from .spec.format import HBFPFormat, check_range
 
 #: The one NaN that ever leaves the hardware.
 CANONICAL_NAN = np.uint32(0x7FC00000)

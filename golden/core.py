@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from hbfp.design import Design
+
 from . import bfp, fp32
 from .matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from .noise import noise
-from .spec.config import Design
 
 
 def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> bfp.Blocks:
@@ -15,7 +16,7 @@ def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> b
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         Format and lanes of the converter.
     axis : int
         As of :func:`golden.bfp.encode`.
@@ -63,7 +64,7 @@ def matmul(design: Design, x: Any, w: Any, *, scale: np.ndarray | None = None, b
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     x, w : Blocks, or ndarray
         (M, K) and (K, N): blocks (or float32, encoded here) for ``hbfp``, float32 for floats,

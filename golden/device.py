@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hbfp.design import Design
+
 from . import core
 from .bfp import Blocks
-from .spec.config import Design
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Golden:
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     """
 

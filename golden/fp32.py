@@ -19,9 +19,10 @@ Large FP32 arrays go through :mod:`golden.fast.fp32`, which gives the same bits.
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.format import SUBNORMALS, check_choice
+
 from .rounding import bit_length
 from .spec.floats import BF16, FP32, FloatFormat
-from .spec.format import SUBNORMALS, check_choice
 
 #: Sign of results that are flushed to zero.
 UNDERFLOWS = ("signed", "positive")

@@ -8,12 +8,13 @@ an integer that the float holds (24 or 53 bits): from BLAS, or from compiled ker
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.design import ACCUMULATES
+from hbfp.format import HBFPFormat, check_choice, check_range
+
 from . import fp32
 from .bfp import CANONICAL_NAN, Blocks, as_float32, canonical, encode, per_line, spread, used_blocks
 from .fast import kernels
 from .rounding import shift_half_up
-from .spec.config import ACCUMULATES
-from .spec.format import HBFPFormat, check_choice, check_range
 from .to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 
 #: Output rows that the quick path treats at once, so that its sums stay in the second-level cache.

@@ -8,8 +8,9 @@ nowhere else: element i (row-major) of a block sits in beat ``i // lanes`` of th
 import numpy as np
 from numba import njit
 
+from hbfp.format import HBFPFormat, check_range
+
 from .bfp import block_axis, cut, join
-from .spec.format import HBFPFormat, check_range
 from .spec.noise import LANE_STEP, TRIPLES
 
 _MASK = 0xFFFFFFFF

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .spec.format import MANTISSA_RANGE, check_range
+from hbfp.format import MANTISSA_RANGE, check_range
 
 
 @dataclass(frozen=True, kw_only=True)

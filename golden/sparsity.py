@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from hbfp.format import check_range
+
 from .bfp import as_float32
-from .spec.format import check_range
 
 
 def _magnitude(w):

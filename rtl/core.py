@@ -4,7 +4,7 @@ from amaranth import Cat, Module, Signal, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from golden.spec.config import ConflictError, Design
+from hbfp.design import ConflictError, Design
 
 from .accumulator import Lanes
 from .array import Array
@@ -50,7 +50,7 @@ class Core(Cell):
     Parameters
     ----------
     format, rows, ... :
-        As of :class:`golden.spec.config.Design`.
+        As of :class:`hbfp.design.Design`.
 
     Raises
     ------

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.config import ConflictError
-from golden.spec.format import HBFPFormat
+from hbfp.design import ConflictError
+from hbfp.format import HBFPFormat
 
 from .cell import Cell
 from .encode_lane import FIELD, EncodeLane, clamped_field, element_format, largest_field, least_field

@@ -7,7 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.format import HBFPFormat
+from hbfp.format import HBFPFormat
 
 from .buffer import Ram
 from .cell import Cell

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.format import HBFPFormat
+from hbfp.format import HBFPFormat
 
 from .cell import Cell
 from .names import parameter

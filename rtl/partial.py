@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Module, Shape, signed
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.config import ConflictError
+from hbfp.design import ConflictError
 
 from .buffer import Ram
 from .cell import Cell

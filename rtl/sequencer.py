@@ -6,7 +6,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.config import TILE_BITS
+from hbfp.design import TILE_BITS
 
 from .cell import Cell
 from .layout import StructLayout, index

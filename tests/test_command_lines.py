@@ -17,7 +17,7 @@ import gen.__main__
 import golden.__main__
 import synth.__main__
 import synth.command.core
-from golden.spec import command
+from hbfp import command
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -210,7 +210,7 @@ def test_interrupt_says_nothing(place, module, words):
     name = module if "." in module else f"{module}.__main__"
     program = f"""if True:
         import sys, time
-        from golden.spec import command
+        from hbfp import command
         from {name} import main
 
         def perform(job):

@@ -19,9 +19,9 @@ from typing import Any, Self
 import numpy as np
 
 from hbfp import files
+from hbfp.format import ROUNDINGS, HBFPFormat, check_range
 
 from ..bfp import block_sides
-from ..spec.format import ROUNDINGS, HBFPFormat, check_range
 
 _SOURCE = Path(__file__).with_name("kernels.cpp")
 _FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")

@@ -4,8 +4,9 @@
     model = golden.nn.convert(model, golden.nn.HBFPFormat(mantissa=8))
 """
 
+from hbfp.format import HBFPFormat
+
 from ..schedule import MixedMantissa
-from ..spec.format import HBFPFormat
 from . import functional
 from .formats import Formats
 from .inspect import fp32_products

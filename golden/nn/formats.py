@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from ..spec.config import ACCUMULATES
-from ..spec.format import HBFPFormat, check_choice
+from hbfp.design import ACCUMULATES
+from hbfp.format import HBFPFormat, check_choice
 
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.

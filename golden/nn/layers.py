@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from hbfp.format import HBFPFormat
+
 from ..noise import Stream, lane_starts, mix
-from ..spec.format import HBFPFormat
 from . import functional
 from .formats import FormatLike, Formats
 from .products import check_float32

@@ -3,9 +3,10 @@
 import numpy as np
 import torch
 
+from hbfp.format import HBFPFormat
+
 from ..bfp import decode, encode
 from ..fast import kernels
-from ..spec.format import HBFPFormat
 from . import portable
 
 #: docs/numerics.md, section 8, with the published tile.

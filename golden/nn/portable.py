@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from hbfp.format import HBFPFormat
+
 from ..bfp import CANONICAL_NAN, block_sides
-from ..spec.format import HBFPFormat
 from ..to_fp32 import FLUSHED_BELOW
 
 _NAN = int(CANONICAL_NAN)

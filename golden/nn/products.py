@@ -9,11 +9,12 @@ from contextvars import ContextVar
 import numpy as np
 import torch
 
+from hbfp.format import HBFPFormat
+
 from ..bfp import Blocks, decode, encode
 from ..fast import kernels
 from ..matmul import matmul_blocks
 from ..noise import Stream
-from ..spec.format import HBFPFormat
 from . import portable
 from .formats import Formats
 

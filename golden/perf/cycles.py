@@ -24,7 +24,7 @@ by one, and its block is folded, as :mod:`golden.perf.folding` says. Its last ro
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from golden.spec.config import Design
+from hbfp.design import Design
 
 from .folding import Folding
 
@@ -42,7 +42,7 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     count, terms, width : int
         M, K and N.
@@ -69,7 +69,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
 
     Parameters
     ----------
-    design : golden.spec.config.Design
+    design : hbfp.design.Design
         The core.
     latency : dict
         The manifest's ``latency``.

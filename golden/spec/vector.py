@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from .format import check_range
+from hbfp.format import check_range
+
 from .tables import FUNCTIONS
 
 

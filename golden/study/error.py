@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hbfp.format import HBFPFormat
+
 from ..bfp import decode, encode
 from ..fast import kernels
 from ..sparsity import prune
-from ..spec.format import HBFPFormat
 
 #: QSNR in dB on N(0, 1), measured elsewhere: REFERENCES, "Accuracy and numerics".
 QSNR_BLOCKS = (16, 64, 225, 576)

@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
+from hbfp.format import HBFPFormat, check_choice, check_range
+
 from ..nn.optimiser import wide_weights
 from ..nn.replace import convert, hbfp_layers
 from ..schedule import MixedMantissa
-from ..spec.format import HBFPFormat, check_choice, check_range
 from . import tasks
 
 #: Defaults of a task: epochs, batch, learning rate.

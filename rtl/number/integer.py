@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from amaranth import Signal, signed
 
-from golden.spec.format import HBFPFormat
+from hbfp.format import HBFPFormat
 
 from ..accumulation import IntegerSum
 from ..names import parameter

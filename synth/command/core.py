@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from golden.spec.command import Parser, run
-from golden.spec.options import add_design_options
-from golden.spec.values import OptionError, make_folder, refuse, words_of, writable_folder
 from hbfp import files
+from hbfp.command import Parser, run
+from hbfp.options import add_design_options
+from hbfp.values import OptionError, make_folder, refuse, words_of, writable_folder
 
 from ..compare import dot_product
 from ..compare.baselines import BASELINES, baseline

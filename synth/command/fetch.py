@@ -1,6 +1,6 @@
 """``python -m synth fetch``: the cell library and the timer."""
 
-from golden.spec.command import Parser, run
+from hbfp.command import Parser, run
 
 from ..tools import library, opensta
 from ..tools.errors import FAILURES

@@ -5,9 +5,9 @@ from functools import partial
 
 from rich.console import Console
 
-from golden.spec.command import Parser, run
-from golden.spec.values import OptionError, choice, make_folder, several, words_of, writable_folder
 from hbfp import files
+from hbfp.command import Parser, run
+from hbfp.values import OptionError, choice, make_folder, several, words_of, writable_folder
 
 from ..compare import fpga
 from ..measure.fpga import UNITS

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from golden.spec.command import Parser, run
-from golden.spec.options import add_design_options
-from golden.spec.values import make_folder, writable_folder
 from hbfp import files
+from hbfp.command import Parser, run
+from hbfp.options import add_design_options
+from hbfp.values import make_folder, writable_folder
 
 from ..measure.mapped import mapped_netlist
 from ..tools.errors import FAILURES

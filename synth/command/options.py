@@ -7,8 +7,8 @@ import sys
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from golden.spec.options import design_from_values, values_from_args
-from golden.spec.values import JOBS_RANGE, choice, refuse, several, whole
+from hbfp.options import design_from_values, values_from_args
+from hbfp.values import JOBS_RANGE, choice, refuse, several, whole
 
 from ..compare.baselines import BASELINES
 from ..tools import library, recipes

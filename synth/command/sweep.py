@@ -3,10 +3,9 @@
 import itertools
 from functools import partial
 
-from golden.spec import command
-from golden.spec.command import Parser
-from golden.spec.values import OptionError, address, flag, make_folder, refuse, words_of, writable_folder
-from hbfp import files
+from hbfp import command, files
+from hbfp.command import Parser
+from hbfp.values import OptionError, address, flag, make_folder, refuse, words_of, writable_folder
 
 from ..compare import sweep
 from ..compare.baselines import BASELINES

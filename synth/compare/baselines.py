@@ -1,7 +1,7 @@
 """What a design is compared with: the same core for other numbers, made by the same generator."""
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 
 #: Arithmetic -> the name that tables print.
 BASELINES = {"fp32": "lean FP32", "fma": "IEEE FP32 FMA", "bf16": "BF16 x BF16 + FP32",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from golden.spec.config import PIPELINES, ConflictError
+from hbfp.design import PIPELINES, ConflictError
 
 from ..measure import timing
 from ..measure.area import Report, measure

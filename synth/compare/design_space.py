@@ -3,8 +3,8 @@
 import itertools
 import re
 
-from golden.spec.options import design_from_values
-from golden.spec.values import ContradictionError, choice, refuse, words_of
+from hbfp.options import design_from_values
+from hbfp.values import ContradictionError, choice, refuse, words_of
 
 #: Axis -> values without a list of the user's; none means what ``python -m gen`` would take.
 AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": (), "share": (),

@@ -1,6 +1,6 @@
 """The dot-product unit beside its FP32 counterpart: what a term takes, with and without registers."""
 
-from golden.spec.values import refuse
+from hbfp.values import refuse
 
 from ..measure.area import measure
 from .baselines import baseline

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from joblib import Parallel, delayed
 
-from golden.spec.options import design_from_values
+from hbfp.options import design_from_values
 
 from ..measure import placement
 from ..measure.area import synthesise

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from joblib import Parallel, delayed, parallel_config
 
-from golden.spec.values import refuse
+from hbfp.values import refuse
 
 from ..measure import partition
 from ..measure.area import generate, measure_unit

@@ -4,8 +4,8 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, field
 
-from golden.spec.values import OptionError
 from hbfp import files, generator
+from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
 from ..tools.errors import SynthError

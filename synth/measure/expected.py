@@ -5,8 +5,8 @@
 
 from pathlib import Path
 
-from golden.spec.options import design_from_values
 from hbfp import files
+from hbfp.options import design_from_values
 
 from .area import measure
 

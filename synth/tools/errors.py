@@ -5,5 +5,5 @@ class SynthError(RuntimeError):
     """A flow cannot go on; the message is one line, with the log's path where there is one."""
 
 
-#: Exit status of a command by what went wrong, for :func:`golden.spec.command.run`.
+#: Exit status of a command by what went wrong, for :func:`hbfp.command.run`.
 FAILURES = {SynthError: 1}

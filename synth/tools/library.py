@@ -8,8 +8,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.spec.values import cannot, readable_file, refuse
 from hbfp import files
+from hbfp.values import cannot, readable_file, refuse
 
 from .errors import SynthError
 

@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 
 VERILOG = Path(__file__).with_name("standin.v")
 

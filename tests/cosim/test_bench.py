@@ -10,8 +10,8 @@ import pytest
 from cosim.bench import run_bench
 from cosim.emit import emit
 from cosim.manifest import Manifest
-from golden.spec.config import Design
-from golden.spec.options import design_from_values
+from hbfp.design import Design
+from hbfp.options import design_from_values
 from tests.cosim.standin import write_standin
 
 pytestmark = pytest.mark.cosim
@@ -90,7 +90,7 @@ def test_nothing_ran_is_no_pass(tmp_path):
                          "depth": 32, "growth": 5},
     {"rows": 4, "block": (1, 16), "share": 4}], ids=["tiny", "aligned", "share"])
 def test_core_keeps_its_contract(values):
-    from golden.spec.presets import PRESETS
+    from hbfp.presets import PRESETS
 
     values = dict(values)
     design = design_from_values(PRESETS[values.pop("preset")] if "preset" in values else values)

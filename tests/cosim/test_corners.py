@@ -12,8 +12,8 @@ from cosim.directed import directed_blocks, directed_products
 from cosim.reference import ConverterReference, CoreReference
 from cosim.tiling import Plan, commands, most_passes, most_terms, w_beats, x_beats
 from golden.core import encode
-from golden.spec.config import TILE_BITS, Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import TILE_BITS, Design
+from hbfp.format import HBFPFormat
 
 #: What the protocol benches see by themselves, without data for it.
 PROTOCOL = {"refused command", "reset in mid-stream", "o stalls while i_x waits", "i_x idles while o is ready"}

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from cosim.emit import EmitError, emit
-from golden.spec.options import design_from_values
 from hbfp import generator
+from hbfp.options import design_from_values
 
 DESIGN = design_from_values({"rows": 2, "block": (1, 2), "depth": 2})
 

@@ -10,8 +10,8 @@ from cosim.__main__ import _not_asked_for, bulk_design, main, smaller
 from cosim.bulk import ProtocolError, Simulation
 from cosim.compare import Comparison
 from cosim.runs import Outcome
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from tests.cosim.standin import write_standin
 
 

@@ -9,7 +9,7 @@ from cosim.bench import run_bench
 from cosim.emit import emit, emit_netlist
 from cosim.manifest import Manifest
 from cosim.units import BENCHES, bench_outcome
-from golden.spec.options import design_from_values
+from hbfp.options import design_from_values
 from synth.measure.mapped import mapped_netlist
 from synth.tools.library import load
 from tests.synth.tiny import LIBERTY

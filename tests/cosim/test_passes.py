@@ -9,8 +9,8 @@ from cosim.emit import emit
 from cosim.tiling import most_passes
 from golden.device import Golden
 from golden.perf.cycles import product_cycles
-from golden.spec.config import TILE_BITS
-from golden.spec.options import design_from_values
+from hbfp.design import TILE_BITS
+from hbfp.options import design_from_values
 
 
 @pytest.mark.cosim

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cosim.__main__ import main
-from golden.spec.presets import PRESETS
+from hbfp.presets import PRESETS
 
 
 @pytest.mark.cosim

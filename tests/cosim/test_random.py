@@ -9,9 +9,9 @@ import pytest
 from cosim import random_main
 from cosim.__main__ import main
 from cosim.random_designs import check, draw, parts, plant
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
-from golden.spec.options import design_from_values
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.options import design_from_values
 
 TEXT = """\
 module top(input [3:0] a, output [3:0] o, output p);

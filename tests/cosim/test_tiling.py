@@ -7,8 +7,8 @@ from cosim.data import awkward
 from cosim.reference import ConverterReference, CoreReference
 from cosim.tiling import Plan, w_beats, x_beats
 from golden.device import Golden
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 
 DESIGNS = [((1, 4), 4, 4), ((1, 2), 8, 3), ((1, 16), 4, 5), ((8, 8), 4, 4), ((4, 4), 8, 8), ((1, 8), 3, 5),
            ((1, 5), 8, 2)]

@@ -5,8 +5,8 @@ import pytest
 from amaranth import Module, Signal, signed
 from amaranth.lib.wiring import Component, In, Out
 
-from golden.spec.config import MULTIPLIERS, Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import MULTIPLIERS, Design
+from hbfp.format import HBFPFormat
 from rtl.align import AlignAdd
 from rtl.dot import Correction, Recode
 from rtl.encode_lane import EncodeLane

@@ -6,7 +6,7 @@ from functools import cache
 from gen.emit import Emitter, verilog
 from gen.manifest import manifest
 from gen.units import make_unit
-from golden.spec.options import design_from_values
+from hbfp.options import design_from_values
 
 #: Small designs that between them have every kind of part: name -> option values.
 DESIGNS = {

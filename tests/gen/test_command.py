@@ -11,9 +11,9 @@ import pytest
 
 from gen.__main__ import main, write_files
 from gen.units import PARTS, UNITS
-from golden.spec.options import OptionError
-from golden.spec.values import shown
 from hbfp import files
+from hbfp.options import OptionError
+from hbfp.values import shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = ["--rows", "2", "--block", "1,2", "--depth", "2"]

@@ -16,8 +16,8 @@ from amaranth.lib.wiring import In, Out
 
 from gen.emit import Emitter, verilog
 from gen.units import UNITS, make_unit
-from golden.spec.format import ROUNDINGS
-from golden.spec.options import design_from_values
+from hbfp.format import ROUNDINGS
+from hbfp.options import design_from_values
 from rtl.cell import Cell
 from rtl.names import parameter
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gen.manifest import TOOLS
-from golden.spec.config import Design
+from hbfp.design import Design
 from rtl.core import latencies
 from rtl.sequencer import most_tiles
 

@@ -7,7 +7,8 @@ import pytest
 
 from gen.emit import Emitter, verilog
 from gen.units import make_unit
-from golden.spec.options import OptionError, design_from_values
+from hbfp.options import design_from_values
+from hbfp.values import OptionError
 
 #: Option -> values to draw from. Small, so that many designs take little time; all that change logic are there.
 CHOICES = {

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.bfp import decode, encode, per_line, spread, used_blocks
-from golden.spec.format import HBFPFormat
+from hbfp.format import HBFPFormat
 
 #: (format options, element bits, mantissas, exponent): worked out by hand.
 HAND = [

@@ -6,8 +6,8 @@ import pytest
 from golden import core, fp32, matmul
 from golden.bfp import encode
 from golden.noise import noise
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 
 
 def values(shape, seed=1):

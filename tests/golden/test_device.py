@@ -6,8 +6,8 @@ import pytest
 from golden import core
 from golden.bfp import Blocks
 from golden.device import Golden, Layer, forward, quantise
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 
 
 def network(seed=0):

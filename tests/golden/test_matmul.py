@@ -8,8 +8,8 @@ import pytest
 
 from golden.bfp import Blocks, encode, spread
 from golden.matmul import mantissa_dot, matmul, matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
-from golden.spec.format import HBFPFormat
 from golden.to_fp32 import to_fp32
+from hbfp.format import HBFPFormat
 
 from .exact import exact_fp32
 

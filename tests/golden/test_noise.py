@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from golden.noise import Stream, lane_starts, lane_triples, mix, noise, states
-from golden.spec.format import HBFPFormat
 from golden.spec.noise import LANE_STEP, RESET, TRIPLES
+from hbfp.format import HBFPFormat
 
 MASK = 0xFFFFFFFF
 #: 2^32 - 1 is their product.

@@ -29,9 +29,9 @@ def test_published_share_of_one_epoch_in_330(macs):
 def test_share_of_the_task_that_is_trained():
     """docs/golden.md: first and last layer are a sixth of so small a network."""
     pytest.importorskip("torch")
-    from golden.spec.format import HBFPFormat
     from golden.study.experiment import Run
     from golden.study.tasks import network
+    from hbfp.format import HBFPFormat
     macs = [module.weight.numel() for module in network("teacher") if hasattr(module, "weight")]
     assert macs == linear_macs(16, 128, 128, 10)
     run = Run(task="teacher", fmt=HBFPFormat(mantissa=4), boost=6)

@@ -6,9 +6,9 @@ import pytest
 
 from golden.bfp import CANONICAL_NAN
 from golden.rounding import shift_half_up
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
 from golden.to_fp32 import add_fp32, to_fp32
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.accumulator import Lanes
 from rtl.scales import scale_offset
 from rtl.sequencer import beat_layout

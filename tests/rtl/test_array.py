@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from golden.matmul import mantissa_dot
-from golden.spec.config import MULTIPLIERS, Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import MULTIPLIERS, Design
+from hbfp.format import HBFPFormat
 from rtl.array import Array
 
 from .drive import Bench, bits, pack, unpack

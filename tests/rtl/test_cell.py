@@ -7,7 +7,7 @@ import pytest
 from amaranth import Instance, Module
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.config import Design
+from hbfp.design import Design
 from rtl.buffer import Ram
 from rtl.cell import Cell
 from rtl.core import Core

@@ -6,8 +6,8 @@ import pytest
 
 import golden.fp32 as fp32
 from golden.bfp import encode
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.core import Core
 from rtl.encode import encoded_layout
 from rtl.lanes import result_layout

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from golden.perf.cycles import Command, product_commands, timeline
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.core import Core, latencies
 from rtl.layout import ArrayLayout
 from rtl.sequencer import command_layout

@@ -6,8 +6,8 @@ import pytest
 
 from golden import fp32
 from golden.matmul import matmul
-from golden.spec.config import ConflictError, Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import ConflictError, Design
+from hbfp.format import HBFPFormat
 from rtl.dot_product import DotProduct
 
 from .drive import Bench, bits

@@ -6,8 +6,8 @@ import pytest
 
 from golden.bfp import encode
 from golden.noise import Stream, mix
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.encode import Encode, encoded_layout
 from rtl.encode_lane import EncodeLane
 from rtl.layout import ArrayLayout

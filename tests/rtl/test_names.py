@@ -9,9 +9,9 @@ from amaranth import Fragment, signed, unsigned
 from amaranth.hdl import Instance
 
 from gen.units import UNITS, make_unit
-from golden.spec.config import ARITHMETICS, PIPELINES, ConflictError, Design
-from golden.spec.format import ROUNDINGS, HBFPFormat
-from golden.spec.options import OptionError
+from hbfp.design import ARITHMETICS, PIPELINES, ConflictError, Design
+from hbfp.format import ROUNDINGS, HBFPFormat
+from hbfp.options import OptionError
 from rtl.cell import Cell
 from rtl.core import Core
 from rtl.names import parameter, words

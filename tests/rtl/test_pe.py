@@ -6,8 +6,8 @@ import pytest
 
 import golden.fp32 as fp32
 from golden.matmul import mantissa_dot
-from golden.spec.config import FLOATS, PIPELINES, Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import FLOATS, PIPELINES, Design
+from hbfp.format import HBFPFormat
 from rtl.fp32.arith import Add
 from rtl.number.kinds import FLOATS as KINDS
 from rtl.number.kinds import number_of

@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.sequencer import STEPS, Sequencer, beat_layout, command_layout, most_tiles, steps_layout
 
 from .drive import Bench, Pauses, bits, pack, unpack, wait

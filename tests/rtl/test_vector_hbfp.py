@@ -7,11 +7,11 @@ import pytest
 import golden.vector_programs as programs
 from golden.bfp import encode
 from golden.noise import Stream
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
 from golden.spec.vector import VectorUnit
 from golden.to_fp32 import to_fp32
 from golden.vector import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.encode import encoded_layout
 from rtl.layout import ArrayLayout
 from rtl.vector_hbfp import VectorHBFP, sums_layout

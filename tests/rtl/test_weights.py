@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from rtl.lanes import operand_layout
 from rtl.number.kinds import number_of
 from rtl.weights import WeightBuffer

@@ -6,7 +6,7 @@ import pytest
 from golden.bfp import decode, encode
 from golden.fast import kernels
 from golden.matmul import matmul, matmul_blocks
-from golden.spec.format import HBFPFormat
+from hbfp.format import HBFPFormat
 
 pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
 BLOCKS = [((1, 8), -1), ((1, 32), -1), ((1, 32), 0), ((1, 7), 0), ((8, 8), -1), ((24, 24), -1), ((1, 1), -1)]

@@ -7,7 +7,7 @@ if not torch.cuda.is_available():
     pytest.skip("needs a GPU", allow_module_level=True)
 
 from golden.nn import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention, wide_weights  # noqa: E402
-from golden.spec.format import HBFPFormat  # noqa: E402
+from hbfp.format import HBFPFormat  # noqa: E402
 
 FORMATS = {
     "hbfp8": HBFPFormat(mantissa=8, block=(1, 32)), "hbfp4": HBFPFormat(mantissa=4, block=(1, 16)),

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from golden.bfp import decode, encode  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
 from golden.nn import portable  # noqa: E402
-from golden.spec.format import HBFPFormat  # noqa: E402
+from hbfp.format import HBFPFormat  # noqa: E402
 
 from ..fast.test_kernels import awkward  # noqa: E402
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from golden.sparsity import prune_fraction
-from golden.spec.format import HBFPFormat
 from golden.study.error import (
     DISTRIBUTIONS,
     QSNR_BLOCKS,
@@ -15,6 +14,7 @@ from golden.study.error import (
     qsnr_table,
     samples,
 )
+from hbfp.format import HBFPFormat
 
 
 def test_qsnr_by_hand():

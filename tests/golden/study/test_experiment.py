@@ -15,10 +15,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from golden.__main__ import main  # noqa: E402
-from golden.spec.format import HBFPFormat  # noqa: E402
 from golden.study import experiment, sweep  # noqa: E402
 from golden.study.experiment import Run, train  # noqa: E402
 from golden.study.tasks import load  # noqa: E402
+from hbfp.format import HBFPFormat  # noqa: E402
 
 HBFP4 = HBFPFormat(mantissa=4, block=(1, 16))
 STOCHASTIC = HBFPFormat(mantissa=4, block=(1, 16), rounding="stochastic")

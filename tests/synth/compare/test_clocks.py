@@ -2,8 +2,8 @@
 
 import pytest
 
-from golden.spec.config import PIPELINES, Design
-from golden.spec.options import design_from_values
+from hbfp.design import PIPELINES, Design
+from hbfp.options import design_from_values
 from synth.__main__ import main
 from synth.compare.clocks import Clocks, Point, smallest, variants
 from synth.report import tables

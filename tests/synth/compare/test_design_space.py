@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.spec.options import OptionError
+from hbfp.options import OptionError
 from synth.compare import design_space
 
 AXES = design_space.AXES | {"mantissa": ("4",), "rows": ("8",)}

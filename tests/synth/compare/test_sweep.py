@@ -1,6 +1,6 @@
 """Sweeps: which figures they give."""
 
-from golden.spec.config import Design
+from hbfp.design import Design
 from synth.compare import sweep
 from synth.compare.comparison import Comparison
 from synth.report import html, plots, tables

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from golden.spec.options import design_from_values
+from hbfp.options import design_from_values
 from synth.measure import equivalence
 from synth.measure.equivalence import mapped_units, prove_equal
 from synth.measure.expected import UNITS

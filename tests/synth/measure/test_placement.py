@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.spec.options import design_from_values
+from hbfp.options import design_from_values
 from synth.measure import placement
 
 

@@ -5,8 +5,8 @@ import itertools
 import pytest
 from matplotlib.text import Text
 
-from golden.spec.config import Design
-from golden.spec.options import design_from_values
+from hbfp.design import Design
+from hbfp.options import design_from_values
 from synth.measure.area import COMPONENTS, Figures
 from synth.report.breakdown import _by_kind, floor_plan
 from tests.synth.fake import FakeReport

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
-from golden.spec.options import design_from_values
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.options import design_from_values
 from synth.compare import design_space
 from synth.compare.clocks import Point
 from synth.compare.comparison import Comparison

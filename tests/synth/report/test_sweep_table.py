@@ -1,7 +1,7 @@
 """The table of a sweep."""
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from synth.compare.comparison import Comparison
 from synth.report import sweep_table
 from tests.synth.fake import FakeReport

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.spec.values import OptionError
+from hbfp.values import OptionError
 from synth.tools import library
 from synth.tools.errors import SynthError
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from golden.spec.config import ConflictError, Design
-from golden.spec.format import HBFPFormat
+from hbfp.design import ConflictError, Design
+from hbfp.format import HBFPFormat
 
 
 def make(terms=32, side=1, mantissa=8, **options):

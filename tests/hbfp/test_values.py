@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.spec.values import (
+from hbfp.values import (
     OptionError,
     choice,
     number,
@@ -120,6 +120,6 @@ def test_places_to_write(tmp_path, monkeypatch):
 @pytest.mark.parametrize("check", [writable_file, writable_folder])
 def test_places_without_permission(tmp_path, monkeypatch, check):
     """As root may write anywhere, what the system answers is put in its mouth."""
-    monkeypatch.setattr("golden.spec.values.os.access", lambda path, mode: False)
+    monkeypatch.setattr("hbfp.values.os.access", lambda path, mode: False)
     path = tmp_path / "new"
     assert message(check, "out", path) == f"--out {path}: cannot be written (Permission denied)"

@@ -4,7 +4,7 @@ import tomllib
 from dataclasses import fields
 
 from .command import Parser as Parser
-from .config import (
+from .design import (
     ACCUMULATES,
     ARITHMETICS,
     DEPTH_RANGE,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from golden.spec.format import ROUNDINGS, SUBNORMALS, HBFPFormat
+from hbfp.format import ROUNDINGS, SUBNORMALS, HBFPFormat
 
 
 def test_defaults():

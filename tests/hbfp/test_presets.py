@@ -2,8 +2,8 @@
 
 import pytest
 
-from golden.spec.options import design_from_values
-from golden.spec.presets import PRESETS
+from hbfp.options import design_from_values
+from hbfp.presets import PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from golden.spec.config import Design
-from golden.spec.format import HBFPFormat
-from golden.spec.options import OPTIONS, OptionError, Parser, add_design_options, design_from_args, design_from_values
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.options import OPTIONS, OptionError, Parser, add_design_options, design_from_args, design_from_values
 
 
 def parse(*arguments):
