@@ -14,7 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from hbfp.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp.command import Parser
+from hbfp.options import add_design_options, design_from_args
+from hbfp.values import OptionError
 
 ROOT = Path(__file__).parents[1]
 

@@ -14,7 +14,9 @@ from cosim.emit import EmitError, emit
 from cosim.verilator import BuildError
 from golden.device import Golden
 from golden.perf.cycles import product_commands, product_cycles, timeline
-from hbfp.options import OptionError, Parser, add_design_options, design_from_args
+from hbfp.command import Parser
+from hbfp.options import add_design_options, design_from_args
+from hbfp.values import OptionError
 
 
 def _size(text):

@@ -1,5 +1,10 @@
 """``python -m cosim``: the same work on the Verilated core and on the golden model, compared bit for bit."""
 
+if __name__ == "__main__":
+    from hbfp import interrupts
+
+    interrupts.end_silently()    # before all that takes a while to load
+
 import json
 import math
 import sys

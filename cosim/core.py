@@ -9,7 +9,6 @@ from golden.bfp import Blocks, block_axis, cut, join, per_line
 from golden.noise import mix
 from golden.to_fp32 import to_bf16
 from hbfp.design import Design
-from hbfp.format import HBFPFormat
 
 from .bulk import ProtocolError
 from .tiling import Plan, block_beats, commands, w_beats, x_beats
@@ -17,10 +16,7 @@ from .tiling import Plan, block_beats, commands, w_beats, x_beats
 
 def design_of(manifest):
     """The :class:`Design` that a manifest's parameters describe."""
-    values = {name: value for name, value in manifest.data["design"].items() if name != "derived"}
-    values["format"] = HBFPFormat(**values["format"])
-    values["group"] = tuple(values["group"])
-    return Design(**values)
+    return Design.from_dict({name: value for name, value in manifest.data["design"].items() if name != "derived"})
 
 
 @dataclass

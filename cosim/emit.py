@@ -4,29 +4,12 @@ import subprocess
 import sys
 
 from hbfp import files, generator
-from hbfp.format import HBFPFormat
 
 from .manifest import Manifest
 
 
 class EmitError(RuntimeError):
     """The generator refused a design; the message is its one line."""
-
-
-def options(design):
-    """The command line options that give a design."""
-    words = []
-    for part, default in ((design.format, HBFPFormat()), (design, None)):
-        for name in part.__dataclass_fields__:
-            value = getattr(part, name)
-            if name == "format" or default is not None and value == getattr(default, name) and name != "block":
-                continue
-            flag = f"--{name.replace('_', '-')}"
-            if isinstance(value, bool):
-                words += [flag] if value else []
-            else:
-                words += [flag, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
-    return words
 
 
 def emit(design, *, unit=None, folder=None):
@@ -51,7 +34,7 @@ def emit(design, *, unit=None, folder=None):
     EmitError
         If the generator fails; its last line.
     """
-    words = options(design) + (["--unit", unit] if unit else [])
+    words = design.words() + (["--unit", unit] if unit else [])
     try:
         if folder is None:
             folder = generator.emitted(f"{unit}_{design.name}" if unit else design.name, words)
@@ -78,7 +61,7 @@ def emit_netlist(design, recipe, *, unit="core", folder=None):
     EmitError
         If the flow fails; its last line.
     """
-    words = [*options(design), "--unit", unit, "--recipe", recipe]
+    words = [*design.words(), "--unit", unit, "--recipe", recipe]
     if folder is None:
         folder = files.build() / "netlists" / f"{unit}_{design.name}-{files.key(*words)[:12]}"
     done = subprocess.run([sys.executable, "-m", "synth", "netlist", *words, "--out", str(folder)], cwd=files.ROOT,

@@ -1,5 +1,10 @@
 """``python -m flow``: one design from parameters to proven and measured Verilog."""
 
+if __name__ == "__main__":
+    from hbfp import interrupts
+
+    interrupts.end_silently()    # before all that takes a while to load
+
 import json
 import subprocess
 import sys

@@ -1,14 +1,18 @@
 """``python -m gen``: a design in, Verilog and its manifest out."""
 
+if __name__ == "__main__":
+    from hbfp import interrupts
+
+    interrupts.end_silently()    # before all that takes a while to load
+
 import gc
 import json
 import sys
-import warnings
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from amaranth.hdl import UnusedElaboratable
+from amaranth.hdl import Elaboratable
 
 from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.command import Parser, run
@@ -91,8 +95,6 @@ def _folder(args, name):
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    # Parts of a design that is refused, or that Ctrl-C stops half-way, are used nowhere; users need not know.
-    warnings.simplefilter("ignore", UnusedElaboratable)
     if args.unit in PARTS:
         return _prepare_part(args)
     for name in PART_OPTIONS:
@@ -130,4 +132,6 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    # Parts of a design that is refused, or that Ctrl-C stops half-way, are used nowhere; users need not know.
+    Elaboratable._MustUse__silence = True
     sys.exit(main())

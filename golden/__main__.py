@@ -1,5 +1,10 @@
 """``python -m golden``: numbers. Training in HBFP, sweeps over formats, error studies."""
 
+if __name__ == "__main__":
+    from hbfp import interrupts
+
+    interrupts.end_silently()    # before all that takes a while to load
+
 import argparse
 import json
 import sys

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.format import HBFPFormat, check_range
+from hbfp.fields import check_range
+from hbfp.format import HBFPFormat
 
 from .rounding import shift_rne, shift_stochastic, shift_truncate
 

@@ -19,7 +19,8 @@ Large FP32 arrays go through :mod:`golden.fast.fp32`, which gives the same bits.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.format import SUBNORMALS, check_choice
+from hbfp.fields import check_choice
+from hbfp.format import SUBNORMALS
 
 from .rounding import bit_length
 from .spec.floats import BF16, FP32, FloatFormat

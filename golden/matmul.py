@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hbfp.design import ACCUMULATES
-from hbfp.format import HBFPFormat, check_choice, check_range
+from hbfp.fields import check_choice, check_range
+from hbfp.format import HBFPFormat
 
 from . import fp32
 from .bfp import CANONICAL_NAN, Blocks, as_float32, canonical, encode, per_line, spread, used_blocks

@@ -8,7 +8,8 @@ nowhere else: element i (row-major) of a block sits in beat ``i // lanes`` of th
 import numpy as np
 from numba import njit
 
-from hbfp.format import HBFPFormat, check_range
+from hbfp.fields import check_range
+from hbfp.format import HBFPFormat
 
 from .bfp import block_axis, cut, join
 from .spec.noise import LANE_STEP, TRIPLES

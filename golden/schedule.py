@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hbfp.format import MANTISSA_RANGE, check_range
+from hbfp.fields import check_range
+from hbfp.format import MANTISSA_RANGE
 
 
 @dataclass(frozen=True, kw_only=True)

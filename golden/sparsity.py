@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hbfp.format import check_range
+from hbfp.fields import check_range
 
 from .bfp import as_float32
 

@@ -1,9 +1,11 @@
 """One design, as data: what the generator emits, the golden model mirrors and the flows measure."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from math import gcd
 
-from .format import HBFPFormat, check_choice, check_range
+from . import describe
+from .fields import choice, flag, nested, pair, whole
+from .format import HBFPFormat
 
 ARITHMETICS = ("hbfp", "fp32", "fma", "bf16", "int")
 ACCUMULATES = ("fp32", "aligned")
@@ -82,36 +84,52 @@ class Design:
     #: Default group, rows x columns; see docs/decisions for the area behind it.
     GROUP = (8, 4)
 
-    format: HBFPFormat = field(default_factory=HBFPFormat)
-    rows: int = 32
-    cols: int | None = None
-    accumulate: str = "fp32"
-    arithmetic: str = "hbfp"
-    group: tuple[int, int] | None = None
-    multiplier: str = "plain"
-    pipeline: int = 0
-    depth: int = 512
-    share: int = 1
-    ragged: bool = False
-    guard: int = 4
-    growth: int = 8
+    format: HBFPFormat = nested(HBFPFormat)
+    rows: int = whole(
+        32, *SIDE_RANGE, title="Rows", text="elements along K",
+        tag="r", place=4, always=True)
+    cols: int | None = whole(
+        None, *SIDE_RANGE, title="Columns", text="elements along N", usual="as many as rows",
+        tag="c", place=5, always=True)
+    accumulate: str = choice(
+        "fp32", ACCUMULATES, title="Accumulation", text="how block sums add up along K",
+        tag="", place=7, always=True, where="blocked")
+    arithmetic: str = choice(
+        "hbfp", ARITHMETICS, title="Arithmetic", text="block floating point, or a baseline with the same dataflow",
+        tag="", place=0, always=True)
+    group: tuple[int, int] | None = pair(
+        None, *SIDE_RANGE, title="Group", text="rows,columns of elements without registers between them",
+        usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True)
+    multiplier: str = choice(
+        "plain", MULTIPLIERS, title="Multiplier",
+        text="how integer products are formed, quick to simulate or of least area, with equal bits",
+        tag="", place=13, where="recodable")
+    pipeline: int = whole(
+        0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
+        text="registers inside each FP32 multiply-add, or adder of block sums",
+        tag="p", place=14)
+    depth: int = whole(
+        512, *DEPTH_RANGE, title="Depth", unit=" rows", text="rows of X that one command may stream",
+        tag="d", place=16)
+    share: int = whole(
+        1, *SHARE_RANGE, title="Share", unit=" columns",
+        text="columns that share a converter and an accumulator, where blocks are longer than the rows",
+        tag="share", place=15)
+    ragged: bool = flag(title="Ragged", text="accept a block that leaves rows idle")
+    guard: int = whole(
+        4, 0, 16, title="Guard width", unit=" bits", text="fraction bits below a block sum, where sums are aligned",
+        tag="ag", place=11, where="aligned")
+    growth: int = whole(
+        8, 0, 16, title="Growth width", unit=" bits", text="bits for 2^growth sums along K, where sums are integers",
+        tag="aw", place=12, where="summed_as_integers")
 
     def __post_init__(self):
-        check_range("Rows", self.rows, *SIDE_RANGE)
         if self.cols is None:
             object.__setattr__(self, "cols", self.rows)
-        check_range("Columns", self.cols, *SIDE_RANGE)
-        check_range("Depth", self.depth, *DEPTH_RANGE, " rows")
-        check_range("Share", self.share, *SHARE_RANGE, " columns")
-        check_range("Guard width", self.guard, 0, 16, " bits")
-        check_range("Growth width", self.growth, 0, 16, " bits")
-        check_choice("Accumulation", self.accumulate, ACCUMULATES)
-        check_choice("Arithmetic", self.arithmetic, ARITHMETICS)
-        check_choice("Multiplier", self.multiplier, MULTIPLIERS)
+        describe.check(self)
         if self.arithmetic != "hbfp" and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
         most = PIPELINES.get(self.arithmetic, 0)
-        check_range("Pipeline depth", self.pipeline, 0, max(PIPELINES.values()), " registers")
         if self.pipeline > most:
             raise ConflictError("pipeline", self.pipeline, f"must be 0 to {most} where arithmetic is {self.arithmetic}"
                                 if most else f"must be 0 where arithmetic is {self.arithmetic}")
@@ -136,10 +154,8 @@ class Design:
         if self.group is None:
             tall = 1 if self.pipeline and not self.blocked else _divisor(gcd(self.height, self.rows), self.GROUP[0])
             object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))
-        object.__setattr__(self, "group", tuple(self.group))
         wholes = gcd(self.height, self.rows), self.cols
-        if len(self.group) != 2 or any(isinstance(side, bool) or not isinstance(side, int) or side < 1 or whole % side
-                                       for side, whole in zip(self.group, wholes, strict=True)):
+        if any(all_of % side for side, all_of in zip(self.group, wholes, strict=True)):
             raise ConflictError("group", ",".join(map(str, self.group)),
                                 f"must divide {wholes[0]} rows of a segment and {wholes[1]} columns")
         if self.pipeline and not self.blocked and self.group[0] != 1:
@@ -151,6 +167,21 @@ class Design:
     def blocked(self):
         """Whether operands carry shared exponents."""
         return self.arithmetic == "hbfp"
+
+    @property
+    def recodable(self):
+        """Whether products may be recoded; those of BF16 are too narrow."""
+        return self.arithmetic != "bf16"
+
+    @property
+    def aligned(self):
+        """Whether block sums add up as integers."""
+        return self.accumulate == "aligned"
+
+    @property
+    def summed_as_integers(self):
+        """Whether a column's sums add up as integers: of blocks, or of the ``int`` baseline."""
+        return self.aligned or self.arithmetic == "int"
 
     # --- How blocks lie on the rows -------------------------------------------------------------
 
@@ -232,29 +263,22 @@ class Design:
     @property
     def name(self):
         """Name of the top module: every parameter that changes the hardware, the rare ones only where they do."""
-        fmt = self.format
-        size = f"r{self.rows}_c{self.cols}"
-        groups = f"g{self.group[0]}x{self.group[1]}"
-        rare = []
-        match self.arithmetic:
-            case "hbfp":
-                stem = (f"hbfp_m{fmt.mantissa}_e{fmt.exponent}_b{fmt.block[0]}x{fmt.block[1]}_{size}_{groups}"
-                        f"_{self.accumulate}")
-                rare = [("", fmt.rounding, HBFPFormat.rounding), ("n", fmt.noise_bits, HBFPFormat.noise_bits),
-                        ("s", fmt.subnormals, HBFPFormat.subnormals)]
-                if self.accumulate == "aligned":
-                    rare += [("ag", self.guard, Design.guard), ("aw", self.growth, Design.growth)]
-            case "int":
-                stem = f"int{fmt.mantissa}_{size}_{groups}"
-                rare = [("aw", self.growth, Design.growth)]
-            case _:
-                stem = f"{self.arithmetic}_{size}_{groups}"
-        if self.arithmetic != "bf16":    # whose products are too narrow to be recoded
-            rare.append(("", self.multiplier, Design.multiplier))
-        rare += [("p", self.pipeline, Design.pipeline), ("share", self.share, Design.share),
-                 ("d", self.depth, Design.depth)]
-        return stem + "".join(f"_{letter}{value}" for letter, value, usual in rare if value != usual)
+        parts = describe.name_parts(self)
+        if self.arithmetic == "int":    # as the width of a number, not of a mantissa: int8
+            parts[:2] = [f"int{self.format.mantissa}"]
+        return "_".join(parts)
+
+    # --- As data and as words -------------------------------------------------------------------
 
     def as_dict(self):
         """Plain data for manifests: every parameter, nested as in the dataclass."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data):
+        """The design of which :meth:`as_dict` is ``data``, JSON in between or not."""
+        return describe.from_dict(cls, data)
+
+    def words(self):
+        """The command line's words that give this design."""
+        return describe.words(self)

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from . import describe
+from .fields import Pair, choice, declare, whole
+from .values import refuse
+
 #: Rounding rules of FP32 -> HBFP; see docs/numerics.md, section 2.
 ROUNDINGS = ("rne", "stochastic", "truncate")
 #: What happens to FP32 numbers whose exponent field is 0.
@@ -13,16 +17,24 @@ EXPONENT_RANGE = (5, 16)
 BLOCK_LIMIT = 1024
 
 
-def check_range(what, value, low, high, unit=""):
-    """Raise ``ValueError`` with one line if ``value`` is not an int in ``low..high``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{what} must be {low} to {high}{unit}, not {value!r}")
+@dataclass(frozen=True, kw_only=True)
+class BlockShape(Pair):
+    """A :class:`~hbfp.fields.Pair` of a block: ``(1, B)`` or ``(t, t)``."""
+    shape: str = " (1, B) or (t, t)"
 
+    def check(self, value):
+        """The value as a tuple, or ValueError."""
+        sides = super().check(value)
+        if sides[0] not in (1, sides[1]):
+            raise ValueError(f"{self.title} must be{self.shape}, not {sides!r}")
+        return sides
 
-def check_choice(what, value, choices):
-    """Raise ``ValueError`` with one line if ``value`` is none of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+    def read(self, name, value):
+        """The value from text or a file's data, or OptionError."""
+        sides = super().read(name, value)
+        if sides[0] not in (1, sides[1]):
+            raise refuse(name, self.spelled(sides), "must be 1,B or t,t")
+        return sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,26 +62,28 @@ class HBFPFormat:
     ValueError
         If a value is out of range; the message names it and what is valid.
     """
-    mantissa: int = 8
-    exponent: int = 10
-    block: tuple[int, int] = (1, 32)
-    rounding: str = "rne"
-    noise_bits: int = 8
-    subnormals: str = "flush"
+    mantissa: int = whole(
+        8, *MANTISSA_RANGE, title="Mantissa width", unit=" bits", text="mantissa bits, sign included",
+        tag="m", place=1, always=True, where="integer")
+    exponent: int = whole(
+        10, *EXPONENT_RANGE, title="Exponent width", unit=" bits", text="bits of the shared exponent",
+        tag="e", place=2, always=True, where="blocked")
+    block: tuple[int, int] = declare(BlockShape(
+        low=1, high=BLOCK_LIMIT, title="Block", unit=" elements",
+        text="1,B for B elements along K, or t,t for square tiles",
+        usual="1,32 where that fits the rows, else 1,rows", tag="b", place=3, always=True, where="blocked"), (1, 32))
+    rounding: str = choice(
+        "rne", ROUNDINGS, title="Rounding", text="rounding of the conversion from FP32",
+        tag="", place=8, where="blocked")
+    noise_bits: int = whole(
+        8, 1, 24, title="Noise width", unit=" bits", text="random bits of a stochastic rounding",
+        tag="n", place=9, where="blocked")
+    subnormals: str = choice(
+        "flush", SUBNORMALS, title="Subnormals", text="FP32 subnormals in the conversion",
+        tag="s", place=10, where="blocked")
 
     def __post_init__(self):
-        check_range("Mantissa width", self.mantissa, *MANTISSA_RANGE, " bits")
-        check_range("Exponent width", self.exponent, *EXPONENT_RANGE, " bits")
-        check_range("Noise width", self.noise_bits, 1, 24, " bits")
-        check_choice("Rounding", self.rounding, ROUNDINGS)
-        check_choice("Subnormals", self.subnormals, SUBNORMALS)
-        if not isinstance(self.block, (tuple, list)) or len(self.block) != 2:
-            raise ValueError(f"Block must be a pair (1, B) or (t, t), not {self.block!r}")
-        object.__setattr__(self, "block", tuple(self.block))
-        for side in self.block:
-            check_range("Block side", side, 1, BLOCK_LIMIT, " elements")
-        if self.block[0] not in (1, self.block[1]):
-            raise ValueError(f"Block must be (1, B) or (t, t), not {self.block!r}")
+        describe.check(self)
 
     @property
     def magnitude(self):

@@ -1,5 +1,10 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
+if __name__ == "__main__":
+    from hbfp import interrupts
+
+    interrupts.end_silently()    # before all that takes a while to load
+
 import sys
 
 from .command import core, fetch, fpga, netlist, sweep

@@ -18,6 +18,7 @@ import golden.__main__
 import synth.__main__
 import synth.command.core
 from hbfp import command
+from hbfp.options import OPTIONS
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,8 +127,7 @@ def call(place, *words, **options):
 
 LONG = MANY[:77] + "..." + MANY[:40]
 ROWS = "must be 1 to 256"
-KEYS = ("mantissa, exponent, rows, cols, depth, pipeline, share, guard, growth, noise_bits, multiplier, accumulate, "
-        "arithmetic, rounding, subnormals, block, group, ragged")
+KEYS = ", ".join(OPTIONS)
 REFUSED = [
     ("gen", ["--config", "digits"], "--config digits: holds an integer of too many digits"),
     ("gen", ["--config", "hex"], f"--rows (a value too long to show, int): {ROWS}"),
@@ -226,3 +226,17 @@ def test_interrupt_says_nothing(place, module, words):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("module, library", [("gen", "amaranth"), ("cosim", "rich"), ("synth", "rich"),
+                                             ("golden", "rich"), ("flow", "rich")])
+def test_interrupt_while_loading_says_nothing(place, module, library):
+    """A library that takes a minute to load stands before the true one."""
+    Path(library).mkdir()
+    Path(library, "__init__.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(60)\n")
+    with subprocess.Popen([sys.executable, "-m", module, "error"], cwd=place, stdout=subprocess.PIPE,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"loading\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (-signal.SIGINT, b"", b"")

@@ -19,7 +19,8 @@ from typing import Any, Self
 import numpy as np
 
 from hbfp import files
-from hbfp.format import ROUNDINGS, HBFPFormat, check_range
+from hbfp.fields import check_range
+from hbfp.format import ROUNDINGS, HBFPFormat
 
 from ..bfp import block_sides
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from hbfp.design import ACCUMULATES
-from hbfp.format import HBFPFormat, check_choice
+from hbfp.fields import check_choice
+from hbfp.format import HBFPFormat
 
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from hbfp.format import check_range
+from hbfp.fields import check_range
 
 from .formats import FormatLike, Formats
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from hbfp.format import check_range
+from hbfp.fields import check_range
 
 from .tables import FUNCTIONS
 

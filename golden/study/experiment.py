@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from hbfp.format import HBFPFormat, check_choice, check_range
+from hbfp.fields import check_choice, check_range
+from hbfp.format import HBFPFormat
 
 from ..nn.optimiser import wide_weights
 from ..nn.replace import convert, hbfp_layers

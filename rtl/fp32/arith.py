@@ -6,7 +6,7 @@ from amaranth import Cat, Const, Mux
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.floats import BF16, FloatFormat
-from hbfp.format import check_choice
+from hbfp.fields import check_choice
 
 from ..names import parameter
 from .multiply import MULTIPLIERS, multiply_recoded

@@ -6,7 +6,7 @@ from amaranth import Cat, Const, Mux, signed
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.floats import BF16, FP32
-from hbfp.format import check_choice, check_range
+from hbfp.fields import check_choice, check_range
 
 from ..names import parameter
 from .arith import UNDERFLOWS

@@ -8,7 +8,7 @@ from amaranth import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from golden.spec.floats import FP32, FloatFormat
-from hbfp.format import check_choice, check_range
+from hbfp.fields import check_choice, check_range
 
 from ..cell import Cell
 from ..names import parameter

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from hbfp.format import check_choice
+from hbfp.fields import check_choice
 
 from .arith import Add, Mul, MulAdd, ProductAdd, Sub
 from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select

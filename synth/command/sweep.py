@@ -31,7 +31,7 @@ def make_parser():
     """The command line."""
     parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
     for name, default in AXES.items():
-        parser.add_argument(f"--{name}", metavar="LIST",
+        parser.add_argument(flag(name), metavar="LIST",
                             help=f"values with commas between (default: {','.join(default) or 'as python -m gen'})")
     parser.add_argument("--plan", metavar="NAME", help=f"designs by name instead: {', '.join(PLANS)}")
     add_flow_options(parser)

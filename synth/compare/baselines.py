@@ -1,5 +1,7 @@
 """What a design is compared with: the same core for other numbers, made by the same generator."""
 
+from dataclasses import replace
+
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 
@@ -14,5 +16,5 @@ def baseline(design, arithmetic, group=None, pipeline=0):
     Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
     """
     fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
-    return Design(format=fmt, rows=design.rows, cols=design.cols, arithmetic=arithmetic, group=group or design.group,
-                  multiplier=design.multiplier, pipeline=pipeline, depth=design.depth, ragged=design.ragged)
+    return replace(design, format=fmt, arithmetic=arithmetic, group=group or design.group, pipeline=pipeline,
+                   accumulate=Design.accumulate, share=Design.share, guard=Design.guard, growth=Design.growth)

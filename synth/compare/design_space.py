@@ -3,12 +3,17 @@
 import itertools
 import re
 
-from hbfp.options import design_from_values
+from hbfp.options import OPTIONS, design_from_values
 from hbfp.values import ContradictionError, choice, refuse, words_of
 
-#: Axis -> values without a list of the user's; none means what ``python -m gen`` would take.
-AXES = {"mantissa": ("4", "6", "8"), "rows": ("32",), "block": (), "accumulate": (), "group": (), "share": (),
-        "pipeline": ()}
+#: Values of an axis where the user gives no list; the others have what ``python -m gen`` would take.
+USUAL = {"mantissa": ("4", "6", "8"), "rows": ("32",)}
+#: Axes whose values vary slowest, in this order; the others follow as they are declared.
+FIRST = ("mantissa", "rows", "block", "accumulate", "group", "share", "pipeline")
+#: Options that sweeps do not cross: they measure the multiplier of least area, and flags have no list.
+APART = ("multiplier", "ragged")
+#: Axis -> values without a list of the user's: every option of a design but those of :data:`APART`.
+AXES = {name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) if name not in APART}
 
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
 PLANS = {

@@ -104,16 +104,9 @@ class Report:
 
 def words(design, unit="core"):
     """The generator's command line of a design, or of one unit; units that are no part of a core take none of it."""
-    fmt = design.format
-    if unit.startswith(("fp32.", "vector")):
-        return ["--subnormals", fmt.subnormals, "--unit", unit]
-    result = ["--mantissa", fmt.mantissa, "--exponent", fmt.exponent, "--rounding", fmt.rounding,
-              "--noise-bits", fmt.noise_bits, "--subnormals", fmt.subnormals, "--block", "{},{}".format(*fmt.block),
-              "--rows", design.rows, "--cols", design.cols, "--accumulate", design.accumulate,
-              "--arithmetic", design.arithmetic, "--group", "{},{}".format(*design.group), "--depth", design.depth,
-              "--share", design.share, "--guard", design.guard, "--growth", design.growth,
-              "--multiplier", design.multiplier, "--pipeline", design.pipeline]
-    return [str(word) for word in result] + (["--ragged"] if design.ragged else []) + ["--unit", unit]
+    if unit.startswith("fp32.") or unit in ("vector", "vector.lean"):
+        return ["--subnormals", design.format.subnormals, "--unit", unit]
+    return [*design.words(), "--unit", unit]
 
 
 def generate(design, unit="core"):

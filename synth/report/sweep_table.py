@@ -1,10 +1,18 @@
 """The table of a sweep: one row per design."""
 
 import itertools
+from functools import partial
 
 from rich.table import Table
 
 from ..compare.baselines import BASELINES
+from ..compare.design_space import AXES, FIRST
+
+
+def _option(name, report):
+    """The text of an option that has no column of its own making."""
+    return str((report.design["format"] | report.design)[name])
+
 
 #: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
 #: differ between designs.
@@ -16,6 +24,7 @@ _COLUMNS = {
     "sums": lambda report: report.design["accumulate"],
     "share": lambda report: str(report.design["share"]),
     "pipeline": lambda report: str(report.design["pipeline"]),
+    **{name: partial(_option, name) for name in AXES if name not in FIRST and name != "cols"},
     "recipe": lambda report: report.recipe,
     "library": lambda report: report.library["name"] if report.library else "none",
 }

@@ -45,7 +45,7 @@ def test_changed_file_is_emitted_again(runs, capsys, name, text):
 
 def test_refusal_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
-    with pytest.raises(EmitError, match=r"^python -m gen --block 1,2 .*--unit gate: python -m gen: error: "
+    with pytest.raises(EmitError, match=r"^python -m gen --mantissa 8 .* --unit gate: python -m gen: error: "
                                         r"--unit gate: must be one of "):
         emit(DESIGN, unit="gate")
     assert not [path for path in (tmp_path / "designs").iterdir() if not path.name.endswith(".lock")]

@@ -12,8 +12,7 @@ import pytest
 from gen.__main__ import main, write_files
 from gen.units import PARTS, UNITS
 from hbfp import files
-from hbfp.options import OptionError
-from hbfp.values import shown
+from hbfp.values import OptionError, shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = ["--rows", "2", "--block", "1,2", "--depth", "2"]

@@ -1,10 +1,14 @@
 """The way from options to a design: what wins, and every message word for word."""
 
+from pathlib import Path
+
 import pytest
 
+from hbfp.command import Parser
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.options import OPTIONS, OptionError, Parser, add_design_options, design_from_args, design_from_values
+from hbfp.options import OPTIONS, add_design_options, design_from_args, page
+from hbfp.values import OptionError
 
 
 def parse(*arguments):
@@ -48,19 +52,6 @@ def test_order_of_sources(tmp_path):
     file.write_text('depth = 100\nrounding = "truncate"\nblock = [1, 2]\n')
     design = parse("--preset", "tiny", "--config", str(file), "--depth", "50")
     assert design == Design(format=HBFPFormat(block=(1, 2), rounding="truncate"), rows=4, depth=50)
-
-
-def test_every_option_may_stand_in_a_file(tmp_path):
-    values = {"mantissa": 5, "exponent": 7, "rows": 6, "cols": 4, "depth": 9, "guard": 1, "growth": 5, "noise_bits": 3,
-              "multiplier": "recoded", "pipeline": 0, "share": 1,
-              "accumulate": "aligned", "arithmetic": "hbfp", "rounding": "stochastic", "subnormals": "flush",
-              "block": [1, 4], "group": [2, 1], "ragged": True}
-    assert set(values) == set(OPTIONS)
-    file = tmp_path / "all.toml"
-    file.write_text("".join(f"{key} = {str(value).lower() if value is True else repr(value)}\n"
-                            for key, value in values.items()))
-    assert parse("--config", str(file)) == design_from_values(values)
-    assert design_from_values(values).group == (2, 1)
 
 
 OUT_OF_RANGE = {"mantissa": (1, 17, "2 to 16"), "exponent": (4, 17, "5 to 16"), "rows": (0, 257, "1 to 256"),
@@ -112,8 +103,7 @@ def test_wrong_option(arguments, message):
     assert str(caught.value) == message
 
 
-KEYS = ("mantissa, exponent, rows, cols, depth, pipeline, share, guard, growth, noise_bits, multiplier, accumulate, "
-        "arithmetic, rounding, subnormals, block, group, ragged")
+KEYS = ", ".join(OPTIONS)
 
 
 @pytest.mark.parametrize("text, message", [
@@ -172,3 +162,10 @@ def test_wrong_command_line(capsys, arguments, message):
         parse(*arguments)
     assert stop.value.code == 2
     assert capsys.readouterr() == ("", f"prog: error: {message}\n")
+
+
+def test_page_of_options_is_up_to_date():
+    """Written by ``python -m hbfp.options > docs/options.md``."""
+    assert Path(__file__).parents[2].joinpath("docs/options.md").read_text() == page()
+    assert "| `--noise-bits` | random bits of a stochastic rounding, 1 to 24 | 8 |\n" in page()
+    assert "| `tiny` | `--rows 4 --cols 4 --block 1,4 --depth 32` |\n" in page()

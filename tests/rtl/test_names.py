@@ -11,7 +11,7 @@ from amaranth.hdl import Instance
 from gen.units import UNITS, make_unit
 from hbfp.design import ARITHMETICS, PIPELINES, ConflictError, Design
 from hbfp.format import ROUNDINGS, HBFPFormat
-from hbfp.options import OptionError
+from hbfp.values import OptionError
 from rtl.cell import Cell
 from rtl.core import Core
 from rtl.names import parameter, words

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hbfp.options import OptionError
+from hbfp.options import OPTIONS
+from hbfp.values import OptionError
 from synth.compare import design_space
 
 AXES = design_space.AXES | {"mantissa": ("4",), "rows": ("8",)}
@@ -46,3 +47,11 @@ def test_pipelines_are_crossed():
     designs, left_out = design_space.cross(AXES | {"pipeline": ("0", "2"), "accumulate": ("fp32", "aligned")})
     assert [(design.accumulate, design.pipeline) for design in designs] == [("fp32", 0), ("fp32", 2), ("aligned", 0)]
     assert left_out == 1
+
+
+def test_every_option_is_an_axis():
+    """But those that sweeps fix."""
+    assert sorted((*design_space.AXES, *design_space.APART)) == sorted(OPTIONS)
+    designs, _ = design_space.cross(design_space.axes_of({"mantissa": "4", "exponent": "8,10", "cols": "16"} | {
+        name: None for name in design_space.AXES if name not in ("mantissa", "exponent", "cols")}))
+    assert [(design.format.exponent, design.cols) for design in designs] == [(8, 16), (10, 16)]

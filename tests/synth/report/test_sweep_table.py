@@ -21,3 +21,11 @@ def test_table_has_the_columns_that_differ():
         ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["[bold]9.00[/bold]", "[bold]10.71[/bold]"],
         ["10.00", "11.90"], ["1.250", "1.050"]]
     assert found.caption == "floats in the smallest group found: lean FP32 4,500 in groups of 2 x 4"
+
+
+def test_options_without_a_column_of_their_own_are_shown_where_they_differ():
+    comparisons = [Comparison(FakeReport(500, Design(format=HBFPFormat(exponent=exponent))), {})
+                   for exponent in (8, 10)]
+    found = sweep_table.table(comparisons)
+    assert [column.header for column in found.columns] == ["W", "array", "block", "exponent", "element", "core"]
+    assert list(found.columns[3].cells) == ["8", "10"]

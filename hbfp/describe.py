@@ -1,0 +1,109 @@
+"""What follows from declared fields: checks, values by name, the command line's words, names and tables.
+
+Names of fields must differ across nested descriptions, since command lines and files have them flat.
+"""
+
+import dataclasses
+
+from . import values
+from .fields import KEY, Field
+
+
+def _own(kind):
+    """(name, Field or description, default) of a description's own fields, those that are declared."""
+    return [(each.name, each.metadata[KEY], each.default) for each in dataclasses.fields(kind)
+            if KEY in each.metadata]
+
+
+def declared(kind):
+    """Name -> (Field, default) of a description and of those nested in it.
+
+    Raises
+    ------
+    TypeError
+        If two have the same name.
+    """
+    found = {}
+    for name, about, default in _own(kind):
+        inner = {name: (about, default)} if isinstance(about, Field) else declared(about)
+        if twice := found.keys() & inner.keys():
+            raise TypeError(f"{kind.__name__} has more than one field {', '.join(sorted(twice))}")
+        found |= inner
+    return found
+
+
+def check(description):
+    """Check every declared field by itself; sequences become tuples. Defaults of None are left.
+
+    Raises
+    ------
+    ValueError
+        Of the first that is out of range; one line.
+    """
+    for name, about, default in _own(type(description)):
+        value = getattr(description, name)
+        if isinstance(about, Field) and not (value is None and default is None):
+            object.__setattr__(description, name, about.check(value))
+
+
+def flat(description):
+    """Name -> value of all declared fields, those nested too."""
+    found = {}
+    for name, about, _ in _own(type(description)):
+        value = getattr(description, name)
+        found |= {name: value} if isinstance(about, Field) else flat(value)
+    return found
+
+
+def build(kind, given):
+    """A description from values by name; names that are not there have their defaults."""
+    parts = {}
+    for name, about, _ in _own(kind):
+        if not isinstance(about, Field):
+            parts[name] = build(about, given)
+        elif name in given:
+            parts[name] = given[name]
+    return kind(**parts)
+
+
+def from_dict(kind, data):
+    """A description from what ``dataclasses.asdict`` made of one, and JSON of that."""
+    inner = {name: about for name, about, _ in _own(kind) if not isinstance(about, Field)}
+    return kind(**{name: from_dict(inner[name], value) if name in inner else value for name, value in data.items()})
+
+
+def add_arguments(group, kind):
+    """Add an option for every field to an ``argparse`` parser or group; values stay text."""
+    for name, (about, default) in declared(kind).items():
+        group.add_argument(values.flag(name), **about.argument(default))
+
+
+def words(description):
+    """The command line's words that give this description, whatever the defaults are."""
+    kinds = declared(type(description))
+    return [word for name, value in flat(description).items() for word in kinds[name][0].words(name, value)]
+
+
+def name_parts(description):
+    """The parts of a description's name: what has an effect, and is always named or differs from its default.
+
+    A nested description with a name of its own comes first, by that name; the fields of others stand among the rest.
+    """
+    return [text for _, text in sorted(_placed(description, description), key=lambda part: part[0])]
+
+
+def _placed(description, owner):
+    """(place, text) of every part; ``owner`` knows which fields have an effect."""
+    for name, about, default in _own(type(description)):
+        value = getattr(description, name)
+        if not isinstance(about, Field):
+            yield from [(-1, value.name)] if hasattr(about, "name") else _placed(value, owner)
+        elif about.tag is not None and (about.always or value != default):
+            if about.where is None or getattr(owner, about.where):
+                yield about.place, about.tag + about.named(value)
+
+
+def table(kind):
+    """Rows of a table for people: option, what it is and what is valid, default."""
+    return [(values.flag(name), about.help, about.default(default))
+            for name, (about, default) in declared(kind).items()]

@@ -1,0 +1,235 @@
+"""Declared fields: what a parameter is, said once, for checks, command lines, files, names and tables.
+
+A description is a frozen dataclass. Each of its fields is made by :func:`whole`, :func:`choice`, :func:`pair` or
+:func:`flag`, or is another description, by :func:`nested`; :mod:`hbfp.describe` reads what is said here.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+
+from . import values
+
+#: Where a dataclass field keeps what was declared.
+KEY = "declared"
+#: Place of a field in a name where none is given: behind the others, so that old names stay.
+LAST = 100
+
+
+def check_range(what, value, low, high, unit=""):
+    """Raise ``ValueError`` with one line if ``value`` is not an int in ``low..high``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{what} must be {low} to {high}{unit}, not {value!r}")
+
+
+def check_choice(what, value, choices):
+    """Raise ``ValueError`` with one line if ``value`` is none of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """What is known of a field beside its name and its default.
+
+    Parameters
+    ----------
+    text : str
+        What it is, in the words of ``--help`` and of tables.
+    title : str
+        What messages of a description call it.
+    unit : str
+        Of the value, with a space before it, or nothing.
+    usual : str
+        What a default of None stands for, in words.
+    tag : str, optional
+        What stands before its value in a name; None keeps it out of names.
+    place : int
+        Where in the name, counted from the left.
+    always : bool
+        Whether names have it even at its default.
+    where : str, optional
+        The property of the description that is named which says whether the field has an effect; always by default.
+    """
+    text: str
+    title: str
+    unit: str = ""
+    usual: str = ""
+    tag: str | None = None
+    place: int = LAST
+    always: bool = False
+    where: str | None = None
+
+    #: Of the command line: what stands for a value.
+    METAVAR = "N"
+
+    @property
+    def help(self):
+        """The text of ``--help``."""
+        return f"{self.text}, {self.valid}"
+
+    def default(self, value):
+        """The default in words."""
+        return self.usual or self.spelled(value)
+
+    def argument(self, default):
+        """Keywords of ``add_argument``."""
+        return {"metavar": self.METAVAR, "help": f"{self.help} (default {self.default(default)})"}
+
+    def spelled(self, value):
+        """The value as the command line takes it."""
+        return str(value)
+
+    def words(self, name, value):
+        """The command line's words for the value."""
+        return [values.flag(name), self.spelled(value)]
+
+    def named(self, value):
+        """The value as a name has it."""
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Field):
+    """A whole number from ``low`` to ``high``."""
+    low: int
+    high: int
+
+    @property
+    def valid(self):
+        """What is valid, in words."""
+        return f"{self.low} to {self.high}"
+
+    def check(self, value):
+        """The value, or ValueError."""
+        check_range(self.title, value, self.low, self.high, self.unit)
+        return value
+
+    def read(self, name, value):
+        """The value from text or a file's data, or OptionError."""
+        return values.whole(name, value, self.low, self.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Field):
+    """One of several words."""
+    choices: tuple[str, ...]
+
+    METAVAR = "NAME"
+
+    @property
+    def valid(self):
+        """What is valid, in words."""
+        return ", ".join(self.choices)
+
+    @property
+    def help(self):
+        """The text of ``--help``."""
+        return f"{self.text}: {self.valid}"
+
+    def check(self, value):
+        """The value, or ValueError."""
+        check_choice(self.title, value, self.choices)
+        return value
+
+    def read(self, name, value):
+        """The value from text or a file's data, or OptionError."""
+        return values.choice(name, value, self.choices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(Field):
+    """Two whole numbers from ``low`` to ``high``; ``shape`` is what they must be to each other, in words."""
+    low: int
+    high: int
+    shape: str = ""
+
+    METAVAR = "A,B"
+
+    @property
+    def valid(self):
+        """What is valid, in words."""
+        return f"each {self.low} to {self.high}"
+
+    def check(self, value):
+        """The value as a tuple, or ValueError."""
+        if not isinstance(value, (tuple, list)) or len(value) != 2:
+            raise ValueError(f"{self.title} must be a pair{self.shape}, not {value!r}")
+        for side in value:
+            check_range(f"{self.title} side", side, self.low, self.high, self.unit)
+        return tuple(value)
+
+    def read(self, name, value):
+        """The value from text or a file's data, or OptionError."""
+        return values.pair(name, value, self.low, self.high)
+
+    def spelled(self, value):
+        """The value as the command line takes it."""
+        return ",".join(map(str, value))
+
+    def named(self, value):
+        """The value as a name has it."""
+        return "x".join(map(str, value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Field):
+    """Yes or no; the command line can only say yes."""
+    help = property(lambda self: self.text)
+    valid = "true or false"
+
+    def default(self, value):
+        """The default in words."""
+        return "off"
+
+    def argument(self, default):
+        """Keywords of ``add_argument``."""
+        return {"action": "store_true", "default": None, "help": self.text}
+
+    def check(self, value):
+        """The value, or ValueError."""
+        if not isinstance(value, bool):
+            raise ValueError(f"{self.title} must be True or False, not {value!r}")
+        return value
+
+    def read(self, name, value):
+        """The value from a file's data, or OptionError."""
+        if not isinstance(value, bool):
+            raise values.refuse(name, value, "must be true or false")
+        return value
+
+    def words(self, name, value):
+        """The command line's words for the value."""
+        return [values.flag(name)] if value else []
+
+
+# --- Declaring ----------------------------------------------------------------------------------
+
+
+def declare(kind, default):
+    """A dataclass field of that :class:`Field`; a default of None is worked out by the description."""
+    return dataclasses.field(default=default, metadata={KEY: kind})
+
+
+def whole(default, low, high, **about):
+    """Declare a :class:`Whole`; ``about`` are the parameters of :class:`Field`."""
+    return declare(Whole(low=low, high=high, **about), default)
+
+
+def choice(default, choices, **about):
+    """Declare a :class:`Choice`."""
+    return declare(Choice(choices=tuple(choices), **about), default)
+
+
+def pair(default, low, high, **about):
+    """Declare a :class:`Pair`."""
+    return declare(Pair(low=low, high=high, **about), default)
+
+
+def flag(**about):
+    """Declare a :class:`Flag`, off by default."""
+    return declare(Flag(**about), False)
+
+
+def nested(kind):
+    """Declare another description inside."""
+    return dataclasses.field(default_factory=kind, metadata={KEY: kind})
