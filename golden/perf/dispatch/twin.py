@@ -1,0 +1,291 @@
+"""The cycle-true twin of the dispatcher: what every port holds in every cycle, from the inputs alone.
+
+Written from docs/design/07-dispatcher.md. :class:`Twin` is stepped once a cycle; a stream that offers nothing is None.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...spec.dispatch import SHARE_WHOLE, Cause, Counter, DispatchUnit, Policy
+
+#: A change of a counter: its address, the amount, whether the larger of the two is kept.
+Change = tuple[int, int, bool]
+
+
+class Request(NamedTuple):
+    """Addresses of the input and of the output, and the host's tag."""
+    input: int
+    output: int
+    tag: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """A quantum of training, or a batch of ``count`` requests."""
+    training: bool
+    count: int
+
+
+class Completion(NamedTuple):
+    """A request that is done; times in cycles since reset."""
+    tag: int
+    arrived: int
+    started: int
+    finished: int
+
+
+@dataclass
+class Inputs:
+    """One cycle's inputs: what streams offer (None: nothing), whether others are taken, the policy."""
+    request: Request | None = None
+    done: bool | None = None    # True: the training program yields
+    counter: int | None = None
+    start_ready: bool = True
+    item_ready: bool = True
+    completion_ready: bool = True
+    counter_ready: bool = True
+    clear: bool = False
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass
+class Outputs:
+    """One cycle's outputs: what streams offer (None: nothing), whether others are taken."""
+    request_ready: bool
+    done_ready: bool
+    counter_ready: bool
+    start: Start | None
+    item: Request | None
+    completion: Completion | None
+    counter: int | None
+    now: int
+    overdue: bool
+    error: int
+
+
+class Tally:
+    """Counters that change one at a time, in two cycles; first of all they are set to 0, one a cycle."""
+
+    def __init__(self, unit: DispatchUnit) -> None:
+        self.unit = unit
+        self.clearing = unit.counters
+        self.values = [0] * unit.counters
+        self.serving: int | None = None       # 0 or 1: whose change is in its second cycle
+        self.reading: int | None = None       # value on its way to the host
+        self.offered: int | None = None       # value that the host has not taken
+
+    def step(self, changes: tuple[Change | None, Change | None], address: int | None,
+             ready: bool) -> tuple[bool, bool, bool]:
+        """One cycle.
+
+        Parameters
+        ----------
+        changes : (tuple or None, tuple or None)
+            Wanted by the executor's part and by the report: counter, amount, whether the larger one is kept.
+        address : int or None
+            Counter that the host wants.
+        ready : bool
+            The host takes the offered value.
+
+        Returns
+        -------
+        (bool, bool, bool)
+            Whether each change and the host's address are taken in this cycle.
+        """
+        taken, wants = [False, False], False
+        serving, self.serving, read = self.serving, None, None
+        if self.clearing:
+            self.clearing -= 1
+        elif serving is not None:
+            change = changes[serving]
+            assert change is not None, "a change that is under way was withdrawn"
+            counter, amount, largest = change
+            before = self.values[counter]
+            self.values[counter] = min(max(before, amount) if largest else before + amount,
+                                       2 ** self.unit.counter - 1)
+            taken[serving] = True
+        elif changes[0] or changes[1]:
+            self.serving = 0 if changes[0] else 1
+        elif address is not None and self.offered is None and self.reading is None:
+            wants, read = True, self.values[address] if address < self.unit.counters else 0
+        if self.reading is not None:
+            self.offered = self.reading
+        elif ready:
+            self.offered = None
+        self.reading = read
+        return taken[0], taken[1], wants
+
+
+class Report:
+    """Offers the completions of a batch that is done; four counters change for each."""
+
+    def __init__(self, unit: DispatchUnit) -> None:
+        self.unit, self.state, self.step = unit, "READ", 0
+        self.left: deque[tuple[int, int]] = deque()    # tag, arrival
+        self.started = self.finished = 0
+
+    def begin(self, batch: Iterable[tuple[int, int]], started: int, finished: int) -> None:
+        """Take a batch, (tag, arrival) of each request."""
+        self.left.extend(batch)
+        self.started, self.finished = started, finished
+
+    @property
+    def offer(self) -> Completion | None:
+        """The completion that is offered, or None."""
+        if self.state != "OFFER":
+            return None
+        tag, arrived = self.left[0]
+        return Completion(tag, arrived, self.started, self.finished)
+
+    @property
+    def change(self) -> Change | None:
+        """The change of a counter that is wanted, or None."""
+        if self.state != "COUNT":
+            return None
+        latency = (self.finished - self.left[0][1]) % 2 ** self.unit.time
+        return ((Counter.COMPLETED, 1, False), (self.unit.histogram(latency.bit_length()), 1, False),
+                (Counter.LATENCY, latency, False), (Counter.LONGEST, latency, True))[self.step]
+
+    def advance(self, ready: bool, counted: bool) -> bool:
+        """To the next cycle; whether the place of the oldest request is free."""
+        if self.state == "READ" and self.left:
+            self.state = "OFFER"
+        elif self.state == "OFFER" and ready:
+            self.state = "COUNT"
+            return True
+        elif self.state == "COUNT" and counted:
+            self.step = (self.step + 1) % 4
+            if not self.step:
+                self.left.popleft()
+                self.state = "READ"
+        return False
+
+
+class Twin:
+    """The dispatcher, cycle by cycle.
+
+    Parameters
+    ----------
+    unit : golden.spec.dispatch.DispatchUnit
+    """
+
+    def __init__(self, unit: DispatchUnit | None = None) -> None:
+        self.unit = unit = unit or DispatchUnit()
+        self.tally, self.report = Tally(unit), Report(unit)
+        self.waiting: deque[tuple[Request, int]] = deque()    # with the arrival of each
+        self.batch: deque[tuple[Request, int]] = deque()
+        self.held = self.now = self.error = self.since = self.span = self.debt = 0
+        self.state, self.abandoned, self.late = "CHOOSE", False, False
+        self.training, self.turn, self.known = False, False, False
+        self.handed = 0
+
+    def _elapsed(self, start: int) -> int:
+        return (self.now - start) % 2 ** self.unit.time
+
+    def _valid(self, policy: Policy) -> bool:
+        return 1 <= policy.batch <= self.unit.depth and policy.share <= SHARE_WHOLE
+
+    def choice(self, policy: Policy) -> Start | None:
+        """What the policy starts now: a :class:`Start` or None."""
+        if not self._valid(policy) or (self.waiting and not self.known):
+            return None
+        full = len(self.waiting) >= policy.batch
+        due = policy.inference and self.waiting and (full or self._elapsed(self.waiting[0][1]) >= policy.timeout)
+        barred = self.abandoned or self.error >> Cause.OVERDUE & 1
+        may_train = policy.training and policy.share and not barred and not self.debt
+        if due and (policy.priority or not self.turn or not may_train):
+            return Start(False, min(len(self.waiting), policy.batch))
+        return Start(True, 0) if may_train else None
+
+    def _change(self) -> Change | None:
+        """The change of a counter that the executor's part wants."""
+        return {"IDLE": (Counter.IDLE, self.span, False),
+                "TIME": (Counter.TRAINING if self.training else Counter.INFERENCE, self.span, False),
+                "COUNT": (Counter.QUANTA if self.training else self.unit.fill(len(self.batch)), 1, False),
+                }.get(self.state)
+
+    def step(self, inputs: Inputs) -> Outputs:
+        """One cycle.
+
+        Parameters
+        ----------
+        inputs : Inputs
+
+        Returns
+        -------
+        Outputs
+            Of the same cycle.
+        """
+        state, policy = self.state, inputs.policy
+        changes = self._change(), self.report.change
+        value = self.tally.offered
+        counted, reported, counter_ready = self.tally.step(changes, inputs.counter, inputs.counter_ready)
+        done_ready = state == "CHOOSE" or (state == "RUN" and (self.training or not self.report.left))
+        outputs = Outputs(
+            request_ready=self.held != self.unit.depth, done_ready=done_ready, counter_ready=counter_ready,
+            start=Start(self.training, len(self.batch)) if state == "START" else None,
+            item=self.batch[self.handed][0] if state == "ITEM" else None,
+            completion=self.report.offer, counter=value, now=self.now, overdue=self.abandoned, error=self.error)
+
+        fault = 0 if self._valid(policy) else 1 << Cause.POLICY
+        running = self.training and state in ("IDLE", "RUN")
+        done = inputs.done if done_ready else None
+        ends = state == "RUN" and done is not None and bool(done) == self.training
+        overdue = (state == "RUN" and self.training and not ends and policy.patience > 0
+                   and self._elapsed(self.since) >= policy.patience)
+        chosen = self.choice(policy) if state == "CHOOSE" else None
+        if done is not None and not ends:
+            if self.abandoned and done:
+                self.abandoned = False
+            else:
+                fault |= 1 << Cause.UNASKED
+        if overdue:
+            fault |= 1 << Cause.OVERDUE
+        freed = self.report.advance(inputs.completion_ready, reported)
+        self._executor(inputs, chosen, ends, overdue, counted)
+        limit = 2 ** (self.unit.time + 4) - 1
+        self.debt = min(max(self.debt + (SHARE_WHOLE if running else 0) - policy.share, 0), limit)
+        if inputs.request and outputs.request_ready:
+            self.waiting.append((inputs.request, self.now))
+            self.held += 1
+        self.held -= freed
+        self.error = (0 if inputs.clear else self.error) | fault
+        self.now = (self.now + 1) % 2 ** self.unit.time
+        return outputs
+
+    def _executor(self, inputs: Inputs, chosen: Start | None, ends: bool, overdue: bool, counted: bool) -> None:
+        """The next state of choosing, starting, handing over, waiting and counting."""
+        if self.state == "CHOOSE":
+            read = bool(self.waiting) or self.known
+            if chosen:
+                self.training, self.turn, self.late = chosen.training, not chosen.training, False
+                self.batch = deque(self.waiting.popleft() for _ in range(chosen.count))
+                self.handed, self.state = 0, "START"
+                read = self.known and chosen.training
+            self.known = read
+        elif self.state == "START":
+            if inputs.start_ready:
+                self.span, self.since, self.state = self._elapsed(self.since), self.now, "IDLE"
+        elif self.state == "IDLE":
+            if counted:
+                self.state = "RUN" if self.training else "READ"
+        elif self.state == "READ":
+            self.state = "ITEM"
+        elif self.state == "ITEM":
+            if inputs.item_ready:
+                self.handed += 1
+                self.state = "RUN" if self.handed == len(self.batch) else "READ"
+        elif self.state == "RUN":
+            if ends or overdue:
+                if ends and not self.training:
+                    self.report.begin([(request.tag, arrived) for request, arrived in self.batch],
+                                      self.since, self.now)
+                self.span, self.since, self.state = self._elapsed(self.since), self.now, "TIME"
+                self.late, self.abandoned = overdue, self.abandoned or overdue
+        elif self.state == "TIME":
+            if counted:
+                self.state = "CHOOSE" if self.late else "COUNT"
+        elif counted:
+            self.state = "CHOOSE"
