@@ -14,6 +14,7 @@ from pathlib import Path
 
 from amaranth.hdl import Elaboratable
 
+from golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
 from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.command import Parser, run
 from hbfp.files import output, replacing
@@ -34,6 +35,7 @@ examples:
   python -m gen --unit dot_product --block 1,128  a dot-product unit of 128 terms; its FP32 twin: --arithmetic fp32
   python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
   python -m gen --unit vector --lanes 16          the vector unit
+  python -m gen --unit dispatch --depth 256       the request dispatcher
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """
 
@@ -71,9 +73,17 @@ def emit(component, folder, design=None, more=None):
     return data
 
 
-#: Options of the vector units alone: what they are, and their range.
+#: Options of the vector units.
+VECTOR_OPTIONS = ("lanes", "beats", "registers")
+#: Options of parts that belong to no design: what they are, and their range.
 PART_OPTIONS = {"lanes": ("elements a cycle", LANES_RANGE), "beats": ("beats of the longest row", BEATS_RANGE),
-                "registers": ("rows that the unit holds", REGISTERS_RANGE)}
+                "registers": ("rows that the unit holds", REGISTERS_RANGE),
+                "address": ("bits of an address", ADDRESS_RANGE), "tag": ("bits of a request's tag", TAG_RANGE),
+                "time": ("bits of a time in cycles", TIME_RANGE), "counter": ("bits of a counter", COUNTER_RANGE)}
+
+
+def _owner(name):
+    return "vector units" if name in VECTOR_OPTIONS else "dispatcher"
 
 
 def make_parser():
@@ -83,7 +93,7 @@ def make_parser():
     add_design_options(parser)
     parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join((*UNITS, *PARTS))}")
     for name, (text, (low, high)) in PART_OPTIONS.items():
-        parser.add_argument(flag(name), metavar="N", help=f"vector units: {text}, {low} to {high}")
+        parser.add_argument(flag(name), metavar="N", help=f"{_owner(name)}: {text}, {low} to {high}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     return parser
 
@@ -112,6 +122,8 @@ def _prepare_part(args):
     for name, (_, limits) in PART_OPTIONS.items():
         if name in given:
             given[name] = whole(name, given[name], *limits)
+    if "depth" in given:
+        given["depth"] = whole("depth", given["depth"], *DEPTH_RANGE)
     if "pipeline" in given:    # the unit knows how many registers it can have
         given["pipeline"] = whole("pipeline", given["pipeline"])
     component, folder = make_part(args.unit, given), _folder(args, args.unit)

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Parts that can be emitted alone, by name: those of a core, and the FP32 and vector units."""
+"""Parts that can be emitted alone, by name: those of a core, FP32 and vector units, the request dispatcher."""
 
 from dataclasses import fields
 
@@ -9,6 +9,7 @@ from rtl.accumulator import Lanes
 from rtl.align import AlignAdd
 from rtl.array import Array, GroupRow
 from rtl.core import Core, interval
+from rtl.dispatch.dispatcher import Dispatcher
 from rtl.dot_product import DotProduct
 from rtl.drain import Drain
 from rtl.encode import Encode
@@ -53,7 +54,7 @@ MORE = {"sequencer": lambda design: (interval(design),), "dot_product.both": lam
 #: Names of the parts of a core.
 UNITS = tuple(COMPONENTS)
 #: Name -> constructor from keywords; these belong to no design.
-PARTS = FP32_UNITS | VECTOR_UNITS
+PARTS = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher}
 
 
 def make_part(name, options):

@@ -1,0 +1,1 @@
+"""The request dispatcher: inference first, training in the gaps."""

@@ -1,0 +1,207 @@
+"""The dispatcher: a queue of requests, batches and quanta of training for one executor, completions."""
+
+from enum import IntEnum
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect
+
+from golden.spec.dispatch import Cause, Counter, DispatchUnit
+
+from ..buffer import Ram
+from ..cell import Cell
+from ..layout import StructLayout, index
+from .choice import Choice
+from .report import Report
+from .shapes import arrival_layout, completion_layout, policy_layout, queue_layout, request_layout, start_layout
+from .tally import Tally
+
+
+class State(IntEnum):
+    """What the executor's part of the dispatcher does."""
+    CHOOSE, START, IDLE, READ, ITEM, RUN, TIME, COUNT = range(8)
+
+
+class Dispatcher(Cell):
+    """Starts batches of inference requests and quanta of training on an executor that does one thing at a time.
+
+    Contract, order of events and bound of the latency: docs/design/07-dispatcher.md. Golden twin:
+    :class:`golden.perf.dispatch.twin.Twin`.
+
+    Parameters
+    ----------
+    depth, address, tag, time, counter : int
+        As of :class:`golden.spec.dispatch.DispatchUnit`.
+
+    Members
+    -------
+    i_request : ``In(stream.Signature(request_layout))``
+        Requests; not ready while ``depth`` of them wait, run or are not yet reported.
+    o_start : ``Out(stream.Signature(start_layout))``
+        To the executor: begin.
+    o_item : ``Out(stream.Signature(request_layout))``
+        The requests of the batch, oldest first.
+    i_done : ``In(stream.Signature(training))``
+        From the executor: the batch is done, or the training program has yielded.
+    o_completion : ``Out(stream.Signature(completion_layout))``
+        Requests that are done, in the order in which they came.
+    i_counter, o_counter : ``In(stream)``, ``Out(stream)``
+        Address and value of a counter.
+    policy : ``In(policy_layout)``
+        Looked at whenever the executor is free.
+    now : ``Out``
+        The time: cycles since reset.
+    overdue : ``Out(1)``
+        The training program is overdue; stays until its ``i_done``.
+    error, clear : ``Out``, ``In(1)``
+        Causes, :class:`golden.spec.dispatch.Cause`; they stay until ``clear``.
+    """
+    kind = "dispatch"
+    Parameters = DispatchUnit
+
+    @staticmethod
+    def ports(unit):
+        return {
+            "i_request": In(stream.Signature(request_layout(unit))),
+            "o_start": Out(stream.Signature(start_layout(unit))),
+            "o_item": Out(stream.Signature(request_layout(unit))),
+            "i_done": In(stream.Signature(StructLayout({"training": 1}))),
+            "o_completion": Out(stream.Signature(completion_layout(unit))),
+            "i_counter": In(stream.Signature(range(unit.counters))),
+            "o_counter": Out(stream.Signature(unit.counter)),
+            "policy": In(policy_layout(unit)), "now": Out(unit.time), "overdue": Out(1),
+            "error": Out(len(Cause)), "clear": In(1),
+        }
+
+    def body(self, platform):
+        m, unit = Module(), self.params
+        m.submodules.choice = choice = Choice.made(unit)
+        m.submodules.report = report = Report.made(unit)
+        m.submodules.tally = tally = Tally.made(unit)
+        connect(m, report.o_tally, tally.i_second)
+        connect(m, wiring.flipped(self.i_counter), tally.i_address)
+        connect(m, wiring.flipped(self.o_counter), tally.o_value)
+        connect(m, wiring.flipped(self.o_completion), report.o_completion)
+        m.d.comb += choice.policy.eq(self.policy)
+        m.d.sync += self.now.eq(self.now + 1)
+        requests, takes = self._queue(m, choice, report)
+        self._executor(m, choice, report, tally, requests, takes)
+        return m
+
+    def _queue(self, m, choice, report):
+        """A ring of requests: those not yet reported, those that run, those that wait.
+
+        Returns
+        -------
+        Ram
+            Its ``r_en`` reads the request that runs next, and its arrival.
+        Signal
+            To be driven: the chosen batch stops waiting.
+        """
+        unit = self.params
+        m.submodules.requests = requests = Ram(unit.depth, queue_layout(unit).size)
+        m.submodules.arrivals = arrivals = Ram(unit.depth, arrival_layout(unit).size)
+        held, waiting = Signal(unit.batch_bits), Signal(unit.batch_bits)
+        free, place = Signal(index(unit.depth)), Signal(index(unit.depth))
+        push, takes = Signal(), Signal()
+        request = self.i_request.payload
+        m.d.comb += [
+            self.i_request.ready.eq(held != unit.depth), push.eq(self.i_request.valid & self.i_request.ready),
+            requests.w_en.eq(push), requests.w_addr.eq(free), requests.w_data.eq(Cat(request, self.now)),
+            requests.r_addr.eq(place), Cat(self.o_item.payload).eq(requests.r_data),
+            arrivals.w_en.eq(push), arrivals.w_addr.eq(free), arrivals.w_data.eq(Cat(request.tag, self.now)),
+            arrivals.r_en.eq(report.r_en), arrivals.r_addr.eq(report.r_addr), Cat(report.r_data).eq(arrivals.r_data),
+            choice.waiting.eq(waiting),
+        ]
+        m.d.sync += [free.eq(free + push), held.eq(held + push - report.freed),
+                     waiting.eq(waiting + push - Mux(takes, choice.count, 0)),
+                     place.eq(place + (self.o_item.valid & self.o_item.ready))]
+        return requests, takes
+
+    def _executor(self, m, choice, report, tally, requests, takes):
+        """One thing at a time: choose, start, hand over the batch, wait until it is done, count."""
+        unit = self.params
+        training, late, turn, abandoned = Signal(), Signal(), Signal(), Signal()
+        count, left = Signal(unit.batch_bits, reset_less=True), Signal(unit.batch_bits, reset_less=True)
+        since, span, elapsed = Signal(unit.time), Signal(unit.time, reset_less=True), Signal(unit.time)
+        ends, overdue, unasked = Signal(), Signal(), Signal()
+        choosing, passed, known = Signal(), Signal(), Signal()
+        oldest = requests.r_data[-unit.time:]    # once it is known
+        done = self.i_done.valid & self.i_done.ready
+        m.d.comb += [
+            choice.turn.eq(turn), choice.barred.eq(abandoned | self.error[Cause.OVERDUE]), self.overdue.eq(abandoned),
+            # One clock for both waits: of the oldest request while the executor is free, of training while it runs.
+            elapsed.eq(self.now - Mux(choosing, oldest, since)), choice.old.eq(passed),
+            passed.eq(elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience)),
+            choice.settled.eq(known | ~choice.waiting.any()),
+            report.count.eq(count), report.started.eq(since), report.finished.eq(self.now),
+            report.begin.eq(ends & ~training),
+            self.o_start.payload.training.eq(training), self.o_start.payload.count.eq(count),
+        ]
+        # What is done and does not run: the late end of an overdue quantum, or a mistake.
+        with m.If(done & ~ends):
+            with m.If(abandoned & self.i_done.payload.training):
+                m.d.sync += abandoned.eq(0)
+            with m.Else():
+                m.d.comb += unasked.eq(1)
+        faults = {Cause.OVERDUE: overdue, Cause.UNASKED: unasked, Cause.POLICY: ~choice.valid}
+        m.d.sync += self.error.eq(Mux(self.clear, 0, self.error) | Cat(faults[cause] for cause in Cause))
+        address, amount = Signal(range(unit.counters)), Signal(unit.time)
+        m.d.comb += Cat(tally.i_first.payload).eq(Cat(address, Const(0, 1), amount))
+        state = Signal(State)
+        with m.If(state == State.CHOOSE):
+            m.d.comb += [choosing.eq(1), self.i_done.ready.eq(1), takes.eq(choice.batch)]
+            with m.If(choice.waiting.any() & ~known):
+                m.d.comb += requests.r_en.eq(1)
+                m.d.sync += known.eq(1)
+            with m.If(choice.batch | choice.training):
+                m.d.sync += [known.eq(known & choice.training), late.eq(0), training.eq(choice.training),
+                             turn.eq(choice.batch),
+                             count.eq(Mux(choice.batch, choice.count, 0)), left.eq(choice.count)]
+                m.d.sync += state.eq(State.START)
+        with m.Elif(state == State.START):
+            m.d.comb += self.o_start.valid.eq(1)
+            with m.If(self.o_start.ready):
+                m.d.sync += [span.eq(elapsed), since.eq(self.now)]
+                m.d.sync += state.eq(State.IDLE)
+        with m.Elif(state == State.IDLE):
+            m.d.comb += [tally.i_first.valid.eq(1), address.eq(Counter.IDLE), amount.eq(span),
+                         choice.running.eq(training)]
+            with m.If(tally.i_first.ready):
+                with m.If(training):
+                    m.d.sync += state.eq(State.RUN)
+                with m.Else():
+                    m.d.sync += state.eq(State.READ)
+        with m.Elif(state == State.READ):
+            m.d.comb += requests.r_en.eq(1)
+            m.d.sync += state.eq(State.ITEM)
+        with m.Elif(state == State.ITEM):
+            m.d.comb += self.o_item.valid.eq(1)
+            with m.If(self.o_item.ready):
+                m.d.sync += left.eq(left - 1)
+                m.d.sync += state.eq(State.READ)
+                with m.If(left == 1):
+                    m.d.sync += state.eq(State.RUN)
+        with m.Elif(state == State.RUN):
+            m.d.comb += [
+                self.i_done.ready.eq(training | ~report.busy), choice.running.eq(training),
+                ends.eq(done & (self.i_done.payload.training == training)),
+                overdue.eq(training & ~ends & self.policy.patience.any() & passed),
+            ]
+            with m.If(overdue):
+                m.d.sync += [abandoned.eq(1), late.eq(1)]
+            with m.If(ends | overdue):
+                m.d.sync += [span.eq(elapsed), since.eq(self.now)]
+                m.d.sync += state.eq(State.TIME)
+        with m.Elif(state == State.TIME):
+            m.d.comb += [tally.i_first.valid.eq(1), amount.eq(span),
+                         address.eq(Mux(training, Counter.TRAINING, Counter.INFERENCE))]
+            with m.If(tally.i_first.ready):
+                m.d.sync += state.eq(State.COUNT)
+                with m.If(late):
+                    m.d.sync += state.eq(State.CHOOSE)
+        with m.Elif(state == State.COUNT):
+            m.d.comb += [tally.i_first.valid.eq(1), amount.eq(1),
+                         address.eq(Mux(training, Counter.QUANTA, unit.fill(0) + count))]
+            with m.If(tally.i_first.ready):
+                m.d.sync += state.eq(State.CHOOSE)

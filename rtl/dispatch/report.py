@@ -1,0 +1,102 @@
+"""Reports the requests of a batch that is done, one after the other, and counts their latencies."""
+
+from enum import IntEnum
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from golden.spec.dispatch import Counter, DispatchUnit
+
+from ..cell import Cell
+from ..layout import index
+from .shapes import arrival_layout, completion_layout, tally_layout
+
+
+class State(IntEnum):
+    """What the report does for the oldest request of the batch."""
+    READ, OFFER, COUNT = range(3)
+
+
+class Report(Cell):
+    """Reads the arrivals of a batch's requests, offers their completions, and has four counters changed for each.
+
+    Golden twin: :class:`golden.perf.dispatch.twin.Report`.
+
+    Parameters
+    ----------
+    depth, address, tag, time, counter : int
+        As of :class:`golden.spec.dispatch.DispatchUnit`.
+
+    Members
+    -------
+    begin : ``In(1)``
+        A batch is done; only while not ``busy``.
+    count, started, finished : ``In``
+        Its requests, and its times; looked at with ``begin``.
+    busy : ``Out(1)``
+    r_en, r_addr, r_data : ``Out(1)``, ``Out``, ``In(arrival_layout)``
+        Reads arrivals; ``r_data`` comes a cycle later and stays.
+    freed : ``Out(1)``
+        The place of the oldest request is free again.
+    o_completion : ``Out(stream.Signature(completion_layout))``
+    o_tally : ``Out(stream.Signature(tally_layout))``
+    """
+    kind = "dispatch_report"
+    Parameters = DispatchUnit
+
+    @staticmethod
+    def ports(unit):
+        return {
+            "begin": In(1), "count": In(unit.batch_bits), "started": In(unit.time), "finished": In(unit.time),
+            "busy": Out(1), "r_en": Out(1), "r_addr": Out(index(unit.depth)),
+            "r_data": In(arrival_layout(unit)), "freed": Out(1),
+            "o_completion": Out(stream.Signature(completion_layout(unit))),
+            "o_tally": Out(stream.Signature(tally_layout(unit))),
+        }
+
+    def body(self, platform):
+        m, unit = Module(), self.params
+        left = Signal(unit.batch_bits)
+        oldest = Signal(index(unit.depth))
+        started, finished = Signal(unit.time, reset_less=True), Signal(unit.time, reset_less=True)
+        arrival = self.r_data
+        latency, size = Signal(unit.time), Signal(range(unit.time + 1))
+        m.d.comb += [
+            self.busy.eq(left != 0), self.r_addr.eq(oldest), latency.eq(finished - arrival.arrived),
+            self.o_completion.payload.tag.eq(arrival.tag), self.o_completion.payload.arrived.eq(arrival.arrived),
+            self.o_completion.payload.started.eq(started), self.o_completion.payload.finished.eq(finished),
+        ]
+        for bit in range(unit.time):
+            with m.If(latency[bit]):
+                m.d.comb += size.eq(bit + 1)
+        with m.If(self.begin):
+            m.d.sync += [left.eq(self.count), started.eq(self.started), finished.eq(self.finished)]
+
+        #: Counter, amount and whether the larger one is kept, in the order in which they change.
+        steps = ((Counter.COMPLETED, 1, 0), (unit.histogram(0) + size, 1, 0), (Counter.LATENCY, latency, 0),
+                 (Counter.LONGEST, latency, 1))
+        step = Signal(range(len(steps)))
+        for number, (address, amount, largest) in enumerate(steps):
+            with m.If(step == number):
+                m.d.comb += [self.o_tally.payload.address.eq(address), self.o_tally.payload.amount.eq(amount),
+                             self.o_tally.payload.largest.eq(largest)]
+        state = Signal(State)
+        with m.If(state == State.READ):
+            m.d.comb += self.r_en.eq(self.busy)
+            with m.If(self.busy):
+                m.d.sync += state.eq(State.OFFER)
+        with m.Elif(state == State.OFFER):
+            m.d.comb += self.o_completion.valid.eq(1)
+            with m.If(self.o_completion.ready):
+                m.d.comb += self.freed.eq(1)
+                m.d.sync += oldest.eq(oldest + 1)
+                m.d.sync += state.eq(State.COUNT)
+        with m.Else():
+            m.d.comb += self.o_tally.valid.eq(1)
+            with m.If(self.o_tally.ready):
+                m.d.sync += step.eq(Mux(step == len(steps) - 1, 0, step + 1))
+                with m.If(step == len(steps) - 1):
+                    m.d.sync += left.eq(left - 1)
+                    m.d.sync += state.eq(State.READ)
+        return m
