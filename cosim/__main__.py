@@ -34,6 +34,7 @@ examples:
   python -m cosim --unit array --rows 2 --block 1,2 --netlist area     with library cells, by their functions
   python -m cosim matrix --help                     the regression over widths, blocks and arrays
   python -m cosim random --count 100 --seed 1       random designs over all options, each judged by the benches
+  python -m cosim dispatch                          the request dispatcher against its cycle-true twin
 """
 BENCHES = ("core", "workload", "all")
 #: ``--waves`` without a file: beside the pictures.
@@ -257,6 +258,9 @@ def prepare(args):
 def main(argv=None):
     """Command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["dispatch"]:
+        from .dispatch.command import main as dispatch
+        return dispatch(argv[1:])
     if argv[:1] == ["matrix"]:
         from .matrix import main as matrix
 

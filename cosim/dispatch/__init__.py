@@ -1,0 +1,1 @@
+"""The dispatcher's Verilog beside its cycle-true twin."""

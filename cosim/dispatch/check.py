@@ -1,0 +1,229 @@
+"""The dispatcher's Verilog beside its twin, every port in every cycle, under every policy.
+
+An executor, a host and a reader of counters, all of random pace, are played against the twin; then the same inputs
+go through the Verilog. Faults are part of it: ends that nobody asked for, quanta that do not yield, policies that are
+none, more requests than can be served, resets in the middle.
+"""
+
+import random
+from dataclasses import dataclass, replace
+
+from golden.perf.dispatch.twin import Inputs, Request, Twin
+from golden.spec.dispatch import DispatchUnit, Policy, policies
+
+from ..compare import Comparison
+
+LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
+#: Cycles of a batch, and of a quantum of training.
+SERVICE, QUANTUM = 120, 25
+BATCH, TIMEOUT = 4, 300
+#: Payload fields of each stream, lowest first; widths by :func:`_widths`.
+_FIELDS = {"i_request": ("address", "address", "tag"), "o_item": ("address", "address", "tag"),
+           "o_start": ("flag", "batch"), "o_completion": ("tag", "time", "time", "time")}
+_POLICY = (("inference", "flag"), ("training", "flag"), ("priority", "flag"), ("batch", "batch"),
+           ("timeout", "time"), ("share", "share"), ("patience", "time"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a policy, the load that the requests make, how many there are, the pace of the others, faults."""
+    name: str
+    policy: Policy
+    load: float
+    requests: int
+    seed: int
+    pace: float = 0.8       # share of the cycles in which an output is taken
+    faults: bool = False
+
+
+def cases(requests=1000, seed=1):
+    """Every policy under every load, then faults under every policy."""
+    found = policies(BATCH, TIMEOUT)
+    plain = [Case(f"{name}, load {load}", policy, load, requests, seed + n)
+             for n, (name, policy) in enumerate(found.items()) for load in LOADS]
+    return plain + [Case(f"{name}, faults", replace(policy, patience=3 * QUANTUM), 2.0, requests, seed + n, 0.5, True)
+                    for n, (name, policy) in enumerate(found.items())]
+
+
+class _Surroundings:
+    """Host, executor and reader of counters around a twin; makes the inputs of the next cycle."""
+
+    def __init__(self, unit, case):
+        self.unit, self.case, self.rng = unit, case, random.Random(case.seed)
+        self.left = case.requests    # requests still to come
+        self.policy = case.policy
+        self.restart()
+
+    def restart(self):
+        """After a reset nothing is offered and nothing runs."""
+        self.request = self.done = self.counter = None
+        self.runs, self.kind, self.items = None, False, 0
+
+    def inputs(self):
+        """What the twin sees in this cycle."""
+        rng, case = self.rng, self.case
+        if self.request is None and self.left and rng.random() < case.load * BATCH / SERVICE:
+            self.request = Request(rng.getrandbits(self.unit.address), rng.getrandbits(self.unit.address),
+                                   self.left % 2 ** self.unit.tag)
+        if self.runs is not None:
+            self.runs = max(self.runs - 1, 0)
+            if not self.runs and not self.items and self.done is None:
+                self.done, self.runs = self.kind, None
+        if self.counter is None and rng.random() < 0.02:
+            self.counter = rng.randrange(self.unit.counters + 2)
+        clear = False
+        if case.faults:
+            clear = rng.random() < 0.002
+            if self.done is None and rng.random() < 0.0005:
+                self.done = rng.random() < 0.5
+            if rng.random() < 0.001:
+                wrong = {"batch": rng.choice((0, BATCH, self.unit.depth + 1)), "share": rng.choice((0, 5, 16, 17))}
+                self.policy = case.policy if rng.random() < 0.7 else replace(case.policy, **wrong)
+        return Inputs(self.request, self.done, self.counter, *(rng.random() < case.pace for _ in range(4)), clear,
+                      self.policy)
+
+    def see(self, inputs, outputs):
+        """Take note of what was taken and started."""
+        if inputs.request and outputs.request_ready:
+            self.request, self.left = None, self.left - 1
+        if inputs.done is not None and outputs.done_ready:
+            self.done = None
+        if inputs.counter is not None and outputs.counter_ready:
+            self.counter = None
+        if outputs.start and inputs.start_ready:
+            self.kind, self.items = outputs.start.training, outputs.start.count
+            longest = QUANTUM if self.kind else SERVICE
+            duration = self.rng.randint(1, longest)
+            if self.case.faults and self.kind and self.rng.random() < 0.05:
+                duration *= 30    # does not yield in time
+            self.runs = duration
+        if outputs.item and inputs.item_ready:
+            self.items -= 1
+
+
+def record(unit, case, limit=2_000_000):
+    """Play a case against the twin.
+
+    Returns
+    -------
+    (list of (Inputs or None), list of (Outputs or None), Twin)
+        Cycle by cycle; None is a cycle of reset.
+    """
+    surroundings, twin, inputs, outputs, quiet = _Surroundings(unit, case), Twin(unit), [None], [None], 0
+    stays = 20 * (SERVICE + TIMEOUT)
+    while quiet < stays and len(inputs) < limit:
+        if case.faults and surroundings.rng.random() < 0.0002:
+            twin = Twin(unit)
+            surroundings.restart()
+            inputs.append(None)
+            outputs.append(None)
+            continue
+        now = surroundings.inputs()
+        out = twin.step(now)
+        surroundings.see(now, out)
+        inputs.append(now)
+        outputs.append(out)
+        # Where no batch is started, the queue is full at last and the other requests stay outside.
+        quiet = quiet + 1 if not surroundings.left or not (out.request_ready or case.policy.inference) else 0
+    return inputs, outputs, twin
+
+
+def _widths(unit):
+    return {"flag": 1, "address": unit.address, "tag": unit.tag, "time": unit.time, "batch": unit.batch_bits,
+            "share": 5}
+
+
+def _values(payload):
+    """Fields of a payload, the lowest first."""
+    return payload if isinstance(payload, tuple) else (payload.training, payload.count)
+
+
+def _word(values, widths):
+    """Fields as one number, the first one lowest."""
+    word = shift = 0
+    for value, width in zip(values, widths, strict=True):
+        word |= int(value) << shift
+        shift += width
+    return word
+
+
+def ports_in(unit, inputs):
+    """Input port -> its value in each cycle."""
+    widths = _widths(unit)
+    request = [widths[name] for name in _FIELDS["i_request"]]
+    policy = [widths[kind] for _, kind in _POLICY]
+    names = ["rst", "clear", "policy", *(f"{stream}__{part}" for stream in ("i_request", "i_done", "i_counter")
+                                          for part in ("payload", "valid")),
+             *(f"{stream}__ready" for stream in ("o_start", "o_item", "o_completion", "o_counter"))]
+    columns = {name: [] for name in names}
+    words = {}
+    for each in inputs:
+        row = dict.fromkeys(names, 0)
+        if each is None:
+            row["rst"] = 1
+        else:
+            if each.policy not in words:
+                words[each.policy] = _word((getattr(each.policy, name) for name, _ in _POLICY), policy)
+            row |= {"clear": each.clear, "policy": words[each.policy],
+                    "o_start__ready": each.start_ready, "o_item__ready": each.item_ready,
+                    "o_completion__ready": each.completion_ready, "o_counter__ready": each.counter_ready}
+            for stream, value in (("i_request", each.request and _word(each.request, request)),
+                                  ("i_done", each.done), ("i_counter", each.counter)):
+                if value is not None:
+                    row |= {f"{stream}__valid": 1, f"{stream}__payload": value}
+        for name, value in row.items():
+            columns[name].append(int(value))
+    return columns
+
+
+def ports_out(unit, outputs):
+    """Output port -> what it must be in each cycle; None where anything may stand (reset, no valid payload)."""
+    widths = _widths(unit)
+    fields = {stream: [widths[name] for name in _FIELDS[stream]] for stream in ("o_start", "o_item", "o_completion")}
+    rows = {}
+    for each in outputs:
+        row = {}
+        if each is not None:
+            row = {"i_request__ready": each.request_ready, "i_done__ready": each.done_ready,
+                   "i_counter__ready": each.counter_ready, "now": each.now, "overdue": each.overdue,
+                   "error": each.error}
+            for stream, value in (("o_start", each.start), ("o_item", each.item),
+                                  ("o_completion", each.completion)):
+                row[f"{stream}__valid"] = value is not None
+                row[f"{stream}__payload"] = None if value is None else _word(_values(value), fields[stream])
+            row |= {"o_counter__valid": each.counter is not None, "o_counter__payload": each.counter}
+        for name in ("i_request__ready", "i_done__ready", "i_counter__ready", "now", "overdue", "error",
+                     *(f"{stream}__{part}" for stream in ("o_start", "o_item", "o_completion", "o_counter")
+                       for part in ("valid", "payload"))):
+            value = row.get(name)
+            rows.setdefault(name, []).append(None if value is None else int(value))
+    return rows
+
+
+def compare(player, unit, case):
+    """Play one case on twin and Verilog.
+
+    Returns
+    -------
+    (Comparison, int, Twin)
+        Of all port values; cycles; the twin at the end.
+    """
+    inputs, outputs, twin = record(unit, case)
+    got, compared, first = player.play(ports_in(unit, inputs)), 0, []
+    for name, wanted in ports_out(unit, outputs).items():
+        for cycle, (have, want) in enumerate(zip(got[name], wanted, strict=True)):
+            if want is not None:
+                compared += 1
+                if have != want:
+                    first.append((cycle, f"{case.name}, cycle {cycle}: {name} is {have:#x} instead of {want:#x}"))
+    return Comparison(compared, len(first), [text for _, text in sorted(first)[:5]]), len(inputs), twin
+
+
+#: Small, so that queues fill, times wrap and counters end.
+SMALL = DispatchUnit(depth=16, address=16, tag=8, time=12, counter=10)
+
+
+def words(unit):
+    """The generator's options for a dispatcher."""
+    pairs = [(f"--{name}", str(value)) for name, value in unit.parameters.items()]
+    return ["--unit", "dispatch", *(word for pair in pairs for word in pair)]

