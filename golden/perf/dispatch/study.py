@@ -1,0 +1,85 @@
+"""Sweeps of the dispatcher: loads under several policies, timeouts, and training beside inference."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ..constants import published
+from ..space import best, sweep
+from ..workloads import WORKLOADS
+from .colocation import demand, share
+
+LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+SWEPT = ("priority", "greedy", "alternate", "limited")
+TIMEOUTS = (0, 0.25, 0.5, 1, 2, 3, 4, 6, 8)
+TIMEOUT_LOADS = (0.1, 0.5, 0.9)
+#: Bandwidths of the DRAM, bytes a second; and the workloads that train beside themselves.
+BANDWIDTHS = tuple(25e9 * 2**n for n in range(7))
+TRAINED = ("lstm", "resnet50")
+#: Requests of one point, at most.
+POINT = 200_000
+
+
+def run(setting: dict[str, Any], console: Console | None = None) -> dict[str, list[dict[str, Any]]]:
+    """All sweeps around one setting.
+
+    Parameters
+    ----------
+    setting : dict
+        As of :func:`golden.perf.command.prepare_dispatch`.
+    console : rich.console.Console, optional
+        Shows a progress bar.
+
+    Returns
+    -------
+    dict
+        ``loads`` and ``timeouts``: a row of figures a point; ``training``: a row for each workload, load and bandwidth.
+    """
+    from rich.progress import track
+
+    from ..command import run_setting
+
+    base = setting | {"requests": min(setting["requests"], POINT)}
+    points = [("loads", {"policy": name, "load": load}) for name in SWEPT for load in LOADS]
+    points += [("timeouts", {"policy": "priority", "timeout": timeout, "load": load})
+               for load in TIMEOUT_LOADS for timeout in TIMEOUTS]
+    result: dict[str, list[dict[str, Any]]] = {"loads": [], "timeouts": []}
+    steps = track(points, "sweep", console=console, transient=True) if console else points
+    for kind, change in steps:
+        result[kind].append(change | run_setting(base | change))
+    result["training"] = _training(result["loads"])
+    return result
+
+
+def _training(loads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Training beside inference over training alone, on the HBFP8 design of the most throughput within 500 us."""
+    constants, _ = published("hbfp8")
+    design = best(sweep(constants, WORKLOADS["lstm"][0]), 500)
+    assert design is not None, "published constants have a design within 500 us"
+    rows: list[dict[str, Any]] = []
+    for name in TRAINED:
+        products = WORKLOADS[name][0]
+        own, = sweep(constants, products, [design.rows], [design.ghz])
+        seconds = own.latency_us * 1e-6
+        wants = demand(products, design.rows, constants.element_bytes, seconds)
+        for row in loads:
+            if row["policy"] == "priority":
+                rows += [{"workload": name, "load": row["load"], "gigabytes": bandwidth / 1e9,
+                          "speed": share(wants, bandwidth, row["load"], row["training"])} for bandwidth in BANDWIDTHS]
+    return rows
+
+
+def write(result: dict[str, list[dict[str, Any]]], folder: Path) -> None:
+    """Write the sweeps as CSV and as a picture."""
+    from hbfp import files
+
+    from .. import pictures
+
+    columns = ("sweep", "policy", "load", "timeout", "p50", "p99", "max", "training", "fill")
+    lines = [",".join(columns)]
+    for kind in ("loads", "timeouts"):
+        lines += [",".join(str({"sweep": kind, "timeout": ""}.get(name, "") if name not in row else row[name])
+                           for name in columns) for row in result[kind]]
+    files.write(folder / "dispatch.csv", "\n".join(lines) + "\n")
+    pictures.dispatch(folder / "dispatch.png", result)
