@@ -33,6 +33,8 @@ from hbfp.values import (
     writing,
 )
 
+from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
+
 EXAMPLES = """\
 examples:
   python -m golden train --task teacher --mantissa 4 --block 1,16
@@ -42,13 +44,15 @@ examples:
   python -m golden error                                    QSNR of 4, 6 and 8 bits, blocks 16 to 576
   python -m golden error --prune 2:4 --mantissa 4           pruning and quantising in both orders
   python -m golden schedule --base 4 --boost 6              share of the arithmetic at each width
+  python -m golden space --workload lstm --json space.json  throughput, power and area against latency
+  python -m golden dispatch --load 0.5 --batch 14 --timeout 3 --quantum 0.05 --policy priority
 """
 
 
 def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
-    commands = parser.add_subparsers(dest="command", metavar="train|sweep|error|schedule", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="train|sweep|error|schedule|space|dispatch", required=True)
     train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=EXAMPLES)
     sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves", epilog=EXAMPLES)
     for command in (train, sweep):
@@ -75,6 +79,8 @@ def make_parser() -> Parser:
     schedule = commands.add_parser("schedule", help="share of the arithmetic at each mantissa width", epilog=EXAMPLES)
     schedule.add_argument("--base", default="4")
     schedule.add_argument("--boost", default="6")
+    add_space(commands, EXAMPLES)
+    add_dispatch(commands, EXAMPLES)
     return parser
 
 
@@ -252,7 +258,8 @@ def _shares(base, boost):
     Console(highlight=False).print(table)
 
 
-COMMANDS = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule}
+COMMANDS = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule, "space": prepare_space,
+            "dispatch": prepare_dispatch}
 
 
 def prepare(args: argparse.Namespace) -> Callable[[], object]:

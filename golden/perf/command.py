@@ -1,0 +1,212 @@
+"""``python -m golden space`` and ``dispatch``: the analytic design space, and inference beside training."""
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from hbfp import files
+from hbfp.values import (
+    OptionError,
+    choice,
+    make_folder,
+    number,
+    readable_file,
+    refuse,
+    whole,
+    writable_file,
+    writable_folder,
+    writing,
+)
+
+from ..spec.dispatch import DEPTH_RANGE, SHARE_WHOLE, Policy
+
+#: Latency bounds that the table of the design space has, microseconds.
+BOUNDS = (50, 500)
+NUMBERS = ("hbfp8", "hbfp6", "hbfp4", "bf16", "int8")
+#: Policies that serve requests, by name.
+POLICIES = ("priority", "greedy", "alternate", "inference", "limited")
+MOST_REQUESTS = 100_000_000
+
+
+def add_space(commands: Any, epilog: str) -> None:
+    """Add the parser of ``space``."""
+    space = commands.add_parser("space", help="throughput, power and area against latency, analytically",
+                                epilog=epilog)
+    space.add_argument("--number", default="hbfp8", metavar="NAME", help=f"of `points`: {', '.join(NUMBERS)}")
+    space.add_argument("--set", default="published", metavar="NAME",
+                       help="constants: published, or measured (this project's areas)")
+    space.add_argument("--constants", metavar="FILE", help="a TOML file with constants that replace those of the set")
+    space.add_argument("--workload", default="lstm", metavar="NAME", help="lstm, resnet50, bert")
+    _outputs(space, "space")
+
+
+def add_dispatch(commands: Any, epilog: str) -> None:
+    """Add the parser of ``dispatch``."""
+    dispatch = commands.add_parser("dispatch", help="latency of inference and time for training, by simulation",
+                                   epilog=epilog)
+    for name, default, text in (
+            ("load", "0.5", "share of the time that full batches would take, 0.001 to 1.5"),
+            ("batch", "14", "requests of a batch"),
+            ("timeout", "3", "times of a batch after which a part of one is due"),
+            ("quantum", "0.05", "time of a quantum of training, in times of a batch"),
+            ("policy", "priority", f"{', '.join(POLICIES)}"),
+            ("share", "4", "limited: sixteenths of the time that training may have"),
+            ("requests", "1000000", "how many"),
+            ("arrivals", "poisson", "poisson, bursts, day, or a file with a time a line, in times of a batch"),
+            ("seed", "1", "of the arrivals")):
+        dispatch.add_argument(f"--{name}", default=default, metavar="N" if name not in ("policy", "arrivals") else
+                              "NAME", help=f"{text} (default {default})")
+    dispatch.add_argument("--depth", metavar="N", help="requests that the queue holds (default: without end)")
+    dispatch.add_argument("--study", action="store_true", help="also sweep loads and timeouts, with a picture")
+    _outputs(dispatch, "dispatch")
+
+
+def _outputs(parser, name):
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    parser.add_argument("--out", default=f"build/golden/{name}", metavar="DIR", help="folder for the table as CSV and "
+                        f"the picture (default build/golden/{name})")
+
+
+def _checked_outputs(args):
+    return (writable_folder("out", args.out), None if args.json is None else writable_file("json", args.json))
+
+
+def prepare_space(args: Namespace) -> Callable[[], None]:
+    """From parsed arguments to the work."""
+    from .constants import SETS, override
+    from .workloads import WORKLOADS
+
+    choice("number", args.number, NUMBERS)
+    choice("set", args.set, SETS)
+    choice("workload", args.workload, WORKLOADS)
+    constants = {name: SETS[args.set](name) for name in NUMBERS}
+    if args.constants is not None:
+        path = readable_file("constants", args.constants)
+        try:
+            constants = {name: override(*pair, path) for name, pair in constants.items()}
+        except ValueError as error:
+            raise OptionError(f"--constants {error}") from None
+    return partial(_space, args.number, constants, args.workload, *_checked_outputs(args))
+
+
+def _space(number_name, constants, workload, folder, json_file):
+    from . import pictures
+    from .constants import as_dict
+    from .space import as_dicts, best, front, sweep
+    from .workloads import WORKLOADS
+
+    products, text = WORKLOADS[workload]
+    points = {name: sweep(each, products) for name, (each, _) in constants.items()}
+    table = Table(title=f"Most TOp/s within a latency, {text}")
+    heads = ("number", "one sample", *(f"{bound} us" for bound in BOUNDS), "500 us / one",
+             "at 50 us: rows, columns, GHz")
+    for head in heads:
+        table.add_column(head, justify="left" if head == "number" else "right")
+    rows = []
+    for name, found in points.items():
+        one = best([each for each in found if each.rows == 1])
+        within = [best(found, bound) for bound in BOUNDS]
+        rows.append({"number": name, "one": one and one.tops, **{f"{bound}_us": each and each.tops for bound, each in
+                                                                  zip(BOUNDS, within, strict=True)}})
+        table.add_row(name, *(f"{each.tops:.0f}" if each else "-" for each in (one, *within)),
+                      f"{within[1].tops / one.tops:.2f}" if one and within[1] else "-",
+                      f"{within[0].rows}, {within[0].columns}, {within[0].ghz}" if within[0] else "-")
+    console = Console(highlight=False)
+    console.print(table)
+    make_folder("out", folder)
+    with writing("out", folder):
+        files.write(folder / "space.csv", _csv([dict(number=name, **each) for name, found in points.items()
+                                                for each in as_dicts(front(found))]))
+        pictures.space(folder / "space.png", {name: front(found) for name, found in points.items()}, text)
+    console.print(f"front {folder}/space.csv, picture {folder}/space.png", soft_wrap=True)
+    _write_json(json_file, {"number": number_name, "workload": workload, "best": rows,
+                            "points": as_dicts(points[number_name]), "front": as_dicts(front(points[number_name])),
+                            "constants": as_dict(*constants[number_name])})
+
+
+def _csv(rows):
+    lines = [",".join(rows[0])] if rows else []
+    return "\n".join([*lines, *(",".join(f"{value}" for value in row.values()) for row in rows)]) + "\n"
+
+
+def _write_json(path, data):
+    if path is not None:
+        with writing("json", path):
+            files.write(path, json.dumps(data, indent=1) + "\n")
+
+
+def prepare_dispatch(args: Namespace) -> Callable[[], None]:
+    """From parsed arguments to the work."""
+    from .dispatch import arrivals
+
+    batch = whole("batch", args.batch, 1, DEPTH_RANGE[1])
+    timeout, quantum = number("timeout", args.timeout, 0, 1e6), number("quantum", args.quantum, 1e-4, 1e6)
+    load, count = number("load", args.load, 0.001, 1.5), whole("requests", args.requests, 1, MOST_REQUESTS)
+    share, seed = whole("share", args.share, 1, SHARE_WHOLE), whole("seed", args.seed, 0, 2**32 - 1)
+    depth = None if args.depth is None else whole("depth", args.depth, batch, DEPTH_RANGE[1])
+    name = choice("policy", args.policy, POLICIES)
+    if args.arrivals not in arrivals.KINDS:
+        path = readable_file("arrivals", args.arrivals)
+        try:
+            times = arrivals.read(path)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise OptionError(f"--arrivals {error}") from None
+        if args.study:
+            raise refuse("study", "", "must not be given with arrivals from a file, which have one load")
+    else:
+        times = None
+    setting = {"load": load, "batch": batch, "timeout": timeout, "quantum": quantum, "policy": name, "share": share,
+               "requests": count, "arrivals": args.arrivals, "seed": seed, "depth": depth}
+    return partial(_dispatch, setting, times, args.study, *_checked_outputs(args))
+
+
+def policy_of(name: str, batch: int, timeout: float, share: int) -> Policy:
+    """A policy by its name; times in those of a batch."""
+    return Policy(batch=batch, timeout=0 if name == "greedy" else timeout, priority=name != "alternate",
+                  training=name != "inference", share=share if name == "limited" else SHARE_WHOLE)
+
+
+def run_setting(setting: dict[str, Any], times: np.ndarray | None = None) -> dict[str, float]:
+    """Simulate one setting; its figures by name."""
+    from .dispatch.arrivals import times as arrivals
+    from .dispatch.events import simulate
+
+    if times is None:
+        times = arrivals(setting["arrivals"], setting["requests"], setting["load"] * setting["batch"], setting["seed"])
+    policy = policy_of(setting["policy"], setting["batch"], setting["timeout"], setting["share"])
+    outcome = simulate(times, policy, 1.0, setting["quantum"], setting["depth"])
+    return {"p50": outcome.quantile(0.5), "p99": outcome.quantile(0.99), "max": float(outcome.latency.max()),
+            "training": outcome.training / outcome.total, "fill": float(outcome.fills.mean()) / setting["batch"],
+            "batches": len(outcome.fills), "requests": len(times)}
+
+
+def _dispatch(setting, times, study, folder, json_file):
+    from .dispatch import study as sweeps
+
+    console = Console(highlight=False)
+    result = run_setting(setting, times)
+    sweep = sweeps.run(setting, console) if study else None
+    table = Table(title=f"Batches of {setting['batch']}, timeout {setting['timeout']:g}, quanta of "
+                        f"{setting['quantum']:g}; times in those of a batch")
+    for head in ("policy", "load", "p50", "p99", "longest", "training, % of the time", "of what is idle", "fill, %"):
+        table.add_column(head, justify="left" if head == "policy" else "right")
+    for name, load, each in [(setting["policy"], setting["load"] if times is None else None, result),
+                             *((row["policy"], row["load"], row) for row in (sweep or {"loads": []})["loads"])]:
+        idle = 1 - load if load is not None and load < 1 else None
+        table.add_row(name, "file" if load is None else f"{load:g}", f"{each['p50']:.2f}", f"{each['p99']:.2f}",
+                      f"{each['max']:.2f}", f"{100 * each['training']:.1f}",
+                      f"{each['training'] / idle:.2f}" if idle else "-", f"{100 * each['fill']:.1f}")
+    console.print(table)
+    if sweep:
+        make_folder("out", folder)
+        with writing("out", folder):
+            sweeps.write(sweep, Path(folder))
+        console.print(f"sweeps {folder}/dispatch.csv, picture {folder}/dispatch.png", soft_wrap=True)
+    _write_json(json_file, {"setting": setting, **result, **({"study": sweep} if sweep else {})})
