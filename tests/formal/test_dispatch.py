@@ -1,0 +1,93 @@
+# amaranth: UnusedElaboratable=no
+"""The dispatcher's bound of the latency, for every arrival and every duration, step by step up to beyond the bound."""
+
+import pytest
+from amaranth import Module, Mux, Signal
+from amaranth.lib.wiring import Component, In, Out
+
+from golden.perf.dispatch.bound import bound
+from golden.spec.dispatch import SHARE_WHOLE
+from rtl.dispatch.dispatcher import Dispatcher
+from tests.formal.prove import reachable
+
+#: Cycles of the dispatcher for each thing that it starts: docs/design/07-dispatcher.md.
+OVERHEAD = 15
+BATCH, TIMEOUT, QUANTUM = 1, 3, 4
+
+
+class Watched(Component):
+    """A dispatcher with an executor of free durations up to ``service`` and ``QUANTUM``; one request is watched.
+
+    Members
+    -------
+    push, watch : ``In(1)``
+        A request is offered; it is to be watched, if none is.
+    trains : ``In(1)``
+        The policy allows training in this cycle.
+    inference, quantum : ``In(6)``
+        Durations of what is started now, cut off at their limits.
+    late : ``Out(1)``
+        A watched request has been there for longer than ``limit`` cycles.
+    """
+
+    def __init__(self, depth, service, limit, priority=True):
+        self.depth, self.service, self.limit, self.priority = depth, service, limit, priority
+        super().__init__({"push": In(1), "watch": In(1), "trains": In(1), "inference": In(6), "quantum": In(6),
+                          "late": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.part = part = Dispatcher(depth=self.depth, address=8, tag=1, time=8, counter=4)
+        m.d.comb += [
+            part.i_request.valid.eq(self.push), part.o_start.ready.eq(1), part.o_item.ready.eq(1),
+            part.o_completion.ready.eq(1), part.policy.inference.eq(1), part.policy.training.eq(self.trains),
+            part.policy.priority.eq(int(self.priority)), part.policy.batch.eq(BATCH), part.policy.timeout.eq(TIMEOUT),
+            part.policy.share.eq(SHARE_WHOLE),
+        ]
+        self._executor(m, part)
+        watched, age = Signal(), Signal(8)
+        m.d.comb += [part.i_request.payload.tag.eq(self.watch & ~watched), self.late.eq(watched & (age > self.limit))]
+        with m.If(watched):
+            m.d.sync += age.eq(age + 1)
+            with m.If(part.o_completion.valid & part.o_completion.payload.tag):
+                m.d.sync += watched.eq(0)
+        with m.Elif(part.i_request.valid & part.i_request.ready & self.watch):
+            m.d.sync += [watched.eq(1), age.eq(0)]
+        return m
+
+    def _executor(self, m, part):
+        busy, training, left = Signal(), Signal(), Signal(6)
+        m.d.comb += [part.i_done.valid.eq(busy & (left == 0)), part.i_done.payload.training.eq(training)]
+        wanted, most = Signal(6), Signal(6)
+        m.d.comb += [wanted.eq(Mux(part.o_start.payload.training, self.quantum, self.inference)),
+                     most.eq(Mux(part.o_start.payload.training, QUANTUM - 1, self.service - 1))]
+        with m.If(part.o_start.valid):
+            m.d.sync += [busy.eq(1), training.eq(part.o_start.payload.training),
+                         left.eq(Mux(wanted < most, wanted, most))]
+        with m.Elif(part.i_done.valid & part.i_done.ready):
+            m.d.sync += busy.eq(0)
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+
+
+def limit(depth, service):
+    """Cycles from acceptance to completion: one request runs while the others wait; the report adds two."""
+    return bound(BATCH, TIMEOUT, QUANTUM, service, depth - 1, OVERHEAD) + 2
+
+
+@pytest.mark.slow
+def test_latency_keeps_its_bound():
+    most = limit(2, 18)
+    assert not reachable(Watched(2, 18, most), "the bound of the latency", "late", most + 20)
+
+
+def test_bound_is_nearly_reached():
+    """Two cycles less are too few: the check can fail."""
+    less = limit(2, 18) - 2
+    assert reachable(Watched(2, 18, less), "a bound that is too low", "late", less + 22)
+
+
+def test_without_priority_the_bound_is_exceeded():
+    """A quantum may then stand between two batches."""
+    most = limit(2, 18)
+    assert reachable(Watched(2, 18, most, priority=False), "turns", "late", most + 20)
