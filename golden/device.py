@@ -1,8 +1,8 @@
-"""A multilayer perceptron on the core: every conversion, product, bias and ReLU as the hardware does them."""
+"""What a core offers to a host, and a network that runs on any core: golden, simulated or built."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,8 +28,19 @@ class Layer:
     relu: bool
 
 
+class Device(Protocol):
+    """A core that encodes and multiplies tensors: :class:`Golden`, or cosim's ``Core``, which is under simulation."""
+    design: Design
+
+    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> Blocks:
+        """FP32 to blocks along ``axis``; ``seed`` is that of ``stochastic`` rounding."""
+
+    def matmul(self, x: Any, w: Any, **steps: Any) -> np.ndarray:
+        """``x @ w``, and the side unit's steps: ``scale``, ``bias``, ``relu``."""
+
+
 class Golden:
-    """The golden core as a device; anything with the same two methods can take its place.
+    """The golden core as a :class:`Device`.
 
     Parameters
     ----------
@@ -62,7 +73,7 @@ def quantise(x: np.ndarray, mantissa: int) -> tuple[np.ndarray, float]:
     return np.rint(np.float64(x) / step).astype(np.int64), step
 
 
-def forward(device: Any, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[tuple[str, Any]]:
+def forward(device: Device, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[tuple[str, Any]]:
     """Run a network on a device.
 
     The baselines ``fp32`` and ``bf16`` skip the conversions. ``int`` has neither converter nor side unit: scales,
@@ -70,8 +81,8 @@ def forward(device: Any, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[tup
 
     Parameters
     ----------
-    device : Golden, or one like it
-        Has ``design``, ``encode`` and ``matmul``.
+    device : Device
+        Where it runs.
     x : ndarray of float32
         (M, K).
     layers : sequence of Layer
