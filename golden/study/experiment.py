@@ -146,7 +146,8 @@ def _train(run, folder, progress):
         torch.manual_seed(run.seed)
         net = tasks.network(run.task)
     if run.fmt is not None:
-        convert(net, run.fmt, seed=1 + 1000 * run.seed, accumulate=run.accumulate)
+        # Layers count on from here: a thousand to each run, around and around in 32 bits.
+        convert(net, run.fmt, seed=(1 + 1000 * run.seed) % (2 ** 32 - 1000), accumulate=run.accumulate)
     optimiser = torch.optim.SGD(net.parameters(), run.rate, momentum=0.9, weight_decay=1e-4)
     if run.wide:
         wide_weights(optimiser)

@@ -28,6 +28,11 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
+@pytest.mark.parametrize("seed", [4_294_967, 2 ** 31 - 1])
+def test_every_seed_in_range_trains(seed):
+    assert train(Run(fmt=HBFP4, epochs=1, batch=500, seed=seed))["digest"]
+
+
 @pytest.mark.parametrize("options", [dict(fmt=HBFP4, boost=6), dict(fmt=STOCHASTIC), dict(fmt=HBFP4, wide=True),
                                      dict(fmt=None)])
 def test_killed_between_epochs_it_ends_with_the_same_bits(options, tmp_path):
