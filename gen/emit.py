@@ -7,6 +7,8 @@ from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.lib.wiring import In
 
+from .heading import comment
+
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
 _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
@@ -14,6 +16,9 @@ _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth
 #: keep their warnings.
 HEADER = "/* verilator lint_save */\n/* verilator lint_off WIDTHEXPAND */\n"
 FOOTER = "/* verilator lint_restore */\n"
+#: RTLIL cells with the initial values of a memory. It holds nothing until it is written: X to a simulator with four
+#: states, and no line for every word in the text.
+_MEMORY_VALUES = re.compile(r"^( *)cell \$meminit_v2 .*?\n\1end\n", re.MULTILINE | re.DOTALL)
 
 
 class Emitter:
@@ -75,10 +80,13 @@ def verilog(emitter):
     """Verilog-2005 text of everything that ``emitter`` gathered."""
     yosys = find_yosys(lambda version: version >= (0, 40))
     removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES)
-    script = [f"read_rtlil <<rtlil\n{text}\nrtlil" for text in emitter.texts.values()]
+    script = [f"read_rtlil <<rtlil\n{_MEMORY_VALUES.sub('', text)}\nrtlil" for text in emitter.texts.values()]
     script += ["proc -nomux -norom", "memory_collect", f"attrmap {removed}", f"attrmap -modattr {removed}",
                "write_verilog -norename"]
     # Amaranth's own flow silences the same warning: every process that it writes can be printed.
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     # A logical not of a vector is a reduction: said so, no linter has to guess.
-    return HEADER + re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text)) + FOOTER
+    text = re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text))
+    text = re.sub(r"^module (\w+)\(", lambda found: comment(emitter.cells[found[1]]) + found[0], text,
+                  flags=re.MULTILINE)
+    return HEADER + text + FOOTER

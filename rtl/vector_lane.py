@@ -99,7 +99,7 @@ class VectorLane(Cell):
         if not functions:
             m.d.comb += self.o.eq(bypass)
             return m
-        m.submodules.function = function = Function(functions, pipeline=pipeline)
+        m.submodules.special = function = Function(functions, pipeline=pipeline)
         m.d.comb += function.a.eq(value)
         if pipeline:
             m.d.comb += function.en.eq(self.en)

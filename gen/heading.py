@@ -1,0 +1,55 @@
+"""The comment above a Verilog module: what it is, its parameters, its latency, and where it is documented."""
+
+import inspect
+import re
+import textwrap
+from dataclasses import fields, is_dataclass
+
+from amaranth import Shape
+
+#: A name with its reStructuredText role, as docstrings have them.
+_ROLE = re.compile(r":\w+:`([^`]*)`")
+#: Most columns of a line of comment.
+COLUMNS = 110
+#: Python modules whose names begin so, and the page about their components; the longest match counts.
+PAGES = {
+    "rtl": "docs/design/01-core.md",
+    "rtl.fp32": "docs/design/02-fp32-arithmetic.md",
+    "rtl.fp32.special": "docs/design/03-functions.md",
+    "rtl.vector": "docs/design/04-vector-unit.md",
+    "rtl.dispatch": "docs/design/07-dispatcher.md",
+}
+
+
+def value(of):
+    """A parameter's value as the comment shows it."""
+    if is_dataclass(of):
+        inside = ", ".join(f"{name} = {text}" for name, text in parameters(of))
+        return f"{type(of).__name__}({inside})"
+    if isinstance(of, Shape):
+        return f"{'signed' if of.signed else 'unsigned'} {of.width}"
+    if isinstance(of, tuple):
+        return " x ".join(map(value, of)) if all(isinstance(part, int) for part in of) else ", ".join(map(value, of))
+    return str(of)
+
+
+def parameters(params):
+    """Name and value of each field of a dataclass."""
+    return [(field.name, value(getattr(params, field.name))) for field in fields(params)]
+
+
+def comment(cell):
+    """The lines above a cell's module."""
+    first = inspect.cleandoc(type(cell).__doc__).partition("\n\n")[0]
+    lines = [_ROLE.sub(r"\1", f"{cell.module}: {' '.join(first.split())}".replace("``", ""))]
+    given = ", ".join(f"{name} = {text}" for name, text in parameters(cell.params))
+    if given:
+        lines.append(f"Parameters: {given}.")
+    if cell.latencies:
+        cycles = ", ".join(f"{name} = {count}" for name, count in cell.latencies.items())
+        lines.append(f"Latency in cycles: {cycles}.")
+    page = PAGES.get(max((stem for stem in PAGES if type(cell).__module__.startswith(stem)), key=len, default=""))
+    if page:
+        lines.append(f"Documented in {page}.")
+    return "".join(textwrap.fill(line, COLUMNS, initial_indent="// ", subsequent_indent="//   ",
+                                 break_long_words=False) + "\n" for line in lines)
