@@ -17,7 +17,8 @@ myst_heading_anchors = 3
 # Types in docstrings are words ("path", "name"), of which several classes have one.
 suppress_warnings = ["ref.python"]
 
-autodoc_default_options = {"members": True, "member-order": "bysource"}
+# What a module defines, not what it passes on.
+autodoc_default_options = {"members": True, "member-order": "bysource", "ignore-module-all": True}
 autodoc_typehints = "none"
 # Training needs PyTorch, its pages do not.
 autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
