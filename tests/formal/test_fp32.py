@@ -45,7 +45,7 @@ def law(fmt, term, subnormals):
 
 
 def check(name, fmt, term, operands, subnormals, seconds=300, **parameters):
-    unit = UNITS[f"fp32.{name}"](fmt, subnormals=subnormals, **parameters)
+    unit = UNITS[f"fp32.{name}"](fmt=fmt, subnormals=subnormals, **parameters)
     stem = f"{name}_e{fmt.exponent}f{fmt.fraction}_{subnormals}"
     return proved(unit, stem, law(fmt, term, subnormals), definitions(fmt, operands, subnormals), seconds,
                   "bitwuzla" if fmt.width in (16, 32) else "z3")
@@ -117,7 +117,7 @@ def test_scaled_integer_is_ieee(width, exponent):
             f"(ite (or (= r #x00000000) (bvslt {field} (_ bv1 {wide}))) (= o #x00000000) "
             f"(ite (bvsgt {field} (_ bv254 {wide})) (= o (concat ((_ extract 31 31) r) {bits(FP32.inf, 31)})) "
             f"(= o (concat ((_ extract 31 31) r) ((_ extract 7 0) {field}) ((_ extract 22 0) r))))))")
-    assert proved(IntToFp32(width, exponent), f"int{width}_{exponent}", term, lines)
+    assert proved(IntToFp32(width=width, exponent_width=exponent), f"int{width}_{exponent}", term, lines)
 
 
 def test_accumulating_adder_is_ieee():
@@ -156,7 +156,7 @@ class Wrong(Component):
     def elaborate(self, platform):
         from amaranth import Module
         m = Module()
-        m.submodules.add = add = UNITS["fp32.add"](E4F3)
+        m.submodules.add = add = UNITS["fp32.add"](fmt=E4F3)
         m.d.comb += [add.a.eq(self.a), add.b.eq(self.b), self.o.eq(add.o & 0xFE)]
         return m
 
