@@ -77,8 +77,9 @@ class Player:
 
         Returns
         -------
-        dict of str to list of int
-            Every output port: its value in each cycle, before the clock rises.
+        dict of str to ndarray
+            Every output port: its value in each cycle, before the clock rises; uint64, or Python's integers where a
+            port is wider.
         """
         cycles = len(inputs["rst"])
         columns = [_bytes(inputs[name], size(width)) for name, width in self.widths["in"].items()]
@@ -103,4 +104,9 @@ def _bytes(values, length):
 
 def _numbers(rows):
     """Little-endian bytes as integers."""
-    return [int.from_bytes(row, "little") for row in map(bytes, rows)]
+    length = rows.shape[1]
+    if length > 8:
+        return np.array([int.from_bytes(row, "little") for row in map(bytes, rows)], object)
+    wide = np.zeros((len(rows), 8), np.uint8)
+    wide[:, :length] = rows
+    return wide.view("<u8").reshape(-1)

@@ -8,6 +8,8 @@ none, more requests than can be served, resets in the middle.
 import random
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from golden.perf.dispatch.twin import Inputs, Request, Twin
 from golden.spec.dispatch import DispatchUnit, Policy, policies
 
@@ -177,7 +179,13 @@ def ports_in(unit, inputs):
 
 
 def ports_out(unit, outputs):
-    """Output port -> what it must be in each cycle; None where anything may stand (reset, no valid payload)."""
+    """What must come out of a run.
+
+    Returns
+    -------
+    dict of str to (ndarray of int, ndarray of uint64)
+        Output port -> cycles in which it is looked at (not in reset; a payload while it is valid), and its values then.
+    """
     widths = _widths(unit)
     fields = {stream: [widths[name] for name in _FIELDS[stream]] for stream in ("o_start", "o_item", "o_completion")}
     rows = {}
@@ -197,7 +205,19 @@ def ports_out(unit, outputs):
                        for part in ("valid", "payload"))):
             value = row.get(name)
             rows.setdefault(name, []).append(None if value is None else int(value))
-    return rows
+    looked_at = {name: [cycle for cycle, value in enumerate(column) if value is not None]
+                 for name, column in rows.items()}
+    return {name: (np.array(cycles, int), np.array([rows[name][cycle] for cycle in cycles], np.uint64))
+            for name, cycles in looked_at.items()}
+
+
+def differences(got, wanted):
+    """(cycle, port, value, value that was wanted) of every difference, in order."""
+    found = []
+    for name, (cycles, values) in wanted.items():
+        have = got[name][cycles]
+        found += [(int(cycles[n]), name, int(have[n]), int(values[n])) for n in np.flatnonzero(have != values)]
+    return sorted(found)
 
 
 def compare(player, unit, case):
@@ -209,14 +229,11 @@ def compare(player, unit, case):
         Of all port values; cycles; the twin at the end.
     """
     inputs, outputs, twin = record(unit, case)
-    got, compared, first = player.play(ports_in(unit, inputs)), 0, []
-    for name, wanted in ports_out(unit, outputs).items():
-        for cycle, (have, want) in enumerate(zip(got[name], wanted, strict=True)):
-            if want is not None:
-                compared += 1
-                if have != want:
-                    first.append((cycle, f"{case.name}, cycle {cycle}: {name} is {have:#x} instead of {want:#x}"))
-    return Comparison(compared, len(first), [text for _, text in sorted(first)[:5]]), len(inputs), twin
+    wanted = ports_out(unit, outputs)
+    found = differences(player.play(ports_in(unit, inputs)), wanted)
+    lines = [f"{case.name}, cycle {cycle}: {name} is {have:#x} instead of {want:#x}"
+             for cycle, name, have, want in found[:5]]
+    return Comparison(sum(len(cycles) for cycles, _ in wanted.values()), len(found), lines), len(inputs), twin
 
 
 #: Small, so that queues fill, times wrap and counters end.
