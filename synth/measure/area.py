@@ -106,6 +106,8 @@ def words(design, unit="core"):
     """The generator's command line of a design, or of one unit; units that are no part of a core take none of it."""
     if unit.startswith("fp32.") or unit in ("vector", "vector.lean"):
         return ["--subnormals", design.format.subnormals, "--unit", unit]
+    if unit == "dispatch":
+        return ["--unit", unit]
     return [*design.words(), "--unit", unit]
 
 
