@@ -1,4 +1,7 @@
-"""The analytic design space: the published points, the constants and their sources."""
+"""The analytic design space: the published points, the constants and their sources.
+
+Covers: golden/perf/constants.py, golden/perf/workloads.py.
+"""
 
 import re
 from fractions import Fraction

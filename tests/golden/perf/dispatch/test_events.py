@@ -1,4 +1,7 @@
-"""The simulator of many requests: the published figures, the twin's schedule, the bound."""
+"""The simulator of many requests: the published figures, the twin's schedule, the bound.
+
+Covers: golden/perf/dispatch/arrivals.py, golden/perf/dispatch/bound.py.
+"""
 
 import numpy as np
 import pytest
