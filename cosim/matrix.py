@@ -115,7 +115,7 @@ def check_converter(design, *, level="-O1", jobs=None, cache=None):
         into, out = simulation.streams["i"], simulation.streams["o"]
         for seed, pauses in enumerate(list(crossed(simulation))[::2], 1):
             simulation.reset()
-            if seed > 1:    # 1 is what the reset leaves
+            if seed > 1 and "i_seed" in simulation.streams:    # 1 is what the reset leaves
                 word = simulation.streams["i_seed"].pack(value=np.array([mix(seed)]))
                 simulation.run({"i_seed": word}, {}, pauses=pauses)
             value = awkward_blocks(rng, CONVERSIONS // 5, design.encode_beats * design.encode_lanes, design.format)
