@@ -293,7 +293,7 @@ def test_many_random_programs_equal_golden(model):
 
 def test_units_by_name():
     assert set(UNITS) == {"vector", "vector.lean"}
-    assert UNITS["vector"](lanes=2).unit.lanes == 2
-    assert UNITS["vector.lean"]().unit.functions == ("exp", "recip", "rsqrt")
+    assert UNITS["vector"](lanes=2).params.lanes == 2
+    assert UNITS["vector.lean"]().params.functions == ("exp", "recip", "rsqrt")
     assert Vector.made(SMALL).module == "hbfp_vector_l2_b8_r8_exp_recip_rsqrt_p1"
     assert VectorLane.Parameters(BARE.functions, BARE.pipeline).latency == 2
