@@ -204,6 +204,11 @@ def test_reader_that_has_gone(place):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+def heed_interrupts():
+    """In a child, before it starts: tests that run in the background were started with the signal ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("module, words", [("gen", []), ("cosim", []), ("synth", []), ("synth.command.sweep", []),
                                            ("flow", []), ("golden", ["error"])])
 def test_interrupt_says_nothing(place, module, words):
@@ -221,7 +226,7 @@ def test_interrupt_says_nothing(place, module, words):
         sys.exit(main({words}))
     """
     with subprocess.Popen([sys.executable, "-c", program], cwd=place, env=os.environ | {"PYTHONPATH": str(ROOT)},
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_interrupts) as process:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -235,7 +240,8 @@ def test_interrupt_while_loading_says_nothing(place, module, library):
     Path(library).mkdir()
     Path(library, "__init__.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(60)\n")
     with subprocess.Popen([sys.executable, "-m", module, "error"], cwd=place, stdout=subprocess.PIPE,
-                          env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE) as process:
+                          env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE,
+                          preexec_fn=heed_interrupts) as process:
         assert process.stdout.readline() == b"loading\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
