@@ -78,9 +78,12 @@ class _Surroundings:
             clear = rng.random() < 0.002
             if self.done is None and rng.random() < 0.0005:
                 self.done = rng.random() < 0.5
-            if rng.random() < 0.001:
-                wrong = {"batch": rng.choice((0, BATCH, self.unit.depth + 1)), "share": rng.choice((0, 5, 16, 17))}
-                self.policy = case.policy if rng.random() < 0.7 else replace(case.policy, **wrong)
+            if rng.random() < 0.002:
+                depth = self.unit.depth
+                self.policy = case.policy if rng.random() < 0.3 else replace(
+                    case.policy, batch=rng.choice((0, 1, 2, 3, BATCH, depth // 2, depth, depth + 1)),
+                    share=rng.choice((0, 1, 5, 8, 15, 16, 17)), timeout=rng.choice((0, 1, 10, 100, TIMEOUT, 1000)),
+                    patience=rng.choice((0, 20, 3 * QUANTUM)))
         return Inputs(self.request, self.done, self.counter, *(rng.random() < case.pace for _ in range(4)), clear,
                       self.policy)
 
