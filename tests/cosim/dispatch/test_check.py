@@ -64,7 +64,7 @@ def test_changed_operators_are_seen(tmp_path):
     changed = _mutants(manifest, tmp_path)
     player = Player(changed, ("-Wno-UNOPTFLAT",))
     survivors = set(range(2, MUTANTS + 2))    # 1 changes nothing
-    for case in cases(60):
+    for case in [*cases(60), *(case for case in cases(1500, seed=100) if case.faults)]:
         inputs, outputs, _ = record(SMALL, case)
         given, wanted = ports_in(SMALL, inputs), ports_out(SMALL, outputs)
         for mutant in (1, *sorted(survivors)):
