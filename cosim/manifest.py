@@ -28,6 +28,11 @@ class Field:
         return slice(self.offset // 8, (self.offset + self.width * self.count) // 8)
 
 
+def port_bytes(width):
+    """Bytes of a port in a Verilated model: 1, 2, 4, 8, then multiples of 4."""
+    return next((size for size in (1, 2, 4, 8) if width <= 8 * size), -(-width // 32) * 4)
+
+
 @dataclass(frozen=True)
 class Stream:
     """One stream of the top module: ``NAME__payload``, ``NAME__valid``, ``NAME__ready``.
@@ -42,11 +47,8 @@ class Stream:
 
     @property
     def stride(self):
-        """Bytes of one payload in a Verilated model: 1, 2, 4, 8, then multiples of 4."""
-        for size in (1, 2, 4, 8):
-            if self.width <= 8 * size:
-                return size
-        return -(-self.width // 32) * 4
+        """Bytes of one payload in a Verilated model."""
+        return port_bytes(self.width)
 
     @cached_property
     def field(self):

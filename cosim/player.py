@@ -6,6 +6,7 @@ import numpy as np
 
 from hbfp import files
 
+from .manifest import port_bytes
 from .verilator import build_library
 
 _SOURCE = """\
@@ -29,11 +30,6 @@ extern "C" __attribute__((visibility("default"))) void play(uint64_t cycles, con
     }
 }
 """
-
-
-def size(width):
-    """Bytes of a port in a Verilated model: 1, 2, 4, 8, then multiples of 4."""
-    return next((size for size in (1, 2, 4, 8) if width <= 8 * size), -(-width // 32) * 4)
 
 
 class Player:
@@ -60,7 +56,7 @@ class Player:
         source = _SOURCE
         for flow, copy in (("in", "memcpy(&top.{0}, in, {1}); in += {1};"),
                            ("out", "memcpy(out, &top.{0}, {1}); out += {1};")):
-            lines = (f"        {copy.format(name.replace('__', '___05F'), size(width))}"
+            lines = (f"        {copy.format(name.replace('__', '___05F'), port_bytes(width))}"
                      for name, width in self.widths[flow].items())
             source = source.replace("@INPUTS@" if flow == "in" else "@OUTPUTS@", "\n".join(lines))
         library = build_library(manifest.verilog, manifest.top, {"play.cpp": source}, verilate=verilate,
@@ -82,15 +78,15 @@ class Player:
             port is wider.
         """
         cycles = len(inputs["rst"])
-        columns = [_bytes(inputs[name], size(width)) for name, width in self.widths["in"].items()]
+        columns = [_bytes(inputs[name], port_bytes(width)) for name, width in self.widths["in"].items()]
         given = np.ascontiguousarray(np.concatenate(columns, axis=1))
-        stride = sum(map(size, self.widths["out"].values()))
+        stride = sum(map(port_bytes, self.widths["out"].values()))
         taken = np.zeros((cycles, stride), np.uint8)
         self._play(ctypes.c_uint64(cycles), given.ctypes.data_as(ctypes.c_void_p),
                    taken.ctypes.data_as(ctypes.c_void_p))
         result, start = {}, 0
         for name, width in self.widths["out"].items():
-            end = start + size(width)
+            end = start + port_bytes(width)
             result[name] = _numbers(taken[:, start:end])
             start = end
         return result

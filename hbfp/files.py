@@ -5,7 +5,9 @@ complete, and listed file by file with SHA-256 in a record of its own. Whoever u
 first; what does not fit is made again, which is said in one line on standard error.
 """
 
+import csv
 import hashlib
+import io
 import json
 import os
 import re
@@ -75,6 +77,15 @@ def write(path, data):
 def write_json(path, data):
     """Write plain data as JSON, as all reports have it."""
     write(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_csv(path, columns, rows):
+    """Write rows, each a dict, as CSV with a line of column names; what a row lacks is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write(path, text.getvalue())
 
 
 @contextmanager

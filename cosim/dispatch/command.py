@@ -1,6 +1,5 @@
 """``python -m cosim dispatch``: the Verilog of the dispatcher against its twin: all policies, faults and resets."""
 
-import json
 from functools import partial
 
 from rich.console import Console
@@ -9,7 +8,7 @@ from rich.table import Table
 
 from hbfp import generator
 from hbfp.command import BAD_INPUT, Parser, run
-from hbfp.files import write
+from hbfp.files import write_json
 from hbfp.values import whole, writable_file, writing
 
 from ..compare import Comparison
@@ -65,8 +64,8 @@ def _check(requests, seed, json_file):
         console.print(line, markup=False)
     if json_file is not None:
         with writing("json", json_file):
-            write(json_file, json.dumps({"seed": seed, "runs": rows, "compared": total.compared,
-                                         "mismatches": total.mismatches, "passed": passed}, indent=1) + "\n")
+            write_json(json_file, {"seed": seed, "runs": rows, "compared": total.compared,
+                                   "mismatches": total.mismatches, "passed": passed})
     return 0 if passed else 1
 
 

@@ -1,6 +1,5 @@
 """``python -m golden space`` and ``dispatch``: the analytic design space, and inference beside training."""
 
-import json
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
@@ -70,8 +69,8 @@ def add_dispatch(commands: Any, epilog: str) -> None:
 
 def _outputs(parser, name):
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
-    parser.add_argument("--out", default=f"build/golden/{name}", metavar="DIR", help="folder for the table as CSV and "
-                        f"the picture (default build/golden/{name})")
+    parser.add_argument("--out", default=str(files.output("golden", name)), metavar="DIR",
+                        help="folder for the table as CSV and the picture (default %(default)s)")
 
 
 def _checked_outputs(args):
@@ -99,7 +98,7 @@ def prepare_space(args: Namespace) -> Callable[[], None]:
 def _space(number_name, constants, workload, folder, json_file):
     from . import pictures
     from .constants import as_dict
-    from .space import as_dicts, best, front, sweep
+    from .space import Point, as_dicts, best, front, sweep
     from .workloads import WORKLOADS
 
     products, text = WORKLOADS[workload]
@@ -122,8 +121,8 @@ def _space(number_name, constants, workload, folder, json_file):
     console.print(table)
     make_folder("out", folder)
     with writing("out", folder):
-        files.write(folder / "space.csv", _csv([dict(number=name, **each) for name, found in points.items()
-                                                for each in as_dicts(front(found))]))
+        files.write_csv(folder / "space.csv", ("number", *Point.__dataclass_fields__), [
+            {"number": name, **each} for name, found in points.items() for each in as_dicts(front(found))])
         pictures.space(folder / "space.png", {name: front(found) for name, found in points.items()}, text)
     console.print(f"front {folder}/space.csv, picture {folder}/space.png", soft_wrap=True)
     _write_json(json_file, {"number": number_name, "workload": workload, "best": rows,
@@ -131,15 +130,10 @@ def _space(number_name, constants, workload, folder, json_file):
                             "constants": as_dict(*constants[number_name])})
 
 
-def _csv(rows):
-    lines = [",".join(rows[0])] if rows else []
-    return "\n".join([*lines, *(",".join(f"{value}" for value in row.values()) for row in rows)]) + "\n"
-
-
 def _write_json(path, data):
     if path is not None:
         with writing("json", path):
-            files.write(path, json.dumps(data, indent=1) + "\n")
+            files.write_json(path, data)
 
 
 def prepare_dispatch(args: Namespace) -> Callable[[], None]:

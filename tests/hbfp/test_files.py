@@ -227,3 +227,8 @@ def test_key_tells_parts_apart():
     assert files.key("ab", "c") != files.key("a", "bc") != files.key(b"abc")
     assert files.key("a", 1) == files.key(b"a", "1") and len(files.key()) == 32
     assert json.loads(json.dumps(files.key("x"))) == files.key("x")
+
+
+def test_csv_has_its_columns_and_leaves_out_what_is_missing(tmp_path):
+    files.write_csv(tmp_path / "t.csv", ("a", "b"), [{"a": 1, "b": 0.5}, {"b": "x,y", "more": 3}])
+    assert (tmp_path / "t.csv").read_text() == 'a,b\n1,0.5\n,"x,y"\n'

@@ -77,9 +77,6 @@ def write(result: dict[str, list[dict[str, Any]]], folder: Path) -> None:
     from .. import pictures
 
     columns = ("sweep", "policy", "load", "timeout", "p50", "p99", "max", "training", "fill")
-    lines = [",".join(columns)]
-    for kind in ("loads", "timeouts"):
-        lines += [",".join(str({"sweep": kind, "timeout": ""}.get(name, "") if name not in row else row[name])
-                           for name in columns) for row in result[kind]]
-    files.write(folder / "dispatch.csv", "\n".join(lines) + "\n")
+    files.write_csv(folder / "dispatch.csv", columns,
+                    [{"sweep": kind, **row} for kind in ("loads", "timeouts") for row in result[kind]])
     pictures.dispatch(folder / "dispatch.png", result)
