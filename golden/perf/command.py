@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -24,13 +23,13 @@ from hbfp.values import (
     writing,
 )
 
-from ..spec.dispatch import DEPTH_RANGE, SHARE_WHOLE, Policy
+from ..spec.dispatch import DEPTH_RANGE, SHARE_WHOLE
 
 #: Latency bounds that the table of the design space has, microseconds.
 BOUNDS = (50, 500)
-NUMBERS = ("hbfp8", "hbfp6", "hbfp4", "bf16", "int8")
 #: Policies that serve requests, by name.
 POLICIES = ("priority", "greedy", "alternate", "inference", "limited")
+NUMBERS = ("hbfp8", "hbfp6", "hbfp4", "bf16", "int8")
 MOST_REQUESTS = 100_000_000
 
 
@@ -161,31 +160,11 @@ def prepare_dispatch(args: Namespace) -> Callable[[], None]:
     return partial(_dispatch, setting, times, args.study, *_checked_outputs(args))
 
 
-def policy_of(name: str, batch: int, timeout: float, share: int) -> Policy:
-    """A policy by its name; times in those of a batch."""
-    return Policy(batch=batch, timeout=0 if name == "greedy" else timeout, priority=name != "alternate",
-                  training=name != "inference", share=share if name == "limited" else SHARE_WHOLE)
-
-
-def run_setting(setting: dict[str, Any], times: np.ndarray | None = None) -> dict[str, float]:
-    """Simulate one setting; its figures by name."""
-    from .dispatch.arrivals import times as arrivals
-    from .dispatch.events import simulate
-
-    if times is None:
-        times = arrivals(setting["arrivals"], setting["requests"], setting["load"] * setting["batch"], setting["seed"])
-    policy = policy_of(setting["policy"], setting["batch"], setting["timeout"], setting["share"])
-    outcome = simulate(times, policy, 1.0, setting["quantum"], setting["depth"])
-    return {"p50": outcome.quantile(0.5), "p99": outcome.quantile(0.99), "max": float(outcome.latency.max()),
-            "training": outcome.training / outcome.total, "fill": float(outcome.fills.mean()) / setting["batch"],
-            "batches": len(outcome.fills), "requests": len(times)}
-
-
 def _dispatch(setting, times, study, folder, json_file):
-    from .dispatch import study as sweeps
+    from .dispatch import study as sweeps  # with NumPy, which help does not need
 
     console = Console(highlight=False)
-    result = run_setting(setting, times)
+    result = sweeps.run_setting(setting, times)
     sweep = sweeps.run(setting, console) if study else None
     table = Table(title=f"Batches of {setting['batch']}, timeout {setting['timeout']:g}, quanta of "
                         f"{setting['quantum']:g}; times in those of a batch")

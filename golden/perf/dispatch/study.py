@@ -1,14 +1,18 @@
-"""Sweeps of the dispatcher: loads under several policies, timeouts, and training beside inference."""
+"""Figures of the dispatcher for one setting, and sweeps around it: loads, timeouts, training beside inference."""
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
+from ...spec.dispatch import SHARE_WHOLE, Policy
 from ..constants import published
 from ..space import best, sweep
 from ..workloads import WORKLOADS
+from . import arrivals
 from .colocation import demand, share
+from .events import simulate
 
 LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SWEPT = ("priority", "greedy", "alternate", "limited")
@@ -19,6 +23,24 @@ BANDWIDTHS = tuple(25e9 * 2**n for n in range(7))
 TRAINED = ("lstm", "resnet50")
 #: Requests of one point, at most.
 POINT = 200_000
+
+
+def policy_of(name: str, batch: int, timeout: float, share: int) -> Policy:
+    """A policy by its name; times in those of a batch."""
+    return Policy(batch=batch, timeout=0 if name == "greedy" else timeout, priority=name != "alternate",
+                  training=name != "inference", share=share if name == "limited" else SHARE_WHOLE)
+
+
+def run_setting(setting: dict[str, Any], times: np.ndarray | None = None) -> dict[str, float]:
+    """Simulate one setting; its figures by name."""
+    if times is None:
+        rate = setting["load"] * setting["batch"]
+        times = arrivals.times(setting["arrivals"], setting["requests"], rate, setting["seed"])
+    policy = policy_of(setting["policy"], setting["batch"], setting["timeout"], setting["share"])
+    outcome = simulate(times, policy, 1.0, setting["quantum"], setting["depth"])
+    return {"p50": outcome.quantile(0.5), "p99": outcome.quantile(0.99), "max": float(outcome.latency.max()),
+            "training": outcome.training / outcome.total, "fill": float(outcome.fills.mean()) / setting["batch"],
+            "batches": len(outcome.fills), "requests": len(times)}
 
 
 def run(setting: dict[str, Any], console: Console | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -37,8 +59,6 @@ def run(setting: dict[str, Any], console: Console | None = None) -> dict[str, li
         ``loads`` and ``timeouts``: a row of figures a point; ``training``: a row for each workload, load and bandwidth.
     """
     from rich.progress import track
-
-    from ..command import run_setting
 
     base = setting | {"requests": min(setting["requests"], POINT)}
     points = [("loads", {"policy": name, "load": load}) for name in SWEPT for load in LOADS]

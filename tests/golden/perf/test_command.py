@@ -8,7 +8,8 @@ import json
 import pytest
 
 from golden.__main__ import main
-from golden.perf.command import POLICIES, policy_of
+from golden.perf.command import POLICIES
+from golden.perf.dispatch.study import policy_of
 
 
 def test_space_writes_points_and_constants(tmp_path, capsys):
