@@ -53,10 +53,10 @@ def main(argv=None):
             _timed(words, env)
         print(f"later run, start to end       {_timed(words, env):9.1f} s wall")
 
-    from cosim.bulk import Simulation
-    from cosim.core import Core
     from cosim.emit import emit
-    from cosim.runs import workload
+    from cosim.simulate.simulation import Simulation
+    from cosim.work.device import Core
+    from cosim.work.products import workload
 
     began = time.perf_counter()
     core = Core(Simulation(emit(design)))

@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 
-from cosim.bulk import Simulation
-from cosim.core import Core
 from cosim.emit import EmitError, emit
-from cosim.verilator import BuildError
+from cosim.simulate.simulation import Simulation
+from cosim.simulate.verilator import BuildError
+from cosim.work.device import Core
 from golden.device import Golden
 from golden.perf.cycles import product_commands, product_cycles, timeline
 from hbfp.command import Parser

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import cosim.__main__
-import cosim.matrix
+import cosim.command.core
+import cosim.command.random
+import cosim.work.regression
 import flow.__main__
 import gen.__main__
 import golden.__main__
@@ -26,8 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = {
     ("gen",): (gen.__main__.main, gen.__main__.make_parser()),
     ("flow",): (flow.__main__.main, flow.__main__.make_parser()),
-    ("cosim",): (cosim.__main__.main, cosim.__main__.make_parser()),
-    ("cosim", "matrix"): (cosim.__main__.main, cosim.matrix.make_parser()),
+    ("cosim",): (cosim.__main__.main, cosim.command.core.make_parser()),
+    ("cosim", "matrix"): (cosim.__main__.main, cosim.work.regression.make_parser()),
+    ("cosim", "random"): (cosim.__main__.main, cosim.command.random.make_parser()),
     ("synth",): (synth.__main__.main, synth.command.core.make_parser()),
     **{("synth", name): (synth.__main__.main, each.make_parser()) for name, each in synth.__main__.COMMANDS.items()},
 }

@@ -13,7 +13,7 @@ import numpy as np
 from golden.perf.dispatch.twin import Inputs, Request, Twin
 from golden.spec.dispatch import DispatchUnit, Policy, policies
 
-from ..compare import Comparison
+from ..bench.comparison import Comparison
 
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 #: Cycles of a batch, and of a quantum of training.

@@ -10,7 +10,7 @@ import subprocess
 
 import numpy as np
 
-from cosim.bulk import Pause, ProtocolError
+from cosim.simulate.simulation import Pause, ProtocolError
 
 #: Cycles without a transfer after which a run counts as stuck.
 PATIENCE = 2000
@@ -131,7 +131,7 @@ def _bench(manifest):
 
 
 class FourState:
-    """A design in Icarus Verilog, with those calls of :class:`cosim.bulk.Simulation` that a core makes.
+    """A design in Icarus Verilog, with those calls of :class:`cosim.simulate.simulation.Simulation` that a core makes.
 
     Every run starts from undefined registers and a reset. Inputs of a run without outputs, such as a seed, are kept
     and sent ahead of those of the runs after it, up to the next :meth:`reset`.
@@ -171,7 +171,7 @@ class FourState:
         self._ahead = {}
 
     def run(self, inputs, outputs, *, pauses=None, limit=None, bucket=None):
-        """Offer all inputs and take all outputs; as :meth:`cosim.bulk.Simulation.run`, without traffic.
+        """Offer all inputs and take all outputs; as :meth:`cosim.simulate.simulation.Simulation.run`, without traffic.
 
         Raises
         ------

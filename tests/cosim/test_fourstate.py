@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from cosim.bulk import Pause
-from cosim.core import Core
 from cosim.manifest import Manifest
-from cosim.runs import random_products
+from cosim.simulate.simulation import Pause
+from cosim.work.device import Core
+from cosim.work.products import random_products
 from tests.cosim.fourstate import FourState, without_initial_values
 from tests.gen.emitted import Emitted
 

@@ -31,7 +31,7 @@ def test_icarus(file):
 
 @pytest.mark.cosim
 def test_verilator(file):
-    from cosim.verilator import find_tool
+    from cosim.simulate.verilator import find_tool
     tool = find_tool()
     done = subprocess.run([str(tool.program), "--lint-only", "--top-module", file.stem, file.name],
                           cwd=file.parent, capture_output=True, text=True, env=tool.environment())
@@ -41,7 +41,7 @@ def test_verilator(file):
 
 @pytest.mark.cosim
 def test_verilator_warns_of_files_read_later(file):
-    from cosim.verilator import find_tool
+    from cosim.simulate.verilator import find_tool
     tool = find_tool()
     (file.parent / "later.v").write_text(
         "module later(input [3:0] a, output [4:0] b);\n  assign b = a;\nendmodule\n")

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+from cosim.command.dispatch import build, main
 from cosim.dispatch.check import SMALL, cases, compare, differences, ports_in, ports_out, record, words
-from cosim.dispatch.command import build, main
 from cosim.manifest import Manifest
-from cosim.player import Player
+from cosim.simulate.player import Player
 from hbfp import files, generator, yowasp
 
 #: Every policy under two loads, and faults under every policy.

@@ -1,0 +1,1 @@
+"""Benches: streams driven and watched, results judged by the golden model, corners counted."""

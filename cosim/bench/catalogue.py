@@ -1,0 +1,32 @@
+"""Parts of a core that have a bench of their own, and the run of one bench as an outcome."""
+
+from hbfp.values import choice, refuse
+
+from ..work.device import design_of
+from ..work.products import Outcome
+from .comparison import Comparison
+from .corners import unreachable
+
+#: Unit of the generator -> module with its cocotb tests.
+BENCHES = {"core": "cosim.bench.units.core", "array": "cosim.bench.units.array", "align": "cosim.bench.units.align",
+           "encode": "cosim.bench.units.encode", "encode_lane": "cosim.bench.units.encode_lane"}
+
+
+def check_unit(unit, design):
+    """Raise :class:`~hbfp.values.OptionError` if there is no bench for this unit of this design."""
+    choice("unit", unit, BENCHES)
+    if unit == "array" and not design.integer:
+        raise refuse("unit", unit, f"must be of integers, not --arithmetic {design.arithmetic}")
+
+
+def bench_outcome(manifest, unit="core", seed=1, name=None):
+    """Run the bench of a unit; tests that found wrong bits count as mismatches, and every failed test fails it."""
+    from .runner import run_bench
+    result = run_bench(manifest, BENCHES[unit], seed=seed)
+    failures = [f"{test}: {message}" for test, message in result.failures]
+    if not result.ran:
+        failures.append(f"no test ran; see {result.log}")
+    return Outcome(name or unit, Comparison(result.compared, result.wrong), failures=failures, corners=result.corners,
+                   unreachable=unreachable(design_of(manifest), unit),
+                   notes={"tests": result.ran, "failed": result.failed, "log": str(result.log), "top": manifest.top,
+                          "netlist": manifest.data.get("netlist")})

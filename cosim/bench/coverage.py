@@ -1,0 +1,117 @@
+"""Counts the named corners that a bench must have seen, or it fails: passing without them means little."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from .corners import reachable
+
+_NAN, _INF, _SIGN = 0x7FC00000, 0x7F800000, 0x80000000
+
+
+class Coverage:
+    """Counts how often each corner was seen.
+
+    Parameters
+    ----------
+    design : Design
+        Decides, with ``unit``, which corners are asked for.
+    unit : str
+        Part of the core that is tested, a key of :data:`cosim.bench.corners.CORNERS`.
+    """
+
+    def __init__(self, design, unit="core"):
+        self.design = design
+        self.seen = dict.fromkeys(reachable(design, unit), 0)
+        self.compared = 0    # elements of results
+
+    def see(self, name, count=1):
+        """Count a corner; ``count`` may be a truth value."""
+        if name in self.seen:
+            self.seen[name] += int(count)
+
+    def missing(self):
+        """Corners not seen."""
+        return [name for name, count in self.seen.items() if not count]
+
+    def save(self, path):
+        """Add the counts to those in a JSON file, and start from zero."""
+        path = Path(path)
+        before = json.loads(path.read_text()) if path.exists() else {"compared": 0, "corners": {}}
+        corners = {name: count + before["corners"].get(name, 0) for name, count in self.seen.items()}
+        path.write_text(json.dumps({"compared": before["compared"] + self.compared, "corners": corners}, indent=1))
+        self.seen, self.compared = dict.fromkeys(self.seen, 0), 0
+
+    # --- What was seen --------------------------------------------------------------------------
+
+    def product(self, command, x, w, result):
+        """Corners of one command: its fields, its beats, its result as bit patterns."""
+        design = self.design
+        self.see("one row", command["rows"] == 1)
+        self.see("depth rows", command["rows"] == design.depth)
+        self.see("one pass", command["tiles"] == 1)
+        self.see("several passes", command["tiles"] > 1)
+        if design.arithmetic == "int":
+            self.see("negative result", (result < 0).any())
+            self.see("zero result", (result == 0).any())
+            return
+        self.see("scale", command["scale"])
+        self.see("bias", command["bias"])
+        self.see("no steps", not (command["scale"] or command["bias"] or command["relu"]))
+        self.see("ReLU clamps", command["relu"] and (result == 0).any())
+        self.see("ReLU passes", command["relu"] and ((result > 0) & (result < _INF)).any())
+        self.see("negative result", ((result & _SIGN) > 0).any())
+        self.see("zero result", (result == 0).any())
+        self.see("NaN result", (result == _NAN).any())
+        self.see("infinite result", ((result & ~np.uint32(_SIGN)) == _INF).any())
+        if design.blocked:
+            self._blocks(command, x, w, result)
+
+    def _blocks(self, command, x, w, result):
+        design, passes = self.design, command["tiles"]
+        a = x["mantissa"].reshape(passes, -1, design.rows)[:, :, :design.tile_rows].astype(np.int64)
+        b = w["mantissa"].reshape(passes, design.rows, design.cols)[:, :design.tile_rows].astype(np.int64)
+        a = a.reshape(passes, -1, design.segments, design.height)
+        b = b.reshape(passes, design.segments, design.height, design.cols)
+        sums = np.einsum("pmsh,pshc->pmsc", a, b)
+        self.see("invalid block of X", x["invalid"].any())
+        self.see("invalid block of W", (w["invalid"].reshape(passes, design.rows, -1)[
+            :, design.height - 1:design.tile_rows:design.height]).any())
+        empty = ~a.any(-1)                                                   # (pass, m, segment)
+        self.see("zero block of X", empty.any())
+        busy = np.einsum("pmsh,pshc->pmsc", (a != 0).astype(int), (b != 0).astype(int)) > 0
+        self.see("cancelled sum", ((sums == 0) & busy).any())
+        self.see("largest sum", (np.abs(sums) == design.height * design.format.limit ** 2).any())
+        plain = not (command["scale"] or command["bias"] or command["relu"])
+        alone = (sums != 0).sum((0, 2)) == 1                                 # nothing else can have cancelled it
+        self.see("underflow to +0", plain and ((result == 0) & alone).any())
+
+    def conversion(self, value, want):
+        """Corners of whole blocks: bit patterns (beats, lanes) and the expected fields of `o_q`."""
+        design, fmt = self.design, self.design.format
+        bits = value.reshape(-1, design.encode_beats * design.encode_lanes).astype(np.int64)
+        mantissa = want["mantissa"].reshape(bits.shape).astype(np.int64)
+        exponent = want["exponent"].reshape(len(bits), -1)[:, :1].astype(np.int64)
+        valid = ~want["invalid"].reshape(len(bits), -1)[:, :1]
+        field, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
+        top = field.max(1, keepdims=True)
+        shift = exponent + 126 - field + 24 - fmt.magnitude
+        significand = np.where(field > 0, fraction | 1 << 23, 0)
+        cut = np.clip(shift, 0, 40)
+        half = (significand & (1 << cut) - 1) == 1 << cut >> 1
+        half &= valid & (shift > 0) & (field > 0)
+        kept = np.where(shift >= 0, significand >> cut, 0)
+        see = {"zero block": (top == 0).any(), "Inf": ((field == 255) & (fraction == 0)).any(),
+               "NaN": ((field == 255) & (fraction > 0)).any(), "negative zero": (bits == _SIGN).any(),
+               "subnormal": ((field == 0) & (fraction > 0)).any(), "largest exponent": (top == 254).any(),
+               "largest mantissa": (np.abs(mantissa) == fmt.limit).any(),
+               "saturated by rounding": (valid & (np.abs(mantissa) == fmt.limit) & (shift > 0) & (
+                   significand * 2 >= (2 * fmt.limit + 1) << cut)).any(),
+               "far below the maximum": (valid & (field > 0) & (shift > 25)).any(),
+               "cut off exactly half": half.any(),
+               "tie to even, down": (half & (kept % 2 == 0)).any(),
+               "tie to even, up": (half & (kept % 2 == 1) & (kept < fmt.limit)).any(),
+               "exponent clamped": (exponent != top - 126).any()}
+        for name, hit in see.items():
+            self.see(f"converter: {name}", hit)

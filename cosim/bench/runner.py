@@ -1,0 +1,178 @@
+"""Builds a design for cocotb, runs a bench on it and counts what ran."""
+
+import contextlib
+import json
+import os
+import sys
+import uuid
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from xml.etree import ElementTree
+
+from hbfp import files
+
+from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
+from ..work.device import design_of
+from .comparison import WrongBits
+from .corners import reachable
+
+#: Options that the cocotb runner or the need for random reset values sets otherwise.
+_RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
+#: A bench simulates for seconds: what counts is that the model is built soon.
+_MAKE = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+#: The simulator itself is linked from objects that all models share: most of the time that a small one takes to build.
+_SHARED = "VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a bench did.
+
+    Attributes
+    ----------
+    ran, failed : int
+        Tests.
+    wrong : int
+        Failed tests that found a wrong bit; the others found a broken protocol or another fault.
+    compared : int
+        Elements of results that were compared.
+    failures : list of (str, str)
+        Name and message of each failed test.
+    corners : dict
+        Corner that was asked for -> times seen.
+    log : Path
+        Everything that the simulator and the tests printed.
+    """
+    ran: int
+    failed: int
+    wrong: int
+    compared: int
+    failures: list
+    corners: dict
+    log: Path
+
+    @property
+    def missing(self):
+        """Corners that were not seen, of those asked for."""
+        return [name for name, count in self.corners.items() if not count]
+
+    @property
+    def passed(self):
+        """Whether tests ran, none failed and no corner is missing."""
+        return self.ran > 0 and self.compared > 0 and not self.failed and not self.missing
+
+
+def _failures(results):
+    """Name, type and first line of the message of each failed test in a results file."""
+    found = []
+    for case in ElementTree.parse(results).iter("testcase"):
+        for failure in [*case.iter("failure"), *case.iter("error")]:
+            kind = failure.get("type") or failure.get("error_type") or ""
+            text = failure.get("error_msg") or failure.get("message") or failure.text or kind
+            found.append((case.get("name"), kind, text.strip().split("\n")[0]))
+    return found
+
+
+@contextlib.contextmanager
+def _environment(values):
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def before_reset(seed):
+    """Arguments of the simulator that give every register a random value before reset, fixed by ``seed``.
+
+    ``--x-initial unique`` alone starts all of them at zero. A seed of 0 would let the simulator choose.
+    """
+    return ["+verilator+rand+reset+2", f"+verilator+seed+{seed % (2**31 - 1) + 1}"]
+
+
+def run_bench(manifest, module="cosim.bench.units.core", *, seed=1, tests=None):
+    """Run the tests of a cocotb module on a design.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The design.
+    module : str
+        Python module with the tests.
+    seed : int
+        Of all random data.
+    tests : str, optional
+        Regular expression: run only tests that match; corners are then not asked for.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    BuildError
+        If a tool is missing or the build fails.
+    """
+    from cocotb_tools.runner import get_results, get_runner  # slow to import
+
+    check_system_tools()
+    tool = find_tool()
+    text = manifest.verilog.read_bytes()
+    options = [option for option in VERILATE if option not in _RUNNER_SETS] + ["--x-initial", "unique"]
+    # The runner makes every signal visible, which breaks a netlist into single gates; benches see ports alone.
+    visible = "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
+                      for name in sorted({*manifest.ports, "clk", "rst"}))
+    options.append("--no-public-flat-rw")
+    if "netlist" in manifest.data:
+        # Bit by bit: bits of one port that depend on others look like a loop. Modules apart: a third less C++.
+        options += ["-Wno-UNOPTFLAT", "-fno-inline"]
+    variables = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}
+    variables["MAKEFLAGS"] = f"{variables.get('MAKEFLAGS', '')} {_MAKE} {_SHARED} -j{os.cpu_count()}".strip()
+    runner = get_runner("verilator")
+
+    def make(folder):
+        runtime = " ".join(map(str, runtime_objects(tool, vpi=True)))
+        source, ports = folder / "dut.v", folder / "ports.vlt"
+        ports.write_text(f"`verilator_config\n{visible}")
+        source.write_bytes(text)
+        with _environment(variables):
+            try:
+                runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
+                             build_args=[*options, "-LDFLAGS", runtime, str(ports)], log_file=folder / "build.log")
+            except (RuntimeError, SystemExit) as error:
+                raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
+        for path in (folder / "sim").iterdir():    # the program is all that is needed from here on
+            if path.name != manifest.top:
+                path.unlink()
+
+    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE, _SHARED,
+                    host("-O1"))
+    folder = files.entry(files.cache("cosim") / f"cocotb-{key}", make)
+    log = folder / f"run-{uuid.uuid4().hex[:8]}.log"
+    corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")
+    variables |= {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),
+                  "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    with _environment(variables):
+        with contextlib.suppress(RuntimeError, SystemExit):    # failures are counted below
+            runner.test(hdl_toplevel=manifest.top, hdl_toplevel_lang="verilog", test_module=module,
+                        build_dir=folder / "sim", test_dir=folder, results_xml=str(results), log_file=log,
+                        test_filter=tests, seed=seed, plusargs=before_reset(seed))
+    ran, failed = get_results(results) if results.exists() else (0, 0)
+    if ran:    # cocotb counts skipped tests as run
+        ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))
+    saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
+    whole = module == "cosim.bench.units.core" and not tests    # other benches save names that they did not see, too
+    wanted = dict.fromkeys(reachable(design_of(manifest)), 0) if whole else {}
+    if tests:
+        saved["corners"] = {}
+    found = _failures(results) if failed else []
+    return Result(ran, failed, sum(kind.endswith(WrongBits.__name__) for _, kind, _ in found), saved["compared"],
+                  [(name, text) for name, _, text in found], wanted | saved["corners"], log)

@@ -1,0 +1,314 @@
+"""cocotb tests of a whole core; run by :mod:`cosim.bench.runner`, which names the manifest in the environment."""
+
+import os
+import random
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles
+
+from golden.bfp import per_line
+
+from ...manifest import Manifest
+from ...work.device import design_of
+from ..awkward import awkward, awkward_blocks
+from ..coverage import Coverage
+from ..directed import directed_blocks, directed_products
+from ..scoreboard import ConverterScoreboard, ProductScoreboard
+from ..stream import Monitor, Pauses, Sink, Source, clocked, until
+from ..tiling import Plan, commands, most_passes, most_terms, w_beats, x_beats
+
+MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
+DESIGN = design_of(MANIFEST)
+SEED = int(os.environ.get("HBFP_SEED", "1"))
+ELEMENTS = DESIGN.encode_beats * DESIGN.encode_lanes
+#: Idle and stall, each off, often and nearly always, in long and short pauses.
+LEVELS = ((0.0, 1), (0.5, 1), (0.8, 6))
+#: Rows of a command of no particular length.
+ROWS = min(5, DESIGN.depth)
+
+
+class Bench:
+    """Drivers, monitors and scoreboards on one core.
+
+    Parameters
+    ----------
+    dut : cocotb handle
+        The core.
+    idle, stall : tuple
+        Share and length of the pauses on inputs and on outputs.
+    seed : int
+        Of data and pauses.
+    """
+
+    def __init__(self, dut, idle=(0.0, 1), stall=(0.0, 1), seed=0):
+        self.dut, self.rng = dut, np.random.default_rng([SEED, seed])
+        self.coverage = Coverage(DESIGN)
+        self.products = ProductScoreboard(MANIFEST, DESIGN, self.coverage)
+        self.boards = [self.products]
+        if "o_q" in MANIFEST.streams:
+            self.converter = ConverterScoreboard(MANIFEST, DESIGN, self.coverage)
+            self.boards.append(self.converter)
+        self.sources, self.sinks, self.monitors = {}, {}, {}
+        for stream in MANIFEST.streams.values():
+            share, burst = idle if stream.direction == "in" else stall
+            pause = Pauses(random.Random(f"{SEED} {seed} {stream.name}"), share, burst)
+            kind, into = (Source, self.sources) if stream.direction == "in" else (Sink, self.sinks)
+            into[stream.name] = kind(dut, stream, pause)
+            board = self.converter if stream.name.endswith("_q") else self.products
+            self.monitors[stream.name] = Monitor(dut, stream, board.taken(stream.name))
+        self.awaited = 0
+
+    async def start(self):
+        """Clock, reset, and everything running."""
+        self.dut.rst.value = 1
+        Clock(self.dut.clk, 10, unit="ns").start()
+        await ClockCycles(self.dut.clk, 3)
+        self.dut.rst.value = 0
+        self.running = self._go()
+
+    def _go(self):
+        return cocotb.start_soon(clocked(self.dut, *self.monitors.values(), *self.sources.values(),
+                                         *self.sinks.values(), self))
+
+    def step(self):
+        """Count crossed pauses: what one stream does while another waits."""
+        handles = {name: monitor.handle for name, monitor in self.monitors.items()}
+        o, x = handles["o"], handles["i_x"]
+        o_valid, o_ready, x_valid = int(o.valid.value), int(o.ready.value), int(x.valid.value)
+        self.coverage.see("o stalls while i_x waits", o_valid and not o_ready and x_valid and not x.ready.value)
+        self.coverage.see("i_x idles while o is ready", o_ready and not x_valid)
+
+    async def reset(self, cycles=1):
+        """Reset in whatever is going on; nothing of before may come out after."""
+        self.running.cancel()
+        for part in (*self.sources.values(), *self.sinks.values(), *self.monitors.values(), *self.boards):
+            part.clear()
+        self.dut.rst.value = 1
+        await ClockCycles(self.dut.clk, cycles)
+        for name in self.monitors:
+            self.monitors[name].clear()
+        self.dut.rst.value = 0
+        self.awaited = 0
+        self.running = self._go()
+
+    # --- Stimulus -------------------------------------------------------------------------------
+
+    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False):
+        """Queue one command of awkward data.
+
+        ``calm``: without blocks that overflow or are invalid. ``faint``: of numbers so small that products underflow.
+        """
+        shapes = (rows, terms), (terms, DESIGN.cols)
+        if DESIGN.arithmetic == "int":
+            limit = DESIGN.format.limit
+            x, w = (self.rng.integers(-limit, limit + 1, shape) for shape in shapes)
+            x[self.rng.random(rows) < 0.2] = 0
+            w[:, self.rng.random(DESIGN.cols) < 0.2] = limit
+        elif faint:
+            small = max(-70, DESIGN.format.exponent_range[0] - DESIGN.format.magnitude + 2)
+            x, w = (np.ldexp(self.rng.standard_normal(shape, np.float32), small) for shape in shapes)
+        else:
+            rare = 0.0 if calm else None
+            x, w = (awkward(self.rng, shape, DESIGN.format, axis, rare) for shape, axis in zip(
+                shapes, (-1, -2), strict=True))
+        # Now and then a special value: the side unit has them too.
+        vectors = [awkward_blocks(self.rng, DESIGN.cols, 1, DESIGN.format, rare=0.1).reshape(-1).view(np.float32)
+                   if step and "i_v" in MANIFEST.streams else None for step in (scale, bias)]
+        self.product(x, w, *vectors, relu)
+
+    def product(self, x, w, scale=None, bias=None, relu=False):
+        """Queue one product of (M, K) and (K, columns), in as many commands as its rows need."""
+        from golden.core import encode  # operands come converted; the converter is tested by itself
+
+        if DESIGN.arithmetic == "int":
+            parts = (x,), (w,)
+        elif DESIGN.blocked:
+            parts = tuple(self._lines(encode(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
+        else:
+            parts = self._patterns(x, w)
+        for rows in commands(DESIGN, len(x)):
+            self._send(rows.stop - rows.start, Plan(DESIGN, x.shape[1]), [part[rows] for part in parts[0]], parts[1],
+                       scale, bias, relu)
+
+    @staticmethod
+    def _patterns(x, w):
+        from golden.to_fp32 import to_bf16
+
+        if DESIGN.arithmetic in ("fp32", "fma"):
+            return (x.view(np.uint32),), (w.view(np.uint32),)
+        return tuple((to_bf16(part).view(np.uint32) >> 16,) for part in (x, w))
+
+    @staticmethod
+    def _lines(blocks, axis):
+        return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
+
+    def _send(self, rows, plan, x, w, scale, bias, relu):
+        sources, streams = self.sources, MANIFEST.streams
+        fields = {"rows": np.array([rows]), "tiles": np.array([plan.passes])}
+        if "i_v" in streams:
+            fields |= {"scale": np.array([scale is not None]), "bias": np.array([bias is not None]),
+                       "relu": np.array([relu])}
+            for vector in (scale, bias):
+                if vector is not None:
+                    sources["i_v"].send(streams["i_v"].pack(value=vector.view(np.uint32).reshape(1, -1)))
+        sources["i_cmd"].send(streams["i_cmd"].pack(**fields))
+        sources["i_x"].send(streams["i_x"].pack(**x_beats(plan, *x)))
+        weights = w_beats(plan, *w, rng=self.rng)
+        sources["i_w"].send(streams["i_w"].pack(**{name: value[0] for name, value in weights.items()}))
+        self.awaited += rows
+
+    def convert(self, blocks, rare=0.1):
+        """Queue awkward blocks for the converter, so many; the number of beats."""
+        return self.send_blocks(awkward_blocks(self.rng, blocks, ELEMENTS, DESIGN.format, rare))
+
+    def send_blocks(self, blocks):
+        """Queue blocks of bit patterns (blocks, elements) for the converter; the number of beats."""
+        value = blocks.reshape(-1, DESIGN.encode_lanes)
+        self.sources["i_q"].send(MANIFEST.streams["i_q"].pack(value=value))
+        return len(value)
+
+    # --- Waiting and judging --------------------------------------------------------------------
+
+    async def until(self, done, patience=20_000):
+        """Wait until ``done()``; fail after ``patience`` cycles without a transfer on any stream."""
+        await until(self.dut, self.monitors, done, patience)
+
+    async def finish(self, beats_q=0):
+        """Wait for all results, then compare them, then see that nothing follows."""
+        start_o, start_q = self.monitors["o"].transfers, 0
+        queues = self.products.queues
+        expected = start_o + self.awaited - len(queues["o"])
+        goal_q = None
+        if beats_q:
+            start_q = self.monitors["o_q"].transfers
+            goal_q = start_q + beats_q - len(self.converter.queues["o_q"])
+        await self.until(lambda: self.monitors["o"].transfers >= expected
+                         and (goal_q is None or self.monitors["o_q"].transfers >= goal_q))
+        await ClockCycles(self.dut.clk, 50)
+        for board in self.boards:
+            board.check()
+            assert not board.leftovers(), f"left over: {board.leftovers()}"
+        self.awaited = 0
+        self.coverage.save(os.environ["HBFP_COVERAGE"])
+
+
+def _fitting(terms):
+    """As many terms of K, or what one command holds if that is less."""
+    return min(terms, most_terms(DESIGN))
+
+
+def _terms():
+    """Lengths of K that matter: less than a tile, a tile, more, and a block that is cut short."""
+    rows, block = DESIGN.rows, DESIGN.format.terms
+    return sorted({_fitting(terms) for terms in (1, rows - 1 or 1, rows, rows + 1, 2 * rows, block, block + 1,
+                                                 3 * max(rows, block) - 1)})
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+@cocotb.parametrize(idle=LEVELS, stall=LEVELS)
+async def products_equal_golden(dut, idle, stall):
+    bench = Bench(dut, idle, stall)
+    await bench.start()
+    for number, terms in enumerate(_terms()):
+        steps = [bool(number >> bit & 1) for bit in range(3)]
+        bench.command(int(bench.rng.integers(1, min(DESIGN.depth, 12) + 1)), terms, *steps)
+        bench.command(1, terms, calm=True)
+    bench.command(DESIGN.depth, _fitting(DESIGN.rows))
+    if DESIGN.blocked:
+        bench.command(min(DESIGN.depth, 3), min(DESIGN.rows, DESIGN.format.terms), faint=True)
+    await bench.finish()
+    assert bench.products.commands == 2 * len(_terms()) + 1 + DESIGN.blocked
+    assert not dut.error.value
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms", skip="i_q" not in MANIFEST.streams)
+@cocotb.parametrize(idle=LEVELS, stall=LEVELS)
+async def conversions_equal_golden(dut, idle, stall):
+    bench = Bench(dut, idle, stall)
+    await bench.start()
+    beats = bench.convert(60) + bench.convert(10, rare=0)
+    await bench.finish(beats)
+    assert bench.converter.compared == 70 * ELEMENTS
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms", skip="i_q" not in MANIFEST.streams)
+async def both_paths_at_once(dut):
+    bench = Bench(dut, (0.3, 2), (0.3, 2))
+    await bench.start()
+    for terms in _terms():
+        bench.command(ROWS, terms, bias=True)
+    beats = bench.convert(40)
+    await bench.finish(beats)
+    assert bench.products.compared and bench.converter.compared
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def every_corner_is_computed(dut):
+    bench = Bench(dut, (0.3, 2), (0.3, 2))
+    await bench.start()
+    for work in directed_products(DESIGN):
+        bench.product(work.x, work.w, work.scale, work.bias, work.relu)
+    await bench.finish(bench.send_blocks(directed_blocks(DESIGN.format, ELEMENTS)) if DESIGN.blocked else 0)
+    assert bench.products.commands
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def stalled_result_stops_the_input(dut):
+    """While nobody takes results, rows of X must wait; afterwards nothing is lost."""
+    bench = Bench(dut)
+    await bench.start()
+    sink = bench.sinks["o"]
+    taking, sink.pause = sink.pause, lambda: True
+    for _ in range(6):    # more than a core holds of commands, accumulators and results
+        bench.command(ROWS, _fitting(DESIGN.rows), calm=True)
+    await bench.until(lambda: bench.coverage.seen["o stalls while i_x waits"])
+    sink.pause = taking
+    await bench.finish()
+    assert bench.products.commands == 6
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def reset_in_mid_stream_leaves_nothing(dut):
+    bench = Bench(dut, (0.2, 2), (0.2, 2))
+    await bench.start()
+    for cut in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89):
+        for terms in _terms()[-3:]:
+            bench.command(ROWS, terms, scale=True)
+        if "i_q" in MANIFEST.streams:
+            bench.convert(10)
+        await ClockCycles(dut.clk, cut)
+        await bench.reset()
+        bench.coverage.see("reset in mid-stream")
+        bench.command(ROWS, _fitting(DESIGN.rows + 1), bias=True)
+        beats = bench.convert(4) if "i_q" in MANIFEST.streams else 0
+        await bench.finish(beats)
+    assert bench.products.commands == 10
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+@cocotb.parametrize(rows_tiles=[(0, 1), (DESIGN.depth + 1, 1), (1, 0), (1, most_passes(DESIGN) + 1)])
+async def refused_commands_change_nothing(dut, rows_tiles):
+    bench = Bench(dut)
+    await bench.start()
+    stream = MANIFEST.streams["i_cmd"]
+    if any(value >> stream.field[name].width for name, value in zip(("rows", "tiles"), rows_tiles, strict=True)):
+        return    # the field cannot say so much
+    bench.command(ROWS, _fitting(DESIGN.rows + 1))
+    bench.sources["i_cmd"].send(stream.pack(rows=np.array(rows_tiles[:1]), tiles=np.array(rows_tiles[1:])))
+    bench.command(ROWS, _fitting(DESIGN.rows), bias=True)
+    assert not dut.error.value
+    await bench.finish()
+    assert bench.products.refused == 1 and bench.products.commands == 2
+    assert dut.error.value
+    bench.coverage.see("refused command")
+    bench.command(1, _fitting(DESIGN.rows))
+    await bench.finish()
+    assert dut.error.value, "error must stay until reset"
+    await bench.reset()
+    await ClockCycles(dut.clk, 1)
+    assert not dut.error.value
+    bench.command(1, _fitting(DESIGN.rows))
+    await bench.finish()
+    bench.coverage.save(os.environ["HBFP_COVERAGE"])

@@ -1,0 +1,180 @@
+"""``python -m cosim random``: random designs over all options, each judged by the benches.
+
+The design of a number follows from the seed and the number alone. Results are kept as they come, under the Verilog
+and the benches that gave them, so that a run goes on where the last one ended. With --broken every design has one
+operator of its Verilog changed at random, and the right verdict is FAILED; a change of nothing that matters, such as
+an operand that is always zero, may pass.
+"""
+
+import hashlib
+import json
+import os
+import random
+from functools import cache, partial
+
+from hbfp import files
+from hbfp.command import BAD_INPUT, Parser, run
+from hbfp.values import JOBS_RANGE, whole, writable_file, writing
+
+from ..emit import EmitError, emit
+from ..simulate.verilator import BuildError
+from ..work.random_designs import check, draw, parts
+
+COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**32 - 1)
+#: What every result has.
+_FIELDS = {"verdict", "name", "compared", "mismatches", "problems", "asked", "seen", "benches"}
+
+
+@cache
+def benches():
+    """Hash of everything that a verdict depends on besides the Verilog."""
+    total = hashlib.sha256()
+    for folder in ("cosim", "golden"):
+        for path in sorted((files.ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".cpp", ".json"):
+                total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def results_file():
+    """Where results are kept."""
+    return files.build() / "cosim" / "random.json"
+
+
+def _results(path):
+    """Results by key; none if the file is not there or does not hold any."""
+    try:
+        results = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    whole_entries = isinstance(results, dict) and all(isinstance(entry, dict) and _FIELDS <= set(entry)
+                                                      for entry in results.values())
+    return results if whole_entries else {}
+
+
+def _store(path, key, entry):
+    """Add one result to those that this run and others have stored."""
+    with files.lock(path):
+        files.write(path, json.dumps(_results(path) | {key: entry}, indent=1) + "\n")
+
+
+def _known(entry, design):
+    """Whether a result is that of today's Verilog and today's benches."""
+    if not entry or entry["benches"] != benches() or entry["verdict"] == "not built":
+        return False
+    try:
+        return [emit(design, unit=None if unit == "core" else unit).data["sha256"]
+                for unit in parts(design)] == entry.get("sha256")
+    except EmitError:
+        return False
+
+
+def run_random(count, seed, *, broken=False, jobs=None, keep=False, progress=None):
+    """Judge the first ``count`` designs of a seed, but those whose verdict is known; results by key, in order.
+
+    Parameters
+    ----------
+    count, seed : int
+        How many designs, of which sequence; the seed is also that of data and pauses.
+    broken : bool
+        Plant a fault in each.
+    jobs : int, optional
+        Designs at a time; all cores by default.
+    keep : bool
+        Keep what was built.
+    progress : callable, optional
+        Called with (done, total, entry) for each design, known or not.
+    """
+    from joblib import Parallel, delayed
+
+    path, kind = results_file(), "broken" if broken else "whole"
+    results = _results(path)
+    work = {f"{kind} seed {seed} number {number}": (number, draw(seed, number)) for number in range(count)}
+    done = 0
+
+    def judge(key, number, design):
+        entry = results.get(key)
+        if not _known(entry, design):
+            fault = random.Random(f"{seed} {number} fault") if broken else None
+            entry = check(design, seed, fault=fault, keep=keep)
+            entry |= {"design": design.as_dict(), "name": design.name, "benches": benches()}
+            _store(path, key, entry)
+        return key, entry
+
+    runner = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
+    for key, entry in runner(delayed(judge)(key, *item) for key, item in work.items()):
+        results[key] = entry
+        done += 1
+        if progress:
+            progress(done, count, entry)
+    return {key: results[key] for key in work}
+
+
+# --- Command line -------------------------------------------------------------------------------
+
+
+def make_parser():
+    """The command line."""
+    parser = Parser(prog="python -m cosim random", description=__doc__.split("\n\n", 1)[1])
+    parser.add_argument("--count", metavar="N", default="100", help="designs, 1 to 100000 (default 100)")
+    parser.add_argument("--seed", metavar="N", default="1", help="of designs, data and pauses (default 1)")
+    parser.add_argument("--broken", action="store_true", help="change one operator in each: the benches must fail it")
+    parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count()), help="designs at a time (all cores)")
+    parser.add_argument("--keep", action="store_true", help="keep what was built for designs that passed")
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    args.count, args.seed = whole("count", args.count, *COUNT_RANGE), whole("seed", args.seed, *SEED_RANGE)
+    args.jobs = whole("jobs", args.jobs, *JOBS_RANGE)
+    if args.json is not None:
+        args.json = writable_file("json", args.json)
+    return partial(work, args)
+
+
+def work(args):
+    """Judge the designs in sight of the user; the exit status: 0 if every verdict is the right one."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+
+    def tell(done, total, entry):
+        console.print(f"{done} of {total}: {entry['name']}: {entry['verdict']}", markup=False, soft_wrap=True)
+
+    results = run_random(args.count, args.seed, broken=args.broken, jobs=args.jobs, keep=args.keep, progress=tell)
+    right = "FAILED" if args.broken else "passed"
+    good = sum(entry["verdict"] == right for entry in results.values())
+    _table(console, results)
+    for key, entry in results.items():
+        if entry["verdict"] != right:
+            fault = entry.get("fault")
+            told = [f"line {fault['line']}, {fault['before']} -> {fault['after']}"] if fault else entry["problems"]
+            console.print(f"{key}, {entry['name']}: {'; '.join(told)}", markup=False, soft_wrap=True)
+    if args.json:
+        data = {"seed": args.seed, "broken": args.broken, "count": args.count, "right": good, "results": results}
+        with writing("json", args.json):
+            files.write(args.json, json.dumps(data, indent=1) + "\n")
+    compared = sum(entry["compared"] for entry in results.values())
+    console.print(f"{good} of {args.count} designs {right}; {compared:,} outputs compared; {results_file()}",
+                  markup=False, soft_wrap=True)
+    return 0 if good == args.count else 1
+
+
+def _table(console, results):
+    from rich.table import Table
+
+    table = Table(title="Random designs")
+    for name, justify in (("", "right"), ("design", "left"), ("outputs compared", "right"), ("mismatches", "right"),
+                          ("corners seen", "right"), ("verdict", "left")):
+        table.add_column(name, justify=justify, overflow="fold")
+    for key, entry in results.items():
+        table.add_row(key.split()[-1], entry["name"], f"{entry['compared']:,}", f"{entry['mismatches']:,}",
+                      f"{entry['seen']} of {entry['asked']}", entry["verdict"])
+    console.print(table)
+
+
+def main(argv):
+    """Command line; returns the exit status."""
+    return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

@@ -1,0 +1,248 @@
+"""A Verilated design as a library: whole blocks of payloads in and out, one call for many cycles."""
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..manifest import Manifest
+from .verilator import build_library
+
+_DRIVER = Path(__file__).with_name("driver.cpp")
+#: Cycles without any transfer after which a run counts as stuck; far beyond any latency.
+PATIENCE = 20_000
+#: Cycles that a run goes on after the last transfer, to see that nothing more comes out.
+TAIL = 64
+_DONE, _STUCK, _LIMIT, _CHANGED, _WITHDRAWN, _EXTRA = range(6)
+
+
+class ProtocolError(RuntimeError):
+    """The design broke a rule of its streams, or stopped moving data."""
+
+
+class _Stream(ctypes.Structure):
+    """One stream of a call; mirrors ``struct Stream`` of driver.cpp."""
+    _fields_ = [("data", ctypes.c_void_p), ("beats", ctypes.c_uint64), ("done", ctypes.c_uint64),
+                ("first", ctypes.c_uint64), ("last", ctypes.c_uint64), ("blocked", ctypes.c_uint64),
+                ("starved", ctypes.c_uint64), ("enter", ctypes.c_uint32), ("leave", ctypes.c_uint32),
+                ("activity", ctypes.c_void_p)]
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A random pattern of pauses: idle on an input, stall on an output.
+
+    Parameters
+    ----------
+    share : float
+        Part of the cycles that pause, 0 to below 1.
+    burst : float
+        About how many cycles a pause lasts; 1 makes cycles independent.
+    """
+    share: float = 0.0
+    burst: float = 1.0
+
+    def chances(self):
+        """Chances in 2^32 of starting or prolonging a pause, and of its ending, each cycle."""
+        leave = 1 / self.burst
+        enter = self.share * leave / (1 - self.share + self.share * leave)
+        return round(enter * (2**32 - 1)), round(leave * (2**32 - 1))
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one stream did in a run; cycles count from reset.
+
+    Attributes
+    ----------
+    beats : int
+        Transfers.
+    first, last : int
+        Cycles of the first and the last one.
+    blocked, starved : int
+        Cycles in which only the source was ready, and in which only the sink was.
+    activity : ndarray of uint32 or None
+        Transfers per bucket of cycles from the start of the run.
+    """
+    beats: int
+    first: int
+    last: int
+    blocked: int
+    starved: int
+    activity: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Result of :meth:`Simulation.run`.
+
+    Attributes
+    ----------
+    payloads : dict
+        Output stream -> payloads (beats, stride).
+    traffic : dict
+        Stream -> :class:`Traffic`.
+    cycles : int
+        From the first transfer on any stream to the last, both included.
+    """
+    payloads: dict
+    traffic: dict
+    cycles: int
+
+
+def _ports(manifest, model="Vdut"):
+    """The header that binds driver.cpp to one design."""
+    def streams(items):
+        return " ".join(f"F({stream.name}, {stream.stride})" for stream in items)
+    return (f'#include "{model}.h"\n#define MODEL {model}\n#define INPUTS(F) {streams(manifest.inputs())}\n'
+            f"#define OUTPUTS(F) {streams(manifest.outputs())}\n"
+            f"#define FLAGS(F) {' '.join(f'F({name})' for name in manifest.flags())}\n")
+
+
+class Simulation:
+    """One Verilated design. The streams are those of its manifest; `clk` and `rst` are driven here.
+
+    Parameters
+    ----------
+    manifest : Manifest or Path
+        The design.
+    level : str
+        ``-O3`` runs fastest, ``-O1`` builds fastest.
+    trace : Path, optional
+        Write a VCD file.
+    seed : int
+        Of the pause patterns.
+    jobs : int, optional
+        Compilers at a time; all cores by default.
+    progress : callable, optional
+        Called with (done, total) as a build goes on.
+    cache : Path, optional
+        Where built models are kept, if not with all others.
+
+    Attributes
+    ----------
+    library : Path
+        The built model.
+    """
+
+    def __init__(self, manifest, *, level="-O3", trace=None, seed=1, jobs=None, progress=None, cache=None):
+        self.manifest = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
+        sources = {"driver.cpp": _DRIVER.read_text(), "ports.h": _ports(self.manifest)}
+        self.library = build_library(self.manifest.verilog, self.manifest.top, sources, level=level,
+                                     trace=trace is not None, jobs=jobs, progress=progress, cache=cache)
+        self._library = _load(self.library)
+        self._handle = self._library.sim_open()
+        self.streams = {s.name: s for s in self.manifest.inputs() + self.manifest.outputs()}
+        self._library.sim_seed(self._handle, seed & 0xFFFFFFFF)
+        if trace is not None and not self._library.sim_trace(self._handle, str(trace).encode()):
+            raise OSError(f"Trace file {trace} cannot be written")
+        self.reset()
+
+    def close(self):
+        """Finish the trace and free the model."""
+        if self._handle:
+            self._library.sim_close(self._handle)
+            self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def cycle(self):
+        """Clock cycles so far, those of resets included."""
+        return self._library.sim_cycle(self._handle)
+
+    def reset(self, cycles=2):
+        """Hold `rst` for some cycles."""
+        self._library.sim_reset(self._handle, cycles)
+
+    def flag(self, name):
+        """Value of an output that belongs to no stream."""
+        return self._library.sim_flag(self._handle, name.encode())
+
+    def run(self, inputs, outputs, *, pauses=None, limit=None, patience=PATIENCE, tail=TAIL, bucket=None,
+            partial=False):
+        """Offer all inputs and take all outputs, each stream at its own pace.
+
+        Parameters
+        ----------
+        inputs : dict
+            Stream -> payloads (beats, stride); those absent offer nothing.
+        outputs : dict
+            Stream -> beats to take; none may come on those absent.
+        pauses : dict, optional
+            Stream -> :class:`Pause`.
+        limit : int, optional
+            Stop after that many cycles; an error, if not finished by then and not ``partial``.
+        patience : int
+            Cycles without a transfer that are an error.
+        tail : int
+            Cycles to go on after the last transfer.
+        bucket : int, optional
+            Also count transfers for each ``bucket`` cycles; needs ``limit``.
+        partial : bool
+            Give what came until ``limit``.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        ProtocolError
+            If the design stops, changes or withdraws a stalled payload, or sends more than asked for.
+        """
+        began = self.cycle
+        names, calls, keep = list(self.streams), (_Stream * len(self.streams))(), {}
+        for name, call in zip(names, calls, strict=True):
+            stream = self.streams[name]
+            if stream.direction == "in":
+                data = np.ascontiguousarray(inputs.get(name, np.empty((0, stream.stride), np.uint8)))
+                if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != stream.stride:
+                    raise ValueError(f"Payloads of {name} must be uint8 of shape (beats, {stream.stride}), "
+                                     f"not {data.dtype} of {data.shape}")
+            else:
+                data = np.empty((outputs.get(name, 0), stream.stride), np.uint8)
+            activity = np.zeros(-(-limit // bucket), np.uint32) if bucket else None
+            keep[name] = data, activity
+            call.data, call.beats = data.ctypes.data, len(data)
+            call.activity = activity.ctypes.data if bucket else None
+            call.enter, call.leave = (pauses or {}).get(name, Pause()).chances()
+        status = self._library.sim_run(self._handle, calls, limit or 2**63, patience, tail, bucket or 1)
+        if status != _DONE and not (status == _LIMIT and partial):
+            moved = ", ".join(f"{name} {call.done} of {call.beats}" for name, call in zip(names, calls, strict=True))
+            culprit = names[self._library.sim_culprit(self._handle)]
+            unfinished = ", ".join(name for name, call in zip(names, calls, strict=True) if call.done < call.beats)
+            reason = {_LIMIT: f"not finished after {limit} cycles",
+                      _STUCK: f"no transfer for {patience} cycles on {unfinished}",
+                      _EXTRA: f"{culprit} offers more than was asked for",
+                      _CHANGED: f"{culprit} changed a payload that waited",
+                      _WITHDRAWN: f"{culprit} withdrew a payload that waited"}[status]
+            raise ProtocolError(f"Cycle {self.cycle}: {reason} ({moved})")
+        buckets = -(-(self.cycle - began) // bucket) if bucket else 0
+        traffic = {name: Traffic(call.done, call.first, call.last, call.blocked, call.starved,
+                                 keep[name][1][:buckets] if bucket else None)
+                   for name, call in zip(names, calls, strict=True)}
+        busy = [t for t in traffic.values() if t.beats]
+        cycles = max(t.last for t in busy) - min(t.first for t in busy) + 1 if busy else 0
+        payloads = {name: keep[name][0][:traffic[name].beats] for name in names
+                    if self.streams[name].direction == "out"}
+        return Run(payloads, traffic, cycles)
+
+
+def _load(path):
+    """The library with its functions' types."""
+    library = ctypes.CDLL(str(path))
+    handle, u64, u32 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
+    for name, result, arguments in (
+            ("open", handle, []), ("close", None, [handle]), ("reset", None, [handle, u32]),
+            ("seed", None, [handle, u32]), ("cycle", u64, [handle]), ("culprit", ctypes.c_int, [handle]),
+            ("flag", u64, [handle, ctypes.c_char_p]), ("trace", ctypes.c_int, [handle, ctypes.c_char_p]),
+            ("run", ctypes.c_int, [handle, ctypes.POINTER(_Stream), u64, u64, u64, u32])):
+        function = getattr(library, f"sim_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library

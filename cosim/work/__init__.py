@@ -1,0 +1,1 @@
+"""What runs on a simulated core: random products, the digits network, the regression, random designs."""

@@ -1,0 +1,151 @@
+"""Random designs over all options, and the verdict of the benches on each; also on designs with a planted fault."""
+
+import json
+import random
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hbfp import files
+from hbfp.design import ACCUMULATES, MULTIPLIERS, PIPELINES
+from hbfp.format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS
+from hbfp.options import design_from_values
+from hbfp.values import ContradictionError
+
+from ..emit import EmitError, emit
+from ..manifest import Manifest
+from ..simulate.verilator import BuildError
+
+#: Half of the designs are HBFP; the baselines have few options.
+_ARITHMETICS = ("hbfp",) * 6 + ("int", "int", "fp32", "fma", "bf16")
+#: Operator of the emitted text -> what a planted fault makes of it.
+_FAULTS = {"+": "-", "-": "+", "*": "+", "&": "|", "|": "&", "^": "|", "==": "!=", "<": ">="}
+_OPERATION = re.compile(r"^  assign (?P<left>\S+) = (?P<a>[^?;]+) (?P<operator>\+|-|\*|&|\||\^|==|<) (?P<b>[^?;]+);$",
+                        re.MULTILINE)
+
+
+def draw(seed, number=0, *, side=6, block=12, depth=24, recoded=64):
+    """The design of a number in the sequence of a seed; contradictions, and what is too large, are drawn again.
+
+    Parameters
+    ----------
+    seed, number : int
+        The sequence, and the place in it; a design does not depend on the others.
+    side, block, depth : int
+        Most rows and columns, elements of a block's side, and rows of a command.
+    recoded : int
+        Most mantissa bits of all elements where multipliers are recoded, which are built bit by bit.
+    """
+    rng = random.Random(f"{seed} {number}")
+    while True:
+        try:
+            design = design_from_values(_values(rng, side, block, depth))
+        except ContradictionError:
+            continue
+        if not design.recoded or design.rows * design.cols * design.format.mantissa <= recoded:
+            return design
+
+
+def _values(rng, side, block, depth):
+    """A value for every option, each valid by itself."""
+    rows, cols = rng.randint(1, side), rng.randint(1, side)
+    divisors = [number for number in range(1, rows + 1) if not rows % number]
+    terms = rng.choice((rng.randint(1, block), rng.choice(divisors), rows * rng.randint(1, 3)))
+    return {"arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
+            "exponent": rng.randint(*EXPONENT_RANGE), "rows": rows, "cols": cols,
+            "block": rng.choice(((1, terms), (terms, terms))), "accumulate": rng.choice(ACCUMULATES),
+            "rounding": rng.choice(ROUNDINGS), "noise_bits": rng.randint(1, 24), "subnormals": rng.choice(SUBNORMALS),
+            "group": rng.choice((None, (rng.randint(1, rows), rng.randint(1, cols)))),
+            "multiplier": rng.choice(MULTIPLIERS), "pipeline": rng.choice((0, rng.randint(0, max(PIPELINES.values())))),
+            "share": rng.choice((1, 1, 2, 4)), "depth": rng.randint(1, depth), "ragged": rng.choice((None, True)),
+            "guard": rng.randint(0, 16), "growth": rng.randint(0, 16)}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A changed operator: its line in the Verilog, before and after."""
+    line: int
+    before: str
+    after: str
+
+
+def plant(text, rng):
+    """Verilog with one operator changed, chosen by ``rng``, and what was done: (str, :class:`Fault`)."""
+    place = rng.choice(list(_OPERATION.finditer(text)))
+    start, end = place.span("operator")
+    changed = text[:start] + _FAULTS[place["operator"]] + text[end:]
+    line = text.count("\n", 0, start)
+    return changed, Fault(line + 1, text.splitlines()[line].strip(), changed.splitlines()[line].strip())
+
+
+def planted(manifest, rng):
+    """A copy of a design with a fault in it, below ``build/broken``: (Manifest, :class:`Fault`)."""
+    text, fault = plant(manifest.verilog.read_text(), rng)
+    folder = files.build() / "broken" / f"{manifest.top}-{files.key(text)[:12]}"
+    files.write(folder / manifest.verilog.name, text)
+    files.write(folder / "manifest.json", json.dumps(manifest.data))
+    return Manifest.load(folder), fault
+
+
+def parts(design):
+    """Units of a design that are judged: the core, or its converter where gradual subnormals leave no core."""
+    if design.blocked and design.format.subnormals == "gradual":
+        return "encode", "encode_lane"
+    return ("core",)
+
+
+def check(design, seed=1, *, fault=None, keep=False):
+    """Protocols, and random and corner data, on one design; plain data for a table and a file.
+
+    Parameters
+    ----------
+    design : Design
+        Small enough to be simulated as it is.
+    seed : int
+        Of data, pauses and values before reset.
+    fault : random.Random, optional
+        Plants a fault that it chooses, in a copy of the design.
+    keep : bool
+        Keep what was built for a design that passed.
+
+    Returns
+    -------
+    dict
+        ``verdict`` (``passed``, ``FAILED`` or ``not built``), ``compared``, ``mismatches``, ``problems``, ``asked``
+        and ``seen`` (corners), ``sha256`` of the Verilog of each part and, with a fault, ``fault``.
+    """
+    from ..bench.catalogue import bench_outcome
+    from ..simulate.simulation import Simulation
+    from .device import Core
+    from .products import random_products
+
+    entry = {"verdict": "not built", "compared": 0, "mismatches": 0, "problems": [], "asked": 0, "seen": 0}
+    outcomes, built, shas = [], [], []
+    try:
+        for unit in parts(design):
+            manifest = emit(design, unit=None if unit == "core" else unit)
+            shas.append(manifest.data["sha256"])
+            if fault:
+                manifest, change = planted(manifest, fault)
+                entry["fault"] = asdict(change)
+            outcomes.append(bench_outcome(manifest, unit, seed, unit))
+            built.append(Path(outcomes[-1].notes["log"]).parent)
+            if unit == "core" and (outcomes[-1].passed or not fault):
+                with Simulation(manifest, level="-O0", seed=seed, jobs=1) as simulation:
+                    outcomes.append(random_products(Core(simulation), seed=seed))
+                    built.append(simulation.library.parent)
+            if fault and not outcomes[-1].passed:
+                break
+    except (EmitError, BuildError) as error:
+        return entry | {"problems": [str(error)]}
+    passed = all(outcome.passed for outcome in outcomes)
+    if passed and not keep:
+        for path in built:
+            files.remove(path)
+    return entry | {
+        "verdict": "passed" if passed else "FAILED", "sha256": shas,
+        "compared": sum(outcome.comparison.compared for outcome in outcomes),
+        "mismatches": sum(outcome.comparison.mismatches for outcome in outcomes),
+        "problems": [f"{outcome.name}: {line}" for outcome in outcomes for line in outcome.problems[:3]],
+        "asked": sum(len(outcome.corners) for outcome in outcomes),
+        "seen": sum(len(outcome.corners) - len(outcome.missing) for outcome in outcomes)}

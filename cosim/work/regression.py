@@ -1,0 +1,312 @@
+"""``python -m cosim matrix``: bit-exactness over widths, blocks, arrays, accumulations and roundings.
+
+A cell is one combination. Rounding changes the converter alone, so a core is built once for all roundings: its
+product is checked with operands of nearest even and stochastic rounding, its converter with nearest even; the
+other converters are emitted and checked alone. Results are kept under the hash of the Verilog, so that a run goes on
+where the last one ended.
+"""
+
+import json
+import os
+import sys
+import zlib
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from golden.device import Golden
+from golden.noise import mix
+from hbfp import files
+from hbfp.command import BAD_INPUT, Parser, run
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.values import JOBS_RANGE, several, whole, words_of
+
+from ..bench.awkward import awkward, awkward_blocks
+from ..bench.comparison import Comparison
+from ..bench.reference import ConverterReference
+from ..emit import EmitError, emit
+from ..simulate.simulation import ProtocolError, Simulation
+from ..simulate.verilator import BuildError
+from .device import Core
+from .products import crossed, random_products
+
+MANTISSAS = (2, 3, 4, 6, 8, 12, 16)
+BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
+ARRAYS = ((1, 1), (3, 5), (8, 8), (16, 16), (24, 24))
+ACCUMULATES = ("fp32", "aligned")
+ROUNDINGS = ("rne", "stochastic", "truncate")
+#: Cells that together contain every value, most pairs, and every way in which a block can lie on the rows.
+SELECTION = (
+    (2, (1, 8), (1, 1), "fp32", "rne"), (3, (1, 16), (3, 5), "aligned", "stochastic"),
+    (4, (1, 32), (8, 8), "fp32", "stochastic"), (6, (8, 8), (16, 16), "aligned", "rne"),
+    (8, (16, 16), (8, 8), "aligned", "rne"), (12, (24, 24), (3, 5), "fp32", "stochastic"),
+    (16, (1, 8), (8, 8), "aligned", "stochastic"), (2, (24, 24), (24, 24), "fp32", "rne"),
+    (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
+    (2, (1, 16), (16, 16), "fp32", "truncate"), (6, (24, 24), (1, 1), "aligned", "truncate"),
+)
+#: Arrays by the names that the command line has for them.
+NAMES = {f"{rows}x{cols}": (rows, cols) for rows, cols in ARRAYS}
+#: Elements up to which multipliers are the recoded ones; of larger arrays Verilator makes too much C++.
+RECODED_LIMIT = 16
+#: What every result has.
+_FIELDS = {"passed", "compared", "first"}
+#: Blocks sent through a converter that is checked alone.
+CONVERSIONS = 400
+
+
+def cells():
+    """All combinations, small arrays first."""
+    return [(mantissa, block, array, accumulate, rounding)
+            for array, mantissa, block, accumulate, rounding
+            in product(ARRAYS, MANTISSAS, BLOCKS, ACCUMULATES, ROUNDINGS)]
+
+
+def name(cell):
+    """A cell in words."""
+    mantissa, block, array, accumulate, rounding = cell
+    return f"W={mantissa} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
+
+
+def design_of_cell(cell):
+    """The cell's :class:`Design`; a block that does not fit the rows leaves some idle."""
+    mantissa, block, (rows, cols), accumulate, rounding = cell
+    return Design(format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding), rows=rows, cols=cols,
+                  accumulate=accumulate, depth=64, ragged=bool(block[1] % rows and rows % block[1]),
+                  multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain")
+
+
+def check_core(design, *, level="-O0", jobs=None, cache=None):
+    """Products with operands of two roundings, and conversions to nearest even, of one core.
+
+    Returns
+    -------
+    (Comparison, Path)
+        And the model's library.
+    """
+    nearest = replace(design, format=replace(design.format, rounding="rne"))
+    manifest = emit(nearest)
+    with Simulation(manifest, level=level, jobs=jobs, cache=cache) as simulation:
+        core = Core(simulation)
+        seed = zlib.crc32(manifest.top.encode())
+        outcome = random_products(core, seed=seed)
+        if outcome.failures:
+            raise ProtocolError(outcome.failures[0])
+        result = outcome.comparison
+        random = Golden(replace(design, format=replace(design.format, rounding="stochastic")))
+        rng = np.random.default_rng(seed)
+        for pauses in list(crossed(simulation))[::4]:
+            core.pauses = pauses
+            shape = 9, 2 * max(design.rows, design.format.terms) + 1, design.cols + 1
+            a = random.encode(awkward(rng, shape[:2], design.format))
+            b = random.encode(awkward(rng, shape[1:], design.format, -2), -2)
+            result.add("product of stochastic operands", core.matmul(a, b), random.matmul(a, b))
+        return result, simulation.library
+
+
+def check_converter(design, *, level="-O1", jobs=None, cache=None):
+    """The design's converter, emitted alone; returns as :func:`check_core`."""
+    result = Comparison()
+    manifest = emit(design, unit="encode")
+    rng = np.random.default_rng(zlib.crc32(manifest.top.encode()))
+    with Simulation(manifest, level=level, jobs=jobs, cache=cache) as simulation:
+        into, out = simulation.streams["i"], simulation.streams["o"]
+        for seed, pauses in enumerate(list(crossed(simulation))[::2], 1):
+            simulation.reset()
+            if seed > 1 and "i_seed" in simulation.streams:    # 1 is what the reset leaves
+                word = simulation.streams["i_seed"].pack(value=np.array([mix(seed)]))
+                simulation.run({"i_seed": word}, {}, pauses=pauses)
+            value = awkward_blocks(rng, CONVERSIONS // 5, design.encode_beats * design.encode_lanes, design.format)
+            value = value.reshape(-1, design.encode_lanes)
+            run = simulation.run({"i": into.pack(value=value)}, {"o": len(value)}, pauses=pauses)
+            want, got = ConverterReference(design, seed).result(value), out.unpack(run.payloads["o"])
+            for field, expected in want.items():
+                result.add(f"converter {field}", got[field].reshape(expected.shape).astype(expected.dtype), expected)
+        return result, simulation.library
+
+
+def _unit_of(cell):
+    """What has to be built for a cell: a core, shared by roundings, or a converter, shared by much more."""
+    design = design_of_cell(cell)
+    if cell[-1] == "rne":
+        return "core", design
+    return "converter", replace(design, cols=1, group=None, accumulate="fp32")
+
+
+def _check(kind, design, keep):
+    """One build and its check, as plain data for the results."""
+    # A model that nobody keeps is built where nobody else looks for it.
+    cache = None if keep else files.cache("matrix")
+    try:
+        manifest = emit(design, unit=None if kind == "core" else "encode")
+        result, library = (check_core if kind == "core" else check_converter)(design, jobs=1, cache=cache)
+    except (RuntimeError, AssertionError, OSError) as error:
+        return {"passed": False, "compared": 0, "first": [f"{type(error).__name__}: {error}"]}
+    if not keep:
+        files.remove(library.parent)
+    return {"passed": bool(result.compared) and not result.mismatches, "compared": result.compared,
+            "first": result.first[:3], "sha256": manifest.data["sha256"]}
+
+
+def results_file():
+    """Where results are kept."""
+    return files.build() / "cosim" / "matrix.json"
+
+
+def _results(path):
+    """Results by name of the build; none if the file is not there or is not what :func:`_store` writes."""
+    try:
+        results = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        results = None
+    if isinstance(results, dict) and all(isinstance(entry, dict) and _FIELDS <= set(entry)
+                                         for entry in results.values()):
+        return results
+    print(f"{path}: cannot be read; making it again", file=sys.stderr)
+    return {}
+
+
+def _store(path, key, entry):
+    """Add one result to those that this run and others have stored."""
+    with files.lock(path):
+        files.write(path, json.dumps(_results(path) | {key: entry}, indent=1, sort_keys=True) + "\n")
+
+
+def _known(results, key, kind, design):
+    """Whether a result for the very Verilog that the generator gives today is there."""
+    entry = results.get(key)
+    if not entry or not entry["passed"] or "sha256" not in entry:
+        return False
+    try:
+        return emit(design, unit=None if kind == "core" else "encode").data["sha256"] == entry["sha256"]
+    except EmitError:
+        return False
+
+
+def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=None):
+    """Check all builds that the cells need, but those known to pass; returns results by name of the build.
+
+    Parameters
+    ----------
+    chosen : list
+        Cells.
+    jobs : int, optional
+        Builds at a time; all cores by default.
+    keep : bool
+        Keep the built models.
+    progress : callable, optional
+        Called with (done, total, failed) builds.
+    path : Path
+        Results file; by default :func:`results_file`.
+    """
+    from joblib import Parallel, delayed
+
+    path = path or results_file()
+    results = _results(path)
+    work = {}
+    for cell in chosen:
+        kind, design = _unit_of(cell)
+        work.setdefault(build_name(kind, design), (kind, design))
+    done = failed = 0
+    todo = []
+    for key, (kind, design) in work.items():
+        if _known(results, key, kind, design):
+            done += 1
+        else:
+            todo.append((key, kind, design))
+    if progress:
+        progress(done, len(work), failed)
+
+    def task(key, kind, design):
+        # Another run may be at it: then its result will do.
+        with files.lock(path.parent / "matrix" / files.key(key)):
+            found = _results(path)
+            if not _known(found, key, kind, design):
+                found[key] = _check(kind, design, keep)
+                _store(path, key, found[key])
+        return key, found[key]
+
+    runner = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
+    for key, entry in runner(delayed(task)(*item) for item in todo):
+        results[key] = entry
+        done += 1
+        failed += not entry["passed"]
+        if progress:
+            progress(done, len(work), failed)
+    return {key: results[key] for key in work}
+
+
+def build_name(kind, design):
+    """Key of a build in the results."""
+    fmt = design.format
+    block = f"{fmt.block[0]}x{fmt.block[1]}"
+    if kind == "converter":
+        return f"converter W={fmt.mantissa} block {block} lanes {design.encode_lanes} {fmt.rounding}"
+    return f"core W={fmt.mantissa} block {block} array {design.rows}x{design.cols} {design.accumulate}"
+
+
+def _needs(cell):
+    """Builds that a cell rests on."""
+    kind, design = _unit_of(cell)
+    core = build_name("core", design_of_cell(cell))
+    return {core} if kind == "core" else {core, build_name(kind, design)}
+
+
+def make_parser():
+    """The command line."""
+    parser = Parser(prog="python -m cosim matrix", description=__doc__.split("\n\n", 1)[1])
+    parser.add_argument("--arrays", metavar="RxC,...", help=f"only these, of {','.join(NAMES)}")
+    parser.add_argument("--selection", action="store_true", help=f"only the {len(SELECTION)} cells of the tests")
+    parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count()), help="builds at a time (all cores)")
+    parser.add_argument("--keep", action="store_true", help="keep built models, some 2 GB")
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    chosen = list(SELECTION) if args.selection else cells()
+    if args.arrays is not None:
+        words_of("arrays", args.arrays)
+        arrays = {NAMES[word] for word in several("arrays", args.arrays, NAMES)}
+        chosen = [cell for cell in chosen if cell[2] in arrays]
+    return partial(work, chosen, whole("jobs", args.jobs, *JOBS_RANGE), args.keep)
+
+
+def work(chosen, jobs, keep):
+    """Check the cells in sight of the user; the exit status."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+               TimeRemainingColumn())
+    console = Console(highlight=False)
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task("builds", total=None)
+        # Cells of other roundings rest on the core of their nearest-even twin too.
+        twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
+        results = run_matrix(list(twins), jobs=jobs, keep=keep, progress=lambda done, total, failed:
+                             bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))
+    bad = [cell for cell in chosen if not all(results[key]["passed"] for key in _needs(cell))]
+    for key, entry in results.items():
+        if not entry["passed"]:
+            console.print(f"{key}: {'; '.join(entry['first'])}", markup=False)
+    compared = sum(entry["compared"] for entry in results.values())
+    console.print(f"{len(chosen) - len(bad)} of {len(chosen)} cells agree bit for bit; {compared:,} outputs compared "
+                  f"in {len(results)} builds; {results_file()}", markup=False, soft_wrap=True)
+    return 1 if bad or not compared else 0
+
+
+def main(argv):
+    """Command line; returns the exit status."""
+    return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

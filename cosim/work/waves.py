@@ -1,0 +1,50 @@
+"""A trace of a short run for a waveform viewer."""
+
+import numpy as np
+
+from golden.device import Golden
+from hbfp import files
+
+from ..bench.awkward import awkward
+from ..bench.tiling import most_terms
+from ..simulate.simulation import Pause, Simulation
+from .device import Core
+
+
+def write_waves(manifest, path, *, seed=1, progress=None):
+    """Write a VCD file: two products of one tile and a bit, with pauses, and conversions where there is a converter.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The design.
+    path : Path
+        File to write; Surfer and GTKWave open it.
+    seed : int
+        Of data and pauses.
+    progress : callable, optional
+        Called with (done, total) as the model that can trace is built.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    rng = np.random.default_rng(seed)
+    with (files.replacing(path) as temporary,
+          Simulation(manifest, level="-O1", trace=temporary, seed=seed, progress=progress) as simulation):
+        core = Core(simulation)
+        design = core.design
+        count, terms = min(8, design.depth), min(design.rows + 1, most_terms(design))
+        shapes = (count, terms), (terms, design.cols)
+        if design.arithmetic == "int":
+            x, w = (rng.integers(-design.format.limit, design.format.limit + 1, shape) for shape in shapes)
+        else:
+            x, w = awkward(rng, shapes[0], design.format), awkward(rng, shapes[1], design.format, -2)
+        if design.blocked:
+            core.encode(x)
+            x, w = Golden(design).encode(x), Golden(design).encode(w, -2)
+        for share in (0.0, 0.4):
+            core.pauses = dict.fromkeys(simulation.streams, Pause(share, 2))
+            core.matmul(x, w)
+    return path

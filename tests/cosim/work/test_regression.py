@@ -1,0 +1,124 @@
+"""Bit-exactness over widths, blocks and arrays: a covering selection always, all of it on request."""
+
+import json
+import multiprocessing
+import time
+from itertools import combinations
+from types import SimpleNamespace
+
+import pytest
+
+from cosim.work import regression
+from cosim.work.regression import ACCUMULATES, ARRAYS, BLOCKS, MANTISSAS, ROUNDINGS, SELECTION
+
+AXES = (MANTISSAS, BLOCKS, ARRAYS, ACCUMULATES, ROUNDINGS)
+
+
+def test_matrix_has_every_cell():
+    assert len(regression.cells()) == len(set(regression.cells())) == 7 * 6 * 5 * 2 * 3
+    for cell in regression.cells():
+        regression.design_of_cell(cell)
+
+
+def test_selection_covers_every_value():
+    for place, axis in enumerate(AXES):
+        assert {cell[place] for cell in SELECTION} == set(axis)
+    pairs = {(cell[2], cell[3]) for cell in SELECTION} | {(cell[3], cell[4]) for cell in SELECTION}
+    assert all((a, r) in pairs for a in ACCUMULATES for r in ROUNDINGS) and len(pairs) > 8
+    ways = {(d.segments > 1, d.block_tiles > 1, d.ragged) for d in map(regression.design_of_cell, SELECTION)}
+    assert {(False, False, False), (False, True, False), (True, False, False), (False, True, True)} <= ways
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("cell", SELECTION, ids=regression.name)
+def test_cell_agrees(cell):
+    check = regression.check_core if cell[-1] == "rne" else regression.check_converter
+    design = regression.design_of_cell(cell)
+    result, _ = check(design)
+    assert result.compared > 1000 and not result.mismatches, result.first
+    if check is regression.check_converter and cell[2] in ((3, 5), (8, 8)):
+        result, _ = regression.check_core(design)
+        assert result.compared > 1000 and not result.mismatches, result.first
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+def test_all_cells_agree():
+    results = regression.run_matrix(regression.cells())
+    assert len(results) > 500 and all(entry["passed"] for entry in results.values())
+
+
+def test_known_results_are_not_built_again(tmp_path, monkeypatch):
+    cell = (2, (1, 8), (1, 1), "fp32", "rne")
+    calls = []
+
+    def check(kind, design, keep):
+        calls.append(kind)
+        return {"passed": len(calls) > 1, "compared": 5, "first": [], "sha256": "text"}
+
+    class Emitted:
+        data = {"sha256": "text"}
+
+    monkeypatch.setattr(regression, "_check", check)
+    monkeypatch.setattr(regression, "emit", lambda design, unit=None: Emitted)
+    path = tmp_path / "results.json"
+    for expected in (1, 2, 2):    # failed, then passed, then known
+        regression.run_matrix([cell], jobs=1, path=path)
+        assert len(calls) == expected
+    monkeypatch.setitem(Emitted.data, "sha256", "other text")
+    regression.run_matrix([cell], jobs=1, path=path)
+    assert len(calls) == 3 and len(json.loads(path.read_text())) == 1
+
+
+def test_two_runs_at_once_keep_each_others_results(tmp_path):
+    """Each run checks one build of its own and one of both, which is checked once."""
+    path = tmp_path / "results.json"
+    cells = [(2, (1, 8), (rows, 1), "fp32", "rne") for rows in (1, 2, 3)]
+    runs = [multiprocessing.get_context("spawn").Process(target=slow_run, args=(path, chosen))
+            for chosen in (cells[:2], cells[:0:-1])]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(60)
+    assert [run.exitcode for run in runs] == [0, 0]
+    assert len(json.loads(path.read_text())) == 3
+    assert sorted((tmp_path / "checked").read_text().split()) == ["1x1", "2x1", "3x1"]
+
+
+def slow_run(path, chosen):
+    """A run of the matrix whose checks take a while and do nothing."""
+    def check(kind, design, keep):
+        time.sleep(0.3)
+        with open(path.with_name("checked"), "a") as log:
+            log.write(f"{design.rows}x{design.cols}\n")
+        return {"passed": True, "compared": 5, "first": [], "sha256": "text"}
+
+    regression._check = check
+    regression.emit = lambda design, unit=None: SimpleNamespace(data={"sha256": "text"})
+    regression.run_matrix(chosen, jobs=1, path=path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"core": 3}', '{"core": {"passed": true}}'])
+def test_results_that_cannot_be_read_are_made_again(tmp_path, monkeypatch, capsys, text):
+    path = tmp_path / "results.json"
+    path.write_text(text)
+    monkeypatch.setattr(regression, "_check", lambda *_: {"passed": True, "compared": 5, "first": []})
+    regression.run_matrix([(2, (1, 8), (1, 1), "fp32", "rne")], jobs=1, path=path)
+    assert len(json.loads(path.read_text())) == 1
+    assert set(capsys.readouterr().err.splitlines()) == {f"{path}: cannot be read; making it again"}
+
+
+def test_every_pair_of_roundings_shares_a_core():
+    cells = regression.cells()
+    for a, b in combinations([cell for cell in cells if cell[:4] == cells[0][:4]], 2):
+        assert regression._needs(a) & regression._needs(b)
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--arrays", "2x2"], "--arrays 2x2: must be of 1x1, 3x5, 8x8, 16x16, 24x24"),
+    (["--jobs", "0"], "--jobs 0: must be 1 to 4096")])
+def test_wrong_option(words, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        regression.main(words)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"python -m cosim matrix: error: {message}\n"
