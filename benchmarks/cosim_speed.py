@@ -56,7 +56,7 @@ def main(argv=None):
     from cosim.emit import emit
     from cosim.simulate.simulation import Simulation
     from cosim.work.device import Core
-    from cosim.work.products import workload
+    from cosim.work.network import workload
 
     began = time.perf_counter()
     core = Core(Simulation(emit(design)))

@@ -8,15 +8,14 @@ if __name__ == "__main__":
 import sys
 from importlib import import_module
 
-#: First word -> module of the command; a command is imported when it is called, as NumPy takes a moment.
-COMMANDS = {"dispatch": "cosim.command.dispatch", "matrix": "cosim.work.regression", "random": "cosim.command.random"}
+COMMANDS = ("dispatch", "matrix", "random")
 
 
 def main(argv=None):
-    """Run the command; return its exit status."""
-    argv = sys.argv[1:] if argv is None else argv
-    name = COMMANDS.get(argv[0]) if argv else None
-    return import_module(name).main(argv[1:]) if name else import_module("cosim.command.core").main(argv)
+    """Run the command, imported when it is called, as NumPy takes a moment; return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = words.pop(0) if words[:1] and words[0] in COMMANDS else "core"
+    return import_module(f".command.{command}", __package__).main(words)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hbfp.design import Design
+
 
 @dataclass(frozen=True)
 class Field:
@@ -153,6 +155,11 @@ class Manifest:
     def ports(self):
         """Port name -> direction, width, signed."""
         return self.data["ports"]
+
+    @cached_property
+    def design(self):
+        """The :class:`~hbfp.design.Design` that the parameters describe."""
+        return Design.from_dict({name: value for name, value in self.data["design"].items() if name != "derived"})
 
     @property
     def latency(self):

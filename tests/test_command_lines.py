@@ -12,8 +12,8 @@ import pytest
 
 import cosim.__main__
 import cosim.command.core
+import cosim.command.matrix
 import cosim.command.random
-import cosim.work.regression
 import flow.__main__
 import gen.__main__
 import golden.__main__
@@ -29,7 +29,7 @@ COMMANDS = {
     ("gen",): (gen.__main__.main, gen.__main__.make_parser()),
     ("flow",): (flow.__main__.main, flow.__main__.make_parser()),
     ("cosim",): (cosim.__main__.main, cosim.command.core.make_parser()),
-    ("cosim", "matrix"): (cosim.__main__.main, cosim.work.regression.make_parser()),
+    ("cosim", "matrix"): (cosim.__main__.main, cosim.command.matrix.make_parser()),
     ("cosim", "random"): (cosim.__main__.main, cosim.command.random.make_parser()),
     ("synth",): (synth.__main__.main, synth.command.core.make_parser()),
     **{("synth", name): (synth.__main__.main, each.make_parser()) for name, each in synth.__main__.COMMANDS.items()},

@@ -2,10 +2,9 @@
 
 from hbfp.values import choice, refuse
 
-from ..work.device import design_of
-from ..work.products import Outcome
 from .comparison import Comparison
 from .corners import unreachable
+from .outcome import Outcome
 
 #: Unit of the generator -> module with its cocotb tests.
 BENCHES = {"core": "cosim.bench.units.core", "array": "cosim.bench.units.array", "align": "cosim.bench.units.align",
@@ -27,6 +26,6 @@ def bench_outcome(manifest, unit="core", seed=1, name=None):
     if not result.ran:
         failures.append(f"no test ran; see {result.log}")
     return Outcome(name or unit, Comparison(result.compared, result.wrong), failures=failures, corners=result.corners,
-                   unreachable=unreachable(design_of(manifest), unit),
+                   unreachable=unreachable(manifest.design, unit),
                    notes={"tests": result.ran, "failed": result.failed, "log": str(result.log), "top": manifest.top,
                           "netlist": manifest.data.get("netlist")})

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 from hbfp import files
 
 from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
-from ..work.device import design_of
 from .comparison import WrongBits
 from .corners import reachable
 
@@ -170,7 +169,7 @@ def run_bench(manifest, module="cosim.bench.units.core", *, seed=1, tests=None):
         ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))
     saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
     whole = module == "cosim.bench.units.core" and not tests    # other benches save names that they did not see, too
-    wanted = dict.fromkeys(reachable(design_of(manifest)), 0) if whole else {}
+    wanted = dict.fromkeys(reachable(manifest.design), 0) if whole else {}
     if tests:
         saved["corners"] = {}
     found = _failures(results) if failed else []

@@ -1,21 +1,19 @@
 """``python -m cosim``: the same work on the Verilated core and on the golden model, compared bit for bit."""
 
-import json
-import math
-from dataclasses import replace
 from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from hbfp.command import BAD_INPUT, Parser, run
-from hbfp.files import output, write
+from hbfp.files import output
 from hbfp.options import add_design_options, design_from_args
-from hbfp.values import OptionError, choice, refuse, whole, writable_file, writing
+from hbfp.values import OptionError, choice, refuse, whole, writable_file
 
+from ..bench.sizes import PROTOCOL_LIMIT, plain_where_large, smaller
 from ..emit import EmitError, emit, emit_netlist
 from ..simulate.verilator import BuildError
+from .report import finish
 
 EXAMPLES = """\
 examples:
@@ -33,36 +31,6 @@ examples:
 BENCHES = ("core", "workload", "all")
 #: ``--waves`` without a file: beside the pictures.
 HERE = object()
-#: Elements up to which the protocol benches run on the design itself; beyond, a smaller one stands for it.
-PROTOCOL_LIMIT = 64
-#: The same, and for all work, where multipliers are emitted bit by bit: a 32 x 32 array of those is 190 MB of C++.
-RECODED_LIMIT = 16
-
-
-def bulk_design(design):
-    """The design that full-size work runs on: the same, with ``plain`` multipliers (equal bits) where it is large."""
-    if design.recoded and design.rows * design.cols > RECODED_LIMIT:
-        return replace(design, multiplier="plain")
-    return design
-
-
-def smaller(design, limit=None):
-    """A design of few elements with the same relation of block, rows and groups, for the protocol benches."""
-    limit = limit or (RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT)
-    if design.rows * design.cols <= limit:
-        return design
-    side = math.isqrt(limit)
-    fmt, rows = design.format, min(design.rows, side)
-    terms = -(-fmt.terms * rows // design.rows)    # rounded up: no more segments, and as many passes of a block
-    block = (terms, terms) if fmt.square else (1, terms)
-    height = min(terms, rows)
-    fits = not terms % rows or not rows % terms
-    # Registers inside the adders need as many cycles between segments.
-    pipeline = min(design.pipeline, height) if design.blocked and rows // height > 1 else design.pipeline
-    group = (1, 1) if pipeline else None
-    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=group,
-                   depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits,
-                   pipeline=pipeline)
 
 
 def make_parser():
@@ -98,29 +66,6 @@ def _check(args):
         args.json = writable_file("json", args.json)
     if args.waves not in (None, HERE):
         args.waves = writable_file("waves", args.waves)
-
-
-def _table(console, design, outcomes):
-    table = Table(title=f"Co-simulation of {design.name}")
-    for name, justify in (("bench", "left"), ("outputs compared", "right"), ("mismatches", "right"),
-                          ("corners seen", "right"), ("cycles", "right"), ("million MAC/s", "right"), ("", "left")):
-        table.add_column(name, justify=justify)
-    for outcome in outcomes:
-        speed = f"{outcome.macs / outcome.seconds / 1e6:.1f}" if outcome.macs and outcome.seconds else ""
-        asked = len(outcome.corners)
-        table.add_row(outcome.name, f"{outcome.comparison.compared:,}", f"{outcome.comparison.mismatches:,}",
-                      f"{asked - len(outcome.missing)} of {asked}" if asked else "",
-                      f"{outcome.cycles:,}" if outcome.cycles else "", speed,
-                      "[green]passed" if outcome.passed else "[red]FAILED")
-    console.print(table)
-
-
-def _not_asked_for(outcome):
-    """Lines about corners that the design cannot reach, those with one reason together."""
-    for reason in dict.fromkeys(outcome.unreachable.values()):
-        names = [name for name, why in outcome.unreachable.items() if why == reason]
-        what = " and ".join(names) if len(names) <= 2 else f"{len(names)} corners"
-        yield f"not asked for: {what}, because {reason}"
 
 
 def _protocols(design, seed, console):
@@ -164,32 +109,40 @@ def _too_long(design):
     return f"its products are {terms} terms long, and a command holds {most}" if terms > most else ""
 
 
+class _Bars:
+    """Progress in sight of the user: a bar for each step, whose callback takes (done, total)."""
+    COLUMNS = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
+               TimeElapsedColumn())
+
+    def __init__(self, console, quiet):
+        self.progress = Progress(*self.COLUMNS, console=console, disable=quiet, transient=True)
+
+    def __call__(self, text):
+        task = self.progress.add_task(text, total=None)
+        return lambda done, total: self.progress.update(task, completed=done, total=total)
+
+
 def run_core(args, design):
     """Protocols and data on a whole core; the exit status."""
-    seed, bulk = args.seed, bulk_design(design)
+    seed, plain = args.seed, plain_where_large(design)
     console, outcomes = Console(highlight=False), []
-    too_long = _too_long(bulk)
+    folder = output("cosim", design.name).resolve()
+    too_long = _too_long(plain)
     if too_long and args.bench == "all":
         console.print(f"The digits network is left out: {too_long}.", soft_wrap=True)
-    columns = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-               TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=args.quiet, transient=True) as progress:
-        def bar(text):
-            task = progress.add_task(text, total=None)
-            return lambda done, total: progress.update(task, completed=done, total=total)
-
+    bar = _Bars(console, args.quiet)
+    with bar.progress:
         step = bar("generate")
-        manifest = emit(bulk)
+        manifest = emit(plain)
         step(1, 1)
 
         from ..simulate.simulation import Simulation  # NumPy and the golden model take a moment; complaints come before
         from ..work.device import Core
-        from ..work.products import random_products, workload
+        from ..work.products import random_products
 
         core = Core(Simulation(manifest, seed=seed, progress=bar("build the model")))
         files = [("Verilog", manifest.verilog), ("manifest", manifest.path)]
-        folder = output("cosim", design.name).resolve()
-        if bulk != design:
+        if plain != design:
             console.print("Full-size work runs on --multiplier plain: equal bits, and recoded ones are too large to "
                           "simulate; the protocol benches run on those.", soft_wrap=True)
         if args.bench in ("core", "all"):
@@ -197,18 +150,9 @@ def run_core(args, design):
             outcomes.append(_protocols(design, seed, console))
             outcomes.append(random_products(core, seed=seed, progress=bar("random and corner data")))
         if args.bench == "workload" or args.bench == "all" and not too_long:
-            from ..work import pictures
-
-            core.bucket = 64
-            outcome, shown = workload(core, progress=bar("digits network"))
+            outcome, drawn = _network(core, design, folder, bar)
             outcomes.append(outcome)
-            if shown:
-                title = (f"{design.name}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
-                         f"(NumPy float32 {outcome.notes['accuracy_fp32']:.1%})")
-                files.append(("digits", pictures.digits(folder / "digits.png", title, **shown)))
-                title = f"{design.name}: products of the digits network"
-                files.append(("activity", pictures.activity(folder / "activity.png", title, core.activity,
-                                                            core.bucket)))
+            files += drawn
         if args.waves is not None:
             from ..work.waves import write_waves
 
@@ -217,22 +161,21 @@ def run_core(args, design):
     return finish(args, design, outcomes, files, console, manifest)
 
 
-def finish(args, design, outcomes, files, console, manifest=None):
-    """Print what came out, write it where asked for; the exit status."""
-    _table(console, design, outcomes)
-    for outcome in outcomes:
-        for line in (*outcome.problems[:5], *_not_asked_for(outcome)):
-            console.print(f"{outcome.name}: {line}", markup=False, soft_wrap=True)
-    for name, path in files:
-        console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
-    if args.json:
-        about = {"top": manifest.top, "sha256": manifest.data.get("sha256")} if manifest else {}
-        data = {"design": design.as_dict(), **about, "seed": args.seed,
-                "outcomes": [outcome.as_dict() for outcome in outcomes],
-                "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}
-        with writing("json", args.json):
-            write(args.json, json.dumps(data, indent=1) + "\n")
-    return 0 if outcomes and all(outcome.passed for outcome in outcomes) else 1
+def _network(core, design, folder, bar):
+    """The digits network: its outcome, and the pictures as pairs of name and path."""
+    from ..work import pictures
+    from ..work.network import workload
+
+    core.bucket = 64
+    outcome, shown = workload(core, progress=bar("digits network"))
+    if not shown:
+        return outcome, []
+    title = (f"{design.name}: {outcome.notes['accuracy']:.1%} of {len(shown['images'])} held-out digits "
+             f"(NumPy float32 {outcome.notes['accuracy_fp32']:.1%})")
+    digits = pictures.digits(folder / "digits.png", title, **shown)
+    title = f"{design.name}: products of the digits network"
+    activity = pictures.activity(folder / "activity.png", title, core.activity, core.bucket)
+    return outcome, [("digits", digits), ("activity", activity)]
 
 
 def prepare(args):

@@ -6,111 +6,18 @@ operator of its Verilog changed at random, and the right verdict is FAILED; a ch
 an operand that is always zero, may pass.
 """
 
-import hashlib
 import json
 import os
-import random
-from functools import cache, partial
+from functools import partial
 
 from hbfp import files
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.values import JOBS_RANGE, whole, writable_file, writing
 
-from ..emit import EmitError, emit
 from ..simulate.verilator import BuildError
-from ..work.random_designs import check, draw, parts
+from ..work.random_run import results_file, run_random
 
 COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**32 - 1)
-#: What every result has.
-_FIELDS = {"verdict", "name", "compared", "mismatches", "problems", "asked", "seen", "benches"}
-
-
-@cache
-def benches():
-    """Hash of everything that a verdict depends on besides the Verilog."""
-    total = hashlib.sha256()
-    for folder in ("cosim", "golden"):
-        for path in sorted((files.ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".cpp", ".json"):
-                total.update(path.read_bytes())
-    return total.hexdigest()
-
-
-def results_file():
-    """Where results are kept."""
-    return files.build() / "cosim" / "random.json"
-
-
-def _results(path):
-    """Results by key; none if the file is not there or does not hold any."""
-    try:
-        results = json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
-        return {}
-    whole_entries = isinstance(results, dict) and all(isinstance(entry, dict) and _FIELDS <= set(entry)
-                                                      for entry in results.values())
-    return results if whole_entries else {}
-
-
-def _store(path, key, entry):
-    """Add one result to those that this run and others have stored."""
-    with files.lock(path):
-        files.write(path, json.dumps(_results(path) | {key: entry}, indent=1) + "\n")
-
-
-def _known(entry, design):
-    """Whether a result is that of today's Verilog and today's benches."""
-    if not entry or entry["benches"] != benches() or entry["verdict"] == "not built":
-        return False
-    try:
-        return [emit(design, unit=None if unit == "core" else unit).data["sha256"]
-                for unit in parts(design)] == entry.get("sha256")
-    except EmitError:
-        return False
-
-
-def run_random(count, seed, *, broken=False, jobs=None, keep=False, progress=None):
-    """Judge the first ``count`` designs of a seed, but those whose verdict is known; results by key, in order.
-
-    Parameters
-    ----------
-    count, seed : int
-        How many designs, of which sequence; the seed is also that of data and pauses.
-    broken : bool
-        Plant a fault in each.
-    jobs : int, optional
-        Designs at a time; all cores by default.
-    keep : bool
-        Keep what was built.
-    progress : callable, optional
-        Called with (done, total, entry) for each design, known or not.
-    """
-    from joblib import Parallel, delayed
-
-    path, kind = results_file(), "broken" if broken else "whole"
-    results = _results(path)
-    work = {f"{kind} seed {seed} number {number}": (number, draw(seed, number)) for number in range(count)}
-    done = 0
-
-    def judge(key, number, design):
-        entry = results.get(key)
-        if not _known(entry, design):
-            fault = random.Random(f"{seed} {number} fault") if broken else None
-            entry = check(design, seed, fault=fault, keep=keep)
-            entry |= {"design": design.as_dict(), "name": design.name, "benches": benches()}
-            _store(path, key, entry)
-        return key, entry
-
-    runner = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
-    for key, entry in runner(delayed(judge)(key, *item) for key, item in work.items()):
-        results[key] = entry
-        done += 1
-        if progress:
-            progress(done, count, entry)
-    return {key: results[key] for key in work}
-
-
-# --- Command line -------------------------------------------------------------------------------
 
 
 def make_parser():

@@ -8,15 +8,9 @@ import numpy as np
 from golden.bfp import Blocks, block_axis, cut, join, per_line
 from golden.noise import mix
 from golden.to_fp32 import to_bf16
-from hbfp.design import Design
 
 from ..bench.tiling import Plan, block_beats, commands, w_beats, x_beats
 from ..simulate.simulation import ProtocolError
-
-
-def design_of(manifest):
-    """The :class:`Design` that a manifest's parameters describe."""
-    return Design.from_dict({name: value for name, value in manifest.data["design"].items() if name != "derived"})
 
 
 @dataclass
@@ -56,7 +50,7 @@ class Core:
 
     def __init__(self, simulation, pauses=None):
         self.simulation, self.pauses = simulation, pauses
-        self.design = design_of(simulation.manifest)
+        self.design = simulation.manifest.design
         self.tally = Tally()
         self.last_run = None
         self.bucket = None    # cycles a bucket, to record activity of products

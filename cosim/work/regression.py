@@ -1,4 +1,4 @@
-"""``python -m cosim matrix``: bit-exactness over widths, blocks, arrays, accumulations and roundings.
+"""Bit-exactness over widths, blocks, arrays, accumulations and roundings.
 
 A cell is one combination. Rounding changes the converter alone, so a core is built once for all roundings: its
 product is checked with operands of nearest even and stochastic rounding, its converter with nearest even; the
@@ -6,12 +6,9 @@ other converters are emitted and checked alone. Results are kept under the hash 
 where the last one ended.
 """
 
-import json
 import os
-import sys
 import zlib
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -19,17 +16,15 @@ import numpy as np
 from golden.device import Golden
 from golden.noise import mix
 from hbfp import files
-from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.values import JOBS_RANGE, several, whole, words_of
 
 from ..bench.awkward import awkward, awkward_blocks
 from ..bench.comparison import Comparison
 from ..bench.reference import ConverterReference
 from ..emit import EmitError, emit
 from ..simulate.simulation import ProtocolError, Simulation
-from ..simulate.verilator import BuildError
+from . import results
 from .device import Core
 from .products import crossed, random_products
 
@@ -52,7 +47,7 @@ NAMES = {f"{rows}x{cols}": (rows, cols) for rows, cols in ARRAYS}
 #: Elements up to which multipliers are the recoded ones; of larger arrays Verilator makes too much C++.
 RECODED_LIMIT = 16
 #: What every result has.
-_FIELDS = {"passed", "compared", "first"}
+FIELDS = {"passed", "compared", "first"}
 #: Blocks sent through a converter that is checked alone.
 CONVERSIONS = 400
 
@@ -155,30 +150,9 @@ def results_file():
     return files.build() / "cosim" / "matrix.json"
 
 
-def _results(path):
-    """Results by name of the build; none if the file is not there or is not what :func:`_store` writes."""
-    try:
-        results = json.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
-    except ValueError:
-        results = None
-    if isinstance(results, dict) and all(isinstance(entry, dict) and _FIELDS <= set(entry)
-                                         for entry in results.values()):
-        return results
-    print(f"{path}: cannot be read; making it again", file=sys.stderr)
-    return {}
-
-
-def _store(path, key, entry):
-    """Add one result to those that this run and others have stored."""
-    with files.lock(path):
-        files.write(path, json.dumps(_results(path) | {key: entry}, indent=1, sort_keys=True) + "\n")
-
-
-def _known(results, key, kind, design):
+def _known(entries, key, kind, design):
     """Whether a result for the very Verilog that the generator gives today is there."""
-    entry = results.get(key)
+    entry = entries.get(key)
     if not entry or not entry["passed"] or "sha256" not in entry:
         return False
     try:
@@ -206,7 +180,7 @@ def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=None):
     from joblib import Parallel, delayed
 
     path = path or results_file()
-    results = _results(path)
+    known = results.load(path, FIELDS)
     work = {}
     for cell in chosen:
         kind, design = _unit_of(cell)
@@ -214,7 +188,7 @@ def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=None):
     done = failed = 0
     todo = []
     for key, (kind, design) in work.items():
-        if _known(results, key, kind, design):
+        if _known(known, key, kind, design):
             done += 1
         else:
             todo.append((key, kind, design))
@@ -224,20 +198,20 @@ def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=None):
     def task(key, kind, design):
         # Another run may be at it: then its result will do.
         with files.lock(path.parent / "matrix" / files.key(key)):
-            found = _results(path)
+            found = results.load(path, FIELDS)
             if not _known(found, key, kind, design):
                 found[key] = _check(kind, design, keep)
-                _store(path, key, found[key])
+                results.store(path, key, found[key], FIELDS)
         return key, found[key]
 
     runner = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
     for key, entry in runner(delayed(task)(*item) for item in todo):
-        results[key] = entry
+        known[key] = entry
         done += 1
         failed += not entry["passed"]
         if progress:
             progress(done, len(work), failed)
-    return {key: results[key] for key in work}
+    return {key: known[key] for key in work}
 
 
 def build_name(kind, design):
@@ -249,64 +223,8 @@ def build_name(kind, design):
     return f"core W={fmt.mantissa} block {block} array {design.rows}x{design.cols} {design.accumulate}"
 
 
-def _needs(cell):
+def needs(cell):
     """Builds that a cell rests on."""
     kind, design = _unit_of(cell)
     core = build_name("core", design_of_cell(cell))
     return {core} if kind == "core" else {core, build_name(kind, design)}
-
-
-def make_parser():
-    """The command line."""
-    parser = Parser(prog="python -m cosim matrix", description=__doc__.split("\n\n", 1)[1])
-    parser.add_argument("--arrays", metavar="RxC,...", help=f"only these, of {','.join(NAMES)}")
-    parser.add_argument("--selection", action="store_true", help=f"only the {len(SELECTION)} cells of the tests")
-    parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count()), help="builds at a time (all cores)")
-    parser.add_argument("--keep", action="store_true", help="keep built models, some 2 GB")
-    return parser
-
-
-def prepare(args):
-    """From parsed arguments to the work; OptionError if a value is not valid."""
-    chosen = list(SELECTION) if args.selection else cells()
-    if args.arrays is not None:
-        words_of("arrays", args.arrays)
-        arrays = {NAMES[word] for word in several("arrays", args.arrays, NAMES)}
-        chosen = [cell for cell in chosen if cell[2] in arrays]
-    return partial(work, chosen, whole("jobs", args.jobs, *JOBS_RANGE), args.keep)
-
-
-def work(chosen, jobs, keep):
-    """Check the cells in sight of the user; the exit status."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-               TimeRemainingColumn())
-    console = Console(highlight=False)
-    with Progress(*columns, console=console) as bars:
-        task = bars.add_task("builds", total=None)
-        # Cells of other roundings rest on the core of their nearest-even twin too.
-        twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
-        results = run_matrix(list(twins), jobs=jobs, keep=keep, progress=lambda done, total, failed:
-                             bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))
-    bad = [cell for cell in chosen if not all(results[key]["passed"] for key in _needs(cell))]
-    for key, entry in results.items():
-        if not entry["passed"]:
-            console.print(f"{key}: {'; '.join(entry['first'])}", markup=False)
-    compared = sum(entry["compared"] for entry in results.values())
-    console.print(f"{len(chosen) - len(bad)} of {len(chosen)} cells agree bit for bit; {compared:,} outputs compared "
-                  f"in {len(results)} builds; {results_file()}", markup=False, soft_wrap=True)
-    return 1 if bad or not compared else 0
-
-
-def main(argv):
-    """Command line; returns the exit status."""
-    return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

@@ -9,12 +9,11 @@ from cocotb.triggers import Timer
 from golden.rounding import shift_half_up
 
 from ...manifest import Manifest
-from ...work.device import design_of
 from ..comparison import WrongBits
 from ..coverage import Coverage
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
-DESIGN = design_of(MANIFEST)
+DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
 SUM, EXPONENT = (MANIFEST.ports[name]["width"] for name in ("sum", "exponent"))
 WIDTH = MANIFEST.ports["acc"]["width"] - EXPONENT - 1

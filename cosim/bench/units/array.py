@@ -14,12 +14,11 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from golden.matmul import mantissa_dot
 
 from ...manifest import Manifest
-from ...work.device import design_of
 from ..comparison import WrongBits
 from ..coverage import Coverage
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
-DESIGN = design_of(MANIFEST)
+DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
 
 

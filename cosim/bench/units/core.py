@@ -11,7 +11,6 @@ from cocotb.triggers import ClockCycles
 from golden.bfp import per_line
 
 from ...manifest import Manifest
-from ...work.device import design_of
 from ..awkward import awkward, awkward_blocks
 from ..coverage import Coverage
 from ..directed import directed_blocks, directed_products
@@ -20,7 +19,7 @@ from ..stream import Monitor, Pauses, Sink, Source, clocked, until
 from ..tiling import Plan, commands, most_passes, most_terms, w_beats, x_beats
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
-DESIGN = design_of(MANIFEST)
+DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
 ELEMENTS = DESIGN.encode_beats * DESIGN.encode_lanes
 #: Idle and stall, each off, often and nearly always, in long and short pauses.

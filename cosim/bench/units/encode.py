@@ -9,7 +9,6 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
 from ...manifest import Manifest
-from ...work.device import design_of
 from ..awkward import awkward_blocks
 from ..coverage import Coverage
 from ..directed import directed_blocks
@@ -17,7 +16,7 @@ from ..scoreboard import ConverterScoreboard
 from ..stream import Monitor, Pauses, Sink, Source, clocked, until
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
-DESIGN = design_of(MANIFEST)
+DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
 ELEMENTS = DESIGN.encode_beats * DESIGN.encode_lanes
 #: Idle and stall, each off, often and nearly always, in long and short pauses.

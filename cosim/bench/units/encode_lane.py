@@ -10,14 +10,13 @@ from cocotb.triggers import Timer
 from golden.bfp import encode
 
 from ...manifest import Manifest
-from ...work.device import design_of
 from ..awkward import awkward_blocks
 from ..comparison import WrongBits
 from ..coverage import Coverage
 from ..directed import directed_blocks
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
-DESIGN = design_of(MANIFEST)
+DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
 ELEMENTS = 4000    # of each sort, at least
 

@@ -7,13 +7,12 @@ from cocotb.triggers import Timer
 
 from cosim.bench.coverage import Coverage
 from cosim.manifest import Manifest
-from cosim.work.device import design_of
 
 
 @cocotb.test()
 async def reports_the_value(dut):
     await Timer(1, "ns")
-    coverage = Coverage(design_of(Manifest.load(os.environ["HBFP_MANIFEST"])))
+    coverage = Coverage(Manifest.load(os.environ["HBFP_MANIFEST"]).design)
     coverage.seen = {"value": int(dut.value.value)}
     coverage.compared = 1
     coverage.save(os.environ["HBFP_COVERAGE"])

@@ -1,13 +1,10 @@
-"""Random designs: drawn over every option, judged rightly whole and broken, and remembered."""
+"""Random designs: drawn over every option, and judged rightly, whole and broken."""
 
 import dataclasses
-import json
 import random
 
 import pytest
 
-from cosim.__main__ import main
-from cosim.command import random as random_command
 from cosim.work.random_designs import check, draw, parts, plant
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -19,7 +16,6 @@ module top(input [3:0] a, output [3:0] o, output p);
   assign p = a == 4'h2;
 endmodule
 """
-ENTRY = {"verdict": "passed", "compared": 10, "mismatches": 0, "problems": [], "asked": 3, "seen": 3, "sha256": []}
 
 
 def test_draws_vary_every_option():
@@ -57,51 +53,3 @@ def test_verdicts():
     assert check(design)["verdict"] == "passed"
     entry = check(design, fault=random.Random(10))
     assert entry["verdict"] == "FAILED" and entry["problems"], entry
-
-
-def run(words, tmp_path, monkeypatch, verdict="passed"):
-    """The command with a check that takes no time; names of designs that it judged."""
-    judged = []
-
-    def judge(design, seed, fault, **_):
-        judged.append(design.name)
-        planted = {"fault": {"line": 7, "before": "a + b", "after": "a - b"}} if fault else {}
-        return ENTRY | planted | {"verdict": verdict, "problems": [] if verdict == "passed" else ["core: bits"]}
-
-    monkeypatch.setattr(random_command, "check", judge)
-    monkeypatch.setattr(random_command, "parts", lambda design: ())
-    monkeypatch.setenv("HBFP_BUILD", str(tmp_path / "build"))
-    return main(["random", "--jobs", "1", *words]), judged
-
-
-def test_a_run_goes_on_where_the_last_one_ended(tmp_path, monkeypatch, capsys):
-    names = [draw(7, number).name for number in range(4)]
-    assert run(["--count", "2", "--seed", "7"], tmp_path, monkeypatch) == (0, names[:2])
-    out = tmp_path / "out.json"
-    assert run(["--count", "4", "--seed", "7", "--json", str(out)], tmp_path, monkeypatch) == (0, names[2:])
-    data = json.loads(out.read_text())
-    assert (data["right"], data["count"], len(data["results"])) == (4, 4, 4)
-    assert "4 of 4 designs passed; 40 outputs compared; " in capsys.readouterr().out
-    monkeypatch.setattr(random_command, "benches", lambda: "other benches")
-    assert run(["--count", "2", "--seed", "7"], tmp_path, monkeypatch) == (0, names[:2])
-
-
-def test_wrong_verdicts_are_told(tmp_path, monkeypatch, capsys):
-    assert run(["--count", "1", "--seed", "3"], tmp_path, monkeypatch, "FAILED")[0] == 1
-    name = draw(3, 0).name
-    assert f"whole seed 3 number 0, {name}: core: bits\n" in capsys.readouterr().out
-    assert run(["--count", "1", "--seed", "3", "--broken"], tmp_path, monkeypatch, "FAILED")[0] == 0
-    assert run(["--count", "1", "--seed", "4", "--broken"], tmp_path, monkeypatch, "passed")[0] == 1
-    assert f"broken seed 4 number 0, {draw(4, 0).name}: line 7, a + b -> a - b\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("words, message", [
-    (["--count", "0"], "--count 0: must be 1 to 100000"),
-    (["--seed", "-1"], "--seed -1: must be 0 to 4294967295"),
-    (["--jobs", "x"], "--jobs x: must be 1 to 4096"),
-    (["--json", "/no/such/file"], "--json /no/such/file: cannot be written (No such file or directory)")])
-def test_wrong_option(words, message, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["random", *words])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == f"python -m cosim random: error: {message}\n"

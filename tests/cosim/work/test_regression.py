@@ -1,4 +1,7 @@
-"""Bit-exactness over widths, blocks and arrays: a covering selection always, all of it on request."""
+"""Bit-exactness over widths, blocks and arrays: a covering selection always, all of it on request.
+
+The file of results, cosim/work/results.py, is tested here, too.
+"""
 
 import json
 import multiprocessing
@@ -111,14 +114,4 @@ def test_results_that_cannot_be_read_are_made_again(tmp_path, monkeypatch, capsy
 def test_every_pair_of_roundings_shares_a_core():
     cells = regression.cells()
     for a, b in combinations([cell for cell in cells if cell[:4] == cells[0][:4]], 2):
-        assert regression._needs(a) & regression._needs(b)
-
-
-@pytest.mark.parametrize("words, message", [
-    (["--arrays", "2x2"], "--arrays 2x2: must be of 1x1, 3x5, 8x8, 16x16, 24x24"),
-    (["--jobs", "0"], "--jobs 0: must be 1 to 4096")])
-def test_wrong_option(words, message, capsys):
-    with pytest.raises(SystemExit) as stop:
-        regression.main(words)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == f"python -m cosim matrix: error: {message}\n"
+        assert regression.needs(a) & regression.needs(b)

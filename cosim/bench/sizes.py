@@ -1,0 +1,35 @@
+"""Designs that are simulated in place of large ones."""
+
+import math
+from dataclasses import replace
+
+#: Elements up to which the protocol benches run on the design itself; beyond, a smaller one stands for it.
+PROTOCOL_LIMIT = 64
+#: The same, and for all work, where multipliers are emitted bit by bit: a 32 x 32 array of those is 190 MB of C++.
+RECODED_LIMIT = 16
+
+
+def plain_where_large(design):
+    """The design that full-size work runs on: the same, with ``plain`` multipliers (equal bits) where it is large."""
+    if design.recoded and design.rows * design.cols > RECODED_LIMIT:
+        return replace(design, multiplier="plain")
+    return design
+
+
+def smaller(design, limit=None):
+    """A design of few elements with the same relation of block, rows and groups, for the protocol benches."""
+    limit = limit or (RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT)
+    if design.rows * design.cols <= limit:
+        return design
+    side = math.isqrt(limit)
+    fmt, rows = design.format, min(design.rows, side)
+    terms = -(-fmt.terms * rows // design.rows)    # rounded up: no more segments, and as many passes of a block
+    block = (terms, terms) if fmt.square else (1, terms)
+    height = min(terms, rows)
+    fits = not terms % rows or not rows % terms
+    group, pipeline = None, design.pipeline
+    if pipeline and design.blocked and rows // height > 1:    # registers need as many cycles between segments
+        group, pipeline = (1, 1), min(pipeline, height)
+    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=group,
+                   depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits,
+                   pipeline=pipeline)
