@@ -6,7 +6,7 @@ import numpy as np
 
 from hbfp import files
 
-from .manifest import port_bytes
+from ..manifest import port_bytes
 from .verilator import build_library
 
 _SOURCE = """\
