@@ -1,7 +1,7 @@
 """Clock cycles of the vector unit's programs for one row: ``python -m benchmarks.vector_cycles``.
 
 Constants are counted too: a program that runs for many rows would set them once. The cycles are those of the Verilog:
-``tests/rtl/test_vector.py`` holds the count to the Verilated unit.
+``tests/rtl/vector/test_unit.py`` holds the count to the Verilated unit.
 """
 
 import argparse

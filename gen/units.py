@@ -5,26 +5,26 @@ from dataclasses import fields
 
 from hbfp.design import ConflictError
 from hbfp.values import OptionError, flag, refuse, shown
-from rtl.accumulator import Lanes
-from rtl.align import AlignAdd
-from rtl.array import Array, GroupRow
-from rtl.core import Core, interval
+from rtl.accumulate.accumulator import Lanes
+from rtl.accumulate.fold import Fold
+from rtl.accumulate.fold_control import FoldControl
+from rtl.accumulate.partial import Partial
+from rtl.array.array import Array, GroupRow
+from rtl.array.dot_product import DotProduct
+from rtl.array.pe import Group
+from rtl.array.weights import WeightBuffer
+from rtl.convert.encode import Encode
+from rtl.convert.encode_lane import EncodeLane
+from rtl.convert.noise import Xorshift32
+from rtl.core.core import Core, interval
+from rtl.core.drain import Drain
+from rtl.core.sequencer import Sequencer
+from rtl.core.side import SideLane
 from rtl.dispatch.dispatcher import Dispatcher
-from rtl.dot_product import DotProduct
-from rtl.drain import Drain
-from rtl.encode import Encode
-from rtl.encode_lane import EncodeLane
-from rtl.fold import Fold
-from rtl.fold_control import FoldControl
+from rtl.fixed.align import AlignAdd
 from rtl.fp32.units import UNITS as FP32_UNITS
-from rtl.lfsr import Xorshift32
-from rtl.partial import Partial
-from rtl.pe import Group
-from rtl.sequencer import Sequencer
-from rtl.side import SideLane
-from rtl.vector import UNITS as VECTOR_UNITS
-from rtl.vector_hbfp import VectorHBFP
-from rtl.weights import WeightBuffer
+from rtl.vector.hbfp import VectorHBFP
+from rtl.vector.unit import UNITS as VECTOR_UNITS
 
 #: Name -> component; each takes its parameters from a design.
 COMPONENTS = {

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+#: Folders of components, what others are made of first.
+RTL = ("lib", "fp32", "fixed", "number", "convert", "array", "accumulate", "core", "vector", "dispatch")
 #: Folder -> folders of ours that it may import, itself aside; the longest match counts.
 MAY = {
     "hbfp": set(),
@@ -18,8 +20,18 @@ MAY = {
     "golden/study": {"hbfp", "golden/spec", "golden", "golden/fast", "golden/nn"},
     "golden/tables": {"hbfp", "golden/spec", "golden"},
     "golden/__main__.py": {"hbfp", "golden/spec", "golden/study", "golden/perf", "golden"},
-    "rtl": {"hbfp", "golden/spec"},
-    "gen": {"hbfp", "golden/spec", "rtl"},
+    "rtl/lib": {"hbfp"},
+    "rtl/fp32": {"hbfp", "golden/spec", "rtl/lib"},
+    "rtl/fixed": {"hbfp", "rtl/lib"},
+    "rtl/number": {"hbfp", "rtl/lib", "rtl/fp32", "rtl/fixed"},
+    "rtl/convert": {"hbfp", "golden/spec", "rtl/lib"},
+    "rtl/array": {"hbfp", "rtl/lib", "rtl/fp32", "rtl/fixed", "rtl/number", "rtl/convert"},
+    "rtl/accumulate": {"hbfp", "rtl/lib", "rtl/fp32", "rtl/fixed", "rtl/number"},
+    "rtl/core": {"hbfp", *(f"rtl/{part}" for part in RTL[:7])},
+    "rtl/vector": {"hbfp", "golden/spec", "rtl/lib", "rtl/fp32", "rtl/convert"},
+    "rtl/dispatch": {"hbfp", "golden/spec", "rtl/lib"},
+    "rtl": set(),
+    "gen": {"hbfp", "golden/spec", "rtl", *(f"rtl/{part}" for part in RTL)},
     "cosim": {"hbfp", "golden/spec", "golden", "golden/perf"},
     "synth": {"hbfp", "golden/spec", "synth/command"},
     "synth/tools": {"hbfp", "golden/spec"},
@@ -108,19 +120,20 @@ def test_empty_packages_import_nothing():
 
 
 def test_rules_see_what_they_forbid():
-    for path, module, fine in [("rtl/pe.py", "golden.matmul", False), ("rtl/pe.py", "hbfp.design", True),
-                               ("golden/bfp.py", "rtl.pe", False), ("hbfp/format.py", "golden.bfp", False),
-                               ("cosim/work/device.py", "rtl.pe", False),
+    for path, module, fine in [("rtl/array/pe.py", "golden.matmul", False), ("rtl/array/pe.py", "hbfp.design", True),
+                               ("golden/bfp.py", "rtl.array.pe", False), ("hbfp/format.py", "golden.bfp", False),
+                               ("cosim/work/device.py", "rtl.array.pe", False),
                                ("cosim/work/device.py", "golden.matmul", True),
                                ("synth/measure/area.py", "golden.bfp", False),
                                ("synth/measure/area.py", "gen.emit", False),
                                ("synth/measure/area.py", "synth.compare.clocks", False),
-                               ("gen/emit.py", "golden.bfp", False), ("rtl/pe.py", "gen.emit", False),
+                               ("gen/emit.py", "golden.bfp", False), ("rtl/array/pe.py", "gen.emit", False),
                                ("golden/nn/ops.py", "golden.bfp", True), ("golden/bfp.py", "golden.nn.ops", False),
                                ("golden/nn/ops.py", "golden.study.sweep", False),
                                ("golden/bfp.py", "golden.fast.kernels", True),
                                ("golden/__main__.py", "golden.study.sweep", True),
                                ("hbfp/files.py", "golden.spec.format", False),
                                ("synth/measure/area.py", "hbfp.files", True),
-                               ("rtl/fp32/raw.py", "golden.fp32", False)]:
+                               ("rtl/fp32/raw.py", "golden.fp32", False), ("rtl/array/pe.py", "rtl.core.core", False),
+                               ("rtl/core/core.py", "rtl.array.pe", True), ("gen/units.py", "rtl.core.core", True)]:
         assert allowed(pathlib.Path(path), module) == fine, (path, module)

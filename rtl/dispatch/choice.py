@@ -5,7 +5,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.spec.dispatch import SHARE_WHOLE, DispatchUnit
 
-from ..cell import Cell
+from ..lib.cell import Cell
 from .shapes import policy_layout
 
 

@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out, connect
 
 from golden.spec.dispatch import Cause, Counter, DispatchUnit
 
-from ..buffer import Ram
-from ..cell import Cell
-from ..layout import StructLayout, index
+from ..lib.cell import Cell
+from ..lib.layout import StructLayout, index
+from ..lib.memory import Ram
 from .choice import Choice
 from .report import Report
 from .shapes import arrival_layout, completion_layout, policy_layout, queue_layout, request_layout, start_layout

@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from golden.spec.dispatch import Counter, DispatchUnit
 
-from ..cell import Cell
-from ..layout import index
+from ..lib.cell import Cell
+from ..lib.layout import index
 from .shapes import arrival_layout, completion_layout, tally_layout
 
 

@@ -2,7 +2,7 @@
 
 from golden.spec.dispatch import SHARE_WHOLE
 
-from ..layout import StructLayout
+from ..lib.layout import StructLayout
 
 
 def request_layout(unit):

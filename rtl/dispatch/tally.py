@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from golden.spec.dispatch import DispatchUnit
 
-from ..buffer import Ram
-from ..cell import Cell
+from ..lib.cell import Cell
+from ..lib.memory import Ram
 from .shapes import tally_layout
 
 

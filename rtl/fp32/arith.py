@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from golden.spec.floats import BF16, FloatFormat
 from hbfp.fields import check_choice
 
-from ..names import parameter
+from ..lib.names import parameter
 from .multiply import MULTIPLIERS, multiply_recoded
 from .operation import Operation, choose_cuts
 from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from golden.spec.floats import BF16, FP32
 from hbfp.fields import check_choice, check_range
 
-from ..names import parameter
+from ..lib.names import parameter
 from .arith import UNDERFLOWS
 from .operation import Operation
 from .raw import named, normalise, pack, round_flush, round_up, shift_right_sticky, unpack

@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 from golden.spec.floats import FP32, FloatFormat
 from hbfp.fields import check_choice, check_range
 
-from ..cell import Cell
-from ..names import parameter
+from ..lib.cell import Cell
+from ..lib.names import parameter
 
 
 def choose_cuts(cuts, depth):

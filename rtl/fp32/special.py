@@ -28,7 +28,7 @@ from golden.spec.tables import (
     first_row,
 )
 
-from ..names import parameter
+from ..lib.names import parameter
 from .constant import multiply_constant
 from .operation import Operation, Pipeline
 from .polynomial import Polynomial

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from amaranth import unsigned
 
-from ..accumulation import RULES, FloatSum
-from ..names import parameter
+from ..lib.names import parameter
+from .accumulation import RULES, FloatSum
 from .number import Number
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from ..accumulation import RULES
 from ..fp32.arith import MulAdd
 from ..fp32.fma import Fma
-from ..names import parameter
+from ..lib.names import parameter
+from .accumulation import RULES
 from .float import Float
 
 

@@ -6,8 +6,8 @@ from amaranth import Signal, signed
 
 from hbfp.format import HBFPFormat
 
-from ..accumulation import IntegerSum
-from ..names import parameter
+from ..lib.names import parameter
+from .accumulation import IntegerSum
 from .number import Number
 
 

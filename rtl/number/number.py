@@ -11,7 +11,7 @@ class Number(ABC):
     """A kind of number as the array sees it: shapes, timing and logic of a column of elements.
 
     The fields of a subclass, a frozen dataclass, are its parameters; they stand in the names of the modules that
-    compute with it, see :mod:`rtl.names`.
+    compute with it, see :mod:`rtl.lib.names`.
     """
 
     #: Cycles in which an element forms its product, before it needs the sum from above.
@@ -39,7 +39,7 @@ class Number(ABC):
 
     @abstractmethod
     def accumulation(self, design):
-        """How sums of passes add up where operands have no shared exponents: :mod:`rtl.accumulation`."""
+        """How sums of passes add up where operands have no shared exponents: :mod:`rtl.number.accumulation`."""
 
     def enter(self, m, acts):
         """Activations as the array takes them, given as they come from outside."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Signal, unsigned
 
-from ..dot import Correction, Dot, Recode, biased_shape, code_width, correction_shape
-from ..names import parameter
+from ..fixed.dot import Correction, Dot, Recode, biased_shape, code_width, correction_shape
+from ..lib.names import parameter
 from .integer import Integer
 
 
@@ -13,7 +13,7 @@ from .integer import Integer
 class Recoded(Integer):
     """Integers as of :class:`Integer`, bit by bit: activations recoded once a row, one tree of full adders a column.
 
-    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.dot`.
+    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.fixed.dot`.
     """
     width: int = parameter("recoded")
 

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import Component, In, Out
 
 from hbfp.design import MULTIPLIERS, Design
 from hbfp.format import HBFPFormat
-from rtl.align import AlignAdd
-from rtl.dot import Correction, Recode
-from rtl.encode_lane import EncodeLane
+from rtl.convert.encode_lane import EncodeLane
+from rtl.fixed.align import AlignAdd
+from rtl.fixed.dot import Correction, Recode
 from rtl.number.kinds import number_of
 from tests.formal.prove import proved
 

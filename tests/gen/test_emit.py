@@ -18,8 +18,8 @@ from gen.emit import Emitter, verilog
 from gen.units import UNITS, make_unit
 from hbfp.format import ROUNDINGS
 from hbfp.options import design_from_values
-from rtl.cell import Cell
-from rtl.names import parameter
+from rtl.lib.cell import Cell
+from rtl.lib.names import parameter
 
 from .emitted import DESIGNS, Emitted, emitted, modules
 

@@ -9,8 +9,8 @@ import pytest
 
 from gen.manifest import TOOLS
 from hbfp.design import Design
-from rtl.core import latencies
-from rtl.sequencer import most_tiles
+from rtl.core.core import latencies
+from rtl.core.sequencer import most_tiles
 
 from .emitted import DESIGNS, emitted, modules, ports
 

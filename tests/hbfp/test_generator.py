@@ -48,7 +48,7 @@ def copy(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["golden/spec/tables.json", "hbfp/format.py", "rtl/pe.py", "gen/emit.py",
+@pytest.mark.parametrize("name", ["golden/spec/tables.json", "hbfp/format.py", "rtl/array/pe.py", "gen/emit.py",
                                   "hbfp/files.py", "rtl/new.txt"])
 def test_key_follows_every_file(copy, name):
     before = generator.key.__wrapped__()

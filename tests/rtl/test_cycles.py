@@ -10,9 +10,9 @@ import pytest
 from golden.perf.cycles import Command, product_commands, timeline
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from rtl.core import Core, latencies
-from rtl.layout import ArrayLayout
-from rtl.sequencer import command_layout
+from rtl.core.core import Core, latencies
+from rtl.core.sequencer import command_layout
+from rtl.lib.layout import ArrayLayout
 
 from .drive import Bench, bits, pack
 

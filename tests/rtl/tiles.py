@@ -5,7 +5,7 @@ import numpy as np
 from golden.bfp import encode
 from golden.matmul import matmul, matmul_bf16, matmul_fma, matmul_fp32, matmul_int
 from golden.to_fp32 import to_bf16
-from rtl.lanes import operand_layout
+from rtl.number.streams import operand_layout
 
 from .drive import pack
 

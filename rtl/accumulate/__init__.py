@@ -1,0 +1,1 @@
+"""What becomes of the sums that leave the array."""

@@ -1,0 +1,217 @@
+"""What becomes of the sums of a group of columns: exponents, conversion, accumulation along K."""
+
+from dataclasses import dataclass
+
+from amaranth import Module, Mux, Shape, Signal, signed
+from amaranth.lib.wiring import In, Out
+
+from ..fixed.scales import Scales
+from ..lib.cell import Cell
+from ..lib.layout import ArrayLayout, index
+from ..lib.memory import Ram
+from ..lib.names import parameter
+from ..lib.skew import delay
+from ..number.accumulation import Accumulation, AlignedSum, ScaledSum
+from ..number.kinds import number_of
+from ..number.streams import scale_layout
+from .beat import beat_layout
+
+
+def accumulation_of(design):
+    """How the sums of a design's passes add up."""
+    if not design.blocked:
+        return number_of(design).accumulation(design)
+    if design.accumulate == "aligned":
+        return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum)
+    return ScaledSum("flush", design.pipeline)
+
+
+class Lanes(Cell):
+    """Accumulation for the columns of one column group.
+
+    Cycles are counted from the one in which ``west`` shows a row. The row's sum of segment 0 is there at cycle 1, of
+    segment s at ``1 + s * h``; the row is in its bank ``latency`` cycles after cycle 0.
+
+    Parameters
+    ----------
+    accumulation : rtl.number.accumulation.Accumulation
+    sums : Shape
+        Of the sum of a column's segment.
+    columns, segments : int
+    spacing : int
+        h, cycles between the sums of two segments.
+    depth : int
+        Words of a bank.
+    scales : Scales
+        None for numbers without shared exponents.
+    block_sum : int
+        Bits of the sum of a block that spans several passes; 0 where none does.
+
+    Members
+    -------
+    west, east : ``In``, ``Out(beat_layout)``
+        About the row; ``east`` is a cycle later.
+    address, address_east : ``In``, ``Out``
+        Word of the bank, likewise.
+    x_N, x_N_east : ``In``, ``Out``
+        Exponent and invalid flag of the row in segment N, at cycle ``N * h``.
+    load, load_east : ``In(S)``, ``Out(S)``
+        Bit s: take ``w[s]``, a cycle ahead of the first row that uses it.
+    w : ``In``
+        Exponents and invalid flags of the columns, per segment.
+    sums : ``In``
+        Sums of the columns, per segment.
+    draining : ``In(2)``
+        Bank is read out: word ``drain_address``, one cycle later on ``o``, held while ``drain_en`` is low.
+    o : ``Out``
+        FP32 or integer values of the bank that is read out.
+    """
+    kind, area, apart = "lanes", "accumulation", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        accumulation: Accumulation = parameter("")
+        sums: Shape = parameter("s")
+        columns: int = parameter("c")
+        segments: int = parameter("n")
+        spacing: int = parameter("h")
+        depth: int = parameter("d")
+        scales: Scales | None = parameter("", None)
+        block_sum: int = parameter("b", 0)
+
+        @property
+        def read(self):
+            """Cycle in which a row's word is asked for; it is added one cycle later."""
+            return self.accumulation.lead + int(self.block_sum > 0)
+
+        @property
+        def latency(self):
+            """Cycle in which a row is written to its bank."""
+            return self.read + 1 + (self.segments - 1) * self.spacing + self.accumulation.registers
+
+        @property
+        def interval(self):
+            """Fewest cycles between two rows with the same address."""
+            return max(self.latency - self.read + 1, 3)
+
+        @classmethod
+        def of(cls, design):
+            """The lanes of one column group of a design."""
+            return cls(
+                accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
+                design.segments, design.height // design.group[0], design.depth,
+                Scales.of(design) if design.blocked else None,
+                design.format.sum_width(design.format.terms) if design.block_tiles > 1 else 0)
+
+    @staticmethod
+    def ports(params):
+        columns, segments, word = params.columns, params.segments, index(params.depth)
+        members = {
+            "west": In(beat_layout()), "east": Out(beat_layout()), "address": In(word), "address_east": Out(word),
+            "sums": In(ArrayLayout(params.sums, columns)).array(segments),
+            "draining": In(2), "drain_en": In(1), "drain_address": In(word),
+            "o": Out(ArrayLayout(params.accumulation.result_width, columns)),
+        }
+        if params.scales:
+            members |= {"load": In(segments), "load_east": Out(segments),
+                        "w": In(scale_layout(params.scales.column, columns)).array(segments)}
+            row = signed(params.scales.row)
+            for segment in range(segments):
+                members |= {f"x_{segment}": In(row), f"x_{segment}_east": Out(row),
+                            f"nan_{segment}": In(1), f"nan_{segment}_east": Out(1)}
+        return members
+
+    @property
+    def latencies(self):
+        """``result``: from a row's beat to its bank. ``interval``: fewest from a row to the next with its address."""
+        return {"result": self.params.latency, "interval": self.params.interval}
+
+    # --- Logic ----------------------------------------------------------------------------------
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        accumulation, kc, depth = params.accumulation, params.columns, params.depth
+        m.d.sync += [self.east.eq(self.west), self.address_east.eq(self.address)]
+        read = params.read
+        late = [self.west]
+        addresses = [self.address]
+        for stage in range(params.latency):
+            late.append(Signal(beat_layout(), name=f"beat_{stage + 1}"))
+            addresses.append(Signal(index(depth), name=f"address_{stage + 1}", reset_less=True))
+            m.d.sync += [late[-1].eq(late[-2]), addresses[-1].eq(addresses[-2])]
+
+        # Banks: one read port, for the accumulation or for the way out.
+        width = accumulation.width
+        banks = [Ram(depth, kc * width) for _ in range(2)]
+        written = Signal(kc * width)
+        for n, bank in enumerate(banks):
+            m.submodules[f"bank{n}"] = bank
+            drains = self.draining[n]
+            m.d.comb += [
+                bank.w_en.eq(late[-1].valid & late[-1].closes & (late[-1].bank == n)),
+                bank.w_addr.eq(addresses[-1]), bank.w_data.eq(written),
+                bank.r_en.eq(~drains | self.drain_en),
+                bank.r_addr.eq(Mux(drains, self.drain_address, addresses[read])),
+            ]
+        held = Signal(kc * width)
+        out = Signal(kc * width)
+        drained = Signal()
+        m.d.sync += drained.eq(Mux(self.drain_en, self.draining[1], drained))
+        fresh, bank = late[read + 1].first, late[read + 1].bank
+        if accumulation.cleared:    # what is fresh starts from zero
+            m.d.comb += held.eq(banks[0].r_data & (~bank & ~fresh).replicate(len(held))
+                                | banks[1].r_data & (bank & ~fresh).replicate(len(held)))
+        else:
+            m.d.comb += held.eq(Mux(bank, banks[1].r_data, banks[0].r_data))
+        m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
+
+        scales = self._scales(m) if params.scales else [[None] * kc] * params.segments
+        sums = self._block_sums(m, late, addresses) if params.block_sum else self.sums
+        # Segments of a column in ascending order, each `spacing` cycles after the last; the bank's write port
+        # registers the last one's sum.
+        between = params.spacing - accumulation.registers
+        for column in range(kc):
+            acc = held.word_select(column, width)
+            for s in range(params.segments):
+                acc = delay(m, acc, between, f"c{column}_acc{s}") if s else acc
+                acc = accumulation.add(m, (s, column), acc, sums[s][column], scales[s][column], fresh)
+            m.d.comb += [written.word_select(column, width).eq(acc),
+                         self.o[column].eq(accumulation.result(m, column, out.word_select(column, width)))]
+        return m
+
+    def _scales(self, m):
+        """Es and the NaN flag of each segment and column, beside the sum that they belong to."""
+        params = self.params
+        m.d.sync += self.load_east.eq(self.load)
+        scales = []
+        for s in range(params.segments):
+            x, nan = getattr(self, f"x_{s}"), getattr(self, f"nan_{s}")
+            m.d.sync += [getattr(self, f"x_{s}_east").eq(x), getattr(self, f"nan_{s}_east").eq(nan)]
+            scales.append([])
+            for column in range(params.columns):
+                stem = f"s{s}_c{column}"
+                exponent = Signal(signed(params.scales.column), name=f"{stem}_w", reset_less=True)
+                invalid = Signal(name=f"{stem}_w_invalid", reset_less=True)
+                with m.If(self.load[s]):
+                    m.d.sync += [exponent.eq(self.w[s].exponent[column]), invalid.eq(self.w[s].invalid[column])]
+                total = Signal(signed(params.scales.sum), name=f"{stem}_exponent", reset_less=True)
+                either = Signal(name=f"{stem}_invalid", reset_less=True)
+                m.d.sync += [total.eq(x + exponent), either.eq(nan | invalid)]
+                if params.block_sum:    # the block's sum comes a cycle later
+                    total = delay(m, total, 1, f"{stem}_exponent_late")
+                    either = delay(m, either, 1, f"{stem}_invalid_late")
+                scales[-1].append((total, either))
+        return scales
+
+    def _block_sums(self, m, late, addresses):
+        """Sums of whole blocks, which are those of several passes."""
+        params, kc, width = self.params, self.params.columns, self.params.block_sum
+        m.submodules.partial = bank = Ram(params.depth, kc * width)
+        total = Signal(ArrayLayout(signed(width), kc), reset_less=True)
+        m.d.comb += [bank.r_en.eq(1), bank.r_addr.eq(addresses[0]), bank.w_en.eq(late[2].valid),
+                     bank.w_addr.eq(addresses[2]), bank.w_data.eq(total)]
+        for column in range(kc):
+            before = Signal(signed(width), name=f"before{column}")
+            m.d.comb += before.eq(Mux(late[1].opens, 0, bank.r_data.word_select(column, width)))
+            m.d.sync += total[column].eq(before + self.sums[0][column])
+        return [total]

@@ -1,0 +1,180 @@
+"""When which column's block sum is folded, and when rows have to wait for it."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Mux, Signal, signed
+from amaranth.lib.wiring import In, Out
+
+from ..fixed.scales import Scales
+from ..lib.cell import Cell
+from ..lib.layout import StructLayout, index
+from ..lib.memory import Ram
+from ..lib.names import parameter
+from .accumulator import accumulation_of
+from .beat import beat_layout
+from .partial import require_shared
+
+
+def entry_layout(exponent):
+    """What is kept of a row whose block sums wait: its exponent and flag, the place of its block in the command.
+
+    ``pass_end``: last row of its block. ``first``, ``command_end``: the block is the command's first, last.
+    ``bank``: the command's.
+    """
+    return StructLayout({"exponent": exponent, "invalid": 1, "pass_end": 1, "first": 1,
+                         "command_end": 1, "bank": 1})
+
+
+class FoldControl(Cell):
+    """Folds rows in the order of their closing passes, ``share`` cycles each, as soon as every column has its total.
+
+    Blocks in flight are at most two: one is folded while the next one's rows come, each to the word of a row that has
+    been folded.
+
+    Parameters
+    ----------
+    exponent : int
+        Bits of a row's exponent.
+    share : int
+        Columns that take turns.
+    depth : int
+        Rows of a pass.
+    early : bool
+        Whether a sum is added in the first of its two cycles.
+
+    Members
+    -------
+    beat, pass_end, command_end, row : ``In``
+        About this cycle's row of X; ``pass_end``, ``command_end``: the pass's last row, the command's last pass.
+    exponent, invalid : ``In``
+        Of the same row.
+    room : ``Out(1)``
+        A row ``row`` of a closing pass may come.
+    closed : ``In(1)``
+        The totals of a row are written in this cycle, in the last columns.
+    fold_en, fold_address, slot : ``Out``
+        Totals and column exponents to read.
+    place, vacant : ``Out``, ``In(1)``
+        Row that is folded; whether its result may be written.
+    x, nan, column, fresh, read_address, keep, write_address, result, target : ``Out``
+        To :class:`rtl.accumulate.fold.Fold`; ``target`` is its ``row``.
+    done : ``Out(2)``
+        The last result of a command, by bank, is written.
+    """
+    kind, area, apart = "fold_control", "control", True
+    blocked = True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        exponent: int = parameter("e")
+        share: int = parameter("n")
+        depth: int = parameter("d")
+        early: bool = parameter("early", False)
+
+        @property
+        def latency(self):
+            """Cycles from a row's beat at the last column group to its last result, if nothing is in its way."""
+            return 3 + self.share
+
+        @classmethod
+        def of(cls, design):
+            """The control of a design."""
+            require_shared(design)
+            return cls(Scales.of(design).row, design.share, design.depth, not accumulation_of(design).lead)
+
+    @staticmethod
+    def ports(params):
+        share, word, exponent = params.share, index(params.depth), signed(params.exponent)
+        wide = index(params.depth * share)
+        return {
+            "beat": In(beat_layout()), "pass_end": In(1), "command_end": In(1), "row": In(word),
+            "exponent": In(exponent), "invalid": In(1), "room": Out(1), "closed": In(1),
+            "fold_en": Out(1), "fold_address": Out(word), "slot": Out(1),
+            "place": Out(word), "vacant": In(1),
+            "x": Out(exponent), "nan": Out(1), "column": Out(index(share)), "fresh": Out(1),
+            "read_address": Out(wide), "keep": Out(1), "write_address": Out(wide), "result": Out(share),
+            "target": Out(word), "done": Out(2),
+        }
+
+    @property
+    def latencies(self):
+        """``result``: from a row's beat at the last column group to its last result, if nothing is in its way."""
+        return {"result": self.params.latency}
+
+    def body(self, platform):
+        m, share, depth = Module(), self.params.share, self.params.depth
+
+        # One entry a row, from its acceptance on; its totals follow.
+        layout = entry_layout(signed(self.params.exponent))
+        m.submodules.entries = entries = Ram(depth, layout.size)
+        pushed = Signal(layout)
+        entry = Signal(layout)
+        takes = Signal()
+        m.d.comb += [
+            takes.eq(self.beat.valid & self.beat.closes),
+            pushed.exponent.eq(self.exponent), pushed.invalid.eq(self.invalid), pushed.pass_end.eq(self.pass_end),
+            pushed.first.eq(self.beat.first), pushed.command_end.eq(self.command_end), pushed.bank.eq(self.beat.bank),
+            entries.w_en.eq(takes), entries.w_addr.eq(self.row), entries.w_data.eq(Cat(pushed)),
+            entries.r_en.eq(self.fold_en), entries.r_addr.eq(self.fold_address), Cat(entry).eq(entries.r_data),
+        ]
+
+        # Read: a row, while the last column of the one before has its turn.
+        waiting = Signal(range(depth + 1))
+        following = Signal(index(depth + 1))
+        active = Signal()
+        column = Signal(index(share))
+        place = Signal(index(depth))
+        slot = Signal()
+        go = Signal()
+        leaves = Signal()
+        over = Signal()
+        m.d.comb += [
+            go.eq(active & (~entry.command_end | (self.vacant & ~self.done.any()))),
+            leaves.eq(go & (column == share - 1)),
+            over.eq(leaves & entry.pass_end),
+            self.fold_en.eq((waiting != 0) & (~active | leaves)),
+            self.fold_address.eq(Mux(over, 0, following)), self.slot.eq(slot ^ over),
+        ]
+        m.d.sync += [waiting.eq(waiting + self.closed - self.fold_en), slot.eq(self.slot),
+                     active.eq(self.fold_en | (active & ~leaves)), column.eq(Mux(leaves, 0, column + go))]
+        with m.If(over):
+            m.d.sync += following.eq(0)
+        with m.If(self.fold_en):
+            m.d.sync += [following.eq(self.fold_address + 1), place.eq(self.fold_address)]
+
+        # Room: words of rows that have been read, and of no block but two.
+        blocks = Signal(range(3))
+        blocks_before = Signal(range(3))
+        m.d.sync += blocks.eq(blocks + (takes & self.beat.top) - over)
+        m.d.comb += [blocks_before.eq(blocks - (self.row != 0)),
+                     self.room.eq((blocks_before == 0) | ((blocks_before == 1) & (self.row < following)))]
+
+        # First cycle, second cycle.
+        second = Signal()
+        last = Signal()
+        address = Signal(index(depth * share))
+        turn = Signal(index(share), name="turn")
+        bank = Signal()
+        fresh = Signal()
+        complete = Signal()
+        ends = Signal()
+        m.d.comb += [self.place.eq(place), self.column.eq(column), self.x.eq(entry.exponent),
+                     self.nan.eq(entry.invalid)]
+        now = Cat(column, place) if share > 1 else place
+        m.d.sync += [second.eq(go), last.eq(over), turn.eq(column), complete.eq(entry.command_end), bank.eq(entry.bank),
+                     fresh.eq(entry.first), address.eq(now)]
+        m.d.comb += [
+            self.target.eq(address[(share - 1).bit_length():]), self.result.eq((second & complete) << turn),
+            # Selected, not shifted: the bank is undefined until an entry is read, and a shift by it would be, too.
+            ends.eq(second & last & complete), self.done.eq(Cat(ends & ~bank, ends & bank)),
+        ]
+        if self.params.early:    # added in the first cycle
+            step = Signal(index(share))
+            m.d.comb += [
+                step.eq(column + go),
+                self.read_address.eq(Mux(self.fold_en, Cat(step & 0, self.fold_address), Cat(step, place))),
+                self.fresh.eq(entry.first), self.keep.eq(go), self.write_address.eq(now)]
+        else:
+            m.d.comb += [self.read_address.eq(now), self.fresh.eq(fresh), self.keep.eq(second),
+                         self.write_address.eq(address)]
+        return m

@@ -1,0 +1,1 @@
+"""The grid of elements and the weights that it is loaded with."""

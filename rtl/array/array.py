@@ -1,0 +1,181 @@
+"""The grid of elements, wired by compass."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Shape
+from amaranth.lib.wiring import In, Out
+
+from ..lib.cell import Cell
+from ..lib.layout import ArrayLayout
+from ..lib.names import parameter
+from ..lib.skew import Skew, delay
+from ..number.kinds import number_of
+from ..number.number import Number
+from .pe import Group
+
+
+def weight_word(number, shape):
+    """Weights of one group, row by row: what the array loads per column group and cycle."""
+    rows, cols = shape
+    return ArrayLayout(ArrayLayout(number.element, cols), rows)
+
+
+class GroupRow(Cell):
+    """A row of groups from west to east.
+
+    Parameters
+    ----------
+    group : rtl.array.pe.Group.Parameters
+    count : int
+        Column groups.
+
+    Members
+    -------
+    west : ``In(kr elements)``
+        Reaches group column j after j cycles.
+    swap : ``In(1)``
+        Likewise; loads weights as in :class:`rtl.array.pe.Group`.
+    weight : ``In(weight_word).array``
+        One word per group column, valid when ``swap`` is there.
+    north, south : ``In(kc sums).array``, ``Out(kc sums).array``
+        By group column.
+    start : ``In``
+        What the columns start from, with ``west``, in the top row of a segment.
+    """
+    kind, area, apart = "row", "elements", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        group: Group.Parameters = parameter("")
+        count: int = parameter("x")
+
+        @classmethod
+        def of(cls, design, above=None):
+            """The row of a design below ``above`` rows of its segment: the lowest one, if not given."""
+            return cls(Group.Parameters.of(design, above), design.group_cols)
+
+    @staticmethod
+    def ports(params):
+        group, count = params.group, params.count
+        kr, kc = group.shape
+        members = {"west": In(ArrayLayout(group.number.activation, kr)), "swap": In(1),
+                   "weight": In(weight_word(group.number, group.shape)).array(count),
+                   "south": Out(ArrayLayout(group.south, kc)).array(count)}
+        if group.north is not None:
+            members["north"] = In(ArrayLayout(group.north, kc)).array(count)
+        if group.start is not None:
+            members["start"] = In(group.start)
+        return members
+
+    def body(self, platform):
+        m, params = Module(), self.params.group
+        west, swap = self.west, self.swap
+        start = self.start if params.start is not None else None
+        for j in range(self.params.count):
+            m.submodules[f"g{j}"] = group = Group.made(params)
+            m.d.comb += [group.west.eq(west), group.swap.eq(swap), group.weight.eq(self.weight[j]),
+                         self.south[j].eq(group.south)]
+            if params.north is not None:
+                m.d.comb += group.north.eq(self.north[j])
+            if start is not None:
+                m.d.comb += group.start.eq(start)
+                start = group.start_east
+            west, swap = group.east, group.swap_east
+        return m
+
+
+class Array(Cell):
+    """All rows of groups, with the skew of the activations.
+
+    A row of X that enters at cycle t is at group (i, j) at ``t + 1 + i * step + j``; the sums of segment s leave group
+    column j at ``t + 1 + lead + (s + 1) * h * step + j``, h groups a segment. Without registers inside elements
+    ``step`` is 1 and ``lead`` 0; see :class:`rtl.number.number.Number`.
+
+    Parameters
+    ----------
+    number : rtl.number.number.Number
+    rows, cols : int
+        Elements along K and N.
+    height : int
+        Rows of a segment.
+    group : tuple of int
+        Rows and columns of a group.
+
+    Members
+    -------
+    x : ``In(R elements)``
+    swap : ``In(1)``
+        High with the first row of X that uses a new tile of weights.
+    weight : ``In(weight_word).array``
+        One word per group column: with ``swap`` at cycle t, group row i of group column j at ``t + i * step + j``.
+    sums : ``Out(kc sums).array``
+        By segment and group column.
+    """
+    kind, area, apart = "array", "elements", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        number: Number = parameter("")
+        rows: int = parameter("r")
+        cols: int = parameter("c")
+        height: int = parameter("h")
+        group: tuple[int, int] = parameter("g")
+
+        @property
+        def segments(self):
+            """Segments that a column is cut into; rows below the last one are idle."""
+            return self.rows // self.height
+
+        @property
+        def latency(self):
+            """Cycles from a row of X to the sums of segment 0 in group column 0, but for one at the edge."""
+            return self.number.lead + self.height // self.group[0] * self.number.step
+
+        @classmethod
+        def of(cls, design):
+            """The array of a design."""
+            return cls(number_of(design), design.rows, design.cols, design.height, design.group)
+
+    @staticmethod
+    def ports(params):
+        number, groups = params.number, params.cols // params.group[1]
+        sums = ArrayLayout(number.sum(params.height, params.height), params.group[1])
+        return {"x": In(ArrayLayout(number.element, params.rows)), "swap": In(1),
+                "weight": In(weight_word(number, params.group)).array(groups),
+                "sums": Out(sums).array(params.segments, groups)}
+
+    @property
+    def latencies(self):
+        """``result``: from a row of X to the sums of segment 0 in group column 0."""
+        return {"result": 1 + self.params.latency}
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        number, (kr, kc), height = params.number, params.group, params.height
+        group_rows, group_cols = params.rows // kr, params.cols // kc
+        per_segment = height // kr
+        act = ArrayLayout(number.activation, kr)
+        m.submodules.skew = skew = Skew(Shape.cast(act), group_rows, first=1, step=number.step)
+        m.submodules.swap_skew = swap_skew = Skew(1, group_rows, step=number.step, reset_less=False)
+        acts = number.enter(m, [self.x[row] for row in range(params.rows)])
+        start = number.start(height)
+        north = None
+        for i in range(group_rows):
+            segment, place = divmod(i, per_segment)
+            if segment == params.segments:    # idle rows of a ragged design
+                break
+            m.submodules[f"r{i}"] = row = GroupRow(
+                Group.Parameters.at(number, params.group, height, place * kr), group_cols)
+            m.d.comb += [skew.i[i].eq(Cat(acts[i * kr:(i + 1) * kr])), swap_skew.i[i].eq(self.swap),
+                         row.west.eq(skew.o[i]), row.swap.eq(swap_skew.o[i])]
+            if start is not None and not place:
+                value = number.starts(m, segment, acts[segment * height:(segment + 1) * height])
+                m.d.comb += row.start.eq(delay(m, value, 1 + segment * per_segment, f"start{segment}"))
+            for j in range(group_cols):
+                m.d.comb += row.weight[j].eq(self.weight[j])
+                if place:
+                    m.d.comb += row.north[j].eq(north[j])
+                if place == per_segment - 1:
+                    m.d.comb += self.sums[segment][j].eq(row.south[j])
+            north = row.south
+        return m

@@ -1,0 +1,194 @@
+"""Weight buffer: rows of weight tiles in, one word per column group out, on the diagonal."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Mux, Shape, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.cell import Cell
+from ..lib.layout import ArrayLayout, index
+from ..lib.memory import Ram
+from ..lib.names import parameter
+from ..lib.skew import delay
+from ..number.kinds import number_of
+from ..number.streams import exponent_bits, row_layout, scale_layout
+
+
+class WeightBuffer(Cell):
+    """Holds :attr:`TILES` tiles of weights; the next is filled while the array takes up the last.
+
+    A row is written whole, one bank for each column group; a word is what a group takes up at once. Column group j
+    reads with an address that is j cycles late, so no weight is ever delayed in registers.
+
+    Parameters
+    ----------
+    element : Shape
+        One weight.
+    rows, cols : int
+        Of a tile.
+    group : tuple of int
+        Rows kr and columns kc of a group.
+    step : int
+        Cycles from a group's word to that of the group below.
+    exponent : int
+        Bits of a shared exponent; 0 for numbers without.
+    height : int
+        Rows of a segment, each with exponents of its own.
+
+    Members
+    -------
+    i : ``In(stream)``
+        Rows of tiles, R beats a tile.
+    ready : ``Out(1)``
+        A whole tile is there.
+    start : ``In(1)``
+        Take the next tile; only while ``ready``, at least ``interval`` cycles apart.
+    weight : ``Out(weight_word).array``
+        With ``start`` at cycle t: word i for column group j at ``t + i * step + j``.
+    scale : ``Out(scale_layout).array``
+        Exponents and invalid flags of the tile by segment and column group: segment s from ``t + (s + 1) * h - 1``
+        on, h groups a segment, for as many cycles as there are column groups. Only if the design has exponents.
+    """
+    kind, area, apart = "weights", "weight load", True
+    #: Tiles that fit.
+    TILES = 2
+
+    @dataclass(frozen=True)
+    class Parameters:
+        element: Shape = parameter("m")
+        rows: int = parameter("r")
+        cols: int = parameter("c")
+        group: tuple[int, int] = parameter("g")
+        step: int = parameter("s", 1)
+        exponent: int = parameter("e", 0)
+        height: int = parameter("h", 0)
+
+        @property
+        def words(self):
+            """Words of a tile in each column group."""
+            return self.rows // self.group[0]
+
+        @property
+        def groups(self):
+            """Column groups."""
+            return self.cols // self.group[1]
+
+        @property
+        def interval(self):
+            """Fewest cycles between two starts: every word of a tile is read, every column has its exponents."""
+            return max(self.words * self.step, self.groups + 2)
+
+        @property
+        def release(self):
+            """Cycles from a start until the next rows may be written: then no row catches up with the reading."""
+            return self.groups + (self.words - 1) * max(self.step - self.group[0], 0)
+
+        @property
+        def scale(self):
+            """Exponents and flags of a column group."""
+            return scale_layout(self.exponent, self.group[1])
+
+        @classmethod
+        def of(cls, design):
+            """The weight buffer of a design."""
+            number = number_of(design)
+            return cls(number.element, design.rows, design.cols, design.group, number.step, exponent_bits(design),
+                       design.height if design.blocked else 0)
+
+    @staticmethod
+    def ports(params):
+        (kr, kc), exponent = params.group, params.exponent
+        members = {"i": In(stream.Signature(row_layout(params.element, params.cols, exponent, params.cols))),
+                   "ready": Out(1), "start": In(1),
+                   "weight": Out(ArrayLayout(ArrayLayout(params.element, kc), kr)).array(params.groups)}
+        if exponent:
+            members["scale"] = Out(params.scale).array(params.rows // params.height, params.groups)
+        return members
+
+    @property
+    def latencies(self):
+        """``interval``: fewest between two starts. ``release``: from a start until its rows may be overwritten."""
+        return {"interval": self.params.interval, "release": self.params.release}
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        words, groups, step = params.words, params.groups, params.step
+        kr, kc = params.group
+
+        # Fill: rows in order, tile after tile.
+        row = Signal(index(kr))
+        word = Signal(range(self.TILES * words))
+        slot = Signal(range(self.TILES))
+        tile_row = Signal(index(params.rows))
+        filled = Signal(range(self.TILES + 1))
+        taken = Signal(range(self.TILES + 1))
+        beat = Signal()
+        tile_done = Signal()
+        released = Signal()
+        m.d.comb += [self.i.ready.eq(taken != self.TILES), beat.eq(self.i.valid & self.i.ready),
+                     tile_done.eq(beat & (tile_row == params.rows - 1)),
+                     released.eq(delay(m, self.start, params.release, "start", reset_less=False))]
+        with m.If(beat):
+            m.d.sync += [row.eq(row + 1), tile_row.eq(tile_row + 1)]
+            with m.If(row == kr - 1):
+                m.d.sync += [row.eq(0), word.eq(word + 1)]
+                with m.If(word == self.TILES * words - 1):
+                    m.d.sync += word.eq(0)
+        with m.If(tile_done):
+            m.d.sync += [tile_row.eq(0), slot.eq(slot + 1)]
+        # A slot counts as taken from its first row on, until ``release``.
+        m.d.sync += taken.eq(taken + (beat & (tile_row == 0)) - released)
+        with m.If((taken == self.TILES) & (tile_row != 0)):
+            m.d.comb += self.i.ready.eq(1)
+        # One cycle late, so that a word just written can be read.
+        done = Signal()
+        m.d.sync += [done.eq(tile_done), filled.eq(filled + done - self.start)]
+        m.d.comb += self.ready.eq(filled != 0)
+
+        # Read: the address runs one ahead of the word on the bus.
+        pointer, following, tile_word = (Signal(range(self.TILES * words), name=name)
+                                      for name in ("pointer", "following", "tile_word"))
+        m.d.comb += following.eq(pointer)
+        m.d.sync += pointer.eq(following)
+        advance = self.start | (tile_word != 0)
+        if step > 1:    # each word stays until its group row needs it
+            phase = Signal(range(step))
+            advance = self.start | (tile_word != 0) & (phase == 0)
+            m.d.sync += phase.eq(Mux(advance, step - 1, Mux(phase == 0, 0, phase - 1)))
+        with m.If(advance):
+            m.d.comb += following.eq(pointer + 1)
+            with m.If(pointer == self.TILES * words - 1):
+                m.d.comb += following.eq(0)
+            m.d.sync += tile_word.eq(tile_word + 1)
+            with m.If(tile_word == words - 1):
+                m.d.sync += tile_word.eq(0)
+
+        mantissas = self.i.payload.mantissa
+        address = following
+        for j in range(groups):
+            bank = Ram(self.TILES * words, kr * kc * params.element.width, kr)
+            m.submodules[f"bank{j}"] = bank
+            columns = Cat(mantissas[j * kc + c] for c in range(kc))
+            m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
+                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(bank.r_data)]
+            if j + 1 < groups:
+                address = delay(m, address, 1, f"address{j}", reset_less=False)
+
+        if params.exponent:
+            per_segment, size = params.height // kr, params.scale.size
+            for s in range(params.rows // params.height):
+                m.submodules[f"scale{s}"] = bank = Ram(self.TILES, size * groups)
+                # Every column group has taken its exponents: on to the next tile's.
+                advance = delay(m, released, (s + 1) * per_segment - 1, f"advance{s}", reset_less=False)
+                current = Signal(range(self.TILES), name=f"current{s}")
+                with m.If(advance):
+                    m.d.sync += current.eq(current + 1)
+                m.d.comb += [bank.w_en.eq(beat & (tile_row == (s + 1) * params.height - 1)), bank.w_addr.eq(slot),
+                             bank.r_en.eq(1), bank.r_addr.eq(current)]
+                for j in range(groups):
+                    columns = range(j * kc, (j + 1) * kc)
+                    m.d.comb += [bank.w_data.word_select(j, size).eq(Cat(
+                        *(self.i.payload.exponent[c] for c in columns), *(self.i.payload.invalid[c] for c in columns))),
+                        self.scale[s][j].eq(bank.r_data.word_select(j, size))]
+        return m

@@ -1,0 +1,1 @@
+"""The core: commands, the way out, and how its parts are wired."""

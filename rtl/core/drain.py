@@ -1,0 +1,177 @@
+"""The way out: reads complete banks, row by row, through the side unit."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.cell import Cell
+from ..lib.layout import ArrayLayout, index
+from ..lib.names import parameter
+from ..number.streams import beat_of_results
+from .sequencer import steps_layout
+from .side import SideLane
+
+
+class Drain(Cell):
+    """Empties the banks in turn; a bank is free again when its last row has been read.
+
+    Parameters
+    ----------
+    cols, group : int
+        Columns, and how many of them a column group has.
+    depth : int
+        Words of a bank.
+    width : int
+        Bits of a result.
+    side : bool
+        Whether there is a side unit: results are FP32, not integers.
+    shared : bool
+        Whether columns share an accumulator.
+
+    Members
+    -------
+    begins : ``In(1)``
+        A command starts to fill ``bank``, with ``rows`` rows, for the side unit's ``steps``.
+    bank, rows, steps : ``In``
+    done : ``In(2)``
+        The bank is complete.
+    free : ``Out(2)``
+        Banks that hold nothing.
+    draining, en, address : ``Out(2)``, ``Out(1)``, ``Out``
+        Bank to read, whether the way out moves, word to read.
+    place, vacant : ``In``, ``Out(1)``
+        Only where columns share an accumulator and results have one bank: whether word ``place`` may be written.
+    value : ``In.array``
+        The word by column group, one cycle later.
+    i_v : ``In(stream)``
+        Factors, then biases, as the steps ask.
+    o : ``Out(stream)``
+        Rows of results.
+    """
+    kind, area, apart = "drain", "control", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        cols: int = parameter("c")
+        group: int = parameter("g")
+        depth: int = parameter("d")
+        width: int = parameter("w", 32)
+        side: bool = parameter("int", True)
+        shared: bool = parameter("shared", False)
+
+        @property
+        def latency(self):
+            """Cycles from a bank's last write to its first row on ``o``, without factors and biases."""
+            return 3 + (SideLane.LATENCY if self.side else 0)
+
+        @classmethod
+        def of(cls, design):
+            """The way out of a design."""
+            return cls(design.cols, design.group[1], design.depth, design.result_width, design.arithmetic != "int",
+                       design.share > 1)
+
+    @staticmethod
+    def ports(params):
+        word = index(params.depth)
+        members = {
+            "begins": In(1), "bank": In(1), "rows": In(range(params.depth + 1)), "steps": In(steps_layout()),
+            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
+            "value": In(ArrayLayout(params.width, params.group)).array(params.cols // params.group),
+            "o": Out(stream.Signature(beat_of_results(params.cols, params.width, params.side))),
+        }
+        if params.shared:
+            members |= {"place": In(word), "vacant": Out(1)}
+        if params.side:
+            members["i_v"] = In(stream.Signature(ArrayLayout(32, params.cols)))
+        return members
+
+    @property
+    def latencies(self):
+        """``result``: from a bank's last write to its first row on ``o``, without factors and biases."""
+        return {"result": self.params.latency}
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        rows = [Signal(range(params.depth + 1), name=f"rows_{n}", reset_less=True) for n in range(2)]
+        steps = [Signal(steps_layout(), name=f"steps_{n}", reset_less=True) for n in range(2)]
+        complete = Signal(2)
+        current = Signal()
+        row = Signal(index(params.depth))
+        pending = Signal()
+        start = Signal()
+        reading = Signal()
+        last = Signal()
+        move = Signal()
+        freed = Signal(2)
+        for n in range(2):
+            with m.If(self.begins & (self.bank == n)):
+                m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
+        m.d.comb += [
+            last.eq(row + 1 == Mux(current, rows[1], rows[0])), move.eq(~self.o.valid | self.o.ready),
+            self.en.eq(move), self.address.eq(row),
+        ]
+        m.d.sync += [complete.eq((complete | self.done) & ~freed),
+                     self.free.eq((self.free & ~(self.begins << self.bank)) | freed)]
+        with m.If(start):
+            m.d.sync += [reading.eq(1), row.eq(0)]
+        with m.If(reading & move):
+            m.d.sync += row.eq(row + 1)
+            with m.If(last):
+                m.d.sync += reading.eq(0)
+
+        # A row is on `value` one cycle after its address, and on `o` when it has passed the side unit.
+        stages = 1 + (SideLane.LATENCY if params.side else 0)
+        flags = [(reading, last)]
+        for stage in range(stages):
+            valid, final = Signal(name=f"valid_{stage}"), Signal(name=f"last_{stage}", reset_less=True)
+            with m.If(move):
+                m.d.sync += [valid.eq(flags[-1][0]), final.eq(flags[-1][1])]
+            flags.append((valid, final))
+        # The bank holds a row until the next stage has it: only then is it done with the last one.
+        held = flags[1][0]
+        leaves = Signal()
+        m.d.comb += [
+            leaves.eq(held & flags[1][1] & move), freed.eq(leaves << current),
+            pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
+            self.draining.eq((reading | held) << current),
+        ]
+        with m.If(leaves):
+            m.d.sync += current.eq(~current)
+        if params.shared:    # rows that have been read; the command after the next one waits for its bank
+            m.d.comb += self.vacant.eq(~complete.any() | Mux(reading, self.place < row, held))
+        m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
+
+        if not params.side:
+            m.d.comb += [start.eq(pending), self.o.payload.value.eq(Cat(self.value))]
+            return m
+
+        # Rows in the side unit share their operands: the last command's have to leave first.
+        wanted = Signal(steps_layout())
+        active = Signal(steps_layout())
+        got = Signal(2)
+        want = Signal(2)
+        empty = Signal()
+        m.d.comb += [
+            empty.eq(~Cat(valid for valid, _ in flags[1:]).any()),
+            Cat(wanted).eq(Mux(current, Cat(steps[1]), Cat(steps[0]))),
+            want.eq(Cat(wanted.scale, wanted.bias) & ~got),
+            self.i_v.ready.eq(pending & empty & want.any()), start.eq(pending & empty & ~want.any()),
+        ]
+        factor = Signal()
+        m.d.comb += factor.eq(want[0])
+        with m.If(self.i_v.valid & self.i_v.ready):
+            m.d.sync += got.eq(got | Mux(factor, 1, 2))
+        with m.If(start):
+            m.d.sync += [got.eq(0), active.eq(wanted)]
+        values = [value[n] for value in self.value for n in range(params.group)]
+        for column in range(params.cols):
+            m.submodules[f"lane{column}"] = lane = SideLane()
+            taken = self.i_v.valid & self.i_v.ready
+            m.d.comb += [
+                lane.en.eq(move), lane.steps.eq(active), lane.v.eq(self.i_v.payload[column]),
+                lane.load_scale.eq(taken & factor), lane.load_bias.eq(taken & ~factor),
+                lane.i.eq(values[column]), self.o.payload.value[column].eq(lane.o),
+            ]
+        return m

@@ -1,0 +1,201 @@
+"""Commands in, passes out: counts rows and tiles, and says when a pass may start."""
+
+from dataclasses import dataclass
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from hbfp.design import TILE_BITS
+
+from ..accumulate.beat import beat_layout
+from ..lib.cell import Cell
+from ..lib.layout import StructLayout, index
+from ..lib.names import parameter
+
+#: Steps of the side unit that a command may ask for, in their order.
+STEPS = ("scale", "bias", "relu")
+
+
+def steps_layout():
+    """One bit per step of the side unit."""
+    return StructLayout({step: 1 for step in STEPS})
+
+
+def command_layout(design):
+    """A command of a design: the passes of one column of tiles."""
+    return command_of(design.depth, design.arithmetic != "int")
+
+
+def command_of(depth, side):
+    """A command for up to ``depth`` rows, with steps where there is a side unit."""
+    steps = STEPS if side else ()
+    return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps}})
+
+
+def most_tiles(design):
+    """Most passes of a command."""
+    limit = 2 ** TILE_BITS - 1
+    if design.accumulate == "aligned" or design.arithmetic == "int":    # accumulators of limited width
+        limit = min(limit, 2 ** design.growth * design.block_tiles // design.segments)
+    return limit
+
+
+def _within(value, most):
+    """Whether ``value`` is 1 to ``most``."""
+    return value.any() & (value <= most if most < 2 ** len(value) - 1 else 1)
+
+
+class Sequencer(Cell):
+    """Runs commands one after another without a bubble between them.
+
+    Parameters
+    ----------
+    depth : int
+        Most rows of a command.
+    interval : int
+        Fewest cycles between a row of a pass and the same row of the next; a pass without pauses starts no
+        sooner after the last.
+    tiles : int
+        Most passes of a command.
+    block_tiles : int
+        Passes of a block.
+    side : bool
+        Whether there is a side unit, whose steps a command asks for.
+    shared : bool
+        Whether columns share an accumulator.
+
+    Members
+    -------
+    i_cmd : ``In(stream)``
+        Commands. One with no rows, more rows than ``depth``, no tiles or more of them than an integer
+        accumulator holds raises ``error`` and is dropped.
+    error : ``Out(1)``
+        A command was refused since reset.
+    x_valid, x_ready : ``In(1)``, ``Out(1)``
+        Handshake of the rows of X.
+    weights : ``In(1)``
+        A whole tile of weights is there.
+    start : ``Out(1)``
+        This cycle's row of X is the first of a pass.
+    beat : ``Out(beat_layout)``
+        About this cycle's row of X.
+    rows, steps : ``Out``
+        Of the command whose pass runs; valid while ``begins``.
+    begins : ``Out(1)``
+        First pass of a command starts; its bank is ``beat.bank``.
+    free : ``In(2)``
+        Accumulator banks that hold nothing.
+    row, pass_end, command_end, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
+        Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
+        command's last; whether a row of a pass that closes a block may come.
+    """
+    kind, area, apart = "sequencer", "control", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        depth: int = parameter("d")
+        interval: int = parameter("i")
+        tiles: int = parameter("t")
+        block_tiles: int = parameter("b", 1)
+        side: bool = parameter("int", True)
+        shared: bool = parameter("shared", False)
+
+        @classmethod
+        def of(cls, design, interval):
+            """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
+            return cls(design.depth, interval, most_tiles(design), design.block_tiles, design.arithmetic != "int",
+                       design.share > 1)
+
+    @staticmethod
+    def ports(params):
+        members = {
+            "i_cmd": In(stream.Signature(command_of(params.depth, params.side))), "error": Out(1),
+            "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
+            "rows": Out(range(params.depth + 1)), "steps": Out(steps_layout()), "begins": Out(1), "free": In(2),
+        }
+        if params.shared:
+            members |= {"row": Out(index(params.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
+        return members
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        layout = command_of(params.depth, params.side)
+
+        # Two commands: the one that runs and the next, so that a change costs no cycle.
+        queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
+        held = Signal(range(3))
+        offered = self.i_cmd.payload
+        good = Signal()
+        push = Signal()
+        pop = Signal()
+        m.d.comb += [
+            self.i_cmd.ready.eq(held != 2),
+            good.eq(_within(offered.rows, params.depth) & _within(offered.tiles, params.tiles)),
+            push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
+        ]
+        with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):
+            m.d.sync += self.error.eq(1)
+        m.d.sync += held.eq(held + push - pop)
+        with m.If(pop):
+            m.d.sync += queue[0].eq(queue[1])
+        with m.If(push):
+            with m.If((held - pop)[:2] == 0):
+                m.d.sync += queue[0].eq(offered)
+            with m.Else():
+                m.d.sync += queue[1].eq(offered)
+        command = queue[0]
+
+        row = Signal(index(params.depth))
+        tile = Signal(TILE_BITS)
+        gap = Signal(range(params.interval))
+        bank = Signal()
+        fresh = Signal(init=1)
+        last_row = Signal()
+        last_tile = Signal()
+        may_start = Signal()
+        step = Signal()
+        opens = Signal()
+        closes = Signal()
+        room = Signal(init=1)
+        if params.shared:
+            m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.pass_end.eq(last_row),
+                         self.command_end.eq(last_tile)]
+        m.d.comb += [
+            last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
+            may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
+            self.x_ready.eq((held != 0) & ((row != 0) | may_start) & room),
+            step.eq(self.x_valid & self.x_ready),
+            self.start.eq(step & (row == 0)), self.begins.eq(self.start & (tile == 0)),
+            self.rows.eq(command.rows), pop.eq(step & last_row & last_tile),
+            self.beat.valid.eq(step), self.beat.first.eq(fresh), self.beat.opens.eq(opens),
+            self.beat.closes.eq(closes), self.beat.last.eq(last_row & last_tile), self.beat.top.eq(row == 0),
+            self.beat.bank.eq(bank),
+        ]
+        for name in STEPS:
+            if params.side:
+                m.d.comb += self.steps[name].eq(command[name])
+        # While a row of the pass is late the gap waits with it: the next pass gets no closer to that row.
+        with m.If((gap != 0) & (step | (row == 0))):
+            m.d.sync += gap.eq(gap - 1)
+        with m.If(self.start):
+            m.d.sync += gap.eq(params.interval - 1)
+        with m.If(step):
+            m.d.sync += row.eq(row + 1)
+            with m.If(last_row):
+                m.d.sync += [row.eq(0), tile.eq(tile + 1)]
+                with m.If(closes):
+                    m.d.sync += fresh.eq(0)
+                with m.If(last_tile):
+                    m.d.sync += [tile.eq(0), bank.eq(~bank), fresh.eq(1)]
+
+        if params.block_tiles == 1:
+            m.d.comb += [opens.eq(1), closes.eq(1)]
+        else:
+            place = Signal(range(params.block_tiles))
+            m.d.comb += [opens.eq(place == 0), closes.eq((place == params.block_tiles - 1) | last_tile)]
+            with m.If(step & last_row):
+                m.d.sync += place.eq(place + 1)
+                with m.If(closes):
+                    m.d.sync += place.eq(0)
+        return m

@@ -1,0 +1,60 @@
+"""FP32 side unit of the core: scale, bias and ReLU on the way out."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..fp32.arith import Add, Mul
+from ..lib.cell import Cell
+from .sequencer import steps_layout
+
+
+class SideLane(Cell):
+    """One column's way out: ``relu(value * scale + bias)``, each step rounded and optional.
+
+    ReLU gives +0 for negative numbers and for -0, and passes NaN on. :attr:`LATENCY` cycles at full rate, all
+    registers held while ``en`` is low.
+
+    Members
+    -------
+    en : ``In(1)``
+    steps : ``In(steps_layout)``
+        Steps to take; they hold for a whole command.
+    load_scale, load_bias : ``In(1)``
+        Take ``v`` as factor or bias.
+    v : ``In(32)``
+    i, o : ``In(32)``, ``Out(32)``
+    """
+    kind, area, apart = "side", "side unit", True
+    #: Cycles from ``i`` to ``o``.
+    LATENCY = 3
+
+    @staticmethod
+    def ports(params):
+        return {"en": In(1), "steps": In(steps_layout()), "load_scale": In(1), "load_bias": In(1), "v": In(32),
+                "i": In(32), "o": Out(32)}
+
+    @property
+    def latencies(self):
+        """``result``: from ``i`` to ``o``."""
+        return {"result": self.LATENCY}
+
+    def body(self, platform):
+        m = Module()
+        m.submodules.mul = mul = Mul(subnormals="flush")
+        m.submodules.add = add = Add(subnormals="flush")
+        scale, bias, taken, scaled, biased = (Signal(32, name=name, reset_less=True)
+                                              for name in ("scale", "bias", "taken", "scaled", "biased"))
+        with m.If(self.load_scale):
+            m.d.sync += scale.eq(self.v)
+        with m.If(self.load_bias):
+            m.d.sync += bias.eq(self.v)
+        nan = Signal()
+        m.d.comb += [
+            mul.a.eq(taken), mul.b.eq(scale), add.a.eq(scaled), add.b.eq(bias),
+            nan.eq(biased[23:31].all() & biased[:23].any()),
+            self.o.eq(Mux(self.steps.relu & biased[31] & ~nan, 0, biased)),
+        ]
+        with m.If(self.en):
+            m.d.sync += [taken.eq(self.i), scaled.eq(Mux(self.steps.scale, mul.o, taken)),
+                         biased.eq(Mux(self.steps.bias, add.o, scaled))]
+        return m

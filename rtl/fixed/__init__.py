@@ -1,0 +1,1 @@
+"""Fixed-point arithmetic components: dot products, alignment of block sums."""

@@ -1,0 +1,35 @@
+"""Shared exponents where block sums meet them."""
+
+from dataclasses import dataclass
+
+from ..lib.names import parameter
+
+
+def scale_offset(design):
+    """What is taken off the exponent of X once, so that a block sum times 2^Es is its value."""
+    return 2 * design.format.magnitude + (design.guard if design.accumulate == "aligned" else 0)
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Widths of the exponents of a pair of blocks, and of their sum.
+
+    Parameters
+    ----------
+    row, column : int
+        Bits of the exponent of X, less :func:`scale_offset`, and of that of W.
+    """
+    row: int = parameter("x")
+    column: int = parameter("w")
+
+    @classmethod
+    def of(cls, design):
+        """Those of a design with blocks."""
+        low, high = design.format.exponent_range
+        row = max((-low + scale_offset(design) - 1).bit_length(), high.bit_length()) + 1
+        return cls(row, design.format.exponent)
+
+    @property
+    def sum(self):
+        """Bits of Es = Ea + Ew, with the offset taken off."""
+        return self.row + 1

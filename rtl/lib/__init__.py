@@ -1,0 +1,1 @@
+"""Pieces that every component uses: parameters, names, layouts, memories, delays."""

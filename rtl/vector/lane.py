@@ -1,0 +1,150 @@
+"""One lane of the vector unit: the two steps of an instruction, and the lane's part of a reduction."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from golden.spec.tables import FUNCTIONS
+from golden.spec.vector import Op
+
+from ..fp32.arith import Add, Mul
+from ..fp32.compare import Maximum
+from ..fp32.special import Function
+from ..lib.cell import Cell
+from ..lib.names import parameter
+
+LOWEST, NEGATIVE_ZERO = 0xFF800000, 0x80000000
+
+
+def is_nan(x: Value):
+    """Whether a pattern is a NaN."""
+    return x[23:31].all() & x[:23].any()
+
+
+def is_positive(x: Value):
+    """Whether x > 0; false for NaN, zeros and subnormals."""
+    return ~x[31] & x[23:31].any() & ~is_nan(x)
+
+
+class VectorLane(Cell):
+    """``o = post(op(a, b, c))``, ``latency`` cycles later, one a cycle.
+
+    Everything but the operands holds still while a pass is in flight.
+
+    Parameters
+    ----------
+    functions : tuple of str
+        Functions of the second step.
+    pipeline : int
+        Registers inside the functions; none where there is no function.
+
+    Members
+    -------
+    en : ``In(1)``
+        While low every register holds.
+    a, b, c : ``In(32)``
+    op, negate_a, negate_c : ``In``
+        First step, see :class:`golden.spec.vector.Op`.
+    relu, use_function : ``In(1)``
+        Second step: ReLU, or the function ``select``; neither passes the value on.
+    select : ``In``
+        Position in ``functions``.
+    o : ``Out(32)``
+    """
+    kind, area = "vector_lane", "control"
+
+    @dataclass(frozen=True)
+    class Parameters:
+        functions: tuple[str, ...] = parameter("", FUNCTIONS)
+        pipeline: int = parameter("p", 0)
+
+        def __post_init__(self):
+            if not self.functions:
+                object.__setattr__(self, "pipeline", 0)
+
+        @property
+        def latency(self):
+            """Cycles from operands to result."""
+            return 2 + self.pipeline
+
+    @staticmethod
+    def ports(params):
+        return {"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
+                "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32)}
+
+    @property
+    def latencies(self):
+        """``result``: from operands to result."""
+        return {"result": self.params.latency}
+
+    def body(self, platform):
+        m, functions, pipeline = Module(), self.params.functions, self.params.pipeline
+        m.submodules.mul = mul = Mul(subnormals="flush")
+        m.submodules.add = add = Add(subnormals="flush")
+        a = Signal(32, name="a_signed")
+        product, addend, other, value = (Signal(32, name=name, reset_less=True)
+                                         for name in ("product", "addend", "other", "value"))
+        m.d.comb += [a.eq(Cat(self.a[:31], self.a[31] ^ self.negate_a)), mul.a.eq(a), mul.b.eq(self.b),
+                     add.a.eq(product), add.b.eq(addend)]
+        m.submodules.maximum = maximum = Maximum(subnormals="flush")
+        m.d.comb += [maximum.a.eq(a), maximum.b.eq(self.b)]
+        gated = Mux(is_positive(a), self.b, 0)
+        with m.If(self.en):
+            m.d.sync += [product.eq(mul.o), addend.eq(Cat(self.c[:31], self.c[31] ^ self.negate_c)),
+                         other.eq(Mux(self.op == Op.MAX, maximum.o, gated)),
+                         value.eq(Mux(self.op.any(), other, add.o))]
+
+        bypass = Mux(self.relu & ~is_positive(value) & ~is_nan(value), Const(0, 32), value)
+        if not functions:
+            m.d.comb += self.o.eq(bypass)
+            return m
+        m.submodules.special = function = Function(functions, pipeline=pipeline)
+        m.d.comb += function.a.eq(value)
+        if pipeline:
+            m.d.comb += function.en.eq(self.en)
+        if len(functions) > 1:
+            m.d.comb += function.select.eq(self.select)
+        for stage in range(pipeline):
+            held = Signal(32, name=f"bypass_{stage}", reset_less=True)
+            with m.If(self.en):
+                m.d.sync += held.eq(bypass)
+            bypass = held
+        m.d.comb += self.o.eq(Mux(self.use_function, function.o, bypass))
+        return m
+
+
+class Reduction(Cell):
+    """A lane's running sum or maximum; with ``tree`` that of two other lanes' instead.
+
+    Members
+    -------
+    start : ``In(1)``
+        Forget: -0 for a sum, -Inf for a maximum.
+    step : ``In(1)``
+        Take ``x`` in, or with ``tree`` replace by ``left`` and ``right`` together.
+    maximum, tree : ``In(1)``
+    x, left, right : ``In(32)``
+    o : ``Out(32)``
+        Total so far.
+    """
+    kind, area, apart = "reduction", "accumulation", True
+
+    @staticmethod
+    def ports(params):
+        return {"start": In(1), "step": In(1), "maximum": In(1), "tree": In(1), "x": In(32),
+                "left": In(32), "right": In(32), "o": Out(32)}
+
+    def body(self, platform):
+        m = Module()
+        m.submodules.add = add = Add(subnormals="flush")
+        total = Signal(32, reset_less=True)
+        m.d.comb += [add.a.eq(Mux(self.tree, self.left, total)), add.b.eq(Mux(self.tree, self.right, self.x)),
+                     self.o.eq(total)]
+        m.submodules.largest = largest = Maximum(subnormals="flush")
+        m.d.comb += [largest.a.eq(add.a), largest.b.eq(add.b)]
+        with m.If(self.step):
+            m.d.sync += total.eq(Mux(self.maximum, largest.o, add.o))
+        with m.If(self.start):
+            m.d.sync += total.eq(Mux(self.maximum, LOWEST, NEGATIVE_ZERO))
+        return m

@@ -1,0 +1,244 @@
+# amaranth: UnusedElaboratable=no
+"""Accumulation along K equals golden, cycle by cycle as promised; docs/numerics.md, sections 4 and 5."""
+
+import numpy as np
+import pytest
+
+from golden.bfp import CANONICAL_NAN
+from golden.rounding import shift_half_up
+from golden.to_fp32 import add_fp32, to_fp32
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from rtl.accumulate.accumulator import Lanes
+from rtl.accumulate.beat import beat_layout
+from rtl.fixed.scales import scale_offset
+
+from ..drive import Bench, bits, pack, unpack, wait
+
+DEPTH = 5
+#: Name -> (terms of a block, rows, group, options)
+DESIGNS = {
+    "fp32": (4, 4, (2, 2), {}),
+    "fp32-segments": (2, 6, (1, 2), {}),
+    "fp32-long": (8, 4, (4, 1), {}),
+    "fp32-narrow": (4, 4, (4, 1), {"exponent": 5}),
+    "fp32-wide": (4, 4, (4, 1), {"exponent": 12, "mantissa": 16}),
+    "aligned": (4, 4, (2, 2), {"accumulate": "aligned"}),
+    "aligned-segments": (2, 4, (1, 1), {"accumulate": "aligned", "growth": 4, "guard": 0}),
+    "aligned-long": (8, 4, (4, 1), {"accumulate": "aligned", "growth": 3}),
+    "int": (4, 4, (2, 2), {"arithmetic": "int"}),
+    "float": (4, 4, (2, 2), {"arithmetic": "fp32"}),
+}
+
+
+def make(name):
+    terms, rows, group, options = DESIGNS[name]
+    options = dict(options)
+    fmt = HBFPFormat(block=(1, terms), exponent=options.pop("exponent", 10), mantissa=options.pop("mantissa", 6))
+    return Design(format=fmt, rows=rows, cols=group[1], group=group, depth=DEPTH, **options)
+
+
+class Command:
+    """Random sums, exponents and flags of ``passes`` passes of ``rows`` rows, and what becomes of them."""
+
+    def __init__(self, design, rows, passes, seed):
+        self.design, self.rows, self.passes = design, rows, passes
+        rng = np.random.default_rng(seed)
+        shape = passes, rows, design.segments, design.group[1]
+        if design.integer:
+            most = design.height * design.format.limit ** 2
+            self.sums = rng.integers(-most, most + 1, shape)
+            kind = rng.integers(0, 5, shape)
+            self.sums[kind == 0], self.sums[kind == 1], self.sums[kind == 2] = most, -most, 0
+        else:
+            self.sums = (rng.standard_normal(shape) * 2.0 ** rng.integers(-20, 20, shape)).astype(
+                np.float32).view(np.uint32)
+        low, high = design.format.exponent_range
+        span = rng.choice([3, 40, 4000])
+        centre = rng.integers(-70, 70)
+
+        def pick(*size):
+            return np.clip(centre + rng.integers(-span, span + 1, size), low, high)
+
+        blocks = -(-passes // design.block_tiles)
+        self.ex = pick(blocks, rows, design.segments).repeat(design.block_tiles, 0)[:passes]
+        self.ew = pick(blocks, design.segments, design.group[1]).repeat(design.block_tiles, 0)[:passes]
+        self.nan_x = (rng.random(self.ex.shape) < 0.02).astype(int)
+        self.nan_w = (rng.random(self.ew.shape) < 0.01).astype(int)
+
+    def flags(self, tile, row, bank):
+        d = self.design
+        place = tile % d.block_tiles
+        closes = place == d.block_tiles - 1 or tile == self.passes - 1
+        return pack(beat_layout(), valid=1, first=tile < d.block_tiles, opens=place == 0, closes=closes,
+                    last=tile == self.passes - 1 and row == self.rows - 1, top=row == 0, bank=bank)
+
+    def result(self):
+        """(rows, columns) of bits or integers."""
+        out = np.empty((self.rows, self.design.group[1]), object)
+        for row in range(self.rows):
+            for column in range(out.shape[1]):
+                out[row, column] = self._element(row, column)
+        return out
+
+    def _element(self, row, column):
+        d = self.design
+        sums = self.sums[:, row, :, column]
+        if not d.blocked:
+            if d.arithmetic == "int":
+                return int(sums.sum())
+            acc = np.float32(0)
+            for word in sums[:, 0]:
+                acc = add_fp32(acc, word.view(np.float32))
+            return int(np.asarray(acc, np.float32).view(np.uint32))
+        tops = range(0, self.passes, d.block_tiles)
+        blocks = [(int(sums[t:t + d.block_tiles, s].sum()),
+                   int(self.ex[t, row, s] + self.ew[t, s, column]) - 2 * d.format.magnitude)
+                  for t in tops for s in range(d.segments)]
+        # A flag counts where its block is complete.
+        ends = [min(t + d.block_tiles, self.passes) - 1 for t in tops]
+        if any(self.nan_x[t, row, s] or self.nan_w[t, s, column] for t in ends for s in range(d.segments)):
+            return int(CANONICAL_NAN)
+        if d.accumulate == "fp32":
+            acc = np.float32(0)
+            for total, step in blocks:
+                acc = add_fp32(acc, to_fp32(total, step))
+        else:
+            acc, last = blocks[0][0] << d.guard, blocks[0][1]
+            for total, step in blocks[1:]:
+                ahead = step - last
+                acc = shift_half_up(acc, max(ahead, 0)) + shift_half_up(total << d.guard, max(-ahead, 0))
+                last = max(step, last)
+            acc = to_fp32(acc, last - d.guard)
+        return int(np.asarray(acc, np.float32).view(np.uint32))
+
+
+def run(design, commands, pause=0.0, seed=0):
+    """Play commands into alternating banks, two at a time, and read both banks; results per command."""
+    dut, rng = Lanes.of(design), np.random.default_rng(seed)
+    h = design.height // design.group[0]
+    results = []
+
+    def schedule(pair):
+        """Cycle -> list of (port, bits), cycle -> segments that load, cycles in all."""
+        events, loads, cycle = {}, {}, 2
+
+        def at(when, port, value):
+            events.setdefault(when, []).append((bits(port), int(value) & (1 << len(bits(port))) - 1))
+
+        for bank, command in enumerate(pair):
+            for tile in range(command.passes):
+                start = cycle
+                for row in range(command.rows):
+                    # Never closer than the interval to the same row of the pass before.
+                    at(cycle, dut.west, command.flags(tile, row, bank))
+                    at(cycle, dut.address, row)
+                    for s in range(design.segments):
+                        at(cycle + 1 + s * h, dut.sums[s], pack(dut.sums[s].shape(), value=command.sums[tile, row, s]))
+                        if design.blocked:
+                            at(cycle + s * h, getattr(dut, f"x_{s}"),
+                               int(command.ex[tile, row, s]) - scale_offset(design))
+                            at(cycle + s * h, getattr(dut, f"nan_{s}"), int(command.nan_x[tile, row, s]))
+                            if row == 0:
+                                at(cycle + s * h - 1, dut.w[s], pack(
+                                    dut.w[s].shape(), exponent=command.ew[tile, s], invalid=command.nan_w[tile, s]))
+                                loads[cycle + s * h - 1] = loads.get(cycle + s * h - 1, 0) | 1 << s
+                    cycle += 1
+                    while rng.random() < pause:
+                        cycle += 1
+                cycle = max(cycle, start + Lanes.Parameters.of(design).interval + (cycle - start - command.rows))
+        return events, loads, cycle + Lanes.Parameters.of(design).latency
+
+    async def play(ctx):
+        for first in range(0, len(commands), 2):
+            pair = commands[first:first + 2]
+            events, loads, end = schedule(pair)
+            ctx.set(dut.draining, 0)
+            ctx.set(dut.drain_en, 1)
+            for cycle in range(end):
+                ctx.set(bits(dut.west), 0)
+                for port, value in events.get(cycle, ()):
+                    ctx.set(port, value)
+                if design.blocked:
+                    ctx.set(dut.load, loads.get(cycle, 0))
+                await ctx.tick()
+                for s in range(design.segments if design.blocked else 0):    # seen only in their cycle
+                    ctx.set(bits(dut.w[s]), 0x155)
+            for bank, command in enumerate(pair):
+                rows = []
+                ctx.set(dut.draining, 1 << bank)
+                for row in range(command.rows):
+                    ctx.set(dut.drain_address, row)
+                    ctx.set(dut.drain_en, 1)
+                    await ctx.tick()
+                    ctx.set(dut.drain_en, 0)
+                    ctx.set(dut.drain_address, (row + 1) % DEPTH)
+                    await wait(ctx, 2)    # held
+                    rows.append(unpack(dut.o.shape(), ctx.get(bits(dut.o)))["value"])
+                results.append(rows)
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    if design.arithmetic == "int":
+        sign = 1 << design.result_width - 1
+        results = [[[(v ^ sign) - sign for v in row] for row in rows] for rows in results]
+    return results
+
+
+def commands(design, count=4):
+    most = 2 ** design.growth * design.block_tiles // design.segments if design.accumulate == "aligned" else 9
+    rng = np.random.default_rng(7)
+    return [Command(design, int(rng.integers(1, DEPTH + 1)), int(rng.integers(1, min(most, 9) + 1)), seed)
+            for seed in range(count)]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("pause", [0, 0.4])
+def test_sums_equal_golden(name, pause):
+    design = make(name)
+    played = commands(design)
+    got = run(design, played, pause)
+    for n, command in enumerate(played):
+        assert got[n] == command.result().tolist(), n
+
+
+@pytest.mark.parametrize("name", ["aligned", "int", "aligned-segments", "aligned-long"])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_as_many_blocks_as_fit(name, sign):
+    """The most blocks, each with the largest sum and the same exponent: the accumulator's last bit counts."""
+    design = make(name)
+    blocks = 2 ** design.growth * design.block_tiles // design.segments
+    command = Command(design, 1, min(blocks, 256), 0)
+    command.sums[:] = sign * design.height * design.format.limit ** 2
+    for scale in (command.ex, command.ew, command.nan_x, command.nan_w):
+        scale[:] = 0
+    assert run(design, [command]) == [command.result().tolist()]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_neighbour_gets_everything_a_cycle_later(name):
+    design = make(name)
+    dut, rng = Lanes.of(design), np.random.default_rng(1)
+    pairs = [("west", "east"), ("address", "address_east")]
+    if design.blocked:
+        pairs += [("load", "load_east"), *((f"{stem}_{s}", f"{stem}_{s}_east")
+                                           for stem in ("x", "nan") for s in range(design.segments))]
+
+    async def play(ctx):
+        for _ in range(10):
+            values = {}
+            for west, _ in pairs:
+                port = bits(getattr(dut, west))
+                values[west] = int(rng.integers(2 ** len(port)))
+                ctx.set(port, values[west])
+            await ctx.tick()
+            for west, _ in pairs:
+                ctx.set(bits(getattr(dut, west)), 0)
+            assert {west: ctx.get(bits(getattr(dut, east))) for west, east in pairs} == values
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+
+
+def test_exponent_offset():
+    assert scale_offset(make("fp32")) == 10 and scale_offset(make("aligned")) == 14

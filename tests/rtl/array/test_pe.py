@@ -1,0 +1,169 @@
+# amaranth: UnusedElaboratable=no
+"""Groups of elements: exact dot products, one cycle, weights that change between two rows."""
+
+import numpy as np
+import pytest
+
+import golden.fp32 as fp32
+from golden.matmul import mantissa_dot
+from hbfp.design import FLOATS, PIPELINES, Design
+from hbfp.format import HBFPFormat
+from rtl.array.pe import Group
+from rtl.fp32.arith import Add
+from rtl.number.kinds import FLOATS as KINDS
+from rtl.number.kinds import number_of
+
+from ..drive import Bench, bits, pack, unpack
+
+
+def make(mantissa=8, rows=4, cols=2, group=(2, 2), arithmetic="hbfp", **options):
+    fmt = HBFPFormat(mantissa=mantissa, block=(1, rows))
+    return Design(format=fmt, rows=rows, cols=cols, group=group, arithmetic=arithmetic, **options)
+
+
+def run_group(design, above, acts, weights, north=None):
+    """Sums of each row of ``acts`` (n, kr) with ``weights`` (kr, kc), loaded once."""
+    dut, got = Group.of(design, above), []
+    number = number_of(design)
+    early, through = number.lead, number.lead + number.step    # of the activations before north, before south
+    async def play(ctx):
+        ctx.set(bits(dut.weight), pack(dut.weight.shape(), value=weights))
+        ctx.set(dut.swap, 1)
+        await ctx.tick()
+        ctx.set(dut.swap, 0)
+        ctx.set(bits(dut.weight), 2 ** len(bits(dut.weight)) - 1)    # not looked at
+        for n in range(len(acts) + through - 1):
+            ctx.set(bits(dut.west), pack(dut.west.shape(), value=acts[min(n, len(acts) - 1)]))
+            if above:
+                ctx.set(bits(dut.north), pack(dut.north.shape(), value=north[min(max(n - early, 0), len(acts) - 1)]))
+            await ctx.tick()
+            ctx.set(bits(dut.west), 0)    # a register has it
+            if n + 1 >= through:
+                got.append(unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"])
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    return np.array(got, object)
+
+
+def run_column(design, acts, weights):
+    """The groups of one segment below each other, each with the sums of the one above."""
+    kr, _ = design.group
+    sums = None
+    for top in range(0, design.height, kr):
+        part = slice(top, top + kr)
+        sums = run_group(design, top, acts[:, part], weights[part], sums)
+    return sums
+
+
+@pytest.mark.parametrize("sign", [-1, 0, 1], ids=["lowest", "random", "highest"])
+@pytest.mark.parametrize("mantissa, rows, group", [(2, 8, (2, 2)), (8, 4, (1, 1)), (8, 6, (2, 2)), (8, 8, (8, 2)),
+                                                   (16, 8, (4, 2)), (3, 5, (5, 1))])
+def test_column_equals_golden(mantissa, rows, group, sign):
+    """Only the extremes show a sum that is one bit too short."""
+    design = make(mantissa, rows, 2, group)
+    limit, kc = design.format.limit, group[1]
+    acts, weights = np.full((2, rows), limit), np.full((rows, kc), sign * limit)
+    if not sign:
+        rng = np.random.default_rng(mantissa)
+        acts, weights = rng.integers(-limit, limit + 1, (20, rows)), rng.integers(-limit, limit + 1, (rows, kc))
+    want = mantissa_dot(acts[:, None, :], weights.T[None])
+    assert run_column(design, acts, weights).tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("mantissa", [2, 8, 16])
+@pytest.mark.parametrize("terms", [1, 3, 4, 5, 32, 33, 255, 256])
+def test_sum_is_no_wider_than_it_needs(mantissa, terms):
+    design = make(mantissa)
+    width, most = design.psum_width(terms), terms * design.format.limit ** 2
+    assert 2 ** (width - 2) <= most < 2 ** (width - 1)
+
+
+def test_activations_go_east_one_cycle_later():
+    design, rng = make(), np.random.default_rng(0)
+    dut, rows = Group.of(design, 0), rng.integers(-127, 128, (20, 2))
+
+    async def play(ctx):
+        for n, row in enumerate(rows):
+            ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
+            ctx.set(dut.swap, n % 3 == 0)
+            await ctx.tick()
+            ctx.set(dut.swap, n % 3 != 0)
+            ctx.set(bits(dut.west), 0x5A5A)
+            assert unpack(dut.east.shape(), ctx.get(bits(dut.east)))["value"] == row.tolist()
+            assert ctx.get(dut.swap_east) == (n % 3 == 0)
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+
+
+def test_weights_swap_between_two_rows():
+    """The row beside ``swap`` still meets the old weights, the next one the new."""
+    design, rng = make(), np.random.default_rng(1)
+    dut = Group.of(design, 0)
+    tiles, rows = rng.integers(-127, 128, (12, 2, 2)), rng.integers(-127, 128, (60, 2))
+
+    async def play(ctx):
+        held = None
+        for n, row in enumerate(rows):
+            swap = n % 5 == 0
+            tile = tiles[n // 5]
+            ctx.set(bits(dut.weight), pack(dut.weight.shape(), value=tile if swap else -tile))
+            ctx.set(dut.swap, swap)
+            ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
+            await ctx.tick()
+            ctx.set(bits(dut.west), 0)
+            if held is not None:
+                got = unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"]
+                assert got == mantissa_dot(row, held.T).tolist()
+            held = tile if swap else held
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+
+
+PATTERNS = [0, 0x80000000, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
+            0x7FC00000, 0x1F800000, 0x20000000]
+
+
+@pytest.mark.parametrize("arithmetic, pipeline, multiplier", [
+    *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
+    *((name, depth, "recoded") for name in ("fp32", "fma") for depth in (0, 2, 4, 7))])
+@pytest.mark.parametrize("above", [0, 2])
+def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
+    """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""
+    tall = 1 if pipeline else 2
+    design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline,
+                  multiplier=multiplier)
+    rng, down = np.random.default_rng(3), 16 if arithmetic == "bf16" else 0
+    acts = rng.standard_normal((60, 2)).astype(np.float32).view(np.uint32)
+    acts[:30] = rng.choice(PATTERNS, (30, 2))
+    weights = np.array([[0x3FC12345], [0xBF9ABCDE]], np.uint32)
+    acts, weights = acts[:, :tall], weights[:tall]
+    north = rng.standard_normal((60, 1)).astype(np.float32).view(np.uint32)
+    north[10:40] = rng.choice(PATTERNS, (30, 1))
+    sums = north[:, 0] if above else np.zeros(60, np.uint32)
+    acts, weights = acts >> down, weights >> down
+    for k in range(tall):
+        a, b = acts[:, k] << down, weights[k, 0] << down
+        if arithmetic == "fp32":
+            sums = fp32.add(fp32.mul(a, b, subnormals="flush"), sums, subnormals="flush", underflow="positive")
+        elif arithmetic == "fma":
+            sums = fp32.fma(a, b, sums)
+        else:
+            sums = fp32.fma(a, b, sums, subnormals="flush", underflow="positive")
+    got = run_group(design, above, acts, weights, north)
+    np.testing.assert_array_equal(got[:, 0].astype(np.uint32), sums)
+
+
+def test_depths_are_those_of_the_units():
+    """Every register of a depth stands at a cut of its own, and none behind the result."""
+    assert set(FLOATS) == set(KINDS) and PIPELINES["hbfp"] == len(Add.CUTS) - 1
+    for name in FLOATS:
+        most = PIPELINES[name]
+        assert most == len(KINDS[name].UNIT.CUTS) - 1
+        for depth in range(most + 1):
+            design = make(rows=1, cols=1, group=(1, 1), arithmetic=name, pipeline=depth)
+            number = number_of(design)
+            unit = number.UNIT(pipeline=depth, late=True, enable=False)
+            assert unit.latencies["result"] == depth == number.lead + number.step - 1

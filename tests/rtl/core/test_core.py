@@ -1,0 +1,192 @@
+# amaranth: UnusedElaboratable=no
+"""Whole tiny cores in Amaranth's simulator against the golden products."""
+
+import numpy as np
+import pytest
+
+import golden.fp32 as fp32
+from golden.bfp import encode
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from rtl.convert.encode import encoded_layout
+from rtl.core.core import Core
+from rtl.core.sequencer import command_layout
+from rtl.lib.layout import ArrayLayout
+from rtl.number.streams import result_layout
+
+from ..drive import Bench, Pauses, pack, unpack
+from ..tiles import Operands
+
+NAN = 0x7FC00000
+#: (accumulate, mantissa, block, rows, cols, extras): segments, ragged edges, long blocks, narrow exponents.
+DESIGNS = {
+    "2x2": ("fp32", 4, (1, 2), 2, 2, {}),
+    "3x5": ("fp32", 8, (1, 3), 3, 5, {}),
+    "segments": ("fp32", 8, (1, 2), 4, 4, {}),
+    "segments-aligned": ("aligned", 4, (1, 2), 4, 4, {"guard": 2, "growth": 4}),
+    "long": ("fp32", 3, (1, 4), 2, 3, {}),
+    "long-aligned": ("aligned", 8, (4, 4), 2, 2, {}),
+    "idle-rows": ("fp32", 6, (1, 2), 5, 2, {"ragged": True}),
+    "uneven-long": ("aligned", 6, (1, 5), 2, 2, {"ragged": True}),
+    "pipelined": ("fp32", 8, (1, 2), 2, 3, {"pipeline": 3}),
+    "pipelined-segments": ("fp32", 4, (1, 4), 8, 2, {"pipeline": 4, "group": (1, 2)}),
+    "pipelined-long": ("fp32", 6, (1, 4), 2, 2, {"pipeline": 5}),
+    "recoded": ("fp32", 4, (1, 2), 2, 2, {"multiplier": "recoded"}),
+    "share": ("fp32", 8, (1, 8), 2, 4, {"share": 4, "group": (1, 2)}),
+    "share-aligned": ("aligned", 8, (4, 4), 2, 4, {"share": 2}),
+    "share-uneven": ("aligned", 6, (1, 5), 2, 4, {"share": 2, "ragged": True, "group": (2, 1)}),
+    "share-recoded": ("fp32", 4, (1, 4), 2, 2, {"share": 2, "multiplier": "recoded"}),
+    "narrow-exponent": ("fp32", 8, (1, 4), 4, 2, {"exponent": 6}),
+}
+STEPS = {"none": (0, 0, 0), "all": (1, 1, 1), "bias": (0, 1, 0), "scale-relu": (1, 0, 1)}
+
+
+def make(accumulate, mantissa, block, rows, cols, extras, depth=6):
+    extras = dict(extras)
+    fmt = HBFPFormat(mantissa=mantissa, block=block, exponent=extras.pop("exponent", 10))
+    return Design(format=fmt, rows=rows, cols=cols, accumulate=accumulate, depth=depth, **extras)
+
+
+def awkward(rng, shape, invalid=True):
+    """Numbers of many magnitudes, zeros, the largest, a NaN and an Inf."""
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-6, 7, shape)
+    x *= 2.0 ** rng.choice([0, 0, 0, -70, 60], (shape[0], 1))
+    x[rng.random(shape) < 0.1] = 0
+    x = x.astype(np.float32)
+    if invalid:
+        x[rng.integers(shape[0]), rng.integers(shape[1])] = rng.choice([np.nan, np.inf, -np.inf])
+    return x
+
+
+def stepped(y, scale, bias, relu, steps):
+    """Side unit of the golden model, on bits."""
+    if steps[0]:
+        y = fp32.mul(y, scale, subnormals="flush")
+    if steps[1]:
+        y = fp32.add(y, bias, subnormals="flush")
+    if steps[2]:
+        y = fp32.max(y, np.uint32(0))
+    return y
+
+
+def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
+    """Outputs and expected bits of several products, one after the other, one command a column tile."""
+    dut = Core.of(design)
+    rng = np.random.default_rng(seed)
+    commands, xs, ws, vs, want = [], [], [], [], []
+    for x, w in products:
+        operands = Operands(design, x, w)
+        ws += operands.w_beats()
+        for columns in operands.column_tiles:
+            fields = {"rows": len(x), "tiles": len(operands.tiles)}
+            y = np.zeros((len(x), design.cols), operands.want.dtype)
+            y[:, :len(columns)] = operands.want[:, columns]
+            if design.arithmetic != "int":
+                fields |= dict(zip(("scale", "bias", "relu"), steps, strict=True))
+                scale, bias = rng.standard_normal((2, design.cols)).astype(np.float32).view(np.uint32)
+                for step, vector in zip(steps, (scale, bias), strict=False):
+                    vs += [pack(ArrayLayout(32, design.cols), value=vector)] if step else []
+                y = stepped(y, scale, bias, None, steps)
+            commands.append(pack(command_layout(design), **fields))
+            xs += operands.x_beats()
+            want += [(row[:len(columns)].tolist(), last) for row, last in zip(y, [0] * (len(x) - 1) + [1], strict=True)]
+    bench = Bench(dut)
+    bench.send(dut.i_cmd, commands)
+    bench.send(dut.i_x, xs, Pauses(pauses[0], 1))
+    bench.send(dut.i_w, ws, Pauses(pauses[1], 2))
+    if vs:
+        bench.send(dut.i_v, vs, Pauses(pauses[2], 3))
+    words = bench.receive(dut.o, len(want), Pauses(pauses[3], 4))
+    bench.run()
+    got = []
+    for word, (row, _) in zip(words, want, strict=True):
+        beat = unpack(result_layout(design), word)
+        got.append((beat["value"][:len(row)], beat["last"][0]))
+    return got, want
+
+
+def products(design, seed=1, rows=(6, 1, 2, 4, 5)):
+    """Products of every number of rows, ragged along K and N."""
+    rng = np.random.default_rng(seed)
+    result = []
+    for m in rows:
+        k, n = rng.integers(1, 3 * design.format.terms + 2), rng.integers(1, design.cols + 2)
+        result.append((awkward(rng, (m, k), m == 2), awkward(rng, (k, n), m == 5)))
+    return result
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_products_equal_golden(name):
+    design = make(*DESIGNS[name])
+    got, want = run(design, products(design))
+    assert got == want
+    values = [v for row, _ in want for v in row]
+    assert NAN in values and len(set(values)) > 10
+
+
+@pytest.mark.parametrize("pauses", [(0.6, 0, 0, 0), (0, 0.8, 0, 0), (0, 0, 0, 0.7), (0.4, 0.4, 0.5, 0.5)],
+                         ids=["idle-x", "idle-w", "stall", "all"])
+def test_pauses_change_nothing(pauses):
+    design = make(*DESIGNS["segments"])
+    got, want = run(design, products(design), pauses, STEPS["all"])
+    assert got == want
+
+
+@pytest.mark.parametrize("name", ["share", "share-aligned"])
+@pytest.mark.parametrize("pauses", [(0.6, 0, 0, 0), (0, 0.8, 0, 0), (0, 0, 0, 0.7), (0.4, 0.4, 0.5, 0.5)],
+                         ids=["idle-x", "idle-w", "stall", "all"])
+def test_pauses_change_nothing_where_columns_share(name, pauses):
+    design = make(*DESIGNS[name])
+    got, want = run(design, products(design, rows=(6, 1, 1, 1, 2, 6, 4, 1, 5)), pauses, STEPS["all"])
+    assert got == want
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_few_rows_and_late_last_row(rows):
+    """A row that comes late must be in its bank before the next pass adds to it."""
+    design = make(*DESIGNS["2x2"])
+    rng = np.random.default_rng(rows)
+    x, w = rng.standard_normal((rows, 16)).astype(np.float32), rng.standard_normal((16, 2)).astype(np.float32)
+    got, want = run(design, [(x, w)] * 4, (0.7, 0, 0, 0))
+    assert got == want
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_side_unit_equals_golden(steps):
+    design = make(*DESIGNS["2x2"])
+    got, want = run(design, products(design, 2), (0, 0, 0.5, 0), STEPS[steps])
+    assert got == want
+
+
+@pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
+    ("fp32", "plain", 0), ("fma", "plain", 0), ("bf16", "plain", 0), ("int", "plain", 0), ("int", "recoded", 0),
+    ("fp32", "recoded", 1), ("fp32", "plain", 3), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
+    ("bf16", "plain", 1), ("bf16", "plain", 3)])
+def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
+    design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier, pipeline=pipeline)
+    rng = np.random.default_rng(3)
+    if arithmetic == "int":
+        data = [tuple(rng.integers(-127, 128, shape) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
+    else:
+        data = [tuple(awkward(rng, shape, False) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
+        data[0][0][1], data[0][1][:, 0] = 2.0 ** -130, 1    # a subnormal sum, which IEEE keeps
+    steps = (0, 0, 1) if arithmetic == "fma" else STEPS["none"]    # ReLU keeps subnormals
+    got, want = run(design, data, (0.3, 0.3, 0, 0.3), steps)
+    assert got == want
+    subnormal = any(0 < value < 0x800000 for row, _ in want for value in row)
+    assert arithmetic == "int" or subnormal == (arithmetic == "fma")
+
+
+def test_conversion_beside_a_product():
+    """The converter works on while the array does."""
+    design = make(*DESIGNS["segments"])
+    dut, x = Core.of(design), awkward(np.random.default_rng(5), (12, design.format.terms))
+    blocks = encode(x, design.format)
+    layout = ArrayLayout(32, design.encode_lanes)
+    bench = Bench(dut)
+    bench.send(dut.i_q, [pack(layout, value=row) for row in x.view(np.uint32).reshape(-1, design.encode_lanes)])
+    got = bench.receive(dut.o_q, x.size // design.encode_lanes, Pauses(0.4))
+    bench.run()
+    beats = [unpack(encoded_layout(design), word) for word in got]
+    assert np.array_equal(np.array([b["mantissa"] for b in beats]).reshape(x.shape), blocks.mantissa)
+    assert [b["exponent"][0] for b in beats] == blocks.exponent.reshape(-1).tolist()

@@ -1,0 +1,82 @@
+# amaranth: UnusedElaboratable=no
+"""The side unit's lane equals golden.fp32, and holds still when told to."""
+
+import numpy as np
+import pytest
+
+import golden.fp32 as fp32
+from rtl.core.sequencer import STEPS, steps_layout
+from rtl.core.side import SideLane
+
+from ..drive import Bench, bits, pack
+
+SPECIAL = [0, 0x80000000, 1, 0x80000001, 0x7FFFFF, 0x800000, 0x80800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0xFF7FFFFF,
+           0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF812345]
+
+
+def golden_side(y, scale, bias, steps):
+    if "scale" in steps:
+        y = fp32.mul(y, scale, subnormals="flush")
+    if "bias" in steps:
+        y = fp32.add(y, bias, subnormals="flush")
+    if "relu" in steps:
+        y = np.where(y >> 31 & ~((y >> 23 & 255 == 255) & (y & 0x7FFFFF > 0)), 0, y)
+    return y
+
+
+def run(values, steps, scale, bias, stall=()):
+    """Results of a stream of values; cycle numbers in ``stall`` have the clock enable low."""
+    dut, got = SideLane(), []
+    word = pack(steps_layout(), **{step: step in steps for step in STEPS})
+
+    async def feed(ctx):
+        for load, value in ((dut.load_scale, scale), (dut.load_bias, bias)):
+            ctx.set(load, 1)
+            ctx.set(dut.v, int(value))
+            await ctx.tick()
+            ctx.set(load, 0)
+        ctx.set(dut.v, 0x12345678)
+        ctx.set(bits(dut.steps), word)
+        queue, cycle = [*values, *[0] * SideLane.LATENCY], 0
+        moves = 0
+        while moves < len(queue):
+            enabled = cycle not in stall
+            ctx.set(dut.en, enabled)
+            ctx.set(dut.i, int(queue[moves]) if enabled else 0xDEADBEEF)
+            _, _, out = await ctx.tick().sample(dut.o)
+            if enabled:
+                if moves >= SideLane.LATENCY:
+                    got.append(out)
+                moves += 1
+            cycle += 1
+    bench = Bench(dut)
+    bench.process(feed)
+    bench.run()
+    return np.array(got, np.uint32)
+
+
+def values(seed=1):
+    rng = np.random.default_rng(seed)
+    near = np.float32(1) + rng.integers(-4, 5, 30).astype(np.float32) * np.float32(2 ** -20)
+    return np.concatenate([np.array(SPECIAL, np.uint32), rng.integers(0, 2 ** 32, 60, np.uint32),
+                           near.view(np.uint32), rng.standard_normal(60).astype(np.float32).view(np.uint32)])
+
+
+@pytest.mark.parametrize("steps", [(), ("scale",), ("bias",), ("relu",), ("scale", "bias"), ("scale", "bias", "relu")],
+                         ids="-".join)
+@pytest.mark.parametrize("scale, bias", [(0xBFC00000, 0xBF7FFFFF), (0x00900000, 0x80800000), (0x7F000000, 0x7F800000)])
+def test_lane_equals_golden(steps, scale, bias):
+    y = values()
+    want = golden_side(y, np.uint32(scale), np.uint32(bias), steps)
+    np.testing.assert_array_equal(run(y, steps, scale, bias), want)
+
+
+def test_relu_of_awkward_numbers():
+    y = np.array([0x80000000, 0x80000001, 0xFF800000, 0xFFC00000, 0x7FC00001, 0xBF800000, 1], np.uint32)
+    assert run(y, ("relu",), 0, 0).tolist() == [0, 0, 0, 0xFFC00000, 0x7FC00001, 0, 1]
+
+
+def test_stall_holds_every_register():
+    y, stall = values(3)[:60], set(np.random.default_rng(0).integers(0, 120, 50).tolist())
+    steps = ("scale", "bias", "relu")
+    np.testing.assert_array_equal(run(y, steps, 0x40490FDB, 0x3DCCCCCD, stall), run(y, steps, 0x40490FDB, 0x3DCCCCCD))

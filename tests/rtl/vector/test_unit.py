@@ -1,0 +1,299 @@
+# amaranth: UnusedElaboratable=no
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+import golden.vector_programs as programs
+from golden.spec.vector import (
+    CONSTANTS,
+    POSTS,
+    SCALARS,
+    Instruction,
+    Kind,
+    Op,
+    Operand,
+    Reduce,
+    Source,
+    Target,
+    VectorUnit,
+)
+from golden.vector import Machine, cycles
+from rtl.vector.lane import VectorLane
+from rtl.vector.unit import UNITS, Vector
+from tests.golden.test_vector import RESERVED
+from tests.rtl.vector_model import VectorModel
+
+SMALL = VectorUnit(lanes=2, beats=8, functions=("exp", "recip", "rsqrt"), pipeline=1)
+BARE = VectorUnit(lanes=1, beats=9, registers=4, functions=())
+FULL = VectorUnit(lanes=4, beats=32, pipeline=3)
+RNG = np.random.default_rng(11)
+
+
+#: Zeros, subnormals, the smallest and largest numbers, infinities, NaN.
+SPECIAL = np.array([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000], np.uint32)
+
+
+def rows(count, length, special=0.0, rng=RNG):
+    """Ordinary numbers, a share of them replaced by special ones of either sign."""
+    x = (rng.normal(size=(count, length)) * 2).astype(np.float32).view(np.uint32)
+    other = rng.choice(SPECIAL, x.shape) | rng.choice(np.array([0, 1 << 31], np.uint32), x.shape)
+    return list(np.where(rng.random(x.shape) < special, other, x))
+
+
+def chance(share):
+    return RNG.random() >= share
+
+
+def simulate(unit, program, data, length, idle=0.0, stall=0.0):
+    """Rows given, cycle of each instruction's acceptance, error flag; in Amaranth's simulator."""
+    dut, out, accepted = Vector.made(unit), [], []
+    words = [item.encode() if isinstance(item, Instruction) else item for item in program]
+    padded = np.zeros((len(data), -(-length // unit.lanes) * unit.lanes), dtype=np.uint32)
+    for target, row in zip(padded, data, strict=True):
+        target[:length] = row
+    beats = [int.from_bytes(beat.tobytes(), "little") for beat in padded.reshape(-1, unit.lanes)]
+    error = False
+
+    async def bench(ctx):
+        nonlocal error
+        taken, offered, wait = 0, False, 0
+        for cycle in range(200 * (len(words) + len(beats))):
+            ready = chance(stall)
+            offered = taken < len(beats) and (offered or chance(idle))
+            ctx.set(dut.i_program.valid, len(accepted) < len(words))
+            ctx.set(dut.i_program.payload, words[min(len(accepted), len(words) - 1)])
+            ctx.set(dut.i.valid, offered)
+            ctx.set(dut.i.payload.as_value(), beats[taken] if offered else 0)
+            ctx.set(dut.o.ready, ready)
+            if ctx.get(dut.o.valid) and ready:
+                value = ctx.get(dut.o.payload.as_value())
+                out.extend(value >> 32 * lane & 0xFFFFFFFF for lane in range(unit.lanes))
+            step = ctx.get(dut.i_program.ready) and len(accepted) < len(words)
+            moved = offered and ctx.get(dut.i.ready)
+            await ctx.tick()
+            if step:
+                accepted.append(cycle)
+            if moved:
+                taken, offered = taken + 1, False
+            wait = 0 if ctx.get(dut.busy) else wait + 1
+            error = error or bool(ctx.get(dut.error))
+            if error or len(accepted) == len(words) and wait:
+                break
+        if not error:
+            assert (len(accepted), taken) == (len(words), len(beats))
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+    return list(np.array(out, dtype=np.uint32).reshape(-1, padded.shape[1])[:, :length]), accepted, error
+
+
+def compare(got, want):
+    assert len(got) == len(want)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+#: Name -> (program for a row length, rows that it reads).
+PROGRAMS = {
+    "bias": (lambda n: programs.load_row(0) + programs.bias_activation("relu"), 2),
+    "softmax": (lambda n: programs.softmax(), 1),
+    "relu gradient": (lambda n: programs.relu_gradient(), 2),
+    "layer norm": (lambda n: programs.load_row(6) + programs.load_row(7) + programs.layer_norm(n), 3),
+    "layer norm gradient": (lambda n: [*programs.load_row(6), *programs.load_row(4), *programs.load_row(5),
+                                       *programs.layer_norm_gradient(n)], 5),
+    "batch norm": (lambda n: programs.batch_norm(n, 1.5, 0.25), 1),
+    "batch norm gradient": (lambda n: programs.batch_norm_gradient(n, 1.5), 2),
+    "cross entropy gradient": (lambda n: programs.cross_entropy_gradient(0.5), 2),
+    "sgd": (lambda n: programs.sgd_momentum(0.1), 3),
+    "adam": (lambda n: programs.adam(0.01, 3), 4),
+}
+FUNCTION_PROGRAMS = {
+    "gelu gradient": (lambda n: programs.gelu_gradient(), 2),
+    "activations": (lambda n: [programs.vector(to="out", post=post) for post in
+                               ("gelu", "silu", "tanh", "sigmoid", "relu", "log", "exp", "none")], 8),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("length, idle, stall", [(16, 0, 0), (13, 0.5, 0.5)])
+def test_program_equals_golden(name, length, idle, stall):
+    make, count = PROGRAMS[name]
+    program, data = [programs.length(length), *make(length)], rows(count, length)
+    got, _, error = simulate(SMALL, program, data, length, idle, stall)
+    compare(got, Machine(SMALL).run(program, data))
+    assert got and not error
+
+
+def test_special_values_pass_every_step():
+    program = [programs.length(9), *(programs.vector(to=n) for n in (0, 1))]
+    for op in Op:
+        for post in ("none", "relu"):
+            program.append(programs.vector(programs.register(0), programs.register(1), op=op, post=post, to="out"))
+    for source in (SPECIAL, SPECIAL | np.uint32(1 << 31)):
+        for turn in range(9):
+            data = [SPECIAL, np.roll(source, turn)]
+            compare(simulate(BARE, program, data, 9)[0], Machine(BARE).run(program, data))
+
+
+@pytest.mark.parametrize("unit", [SMALL, BARE])
+def test_sum_of_negative_zeros_and_maximum_of_infinities(unit):
+    program = [programs.length(5), programs.vector(sum=0), programs.vector(max=1),
+               *(programs.vector(programs.scalar(n), to="out") for n in (0, 1))]
+    for pattern in (0x80000000, 0xFF800000):
+        data = [np.full(5, pattern, np.uint32)] * 2
+        want = Machine(unit).run(program, data)
+        assert [row[0] for row in want] == [pattern] * 2
+        compare(simulate(unit, program, data, 5)[0], want)
+
+
+def test_unit_without_functions():
+    program, data = [programs.length(7), *programs.sgd_momentum(0.1)], rows(3, 7)
+    compare(simulate(BARE, program, data, 7)[0], Machine(BARE).run(program, data))
+
+
+@pytest.mark.parametrize("unit", [SMALL, BARE])
+@pytest.mark.parametrize("reduce", [False, True])
+def test_pass_takes_its_stated_cycles(unit, reduce):
+    latencies = Vector.made(unit).latencies
+    step = programs.vector(to=0, sum=1 if reduce else None)
+    program = [programs.length(2 * unit.lanes), step, step, step]
+    _, accepted, _ = simulate(unit, program, rows(3, 2 * unit.lanes), 2 * unit.lanes)
+    assert np.diff(accepted).tolist() == [1] + [2 + latencies["pass"] + (latencies["reduce"] if reduce else 0)] * 2
+    assert (latencies["pass"], latencies["reduce"]) == (unit.pass_cycles, unit.reduce_cycles)
+
+
+def test_reserved_instructions_raise_error_and_change_nothing():
+    """After each error is cleared, registers, scalars and length are those of before."""
+    unit = VectorUnit(lanes=2, beats=64, functions=("exp",), pipeline=0)
+    dut, seen = Vector.made(unit), []
+    data = np.arange(1, 129).astype(np.float32).view(np.uint32)
+    before = [programs.load(5, 2.5), programs.vector(to=7, sum=3)]
+    after = [programs.vector(programs.register(7), to="out"), programs.vector(programs.scalar(5), to="out"),
+             programs.vector(programs.scalar(3), to="out")]
+    want = Machine(unit).run([*before, *after], [data])
+
+    async def send(ctx, word):
+        ctx.set(dut.i_program.payload, word)
+        ctx.set(dut.i_program.valid, 1)
+        while not ctx.get(dut.i_program.ready):
+            await ctx.tick()
+        await ctx.tick()
+        ctx.set(dut.i_program.valid, 0)
+
+    async def bench(ctx):
+        for item in before:
+            await send(ctx, item.encode())
+        ctx.set(dut.i.valid, 1)
+        for beat in data.reshape(-1, 2):
+            ctx.set(dut.i.payload.as_value(), int.from_bytes(beat.tobytes(), "little"))
+            while not ctx.get(dut.i.ready):
+                await ctx.tick()
+            await ctx.tick()
+        while ctx.get(dut.busy):
+            await ctx.tick()
+        for word, what in RESERVED:
+            assert not ctx.get(dut.error)
+            await send(ctx, word)
+            for _ in range(10):
+                assert ctx.get(dut.error) and not ctx.get(dut.busy), what
+                assert not ctx.get(dut.i_program.ready) and not ctx.get(dut.i.ready) and not ctx.get(dut.o.valid)
+                await ctx.tick()
+            ctx.set(dut.clear, 1)
+            await ctx.tick()
+            ctx.set(dut.clear, 0)
+        ctx.set(dut.o.ready, 1)
+        for item in after:
+            await send(ctx, item.encode())
+            while ctx.get(dut.busy):
+                if ctx.get(dut.o.valid):
+                    seen.append(ctx.get(dut.o.payload.as_value()))
+                await ctx.tick()
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+    got = [value >> 32 * lane & 0xFFFFFFFF for value in seen for lane in range(2)]
+    assert got == np.concatenate(want).tolist()
+
+
+def test_missing_function_is_reserved_in_hardware():
+    for name, error in (("exp", False), ("tanh", True)):
+        assert simulate(SMALL, [programs.length(2), *programs.activation(name)], rows(1, 2), 2)[2] == error
+
+
+@pytest.fixture(scope="module")
+def model():
+    return VectorModel(FULL)
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("name", [*PROGRAMS, *FUNCTION_PROGRAMS])
+def test_verilog_equals_golden(model, name):
+    make, count = (PROGRAMS | FUNCTION_PROGRAMS)[name]
+    for length, idle, stall in ((128, 0, 0), (61, 0.4, 0.4), (3, 0, 0.7), (64, 0.7, 0)):
+        program, data = [programs.length(length), *make(length)], rows(count, length)
+        want = Machine(FULL).run(program, data)
+        got, taken, error = model(program, data, len(want), length, idle, stall)
+        compare(got, want)
+        assert not error
+        if not idle and not stall:
+            assert taken == cycles(program, FULL)
+        else:
+            assert taken >= cycles(program, FULL)
+
+
+def random_program(rng, unit, steps):
+    """Any legal instructions, and how many rows they read and give."""
+    program = [Instruction(kind=Kind.SET, target_index=n, immediate=int(bits)) for n, bits in
+               enumerate((rng.normal(size=SCALARS) * 3).astype(np.float32).view(np.uint32))]
+    program += [programs.vector(to=n) for n in range(unit.registers)]
+    for _ in range(steps):
+        once = rng.random() < 0.2
+        sources = (Source.CONSTANT, Source.SCALAR) if once else tuple(Source)
+        count = {Source.CONSTANT: len(CONSTANTS), Source.REGISTER: unit.registers, Source.SCALAR: SCALARS,
+                 Source.STREAM: 1}
+        a, b, c = (Operand(source, int(rng.integers(count[source]))) for source in rng.choice(sources, 3))
+        target = Target.SCALAR if once else rng.choice([Target.NONE, Target.REGISTER, Target.STREAM])
+        program.append(Instruction(
+            kind=Kind.SCALAR if once else Kind.VECTOR, a=a, b=b, c=c, op=Op(rng.integers(len(Op))),
+            negate_a=bool(rng.integers(2)), negate_c=bool(rng.integers(2)), post=POSTS[rng.choice(unit.posts)],
+            target=Target(target), target_index=int(rng.integers(unit.registers)),
+            reduce=Reduce.NONE if once else Reduce(rng.integers(len(Reduce))), reduce_index=int(rng.integers(SCALARS))))
+    program += [programs.vector(programs.register(n), to="out") for n in range(unit.registers)]
+    program += [programs.vector(programs.scalar(n), to="out") for n in range(SCALARS)]
+    reads = sum(Source.STREAM in (i.a.source, i.b.source, i.c.source) for i in program
+                if i.kind == Kind.VECTOR)
+    return program, reads, sum(i.kind == Kind.VECTOR and i.target == Target.STREAM for i in program)
+
+
+def check_random(model, seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        program, reads, gives = random_program(rng, FULL, 40)
+        length = int(rng.integers(1, FULL.longest + 1))
+        program, data = [programs.length(length), *program], rows(reads, length, 0.1 * (seed % 3), rng)
+        want = Machine(FULL).run(program, data)
+        assert len(want) == gives
+        compare(model(program, data, gives, length, *rng.choice([0, 0.5], 2), seed + 1)[0], want)
+
+
+@pytest.mark.cosim
+def test_random_programs_equal_golden(model):
+    check_random(model, range(20))
+
+
+@pytest.mark.slow
+@pytest.mark.cosim
+def test_many_random_programs_equal_golden(model):
+    check_random(model, range(1000, 2000))
+
+
+def test_units_by_name():
+    assert set(UNITS) == {"vector", "vector.lean"}
+    assert UNITS["vector"](lanes=2).params.lanes == 2
+    assert UNITS["vector.lean"]().params.functions == ("exp", "recip", "rsqrt")
+    assert Vector.made(SMALL).module == "hbfp_vector_l2_b8_r8_exp_recip_rsqrt_p1"
+    assert VectorLane.Parameters(BARE.functions, BARE.pipeline).latency == 2
