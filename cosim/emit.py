@@ -64,7 +64,7 @@ def emit_netlist(design, recipe, *, unit="core", folder=None):
     words = [*design.words(), "--unit", unit, "--recipe", recipe]
     if folder is None:
         folder = files.build() / "netlists" / f"{unit}_{design.name}-{files.key(*words)[:12]}"
-    done = subprocess.run([sys.executable, "-m", "synth", "netlist", *words, "--out", str(folder)], cwd=files.ROOT,
+    done = subprocess.run([sys.executable, "-m", "hbfp.synth", "netlist", *words, "--out", str(folder)], cwd=files.ROOT,
                           capture_output=True, text=True)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]

@@ -32,7 +32,7 @@ def modules(package):
     for path in sorted((ROOT / package).rglob("*.py")):
         if path.name != "__main__.py" and not re.search(r"^(import|from) cocotb\b", path.read_text(), re.MULTILINE):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            yield ".".join(part for part in parts if part != "__init__")
+            yield ".".join(part for part in ("hbfp", *parts[package == "hbfp":]) if part != "__init__")
 
 
 def append_modules(app, docname, source):

@@ -43,7 +43,7 @@ def run_step(console, title, module, words, result):
     """
     console.rule(f"{title}: python -m {module} {' '.join(words)}", align="left", style="dim")
     start = time.monotonic()
-    status = subprocess.run([sys.executable, "-m", module, *words]).returncode
+    status = subprocess.run([sys.executable, "-m", f"hbfp.{module}", *words]).returncode
     if status in (BAD_INPUT, INTERRUPTED):
         raise SystemExit(status)
     if status:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from amaranth.hdl import Elaboratable
 
-from golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
-from golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.command import Parser, run
 from hbfp.files import output, replacing
+from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
+from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.options import OPTIONS, add_design_options, design_from_args
 from hbfp.values import cannot, flag, refuse, shown, whole, writable_folder
 

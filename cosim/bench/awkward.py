@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from golden.bfp import join
+from hbfp.golden.bfp import join
 
 #: Kind of block -> weight, before what breaks a whole product (huge, invalid) is thinned out.
 KINDS = {"normal": 6, "random bits": 2, "ties": 4, "saturation": 3, "extremes": 3, "outlier": 3, "zero": 1, "tiny": 1,

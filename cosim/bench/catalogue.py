@@ -7,8 +7,7 @@ from .corners import unreachable
 from .outcome import Outcome
 
 #: Unit of the generator -> module with its cocotb tests.
-BENCHES = {"core": "cosim.bench.units.core", "array": "cosim.bench.units.array", "align": "cosim.bench.units.align",
-           "encode": "cosim.bench.units.encode", "encode_lane": "cosim.bench.units.encode_lane"}
+BENCHES = {unit: f"hbfp.cosim.bench.units.{unit}" for unit in ("core", "array", "align", "encode", "encode_lane")}
 
 
 def check_unit(unit, design):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from golden.bfp import Blocks
+from hbfp.golden.bfp import Blocks
 
 
 class WrongBits(AssertionError):

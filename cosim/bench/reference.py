@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.bfp import Blocks, encode
-from golden.core import side
-from golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
-from golden.noise import states
+from hbfp.golden.bfp import Blocks, encode
+from hbfp.golden.core import side
+from hbfp.golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
+from hbfp.golden.noise import states
 
 from .tiling import most_passes
 

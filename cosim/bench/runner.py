@@ -97,7 +97,7 @@ def before_reset(seed):
     return ["+verilator+rand+reset+2", f"+verilator+seed+{seed % (2**31 - 1) + 1}"]
 
 
-def run_bench(manifest, module="cosim.bench.units.core", *, seed=1, tests=None):
+def run_bench(manifest, module="hbfp.cosim.bench.units.core", *, seed=1, tests=None):
     """Run the tests of a cocotb module on a design.
 
     Parameters
@@ -168,7 +168,8 @@ def run_bench(manifest, module="cosim.bench.units.core", *, seed=1, tests=None):
     if ran:    # cocotb counts skipped tests as run
         ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))
     saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
-    whole = module == "cosim.bench.units.core" and not tests    # other benches save names that they did not see, too
+    # Other benches save names that they did not see, too.
+    whole = module == "hbfp.cosim.bench.units.core" and not tests
     wanted = dict.fromkeys(reachable(manifest.design), 0) if whole else {}
     if tests:
         saved["corners"] = {}

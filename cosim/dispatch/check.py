@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden.perf.dispatch.twin import Inputs, Request, Twin
-from golden.spec.dispatch import DispatchUnit, Policy, policies
+from hbfp.golden.perf.dispatch.twin import Inputs, Request, Twin
+from hbfp.golden.spec.dispatch import DispatchUnit, Policy, policies
 
 from ..bench.comparison import Comparison
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.bfp import Blocks, block_axis, cut, join, per_line
-from golden.noise import mix
-from golden.to_fp32 import to_bf16
+from hbfp.golden.bfp import Blocks, block_axis, cut, join, per_line
+from hbfp.golden.noise import mix
+from hbfp.golden.to_fp32 import to_bf16
 
 from ..bench.tiling import Plan, block_beats, commands, w_beats, x_beats
 from ..simulate.simulation import ProtocolError

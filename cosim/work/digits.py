@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.device import Layer
 from hbfp import files
+from hbfp.golden.device import Layer
 
 #: Neurons of each layer, input first.
 SIZES = (64, 256, 128, 10)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.device import Golden, forward
+from hbfp.golden.device import Golden, forward
 
 from ..bench.comparison import Comparison
 from ..bench.outcome import Outcome

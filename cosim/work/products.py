@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.device import Golden
+from hbfp.golden.device import Golden
 
 from ..bench.awkward import awkward
 from ..bench.comparison import Comparison

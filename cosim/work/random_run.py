@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 from hbfp import files
+from hbfp.checkout import folder
 
 from ..emit import EmitError, emit
 from . import results
@@ -19,8 +20,8 @@ FIELDS = {"verdict", "name", "compared", "mismatches", "problems", "asked", "see
 def benches():
     """Hash of everything that a verdict depends on besides the Verilog."""
     total = hashlib.sha256()
-    for folder in ("cosim", "golden"):
-        for path in sorted((files.ROOT / folder).rglob("*")):
+    for package in ("hbfp.cosim", "hbfp.golden"):
+        for path in sorted(folder(package).rglob("*")):
             if path.suffix in (".py", ".cpp", ".json"):
                 total.update(path.read_bytes())
     return total.hexdigest()

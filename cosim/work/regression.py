@@ -13,11 +13,11 @@ from itertools import product
 
 import numpy as np
 
-from golden.device import Golden
-from golden.noise import mix
 from hbfp import files
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from hbfp.golden.device import Golden
+from hbfp.golden.noise import mix
 
 from ..bench.awkward import awkward, awkward_blocks
 from ..bench.comparison import Comparison

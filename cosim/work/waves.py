@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from golden.device import Golden
 from hbfp import files
+from hbfp.golden.device import Golden
 
 from ..bench.awkward import awkward
 from ..bench.tiling import most_terms

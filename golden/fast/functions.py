@@ -7,7 +7,7 @@ instead of selections. ``tests/golden/test_functions.py`` holds the two to equal
 import numba as nb
 import numpy as np
 
-from golden.spec.tables import EXP2, FUNCTIONS, LN2, LOG2E, LOG_SPLIT, MAIN, coefficients, first_row
+from hbfp.golden.spec.tables import EXP2, FUNCTIONS, LN2, LOG2E, LOG_SPLIT, MAIN, coefficients, first_row
 
 # The kernels spell the formats out; a format that changes must change them too.
 assert (EXP2.index, EXP2.position, EXP2.fraction, EXP2.used) == (6, 22, (28, 28, 26), (22, 13))

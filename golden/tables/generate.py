@@ -32,8 +32,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from golden.functions import horner
-from golden.spec.tables import EXP2, LOG_SPLIT, MAIN, ROWS, TableFormat
+from hbfp.golden.functions import horner
+from hbfp.golden.spec.tables import EXP2, LOG_SPLIT, MAIN, ROWS, TableFormat
 
 PATH = Path(__file__).parents[1] / "spec" / "tables.json"
 DIGITS = 40

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.noise import LANE_STEP, RESET, TRIPLES
+from hbfp.golden.spec.noise import LANE_STEP, RESET, TRIPLES
 
 from ..lib.cell import Cell
 from ..lib.names import parameter

@@ -3,7 +3,7 @@
 from amaranth import Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.dispatch import SHARE_WHOLE, DispatchUnit
+from hbfp.golden.spec.dispatch import SHARE_WHOLE, DispatchUnit
 
 from ..lib.cell import Cell
 from .shapes import policy_layout

@@ -6,7 +6,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from golden.spec.dispatch import Cause, Counter, DispatchUnit
+from hbfp.golden.spec.dispatch import Cause, Counter, DispatchUnit
 
 from ..lib.cell import Cell
 from ..lib.layout import StructLayout, index

@@ -6,7 +6,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.dispatch import Counter, DispatchUnit
+from hbfp.golden.spec.dispatch import Counter, DispatchUnit
 
 from ..lib.cell import Cell
 from ..lib.layout import index

@@ -1,6 +1,6 @@
 """Layouts of the dispatcher's streams and of its policy."""
 
-from golden.spec.dispatch import SHARE_WHOLE
+from hbfp.golden.spec.dispatch import SHARE_WHOLE
 
 from ..lib.layout import StructLayout
 

@@ -4,7 +4,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.dispatch import DispatchUnit
+from hbfp.golden.spec.dispatch import DispatchUnit
 
 from ..lib.cell import Cell
 from ..lib.memory import Ram

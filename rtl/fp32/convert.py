@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from amaranth import Cat, Const, Mux, signed
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import BF16, FP32
 from hbfp.fields import check_choice, check_range
+from hbfp.golden.spec.floats import BF16, FP32
 
 from ..lib.names import parameter
 from .arith import UNDERFLOWS

@@ -7,8 +7,8 @@ from itertools import combinations
 from amaranth import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import FP32, FloatFormat
 from hbfp.fields import check_choice, check_range
+from hbfp.golden.spec.floats import FP32, FloatFormat
 
 from ..lib.cell import Cell
 from ..lib.names import parameter

@@ -2,7 +2,7 @@
 
 from amaranth import Cat, Const, Module, Signal, Value, signed, unsigned
 
-from golden.spec.tables import TableFormat
+from hbfp.golden.spec.tables import TableFormat
 
 
 def _shape(low, high):

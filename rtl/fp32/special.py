@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from amaranth import Cat, Const, Module, Mux
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import FP32
-from golden.spec.tables import (
+from hbfp.golden.spec.floats import FP32
+from hbfp.golden.spec.tables import (
     EXP2,
     EXPONENT_BITS,
     FINAL_BITS,

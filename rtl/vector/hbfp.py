@@ -6,7 +6,7 @@ from amaranth import Module, Mux, signed, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from golden.spec.vector import VectorUnit
+from hbfp.golden.spec.vector import VectorUnit
 
 from ..convert.encode import Encode, block_beat
 from ..fp32.convert import IntToFp32

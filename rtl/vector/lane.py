@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.tables import FUNCTIONS
-from golden.spec.vector import Op
+from hbfp.golden.spec.tables import FUNCTIONS
+from hbfp.golden.spec.vector import Op
 
 from ..fp32.arith import Add, Mul
 from ..fp32.compare import Maximum

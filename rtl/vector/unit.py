@@ -6,7 +6,7 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.vector import (
+from hbfp.golden.spec.vector import (
     CONSTANTS,
     FIELDS,
     KIND,

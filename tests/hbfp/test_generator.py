@@ -42,8 +42,12 @@ def test_every_file_that_is_read_counts(tmp_path):
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
     """The generator's sources, to be changed."""
-    for part in generator.READ:
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    def place(package):
+        return Path(*package.removeprefix("hbfp.").split("."))
+    for package in generator.READ:
+        shutil.copytree(ROOT / place(package), tmp_path / place(package),
+                        ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(generator, "folder", lambda package: tmp_path / place(package))
     monkeypatch.setattr(files, "ROOT", tmp_path)
     return tmp_path
 

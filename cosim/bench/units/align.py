@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import Timer
 
-from golden.rounding import shift_half_up
+from hbfp.golden.rounding import shift_half_up
 
 from ...manifest import Manifest
 from ..comparison import WrongBits

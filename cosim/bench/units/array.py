@@ -11,7 +11,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from golden.matmul import mantissa_dot
+from hbfp.golden.matmul import mantissa_dot
 
 from ...manifest import Manifest
 from ..comparison import WrongBits

@@ -8,7 +8,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
-from golden.bfp import per_line
+from hbfp.golden.bfp import per_line
 
 from ...manifest import Manifest
 from ..awkward import awkward, awkward_blocks
@@ -119,7 +119,7 @@ class Bench:
 
     def product(self, x, w, scale=None, bias=None, relu=False):
         """Queue one product of (M, K) and (K, columns), in as many commands as its rows need."""
-        from golden.core import encode  # operands come converted; the converter is tested by itself
+        from hbfp.golden.core import encode  # operands come converted; the converter is tested by itself
 
         if DESIGN.arithmetic == "int":
             parts = (x,), (w,)
@@ -133,7 +133,7 @@ class Bench:
 
     @staticmethod
     def _patterns(x, w):
-        from golden.to_fp32 import to_bf16
+        from hbfp.golden.to_fp32 import to_bf16
 
         if DESIGN.arithmetic in ("fp32", "fma"):
             return (x.view(np.uint32),), (w.view(np.uint32),)

@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import Timer
 
-from golden.bfp import encode
+from hbfp.golden.bfp import encode
 
 from ...manifest import Manifest
 from ..awkward import awkward_blocks

@@ -1,0 +1,69 @@
+"""The parts of the project under their names below hbfp, in a checkout, where they lie beside this folder.
+
+Installed, ``golden`` and the other parts are folders of this package, and nothing here is needed. In a checkout
+``hbfp.golden`` is found in ``golden/``; and ``golden`` is a short name of it: ``import golden.bfp`` gives the module
+``hbfp.golden.bfp`` itself, never a second one.
+"""
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, spec_from_file_location
+from pathlib import Path
+
+#: The parts of the project.
+PARTS = ("golden", "rtl", "gen", "cosim", "synth", "flow")
+_INSIDE = Path(__file__).resolve().parent
+_BESIDE = _INSIDE.parent
+
+
+def folder(package):
+    """Folder of a package, such as ``hbfp.golden.spec``."""
+    return Path(find_spec(package).submodule_search_locations[0])
+
+
+class _Alias:
+    """Loads a module under its short name: it is the one that has the long name."""
+
+    @staticmethod
+    def create_module(spec):
+        """As for any other module; it is replaced at once."""
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        """Put the real module in its place."""
+        sys.modules[module.__name__] = import_module(f"hbfp.{module.__name__}")
+
+    @staticmethod
+    def get_code(name):
+        """What ``python -m`` runs."""
+        return find_spec(f"hbfp.{name}").loader.get_code(f"hbfp.{name}")
+
+
+class _Finder:
+    """Finds parts beside this folder, and their modules by short names."""
+    short = set()
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        """The specification of a module that is found here, else None."""
+        first, _, rest = name.partition(".")
+        if first == "hbfp" and rest in PARTS:
+            place = _BESIDE / rest
+            return spec_from_file_location(name, place / "__init__.py", submodule_search_locations=[str(place)])
+        if first in cls.short and (real := find_spec(f"hbfp.{name}")):
+            return ModuleSpec(name, _Alias, origin=real.origin)
+        return None
+
+
+def alias(part):
+    """Make the name of a part stand for the package below hbfp; its modules follow."""
+    _Finder.short.add(part)
+    sys.modules[part] = import_module(f"hbfp.{part}")
+
+
+def find_parts():
+    """Let Python find the parts beside this folder, unless they are inside it."""
+    if _Finder not in sys.meta_path and not (_INSIDE / PARTS[0]).is_dir():
+        sys.meta_path.insert(0, _Finder)

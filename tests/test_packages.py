@@ -1,0 +1,96 @@
+"""Every module is loaded once, whatever its name; what is installed lies below hbfp."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hbfp.__main__ import COMMANDS, main
+from hbfp.checkout import PARTS
+
+ROOT = Path(__file__).parents[1]
+SEEN = f"""
+import json, sys
+ROOT = {str(ROOT)!r}
+from collections import Counter
+files = Counter(file for module in {{id(m): m for m in sys.modules.values()}}.values()
+                if (file := getattr(module, "__file__", None)) and file.startswith(ROOT))
+print(json.dumps([len(files), [file for file, count in files.items() if count > 1]]))
+"""
+
+
+@pytest.mark.parametrize("names", [
+    ("golden.bfp", "hbfp.golden.bfp"), ("hbfp.golden.bfp", "golden.bfp"),
+    ("gen.__main__", "cosim.work.device", "hbfp.gen.emit", "hbfp.rtl.core.core", "rtl.fp32.units", "golden.core",
+     "synth.__main__")])
+def test_no_module_is_loaded_twice(names):
+    code = "".join(f"import {name}\n" for name in names) + SEEN
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    count, twice = json.loads(done.stdout)
+    assert count > 3 and twice == []
+
+
+def test_every_package_is_installed():
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    here = {".".join(("hbfp", *path.parent.relative_to(ROOT).parts)) for part in PARTS
+            for path in (ROOT / part).rglob("__init__.py")}
+    assert set(tool["packages"]) == here | {"hbfp"}
+    assert tool["package-dir"] == {"hbfp": "hbfp"} | {f"hbfp.{part}": part for part in PARTS}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_name_each_other_as_installed(part):
+    for path in (ROOT / part).rglob("*.py"):
+        assert not re.search(rf"^\s*from ({'|'.join(PARTS)})\b", path.read_text(), re.MULTILINE), path
+
+
+# --- The command ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_has_help_in_its_own_words(command, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/hbfp"])
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    part, words = COMMANDS[command]
+    assert not ended.value.code and out.startswith(f"usage: {' '.join(['hbfp', part, *words])} ")
+    assert "python -m" not in out
+
+
+def test_command_that_is_none(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["bake"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == ("hbfp: error: command bake: must be one of gen, cosim, synth, flow, golden, "
+                                       "train\n")
+
+
+def test_no_command(capsys):
+    assert main([]) == 2 and main(["-h"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err and captured.out.startswith("usage: hbfp gen|")
+
+
+@pytest.mark.slow
+def test_wheel_runs(tmp_path):
+    """Alone, from another folder, and it brings nothing to the top but hbfp."""
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, ROOT],
+                   check=True, capture_output=True)
+    wheel, = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    assert {path.name for path in (tmp_path / "site").iterdir() if path.suffix != ".dist-info"} == {"hbfp"}
+    code = "import hbfp.golden.bfp as bfp; print(bfp.__file__)"
+    env = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert Path(done.stdout.strip()) == tmp_path / "site" / "hbfp" / "golden" / "bfp.py"
+    words = ["gen", "--rows", "2", "--block", "1,2", "--out", "out"]
+    done = subprocess.run([sys.executable, "-m", "hbfp", *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert not done.returncode and (tmp_path / "out" / "manifest.json").exists(), done.stderr
