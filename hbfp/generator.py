@@ -9,7 +9,7 @@ import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from . import files
+from . import entries, files
 from .checkout import folder
 
 #: Packages that the generator reads, whole.
@@ -83,4 +83,4 @@ def emitted(name, words):
         If the generator fails.
     """
     folder = files.build() / "designs" / f"{name}-{files.key(*words)[:12]}"
-    return files.entry(folder, lambda place: run(words, place), key())
+    return entries.entry(folder, lambda place: run(words, place), key())

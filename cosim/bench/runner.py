@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
-from hbfp import files
+from hbfp import entries, files
 
 from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
 from .comparison import WrongBits
@@ -154,7 +154,7 @@ def run_bench(manifest, module="hbfp.cosim.bench.units.core", *, seed=1, tests=N
 
     key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE, _SHARED,
                     host("-O1"))
-    folder = files.entry(files.cache("cosim") / f"cocotb-{key}", make)
+    folder = entries.entry(files.cache("cosim") / f"cocotb-{key}", make)
     log = folder / f"run-{uuid.uuid4().hex[:8]}.log"
     corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")
     variables |= {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),

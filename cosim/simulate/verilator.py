@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from hbfp import files
+from hbfp import entries, files
 
 #: Older ones lack what cocotb 2 needs.
 OLDEST = (5, 36)
@@ -133,7 +133,7 @@ def runtime_objects(tool, *, trace=False, vpi=False):
         for name in names:
             _compile(tool.include / name, folder / name.replace(".cpp", ".o"), [*flags, *include], folder / "build.log")
 
-    folder = files.entry(files.cache("cosim") / ("runtime-" + files.key(tool.version, *flags, host("-O1"))), make)
+    folder = entries.entry(files.cache("cosim") / ("runtime-" + files.key(tool.version, *flags, host("-O1"))), make)
     return [folder / name.replace(".cpp", ".o") for name in names]
 
 
@@ -204,7 +204,7 @@ def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(
     def make(folder):
         _build(folder, text, top, sources, tool, options, flags, level, trace, jobs, progress)
 
-    return files.entry((cache or files.cache("cosim")) / f"{top[:60]}-{key}", make) / "libdut.so"
+    return entries.entry((cache or files.cache("cosim")) / f"{top[:60]}-{key}", make) / "libdut.so"
 
 
 def _build(folder, text, top, sources, tool, options, flags, level, trace, jobs, progress):

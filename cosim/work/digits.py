@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hbfp import files
+from hbfp import entries, files
 from hbfp.golden.device import Layer
 
 #: Neurons of each layer, input first.
@@ -102,7 +102,7 @@ def prepare(progress=None):
 
     key = files.key(Path(__file__).read_bytes(), version("numpy"), version("scikit-learn"))
     path = files.cache("cosim") / f"digits-{key}"
-    with np.load(files.entry(path, make) / "network.npz") as data:
+    with np.load(entries.entry(path, make) / "network.npz") as data:
         count = len(SIZES) - 1
         layers = [Layer(data[f"w{i}"], data[f"b{i}"], i < count - 1) for i in range(count)]
         return layers, data["images"], data["classes"]

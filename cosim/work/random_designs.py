@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hbfp import files
+from hbfp import entries, files
 from hbfp.design import ACCUMULATES, MULTIPLIERS, PIPELINES
 from hbfp.format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS
 from hbfp.options import design_from_values
@@ -141,7 +141,7 @@ def check(design, seed=1, *, fault=None, keep=False):
     passed = all(outcome.passed for outcome in outcomes)
     if passed and not keep:
         for path in built:
-            files.remove(path)
+            entries.remove(path)
     return entry | {
         "verdict": "passed" if passed else "FAILED", "sha256": shas,
         "compared": sum(outcome.comparison.compared for outcome in outcomes),

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from hbfp import files
+from hbfp import entries, files
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.golden.device import Golden
@@ -140,7 +140,7 @@ def _check(kind, design, keep):
     except (RuntimeError, AssertionError, OSError) as error:
         return {"passed": False, "compared": 0, "first": [f"{type(error).__name__}: {error}"]}
     if not keep:
-        files.remove(library.parent)
+        entries.remove(library.parent)
     return {"passed": bool(result.compared) and not result.mismatches, "compared": result.compared,
             "first": result.first[:3], "sha256": manifest.data["sha256"]}
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hbfp import files
+from hbfp import entries, files
 from hbfp.fields import check_range
 from hbfp.format import ROUNDINGS, HBFPFormat
 
@@ -77,7 +77,7 @@ def library() -> ctypes.CDLL | None:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
             raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {''.join(lines[:1])}")
 
-    loaded = ctypes.CDLL(str(files.entry(files.cache("kernels") / _key(compiler), make) / "kernels.so"))
+    loaded = ctypes.CDLL(str(entries.entry(files.cache("kernels") / _key(compiler), make) / "kernels.so"))
     for name, arguments in (
             ("hbfp_encode", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),

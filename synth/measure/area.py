@@ -4,7 +4,7 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, field
 
-from hbfp import files, generator
+from hbfp import entries, files, generator
 from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
@@ -163,7 +163,7 @@ def synthesise(unit, recipe, library=None):
 
     _, version = yosys.find()
     key = files.key(version, script, library.sha256 if library else "", unit.verilog)
-    return files.entry(files.cache("synth") / f"unit-{key}", make)
+    return entries.entry(files.cache("synth") / f"unit-{key}", make)
 
 
 def measure_unit(unit, recipe, library=None):

@@ -6,7 +6,7 @@ import shutil
 
 from joblib import Parallel, delayed
 
-from hbfp import files
+from hbfp import entries, files
 
 from ..tools import yosys
 from . import partition
@@ -21,7 +21,8 @@ def models(library):
         shutil.copyfile(library.path, folder / "cells.lib")
         yosys.run(_MODELS, folder)
 
-    folder = files.entry(files.cache("synth") / ("cells-" + files.key(yosys.find()[1], _MODELS, library.sha256)), make)
+    key = files.key(yosys.find()[1], _MODELS, library.sha256)
+    folder = entries.entry(files.cache("synth") / f"cells-{key}", make)
     return partition.split((folder / "cells.v").read_text())
 
 

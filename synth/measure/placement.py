@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 
-from hbfp import files
+from hbfp import entries, files
 
 from ..tools import nextpnr, recipes, yosys
 from ..tools.errors import SynthError
@@ -70,10 +70,10 @@ def clock(design, unit, recipe, limit=900):
         yosys.run(script, folder)
 
     def route(folder):
-        mapped = files.entry(files.cache("synth") / ("fpga-" + files.key(yosys.find()[1], script, text)), synthesise)
+        mapped = entries.entry(files.cache("synth") / ("fpga-" + files.key(yosys.find()[1], script, text)), synthesise)
         shutil.copyfile(mapped / "mapped.json", folder / "mapped.json")
         result = nextpnr.clock(folder, tool[0], nextpnr.device(recipe)[1], limit)
         (folder / "clock.json").write_text(json.dumps(result))
 
     key = files.key(*tool, yosys.find()[1], script, text, *nextpnr.device(recipe)[1], str(limit))
-    return json.loads((files.entry(files.cache("synth") / ("clock-" + key), route) / "clock.json").read_text())
+    return json.loads((entries.entry(files.cache("synth") / ("clock-" + key), route) / "clock.json").read_text())

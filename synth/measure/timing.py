@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from hbfp import files
+from hbfp import entries, files
 
 from ..tools import opensta
 from . import partition
@@ -86,7 +86,7 @@ def period(unit, by_name, recipe, library):
         return _PERIOD - opensta.worst_slack(unit.top, text, library, script)
 
     key = files.key(opensta.version(opensta.find()), script, library.sha256, text)
-    return files.value(files.cache("synth") / f"sta-{key}", run)
+    return entries.value(files.cache("synth") / f"sta-{key}", run)
 
 
 def periods(design, recipe, library):

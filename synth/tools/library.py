@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hbfp import files
+from hbfp import entries, files
 from hbfp.values import cannot, readable_file, refuse
 
 from .errors import SynthError
@@ -78,7 +78,7 @@ def fetch_timer(path):
             raise SynthError(f"apt-get download opensta failed: {why}")
 
     try:
-        files.entry(path, make)
+        entries.entry(path, make)
     except SynthError:
         return False
     return True

@@ -7,7 +7,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from hbfp import files
+from hbfp import entries, files
 
 from .errors import SynthError
 
@@ -17,7 +17,7 @@ OPENSTA = files.build() / "lib" / "opensta"
 
 def find():
     """OpenSTA's command, or None."""
-    return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if files.intact(OPENSTA) else None)
+    return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if entries.intact(OPENSTA) else None)
 
 
 @cache

