@@ -1,33 +1,13 @@
-"""The manifest beside emitted Verilog: ports and streams, and payloads packed from and to NumPy arrays."""
+"""The manifest beside emitted Verilog, and payloads of its streams packed from and to NumPy arrays."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from hbfp.design import Design
-
-
-@dataclass(frozen=True)
-class Field:
-    """``count`` elements of ``width`` bits from bit ``offset`` upwards, element 0 lowest."""
-    name: str
-    offset: int
-    width: int
-    count: int
-    signed: bool
-
-    @property
-    def whole(self):
-        """Whether the elements are machine integers at byte borders, so that they can be copied as they are."""
-        return self.width in (8, 16, 32, 64) and self.offset % 8 == 0
-
-    @property
-    def bytes(self):
-        """Byte range of the payload, for a field that is :attr:`whole`."""
-        return slice(self.offset // 8, (self.offset + self.width * self.count) // 8)
+from hbfp import manifest
+from hbfp.manifest import Field
 
 
 def port_bytes(width):
@@ -128,51 +108,49 @@ class Manifest:
     ----------
     path : Path
         The file; the Verilog lies beside it.
-    data : dict
+    data : hbfp.manifest.Manifest
         The file's content.
     """
     path: Path
-    data: dict
+    data: manifest.Manifest
 
     @classmethod
     def load(cls, path):
         """Read a manifest, or the manifest in a folder."""
         path = Path(path)
-        path = path / "manifest.json" if path.is_dir() else path
-        return cls(path, json.loads(path.read_text()))
+        path = path / manifest.FILE if path.is_dir() else path
+        return cls(path, manifest.Manifest.load(path))
 
     @property
     def top(self):
         """Name of the top module."""
-        return self.data["top"]
+        return self.data.top
 
     @property
     def verilog(self):
         """Path of the Verilog file."""
-        return self.path.parent / self.data["verilog"]
+        return self.path.parent / self.data.verilog
 
     @property
     def ports(self):
-        """Port name -> direction, width, signed."""
-        return self.data["ports"]
+        """Port name -> :class:`~hbfp.manifest.Port`."""
+        return self.data.ports
 
     @cached_property
     def design(self):
         """The :class:`~hbfp.design.Design` that the parameters describe."""
-        return Design.from_dict({name: value for name, value in self.data["design"].items() if name != "derived"})
+        return self.data.design
 
     @property
     def latency(self):
         """Cycles by name."""
-        return self.data.get("latency", {})
+        return self.data.latency
 
     @cached_property
     def streams(self):
         """Stream name -> :class:`Stream`, in the manifest's order."""
-        return {name: Stream(name, entry["direction"], entry["width"],
-                             tuple(Field(f["name"], f["offset"], f["width"], f.get("count", 1), f.get("signed", False))
-                                   for f in entry["fields"]))
-                for name, entry in self.data["streams"].items()}
+        return {name: Stream(name, entry.direction, entry.width, entry.fields)
+                for name, entry in self.data.streams.items()}
 
     def inputs(self):
         """Streams into the module."""
@@ -186,4 +164,4 @@ class Manifest:
         """Outputs of at most 64 bits that belong to no stream, such as ``error``."""
         parts = {f"{name}__{part}" for name in self.streams for part in ("payload", "valid", "ready")}
         return [name for name, port in self.ports.items()
-                if port["direction"] == "out" and name not in parts and port["width"] <= 64]
+                if port.direction == "out" and name not in parts and port.width <= 64]

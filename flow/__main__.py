@@ -17,6 +17,7 @@ from rich.table import Table
 
 from hbfp import files
 from hbfp.command import BAD_INPUT, INTERRUPTED, Parser, run
+from hbfp.manifest import FILE, Manifest
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import writable_folder
 
@@ -55,7 +56,7 @@ def run_step(console, title, module, words, result):
 def pictures(folder, manifest):
     """What the steps drew: the reports' pictures and those of the co-simulation."""
     return sorted([*folder.glob("*.png"), *folder.glob("*.html"),
-                   *(folder.parent / "cosim" / manifest["top"]).glob("*.png")])
+                   *(folder.parent / "cosim" / manifest.top).glob("*.png")])
 
 
 def summarise(folder, manifest, cosim, synth):
@@ -65,7 +66,7 @@ def summarise(folder, manifest, cosim, synth):
     cycles = sum(outcome["cycles"] for outcome in cosim["outcomes"])
     report, ratios = synth["report"], synth["ratios"].get("fp32", {})
     unit = "NAND2-equivalents" if report["library"] else "NAND2-equivalents (generic gates)"
-    rows = [("files written", f"{folder / manifest['verilog']}, {folder / 'manifest.json'}"),
+    rows = [("files written", f"{folder / manifest.verilog}, {folder / FILE}"),
             ("cycles simulated", f"{cycles:,}"), ("outputs compared", f"{compared:,}"),
             ("mismatches", f"{mismatches:,}"),
             ("core, a MAC", (f"{report['scopes']['core']:.0f} {unit}, memories and side unit apart; "
@@ -94,7 +95,7 @@ def prepare(words, args):
 def work(words, design, folder):
     """All three steps, and what came out in one table."""
     console = Console()
-    manifest = run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / "manifest.json")
+    manifest = Manifest.from_dict(run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / FILE))
     cosim = run_step(console, "Co-simulate", "cosim",
                      [*words, "--bench", "workload", "--json", str(folder / "cosim.json")], folder / "cosim.json")
     synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")

@@ -6,7 +6,6 @@ if __name__ == "__main__":
     interrupts.end_silently()    # before all that takes a while to load
 
 import gc
-import json
 import sys
 from contextlib import ExitStack
 from functools import partial
@@ -18,6 +17,7 @@ from hbfp.command import Parser, run
 from hbfp.files import output, replacing
 from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
+from hbfp.manifest import FILE
 from hbfp.options import OPTIONS, add_design_options, design_from_args
 from hbfp.values import cannot, flag, refuse, shown, whole, writable_folder
 
@@ -63,14 +63,14 @@ def write_files(folder, texts):
         raise cannot("written", "out", folder, error.strerror) from None
 
 
-def emit(component, folder, design=None, more=None):
-    """Convert a component and write its two files; return the manifest, ``more`` added."""
+def emit(component, folder, design=None, **more):
+    """Convert a component and write its two files; return the manifest, with ``more`` of its fields."""
     emitter = Emitter()
     top = emitter.convert(component)
     text = verilog(emitter)
-    data = manifest(emitter, top, text, design) | (more or {})
-    write_files(folder, {data["verilog"]: text, "manifest.json": json.dumps(data, indent=1) + "\n"})
-    return data
+    found = manifest(emitter, top, text, design, **more)
+    write_files(folder, {found.verilog: text, FILE: found.text()})
+    return found
 
 
 #: Options of the vector units.
@@ -127,15 +127,15 @@ def _prepare_part(args):
     if "pipeline" in given:    # the unit knows how many registers it can have
         given["pipeline"] = whole("pipeline", given["pipeline"])
     component, folder = make_part(args.unit, given), _folder(args, args.unit)
-    return partial(_write, component, folder, more={"unit": args.unit, "parameters": given})
+    return partial(_write, component, folder, unit=args.unit, parameters=given)
 
 
-def _write(component, folder, design=None, more=None):
+def _write(component, folder, design=None, **more):
     """Emit into a folder and say what was written."""
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
-    data = emit(component, folder, design, more)
-    print(f"{folder / data['verilog']}: {len(data['modules'])} modules, top {data['top']}")
-    print(f"{folder / 'manifest.json'}")
+    found = emit(component, folder, design, **more)
+    print(f"{folder / found.verilog}: {len(found.modules)} modules, top {found.top}")
+    print(f"{folder / FILE}")
 
 
 def main(argv=None):

@@ -1,13 +1,14 @@
-"""The manifest: all that a bench or a flow needs to know about emitted Verilog."""
+"""The manifest of what was emitted, asked of its components."""
 
 import hashlib
 from importlib.metadata import version
 
 from amaranth import Shape, ValueCastable
+from amaranth.lib import stream
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
-from amaranth.lib.stream import Signature as Stream
 from amaranth.lib.wiring import In
 
+from hbfp.manifest import Field, Manifest, Module, Port, Stream
 from hbfp.rtl.core.sequencer import most_tiles
 
 #: Packages whose version changes the text.
@@ -19,32 +20,29 @@ def _direction(flow):
 
 
 def _fields(layout, offset=0, name="value"):
-    """Rows of ``name, offset, width, count, signed`` for a payload."""
+    """The fields of a payload."""
     if isinstance(layout, StructLayout):
         return [row for field, entry in layout
                 for row in _fields(entry.shape, offset + entry.offset, field)]
     count, element = (layout.length, layout.elem_shape) if isinstance(layout, ArrayLayout) else (1, layout)
     shape = Shape.cast(element)
-    return [{"name": name, "offset": offset, "width": shape.width, "count": count,
-             "signed": shape.signed and not isinstance(element, Layout)}]
+    return [Field(name, offset, shape.width, count, shape.signed and not isinstance(element, Layout))]
 
 
 def _ports(component):
     ports = {}
     for path, member, value in component.signature.flatten(component):
         shape = (value.as_value() if isinstance(value, ValueCastable) else value).shape()
-        ports["__".join(map(str, path))] = {"direction": _direction(member.flow), "width": shape.width,
-                                            "signed": shape.signed}
+        ports["__".join(map(str, path))] = Port(_direction(member.flow), shape.width, shape.signed)
     return ports
 
 
 def _streams(component):
     streams = {}
     for name, member in component.signature.members.items():
-        if member.is_signature and isinstance(member.signature, Stream):
+        if member.is_signature and isinstance(member.signature, stream.Signature):
             shape = member.signature.members["payload"].shape
-            streams[name] = {"direction": _direction(member.flow), "width": Shape.cast(shape).width,
-                             "fields": _fields(shape)}
+            streams[name] = Stream(_direction(member.flow), Shape.cast(shape).width, tuple(_fields(shape)))
     return streams
 
 
@@ -55,8 +53,8 @@ def derived(design):
     return {name: getattr(design, name) for name in names} | {"max_tiles": most_tiles(design)}
 
 
-def manifest(emitter, top, text, design=None):
-    """The manifest of ``top``, as plain data.
+def manifest(emitter, top, text, design=None, **more):
+    """The :class:`~hbfp.manifest.Manifest` of ``top``.
 
     Parameters
     ----------
@@ -67,21 +65,16 @@ def manifest(emitter, top, text, design=None):
     text : str
         The Verilog.
     design : Design, optional
-        Its parameters and derived numbers are added.
+        It and its derived numbers are added.
+    more
+        Other fields of the manifest.
     """
-    component = emitter.cells[top]
-    modules = {}
+    component, modules = emitter.cells[top], {}
     for name, count in emitter.counts(top).items():
         cell = emitter.cells[name]
-        modules[name] = {"kind": cell.kind, "count": count, "area": cell.area, "apart": cell.apart,
-                         "inline": cell.inline} | ({"bits": cell.bits} if cell.bits else {})
-    result = {
-        "top": top, "verilog": f"{top}.v",
-        "ports": _ports(component), "streams": _streams(component), "latency": component.latencies,
-        "modules": modules,
-        "tools": {name: version(name) for name in TOOLS},
-        "sha256": hashlib.sha256(text.encode()).hexdigest(),
-    }
-    if design is not None:
-        result["design"] = design.as_dict() | {"derived": derived(design)}
-    return result
+        modules[name] = Module(cell.kind, count, cell.area, cell.apart, cell.inline, cell.bits or None)
+    return Manifest(
+        top=top, verilog=f"{top}.v", ports=_ports(component), streams=_streams(component), latency=component.latencies,
+        modules=modules, tools={name: version(name) for name in TOOLS},
+        sha256=hashlib.sha256(text.encode()).hexdigest(), design=design,
+        derived=None if design is None else derived(design), **more)

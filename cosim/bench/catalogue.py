@@ -27,4 +27,4 @@ def bench_outcome(manifest, unit="core", seed=1, name=None):
     return Outcome(name or unit, Comparison(result.compared, result.wrong), failures=failures, corners=result.corners,
                    unreachable=unreachable(manifest.design, unit),
                    notes={"tests": result.ran, "failed": result.failed, "log": str(result.log), "top": manifest.top,
-                          "netlist": manifest.data.get("netlist")})
+                          "netlist": manifest.data.netlist})

@@ -130,7 +130,7 @@ def run_bench(manifest, module="hbfp.cosim.bench.units.core", *, seed=1, tests=N
     visible = "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
                       for name in sorted({*manifest.ports, "clk", "rst"}))
     options.append("--no-public-flat-rw")
-    if "netlist" in manifest.data:
+    if manifest.data.netlist:
         # Bit by bit: bits of one port that depend on others look like a loop. Modules apart: a third less C++.
         options += ["-Wno-UNOPTFLAT", "-fno-inline"]
     variables = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}

@@ -40,7 +40,7 @@ def finish(args, design, outcomes, files, console, manifest=None):
     for name, path in files:
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json:
-        about = {"top": manifest.top, "sha256": manifest.data.get("sha256")} if manifest else {}
+        about = {"top": manifest.top, "sha256": manifest.data.sha256} if manifest else {}
         data = {"design": design.as_dict(), **about, "seed": args.seed,
                 "outcomes": [outcome.as_dict() for outcome in outcomes],
                 "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}

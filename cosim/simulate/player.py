@@ -49,7 +49,7 @@ class Player:
     """
 
     def __init__(self, manifest, verilate=()):
-        ports = {name: (port["direction"], port["width"]) for name, port in manifest.ports.items()}
+        ports = {name: (port.direction, port.width) for name, port in manifest.ports.items()}
         ports["rst"] = "in", 1
         self.widths = {flow: {name: width for name, (direction, width) in ports.items() if direction == flow}
                        for flow in ("in", "out")}

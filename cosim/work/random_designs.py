@@ -1,6 +1,5 @@
 """Random designs over all options, and the verdict of the benches on each; also on designs with a planted fault."""
 
-import json
 import random
 import re
 from dataclasses import asdict, dataclass
@@ -83,7 +82,7 @@ def planted(manifest, rng):
     text, fault = plant(manifest.verilog.read_text(), rng)
     folder = files.build() / "broken" / f"{manifest.top}-{files.key(text)[:12]}"
     files.write(folder / manifest.verilog.name, text)
-    files.write(folder / "manifest.json", json.dumps(manifest.data))
+    files.write(folder / "manifest.json", manifest.data.text())
     return Manifest.load(folder), fault
 
 
@@ -124,7 +123,7 @@ def check(design, seed=1, *, fault=None, keep=False):
     try:
         for unit in parts(design):
             manifest = emit(design, unit=None if unit == "core" else unit)
-            shas.append(manifest.data["sha256"])
+            shas.append(manifest.data.sha256)
             if fault:
                 manifest, change = planted(manifest, fault)
                 entry["fault"] = asdict(change)

@@ -37,7 +37,7 @@ def _known(entry, design):
     if not entry or entry["benches"] != benches() or entry["verdict"] == "not built":
         return False
     try:
-        return [emit(design, unit=None if unit == "core" else unit).data["sha256"]
+        return [emit(design, unit=None if unit == "core" else unit).data.sha256
                 for unit in parts(design)] == entry.get("sha256")
     except EmitError:
         return False

@@ -142,7 +142,7 @@ def _check(kind, design, keep):
     if not keep:
         entries.remove(library.parent)
     return {"passed": bool(result.compared) and not result.mismatches, "compared": result.compared,
-            "first": result.first[:3], "sha256": manifest.data["sha256"]}
+            "first": result.first[:3], "sha256": manifest.data.sha256}
 
 
 def results_file():
@@ -156,7 +156,7 @@ def _known(entries, key, kind, design):
     if not entry or not entry["passed"] or "sha256" not in entry:
         return False
     try:
-        return emit(design, unit=None if kind == "core" else "encode").data["sha256"] == entry["sha256"]
+        return emit(design, unit=None if kind == "core" else "encode").data.sha256 == entry["sha256"]
     except EmitError:
         return False
 

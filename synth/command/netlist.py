@@ -4,6 +4,7 @@ from functools import partial
 
 from hbfp import files
 from hbfp.command import Parser, run
+from hbfp.manifest import FILE
 from hbfp.options import add_design_options
 from hbfp.values import make_folder, writable_folder
 
@@ -43,9 +44,9 @@ def work(design, unit, recipe, library, processes, folder):
     """Map a design or a part, write both files, say so."""
     text, manifest = mapped_netlist(design, unit, recipe, library, processes)
     make_folder("out", folder)
-    files.write(folder / manifest["verilog"], text)
-    files.write_json(folder / "manifest.json", manifest)
-    print(f"{folder / manifest['verilog']}: {text.count('endmodule')} modules, top {manifest['top']}, "
+    files.write(folder / manifest.verilog, text)
+    files.write(folder / FILE, manifest.text())
+    print(f"{folder / manifest.verilog}: {text.count('endmodule')} modules, top {manifest.top}, "
           f"recipe {recipe}")
 
 

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import asdict, dataclass, field
 
 from hbfp import entries, files, generator
+from hbfp.manifest import Manifest
 from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
@@ -127,8 +128,8 @@ def generate(design, unit="core"):
         if error.refused:
             raise OptionError(str(error).partition(": error: ")[2]) from None
         raise SynthError(str(error)) from None
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return (folder / manifest["verilog"]).read_text(), manifest
+    manifest = Manifest.load(folder)
+    return (folder / manifest.verilog).read_text(), manifest
 
 
 def figures(stat, top, library):
@@ -194,7 +195,7 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
         if progress:
             progress(n, len(found), part.top)
         if part.kind == "ram":
-            one = Figures(bits=manifest["modules"][part.top]["bits"])
+            one = Figures(bits=manifest.modules[part.top].bits)
         else:
             one = measure_unit(part, recipe, library)
         entries[part.top] = {"kind": part.kind, "count": part.count, "figures": asdict(one)}
@@ -206,10 +207,10 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
         macs = design.format.terms
     else:
         macs = design.rows * design.cols if unit in ("core", "array") else design.group[0] * design.group[1]
-    tools = {"yosys": yosys.find()[1]} | manifest["tools"]
+    tools = {"yosys": yosys.find()[1]} | manifest.tools
     library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
                            "file": library.path.name}
-    return Report(manifest["top"], design.as_dict(), recipe, library, tools, entries, components, macs)
+    return Report(manifest.top, design.as_dict(), recipe, library, tools, entries, components, macs)
 
 
 def owners(units):

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import shutil
+from dataclasses import replace
 
 from joblib import Parallel, delayed
 
@@ -50,7 +51,7 @@ def mapped_netlist(design, unit="core", recipe="generic", library=None, jobs=1):
     Returns
     -------
     text : str
-    manifest : dict
+    manifest : Manifest
         The design's own, with ``netlist`` added: recipe, Yosys, library.
     """
     text, manifest = generate(design, unit)
@@ -61,4 +62,4 @@ def mapped_netlist(design, unit="core", recipe="generic", library=None, jobs=1):
     text = assemble(parts, mapped, models(library) if library else {})
     about = {"recipe": recipe, "yosys": yosys.find()[1],
              "library": library and {"name": library.name, "sha256": library.sha256}}
-    return text, manifest | {"netlist": about, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return text, replace(manifest, netlist=about, sha256=hashlib.sha256(text.encode()).hexdigest())

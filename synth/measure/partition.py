@@ -61,14 +61,14 @@ def units(text, manifest):
     ----------
     text : str
         All of the Verilog.
-    manifest : dict
+    manifest : Manifest
     """
-    bodies, modules = split(text), manifest["modules"]
+    bodies, modules = split(text), manifest.modules
     uses = {name: instances(body, bodies) for name, body in bodies.items()}
 
     def apart(name, times, user):
-        wanted = modules[name]["apart"]
-        return times > modules[user]["inline"] if wanted is None else wanted
+        wanted = modules[name].apart
+        return times > modules[user].inline if wanted is None else wanted
 
     def gather(name):
         """Modules that belong to the unit, and the units that it uses."""
@@ -83,15 +83,15 @@ def units(text, manifest):
                     outside[other] = outside.get(other, 0) + count * times
         return inside, outside
 
-    result, open_units = {}, [(manifest["top"], 1)]
+    result, open_units = {}, [(manifest.top, 1)]
     order = []
     while open_units:
         name, times = open_units.pop()
         if name not in result:
             inside, outside = gather(name)
             parts = [bodies[n] for n in inside] + [stub(bodies[n]) for n in outside]
-            result[name] = Unit(name, modules[name]["kind"], 0, "\n".join(parts) + "\n", outside,
-                                modules[name]["area"])
+            result[name] = Unit(name, modules[name].kind, 0, "\n".join(parts) + "\n", outside,
+                                modules[name].area)
             order.append(name)
         result[name].count += times
         open_units += [(part, times * n) for part, n in result[name].uses.items()]

@@ -5,6 +5,7 @@ import re
 import shutil
 
 from hbfp import entries, files
+from hbfp.manifest import Port
 
 from ..tools import nextpnr, recipes, yosys
 from ..tools.errors import SynthError
@@ -17,17 +18,17 @@ def harness(top, ports, clocked):
 
     Every path begins and ends in a register, and no device lacks pins.
     """
-    inside = {name: port for name, port in ports.items() if port["direction"] == "in"}
+    inside = {name: port for name, port in ports.items() if port.direction == "in"}
     if clocked:
-        inside = {"rst": {"width": 1}} | inside
-    outside = {name: port for name, port in ports.items() if port["direction"] == "out"}
-    count = {True: sum(port["width"] for port in inside.values()), False: sum(p["width"] for p in outside.values())}
+        inside = {"rst": Port("in", 1)} | inside
+    outside = {name: port for name, port in ports.items() if port.direction == "out"}
+    count = {True: sum(port.width for port in inside.values()), False: sum(p.width for p in outside.values())}
     wires = [".clk(clk)"] if clocked else []
     for side, into in ((inside, "given"), (outside, "got")):
         place = 0
         for name, port in side.items():
             wires.append(f".{name}({into}[{place + port['width'] - 1}:{place}])")
-            place += port["width"]
+            place += port.width
     return (f"module harness(input clk, input i, input load, output o);\n"
             f"  reg [{count[True] - 1}:0] given;\n  wire [{count[False] - 1}:0] got;\n"
             f"  reg [{count[False]}:0] kept;\n"
@@ -59,9 +60,9 @@ def clock(design, unit, recipe, limit=900):
     if tool is None:
         raise SynthError(f"clocks need nextpnr: pip install yowasp-nextpnr-{family}, or leave out --clock")
     text, manifest = generate(design, unit)
-    top = manifest["top"]
+    top = manifest.top
     clocked = bool(re.search(r"^  input clk;", partition.split(text)[top], re.MULTILINE))
-    text += harness(top, manifest["ports"], clocked)
+    text += harness(top, manifest.ports, clocked)
     script = (f"read_verilog -sv unit.v\nhierarchy -check -top harness\n"
               f"{recipes.FPGA_COMMANDS[recipe].format(top='harness')} -json mapped.json\n")
 

@@ -8,6 +8,7 @@ from cosim.manifest import Manifest
 from cosim.simulate.simulation import Pause
 from cosim.work.device import Core
 from cosim.work.products import random_products
+from hbfp import manifest as described
 from tests.cosim.fourstate import FourState, without_initial_values
 from tests.gen.emitted import Emitted
 
@@ -37,7 +38,7 @@ SMALL = {"rows": 2, "block": (1, 4), "share": 2, "depth": 4}
 
 def simulation(values, folder, change=lambda text: text):
     emitted = Emitted(BASE | values)
-    manifest = Manifest(folder / "manifest.json", emitted.manifest)
+    manifest = Manifest(folder / "manifest.json", described.Manifest.from_dict(emitted.manifest))
     return FourState(manifest, folder, change(emitted.text))
 
 

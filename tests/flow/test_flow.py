@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console
 
 from flow.__main__ import StepError, main, run_step, summarise
+from hbfp.manifest import Manifest
 
-MANIFEST = {"verilog": "core.v", "top": "core"}
+MANIFEST = Manifest(verilog="core.v", top="core")
 COSIM = {"outcomes": [{"compared": 1000, "mismatches": 1, "cycles": 20}, {"compared": 5, "mismatches": 0, "cycles": 7}]}
 SYNTH = {"report": {"scopes": {"core": 600.4}, "library": {"name": "osu018"}, "design": {"multiplier": "recoded"}},
          "ratios": {"fp32": {"core": 8.654, "element": 9.1}}}

@@ -29,14 +29,14 @@ DESIGNS = {
 
 
 class Emitted:
-    """One emission: ``design``, ``text`` of the Verilog and ``manifest``."""
+    """One emission: ``design``, ``text`` of the Verilog and ``manifest``, plain data."""
 
     def __init__(self, values, unit="core"):
         self.design = design_from_values(values)
         emitter = Emitter()
         top = emitter.convert(make_unit(unit, self.design))
         self.text = verilog(emitter)
-        self.manifest = manifest(emitter, top, self.text, self.design)
+        self.manifest = manifest(emitter, top, self.text, self.design).as_dict()
 
 
 @cache

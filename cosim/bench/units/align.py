@@ -15,8 +15,8 @@ from ..coverage import Coverage
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
-SUM, EXPONENT = (MANIFEST.ports[name]["width"] for name in ("sum", "exponent"))
-WIDTH = MANIFEST.ports["acc"]["width"] - EXPONENT - 1
+SUM, EXPONENT = (MANIFEST.ports[name].width for name in ("sum", "exponent"))
+WIDTH = MANIFEST.ports["acc"].width - EXPONENT - 1
 STEPS = 4000
 
 

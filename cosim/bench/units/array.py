@@ -85,7 +85,7 @@ def sums(dut, segment, j):
     """Sums that leave a column group; 0 where a register has not been reached yet."""
     name, count = f"sums__{segment}__{j}", DESIGN.group[1]
     value = getattr(dut, name).value
-    return cut(int(value), MANIFEST.ports[name]["width"] // count, count) if value.is_resolvable else [0] * count
+    return cut(int(value), MANIFEST.ports[name].width // count, count) if value.is_resolvable else [0] * count
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

@@ -1,6 +1,5 @@
 """The cocotb bench passes a sound core, fails broken ones, and counts what ran."""
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from cosim.bench.runner import run_bench
 from cosim.emit import emit
 from cosim.manifest import Manifest
+from hbfp import manifest as described
 from hbfp.design import Design
 from hbfp.options import design_from_values
 from tests.cosim.standin import write_standin
@@ -102,9 +102,9 @@ def test_core_keeps_its_contract(values):
 def test_registers_are_random_before_reset(tmp_path):
     """A register without reset starts at another value under another seed, and at the same under the same."""
     (tmp_path / "before_reset.v").write_text(Path(__file__).with_name("before_reset.v").read_text())
-    ports = {"value": {"direction": "out", "width": 32, "signed": False}}
-    manifest = Manifest(tmp_path / "manifest.json", {"top": "before_reset", "verilog": "before_reset.v", "ports": ports,
-                                                     "streams": {}, "design": Design().as_dict()})
-    manifest.path.write_text(json.dumps(manifest.data))
+    ports = {"value": described.Port("out", 32)}
+    manifest = Manifest(tmp_path / "manifest.json", described.Manifest(top="before_reset", verilog="before_reset.v",
+                                                                       ports=ports, design=Design()))
+    manifest.path.write_text(manifest.data.text())
     values = [run_bench(manifest, "tests.cosim.bench.before_reset", seed=seed).corners["value"] for seed in (1, 2, 1)]
     assert values[0] == values[2] and len({0, *values}) == 3

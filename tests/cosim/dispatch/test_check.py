@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from cosim.dispatch.check import SMALL, cases, compare, differences, ports_in, p
 from cosim.manifest import Manifest
 from cosim.simulate.player import Player
 from hbfp import files, generator, yowasp
+from hbfp.manifest import Port
 
 #: Every policy under two loads, and faults under every policy.
 SELECTION = [case for case in cases(30) if "load 0.5" in case.name or "load 0.9" in case.name or case.faults]
@@ -86,5 +88,5 @@ def _mutants(manifest, folder):
                   f"write_verilog -noattr out.v")
         subprocess.run([command, "-q", "-p", script], cwd=place, check=True, capture_output=True)
         (folder / "out.v").write_bytes((place / "out.v").read_bytes())
-    ports = manifest.ports | {"mutsel": {"direction": "in", "width": 8, "signed": False}}
-    return Manifest(folder / "manifest.json", manifest.data | {"verilog": "out.v", "ports": ports})
+    ports = manifest.ports | {"mutsel": Port("in", 8)}
+    return Manifest(folder / "manifest.json", replace(manifest.data, verilog="out.v", ports=ports))

@@ -60,7 +60,7 @@ def test_known_results_are_not_built_again(tmp_path, monkeypatch):
         return {"passed": len(calls) > 1, "compared": 5, "first": [], "sha256": "text"}
 
     class Emitted:
-        data = {"sha256": "text"}
+        data = SimpleNamespace(sha256="text")
 
     monkeypatch.setattr(regression, "_check", check)
     monkeypatch.setattr(regression, "emit", lambda design, unit=None: Emitted)
@@ -68,7 +68,7 @@ def test_known_results_are_not_built_again(tmp_path, monkeypatch):
     for expected in (1, 2, 2):    # failed, then passed, then known
         regression.run_matrix([cell], jobs=1, path=path)
         assert len(calls) == expected
-    monkeypatch.setitem(Emitted.data, "sha256", "other text")
+    monkeypatch.setattr(Emitted.data, "sha256", "other text")
     regression.run_matrix([cell], jobs=1, path=path)
     assert len(calls) == 3 and len(json.loads(path.read_text())) == 1
 

@@ -1,0 +1,150 @@
+"""The manifest: all that a bench or a flow needs to know about emitted Verilog, written and read in one place.
+
+``manifest.json`` has the fields of :class:`Manifest` in their order; what is None is left out.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from .design import Design
+
+#: Name of the file beside the Verilog.
+FILE = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of the top module; ``direction`` is ``in`` or ``out``."""
+    direction: str
+    width: int
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Field:
+    """``count`` elements of ``width`` bits from bit ``offset`` upwards, element 0 lowest."""
+    name: str
+    offset: int
+    width: int
+    count: int
+    signed: bool
+
+    @property
+    def whole(self):
+        """Whether the elements are machine integers at byte borders, so that they can be copied as they are."""
+        return self.width in (8, 16, 32, 64) and self.offset % 8 == 0
+
+    @property
+    def bytes(self):
+        """Byte range of the payload, for a field that is :attr:`whole`."""
+        return slice(self.offset // 8, (self.offset + self.width * self.count) // 8)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream of the top module: ``NAME__payload``, ``NAME__valid``, ``NAME__ready``."""
+    direction: str
+    width: int
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the text.
+
+    Attributes
+    ----------
+    kind : str
+        What it is.
+    count : int
+        Its instances in the whole design.
+    area : str or None
+        Row of area reports that it counts to; None for that of its user.
+    apart : bool or None
+        Whether it is measured by itself; None where its user has more than ``inline`` of it.
+    inline : int
+    bits : int or None
+        Of a memory.
+    """
+    kind: str
+    count: int
+    area: str | None
+    apart: bool | None
+    inline: int
+    bits: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What is known of one Verilog file.
+
+    Attributes
+    ----------
+    top, verilog : str
+        Name of the top module; name of the file, beside the manifest.
+    ports, streams : dict
+        Name -> :class:`Port` or :class:`Stream`, those of the top module in its order.
+    latency : dict
+        Cycles by name.
+    modules : dict
+        Name -> :class:`Module`.
+    tools : dict
+        Package -> version, of those that decide the text.
+    sha256 : str
+        Of the text.
+    design : Design, optional
+        What was emitted, or what the unit belongs to.
+    derived : dict, optional
+        Numbers that follow from the design; in the file they stand inside of it.
+    unit, parameters : str and dict, optional
+        Name and options of a unit that belongs to no design.
+    netlist : dict, optional
+        Recipe, Yosys and library, if the text is a mapped netlist.
+    """
+    top: str
+    verilog: str
+    ports: dict = field(default_factory=dict)
+    streams: dict = field(default_factory=dict)
+    latency: dict = field(default_factory=dict)
+    modules: dict = field(default_factory=dict)
+    tools: dict = field(default_factory=dict)
+    sha256: str = ""
+    design: Design | None = None
+    derived: dict | None = None
+    unit: str | None = None
+    parameters: dict | None = None
+    netlist: dict | None = None
+
+    def as_dict(self):
+        """Plain data, as the file has it."""
+        data = {name: value for name, value in asdict(self).items() if value is not None}
+        data["modules"] = {name: {key: value for key, value in row.items() if key != "bits" or value is not None}
+                           for name, row in data["modules"].items()}
+        if self.design is not None:
+            data["design"] |= {"derived": data.pop("derived", {})}
+        return data
+
+    def text(self):
+        """The file."""
+        return json.dumps(self.as_dict(), indent=1) + "\n"
+
+    @classmethod
+    def from_dict(cls, data):
+        """The manifest of which :meth:`as_dict` is ``data``, JSON in between or not."""
+        given = dict(data)
+        given["ports"] = {name: Port(**row) for name, row in data.get("ports", {}).items()}
+        given["streams"] = {name: Stream(row["direction"], row["width"], tuple(Field(**each) for each in row["fields"]))
+                            for name, row in data.get("streams", {}).items()}
+        given["modules"] = {name: Module(**row) for name, row in data.get("modules", {}).items()}
+        if "design" in data:
+            design = dict(data["design"])
+            given["derived"] = design.pop("derived", None)
+            given["design"] = Design.from_dict(design)
+        return cls(**given)
+
+    @classmethod
+    def load(cls, path):
+        """Read a manifest, or the manifest in a folder."""
+        path = Path(path)
+        return cls.from_dict(json.loads((path / FILE if path.is_dir() else path).read_text()))
