@@ -52,6 +52,17 @@ def key():
     return files.key(*parts)
 
 
+def words(design, unit="core"):
+    """The words that make a design, or one unit; a unit that is no part of a core takes of it what it has, too."""
+    if unit == "dispatch":
+        taken = []
+    elif unit.startswith("fp32.") or unit in ("vector", "vector.lean"):
+        taken = ["--subnormals", design.format.subnormals]
+    else:
+        taken = design.words()
+    return [*taken, "--unit", unit]
+
+
 def run(words, folder):
     """``python -m gen WORDS`` into a folder.
 

@@ -30,22 +30,22 @@ class Point:
 
     @property
     def arithmetic(self):
-        return self.report.design["arithmetic"]
+        return self.report.design.arithmetic
 
     @property
     def kind(self):
         """Kind of number, as tables and pictures name it."""
-        mantissa = self.report.design["format"]["mantissa"]
+        mantissa = self.report.design.format.mantissa
         names = BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"}
         return names[self.arithmetic]
 
     @property
     def group(self):
-        return tuple(self.report.design["group"])
+        return self.report.design.group
 
     @property
     def pipeline(self):
-        return self.report.design["pipeline"]
+        return self.report.design.pipeline
 
     @property
     def area(self):
@@ -64,7 +64,7 @@ class Point:
     def as_dict(self):
         """Plain data, as in ``synth.json``."""
         scopes, design = self.report.scopes(), self.report.design
-        return {"name": self.report.name, "arithmetic": self.arithmetic, "mantissa": design["format"]["mantissa"],
+        return {"name": self.report.name, "arithmetic": self.arithmetic, "mantissa": design.format.mantissa,
                 "group": list(self.group), "pipeline": self.pipeline, "recipe": self.report.recipe,
                 "period_ns": self.period(), "slowest": self.slowest, "array_period_ns": self.period("array"),
                 "core_nand2": scopes["core"], "element_nand2": scopes["element"]}

@@ -47,7 +47,7 @@ class Comparison:
                 "baselines": {name: other.as_dict() for name, other in self.baselines.items()},
                 **({"smallest": {name: other.as_dict() for name, other in self.smallest.items()},
                     "smallest_ratios": self.smallest_ratios} if self.smallest else {}),
-                "published": published_ratios(self.report.design["format"]["mantissa"])}
+                "published": published_ratios(self.report.design.format.mantissa)}
 
 
 def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):

@@ -3,6 +3,7 @@
 import itertools
 import re
 
+from hbfp import describe
 from hbfp.options import OPTIONS, design_from_values
 from hbfp.values import ContradictionError, choice, refuse, words_of
 
@@ -82,21 +83,18 @@ def designs_of_plan(name):
 
 
 def varies_only(design, name=None):
-    """Whether a design, as plain data, is the default one of its width, array and multiplier but for ``name``."""
-    default = design_from_values({"mantissa": design["format"]["mantissa"], "rows": design["rows"],
-                                  "multiplier": design["multiplier"]}).as_dict()
-    if name == "block":
-        design = design | {"format": design["format"] | {"block": default["format"]["block"]}}
-    elif name:
-        design = design | {name: default[name]}
-    return design == default
+    """Whether a design is the default one of its width, array and multiplier but for the option ``name``."""
+    default = design_from_values({"mantissa": design.format.mantissa, "rows": design.rows,
+                                  "multiplier": design.multiplier})
+    mine, usual = describe.flat(design), describe.flat(default)
+    return all(mine[each] == usual[each] for each in mine if each != name)
 
 
 def is_plain(design):
-    """Whether a design, as plain data, is the default one of its width and array."""
+    """Whether a design is the default one of its width and array."""
     return varies_only(design)
 
 
 def fills_rows(design):
-    """Whether a design, as plain data, is the default one but for a block as long as its columns are high."""
-    return design["format"]["block"] == (1, design["rows"]) and varies_only(design, "block")
+    """Whether a design is the default one but for a block as long as its columns are high."""
+    return design.format.block == (1, design.rows) and varies_only(design, "block")

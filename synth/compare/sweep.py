@@ -47,7 +47,7 @@ def _compared(design, recipe, library, against):
 
 def clock_points(designs, against, recipe, library, jobs, progress=None):
     """Areas and clocks of the default designs of one array over groups, and of float baselines over pipelines."""
-    plain = [design for design in designs if is_plain(design.as_dict())]
+    plain = [design for design in designs if is_plain(design)]
     some = [design for design in plain if design.rows == 32] or plain[:1]
     every = [each for design in some for each in variants(design)]
     every += [each for name in against if name != "int" for design in some for each in variants(baseline(design, name))]

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import asdict, dataclass, field
 
 from hbfp import entries, files, generator
+from hbfp.design import Design
 from hbfp.manifest import Manifest
 from hbfp.values import OptionError
 
@@ -60,7 +61,7 @@ class Report:
 
     Attributes
     ----------
-    design : dict
+    design : Design
     recipe, library, tools : str, dict or None, dict
     units : dict
         Module name -> kind, count, figures of one.
@@ -69,7 +70,7 @@ class Report:
     macs : int
     """
     name: str
-    design: dict
+    design: Design
     recipe: str
     library: dict | None
     tools: dict
@@ -103,15 +104,6 @@ class Report:
         return asdict(self) | {"core": asdict(self.core), "whole": asdict(self.whole), "scopes": self.scopes()}
 
 
-def words(design, unit="core"):
-    """The generator's command line of a design, or of one unit; units that are no part of a core take none of it."""
-    if unit.startswith("fp32.") or unit in ("vector", "vector.lean"):
-        return ["--subnormals", design.format.subnormals, "--unit", unit]
-    if unit == "dispatch":
-        return ["--unit", unit]
-    return [*design.words(), "--unit", unit]
-
-
 def generate(design, unit="core"):
     """Verilog and manifest of a design, from ``python -m gen``.
 
@@ -123,7 +115,8 @@ def generate(design, unit="core"):
         If it fails; the message is its own.
     """
     try:
-        folder = generator.emitted(design.name if unit == "core" else f"{unit}_{design.name}", words(design, unit))
+        folder = generator.emitted(design.name if unit == "core" else f"{unit}_{design.name}",
+                                   generator.words(design, unit))
     except generator.GeneratorError as error:
         if error.refused:
             raise OptionError(str(error).partition(": error: ")[2]) from None
@@ -210,7 +203,7 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
     tools = {"yosys": yosys.find()[1]} | manifest.tools
     library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
                            "file": library.path.name}
-    return Report(manifest.top, design.as_dict(), recipe, library, tools, entries, components, macs)
+    return Report(manifest.top, design, recipe, library, tools, entries, components, macs)
 
 
 def owners(units):

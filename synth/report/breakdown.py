@@ -21,7 +21,7 @@ def breakdown_plot(comparisons):
     plain = [comparison for comparison in comparisons if is_plain(comparison.report.design)]
     if len(comparisons) > 8 and plain:
         side = commonest_side(plain)
-        comparisons = [comparison for comparison in plain if comparison.report.design["rows"] == side]
+        comparisons = [comparison for comparison in plain if comparison.report.design.rows == side]
     reports = {}
     for comparison in comparisons:
         for report in (comparison.report, *(comparison.baselines | comparison.smallest).values()):
@@ -37,7 +37,7 @@ def breakdown_plot(comparisons):
         axes.barh(names, widths, left=left, color=COLOURS[name], label=name, edgecolor="white", linewidth=0.5)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     integers = [total for each, total in zip(names, left, strict=True)
-                if reports[each].design["arithmetic"] in ("hbfp", "int")]
+                if reports[each].design.arithmetic in ("hbfp", "int")]
     limit = 1.25 * max(integers or left)
     axes.set_xlim(0, limit)
     for n, total in enumerate(left):
@@ -53,12 +53,12 @@ def breakdown_plot(comparisons):
 def _by_kind(reports):
     """Kind of number -> report, floats last; a report whose kind others have, too, goes by its own name."""
     def kind(report):
-        mantissa = report.design["format"]["mantissa"]
-        return (BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"})[report.design["arithmetic"]]
+        mantissa = report.design.format.mantissa
+        return (BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"})[report.design.arithmetic]
     kinds = [kind(report) for report in reports]
     named = {name if kinds.count(name) == 1 else report.name: report
              for name, report in zip(kinds, reports, strict=True)}
-    return dict(sorted(named.items(), key=lambda item: item[1].design["arithmetic"] not in ("hbfp", "int")))
+    return dict(sorted(named.items(), key=lambda item: item[1].design.arithmetic not in ("hbfp", "int")))
 
 
 def _squares(shares, x, y, width, height):

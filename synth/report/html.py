@@ -47,14 +47,14 @@ _PICTURES = (
 
 def _headline(comparisons):
     """The default 8-bit core, or the last default one, or the last of what there is."""
-    plain = [each for each in comparisons if is_plain(each.report.design) and each.report.design["rows"] == 32]
-    return next((each for each in plain if each.report.design["format"]["mantissa"] == 8), (plain or comparisons)[-1])
+    plain = [each for each in comparisons if is_plain(each.report.design) and each.report.design.rows == 32]
+    return next((each for each in plain if each.report.design.format.mantissa == 8), (plain or comparisons)[-1])
 
 
 def _matrix(comparisons):
     """Ratio to FP32 by width and array, for default designs; None if there is one array alone."""
     plain = [each for each in comparisons if is_plain(each.report.design) and "fp32" in each.ratios]
-    found = {(each.report.design["format"]["mantissa"], each.report.design["rows"]):
+    found = {(each.report.design.format.mantissa, each.report.design.rows):
              each.smallest_ratios["fp32"]["core"] for each in plain}
     widths, sides = (sorted({key[n] for key in found}) for n in range(2))
     if len(sides) < 2:
@@ -68,9 +68,9 @@ def _published(comparisons):
     """Published ratios beside ours, by width; None if there are none."""
     rows, head = [], ["", "ours, whole core 32 x 32"]
     for each in comparisons:
-        width = each.report.design["format"]["mantissa"]
+        width = each.report.design.format.mantissa
         figures = published_ratios(width)
-        if figures and is_plain(each.report.design) and each.report.design["rows"] == 32 and "fp32" in each.ratios:
+        if figures and is_plain(each.report.design) and each.report.design.rows == 32 and "fp32" in each.ratios:
             head[2:] = [f"published, {name}" for name in figures]
             rows.append([f"HBFP{width}", f"{each.smallest_ratios['fp32']['core']:.2f}",
                          *(f"{value:.2f}" for value in figures.values())])

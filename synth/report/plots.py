@@ -24,12 +24,12 @@ def new_figure(width=7.5, height=4.2):
 
 
 def _mantissa(comparison):
-    return comparison.report.design["format"]["mantissa"]
+    return comparison.report.design.format.mantissa
 
 
 def commonest_side(comparisons):
     """The array that pictures of one array show: 32 x 32, or the commonest."""
-    rows = [each.report.design["rows"] for each in comparisons]
+    rows = [each.report.design.rows for each in comparisons]
     return 32 if 32 in rows else max(sorted(set(rows)), key=rows.count)
 
 
@@ -54,7 +54,7 @@ def _plain_scale(axis, ticks):
 
 def _by_side(comparisons, width, against):
     """Array side and area ratio of the smallest core of a baseline to that of one width."""
-    return sorted((each.report.design["rows"], each.smallest_ratios[against]["core"]) for each in comparisons
+    return sorted((each.report.design.rows, each.smallest_ratios[against]["core"]) for each in comparisons
                   if _mantissa(each) == width)
 
 
@@ -84,9 +84,9 @@ def ratio_plot(comparisons):
     axes.plot([], [], color="black", marker="o", label="whole cores, blocks of at most 32")
     for _, label, dash in PUBLISHED:
         axes.plot([], [], color="black", linestyle=dash, linewidth=1, label=f"published: {label}")
-    if len({each.report.design["rows"] for each in filled}) > 1:
+    if len({each.report.design.rows for each in filled}) > 1:
         axes.plot([], [], color="black", marker="^", markersize=4, linewidth=0.8, label="blocks as long as the array")
-    _sides(axes, sorted({each.report.design["rows"] for each in comparisons}))
+    _sides(axes, sorted({each.report.design.rows for each in comparisons}))
     axes.set_ylabel("area of smallest lean FP32 core / area of core")
     _plain_scale(axes.yaxis, (4, 5, 6, 8, 10, 15, 20, 30, 40, 50))
     figure.legend(fontsize=7, loc="outside upper center")
@@ -105,7 +105,7 @@ def integer_plot(comparisons):
         found = [(side, 1 / ratio) for side, ratio in _by_side(comparisons, width, "int")]
         axes.plot(*zip(*found, strict=True), marker="o", color=f"C{n}")
         ends.append((*found[-1], f"HBFP{width}", f"C{n}"))
-    _sides(axes, sorted({each.report.design["rows"] for each in comparisons}))
+    _sides(axes, sorted({each.report.design.rows for each in comparisons}))
     axes.set_ylabel("area of core / area of integer core")
     axes.axhline(1, color="black", linewidth=0.8)
     label_ends(axes, ends)
@@ -118,21 +118,21 @@ def _varied(comparisons, name, label):
     side = commonest_side(comparisons)
     for each in comparisons:
         design = each.report.design
-        if design["rows"] == side and varies_only(design, name):
+        if design.rows == side and varies_only(design, name):
             found.setdefault(_mantissa(each), {})[label(design)] = each
     return found if any(len(each) > 1 for each in found.values()) else None
 
 
 def group_plot(comparisons):
     """Area per MAC against the elements of a group, a line per mantissa; None if only one group was measured."""
-    return _varied_plot(comparisons, "group", lambda design: "{} x {}".format(*design["group"]),
-                        lambda design: design["group"][0] * design["group"][1], "group, rows x columns")
+    return _varied_plot(comparisons, "group", lambda design: "{} x {}".format(*design.group),
+                        lambda design: design.group[0] * design.group[1], "group, rows x columns")
 
 
 def block_plot(comparisons):
     """Area per MAC against the block, likewise."""
-    return _varied_plot(comparisons, "block", lambda design: "{} x {}".format(*design["format"]["block"]),
-                        lambda design: (design["format"]["block"][0] > 1, design["format"]["block"][1]),
+    return _varied_plot(comparisons, "block", lambda design: "{} x {}".format(*design.format.block),
+                        lambda design: (design.format.block[0] > 1, design.format.block[1]),
                         "block: 1 x B along K, or a square tile")
 
 

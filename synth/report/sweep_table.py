@@ -5,25 +5,27 @@ from functools import partial
 
 from rich.table import Table
 
+from hbfp import describe
+
 from ..compare.baselines import BASELINES
 from ..compare.design_space import AXES, FIRST
 
 
 def _option(name, report):
     """The text of an option that has no column of its own making."""
-    return str((report.design["format"] | report.design)[name])
+    return str(describe.flat(report.design)[name])
 
 
 #: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
 #: differ between designs.
 _COLUMNS = {
-    "W": lambda report: str(report.design["format"]["mantissa"]),
-    "array": lambda report: f"{report.design['rows']} x {report.design['cols']}",
-    "block": lambda report: "{} x {}".format(*report.design["format"]["block"]),
-    "group": lambda report: "{} x {}".format(*report.design["group"]),
-    "sums": lambda report: report.design["accumulate"],
-    "share": lambda report: str(report.design["share"]),
-    "pipeline": lambda report: str(report.design["pipeline"]),
+    "W": lambda report: str(report.design.format.mantissa),
+    "array": lambda report: f"{report.design.rows} x {report.design.cols}",
+    "block": lambda report: "{} x {}".format(*report.design.format.block),
+    "group": lambda report: "{} x {}".format(*report.design.group),
+    "sums": lambda report: report.design.accumulate,
+    "share": lambda report: str(report.design.share),
+    "pipeline": lambda report: str(report.design.pipeline),
     **{name: partial(_option, name) for name in AXES if name not in FIRST and name != "cols"},
     "recipe": lambda report: report.recipe,
     "library": lambda report: report.library["name"] if report.library else "none",
@@ -60,7 +62,7 @@ def _ratio_cells(comparison, name):
 
 def _smallest_line(comparisons):
     """Which float cores are divided by the designs."""
-    found = dict.fromkeys((BASELINES[name], tuple(other.design["group"]), other.scopes()["core"])
+    found = dict.fromkeys((BASELINES[name], other.design.group, other.scopes()["core"])
                           for comparison in comparisons for name, other in comparison.smallest.items() if name != "int")
     parts = [f"{text} {area:,.0f} in groups of {rows} x {cols}" for text, (rows, cols), area in found]
     return f"floats in the smallest group found: {'; '.join(parts)}" if 0 < len(parts) <= 4 else None

@@ -152,10 +152,10 @@ def csv_text(comparisons):
                      *(f"smallest {name} over core" for name in BASELINES)])
     for comparison in comparisons:
         report, design = comparison.report, comparison.report.design
-        fmt, core, scopes = design["format"], report.core, report.scopes()
-        writer.writerow([report.name, design["arithmetic"], fmt["mantissa"], design["rows"], design["cols"],
-                         "x".join(map(str, fmt["block"])), "x".join(map(str, design["group"])), design["pipeline"],
-                         design["share"], design["accumulate"], report.recipe,
+        fmt, core, scopes = design.format, report.core, report.scopes()
+        writer.writerow([report.name, design.arithmetic, fmt.mantissa, design.rows, design.cols,
+                         "x".join(map(str, fmt.block)), "x".join(map(str, design.group)), design.pipeline,
+                         design.share, design.accumulate, report.recipe,
                          report.library["name"] if report.library else "generic",
                          *(f"{scopes[scope]:.2f}" for scope in SCOPES),
                          "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,

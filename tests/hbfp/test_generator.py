@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hbfp import files, generator
+from hbfp.options import design_from_values
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs a module and prints every file that Python opens.
@@ -80,3 +81,12 @@ def test_failure(monkeypatch, tmp_path, status, refused):
     with pytest.raises(generator.GeneratorError, match="^python -m gen: error: two$") as caught:
         generator.run(["--rows", "2"], tmp_path)
     assert caught.value.refused == refused
+
+
+def test_words_of_units():
+    design = design_from_values({"rows": 4, "block": (1, 4), "subnormals": "gradual"})
+    assert generator.words(design) == [*design.words(), "--unit", "core"]
+    assert generator.words(design, "encode") == [*design.words(), "--unit", "encode"]
+    assert generator.words(design, "fp32.fma") == ["--subnormals", "gradual", "--unit", "fp32.fma"]
+    assert generator.words(design, "vector.lean") == ["--subnormals", "gradual", "--unit", "vector.lean"]
+    assert generator.words(design, "dispatch") == ["--unit", "dispatch"]

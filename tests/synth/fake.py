@@ -8,7 +8,7 @@ class FakeReport:
     recipe, library = "area", {"name": "some"}
 
     def __init__(self, core, design):
-        self.core, self.design, self.name = Figures(area=core), design.as_dict(), design.name
+        self.core, self.design, self.name = Figures(area=core), design, design.name
 
     def as_dict(self):
         return {"name": self.name}

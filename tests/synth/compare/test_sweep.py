@@ -29,5 +29,5 @@ def test_smallest_group_of_a_float_is_found(monkeypatch):
     monkeypatch.setattr(sweep, "measure", lambda design, *_: FakeReport(
         abs(design.group[0] * design.group[1] - 8) + 400, design))
     found = sweep._compared(Design(), "area", None, ["fp32", "int"])
-    assert found.baselines["fp32"].design["group"] == found.baselines["int"].design["group"] == (8, 4)
-    assert found.smallest["fp32"].design["group"] == (2, 4) and found.smallest["int"].design["group"] == (8, 4)
+    assert found.baselines["fp32"].design.group == found.baselines["int"].design.group == (8, 4)
+    assert found.smallest["fp32"].design.group == (2, 4) and found.smallest["int"].design.group == (8, 4)

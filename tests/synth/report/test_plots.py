@@ -56,9 +56,9 @@ def test_ratios_by_array(comparisons):
 
 
 def test_what_fills_the_rows():
-    assert design_space.fills_rows(Design(rows=64, cols=64, format=HBFPFormat(block=(1, 64))).as_dict())
-    assert design_space.fills_rows(Design().as_dict())
-    assert not design_space.fills_rows(Design(rows=64, cols=64).as_dict())
+    assert design_space.fills_rows(Design(rows=64, cols=64, format=HBFPFormat(block=(1, 64))))
+    assert design_space.fills_rows(Design())
+    assert not design_space.fills_rows(Design(rows=64, cols=64))
 
 
 def test_floor_plan_is_of_the_8_bit_core(comparisons):
