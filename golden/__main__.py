@@ -18,7 +18,6 @@ from rich.table import Table
 from hbfp.command import Parser, run
 from hbfp.files import output
 from hbfp.format import MANTISSA_RANGE
-from hbfp.options import add_design_options, design_from_args
 from hbfp.values import (
     JOBS_RANGE,
     OptionError,
@@ -33,6 +32,7 @@ from hbfp.values import (
     writing,
 )
 
+from . import options
 from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
 
 EXAMPLES = """\
@@ -62,7 +62,8 @@ def make_parser() -> Parser:
         command.add_argument("--rate", default="0", help="learning rate; 0: the task's recipe")
         command.add_argument("--wide", action="store_true", help="master weights in HBFP with 16-bit mantissas")
         command.add_argument("--out", default=str(output("golden")), help="folder of results, checkpoints and pictures")
-        add_design_options(command)
+    options.add_options(train, options.TRAINING)
+    options.add_options(sweep, options.SWEEP)
     train.add_argument("--seed", default="0")
     train.add_argument("--boost", default="0", help="width of the last epoch and of the first and last layer; 0: none")
     sweep.add_argument("--seeds", default="5", help="runs of each configuration")
@@ -75,7 +76,7 @@ def make_parser() -> Parser:
     error.add_argument("--elements", default="4000000")
     error.add_argument("--prune", metavar="N:M", help="compare both orders of N:M pruning and quantisation")
     error.add_argument("--out", help="folder for error.json")
-    add_design_options(error)
+    options.add_options(error, options.FORMAT)
     schedule = commands.add_parser("schedule", help="share of the arithmetic at each mantissa width", epilog=EXAMPLES)
     schedule.add_argument("--base", default="4")
     schedule.add_argument("--boost", default="6")
@@ -84,20 +85,10 @@ def make_parser() -> Parser:
     return parser
 
 
-def _block_16(args):
-    """The design's format; blocks of 16 unless asked otherwise, since the networks are small."""
-    if args.block is None and args.preset is None and args.config is None:
-        args.block = "1,16"
-    return design_from_args(args)
-
-
-def _runs(args, configurations, seeds):
+def _runs(args, design, configurations, seeds):
     """The :class:`~golden.study.experiment.Run` of every configuration (width or None, boost) and seed."""
     from .study.experiment import Run
     from .study.tasks import TASKS
-    design = _block_16(args)
-    if design.arithmetic not in ("hbfp", "fp32"):
-        raise OptionError(f"--arithmetic {design.arithmetic}: must be hbfp or fp32 for training")
     common = dict(task=choice("task", args.task, TASKS), epochs=whole("epochs", args.epochs, 0, 100_000),
                   batch=whole("batch", args.batch, 0, 100_000), rate=number("rate", args.rate, 0, 100),
                   accumulate=design.accumulate)
@@ -118,7 +109,14 @@ def _runs(args, configurations, seeds):
 def _train(args):
     seed, boost = whole("seed", args.seed, 0, 2 ** 31 - 1), whole("boost", args.boost, 0, 16)
     folder = writable_folder("out", args.out)
-    one, = _runs(args, [("given", boost)], [seed])
+    design = options.design(args, options.TRAINING, "on training")
+    if design.arithmetic not in ("hbfp", "fp32"):
+        raise refuse("arithmetic", design.arithmetic, "must be hbfp or fp32 for training")
+    if design.arithmetic == "fp32":
+        options.design(args, ("arithmetic",), "on training in FP32")
+        if args.wide:
+            raise OptionError("--wide: must not be given for training in FP32, whose weights are as wide as they are")
+    one, = _runs(args, design, [("given", boost)], [seed])
     return partial(_train_one, one, folder)
 
 
@@ -160,7 +158,8 @@ def _sweep(args):
     seeds = range(whole("seeds", args.seeds, 1, 10_000))
     jobs = -1 if args.jobs == "-1" else whole("jobs", args.jobs, *JOBS_RANGE)
     folder = writable_folder("out", args.out)
-    return partial(_sweep_all, _runs(args, _configurations(args.widths), seeds), folder, args.task, jobs,
+    design = options.design(args, options.SWEEP, "on a sweep, whose --widths are its formats")
+    return partial(_sweep_all, _runs(args, design, _configurations(args.widths), seeds), folder, args.task, jobs,
                    address("scheduler", args.scheduler))
 
 
@@ -187,11 +186,14 @@ def _error(args):
     from .study.error import DISTRIBUTIONS
     elements = whole("elements", args.elements, 1000, 10 ** 9)
     choice("distribution", args.distribution, DISTRIBUTIONS)
-    fmt = _block_16(args).format
+    fmt = (options.design(args, ("mantissa",), "without --prune") if args.prune is None
+           else options.design(args, options.FORMAT, "on pruning")).format
     folder = None if args.out is None else writable_folder("out", args.out)
     if args.prune is None:
         widths = sorted({4, 6, 8, fmt.mantissa})
         return partial(_write_error, folder, partial(_quantisation_error, args.distribution, elements, widths))
+    if fmt.rounding == "stochastic":
+        raise refuse("rounding", fmt.rounding, "must be rne or truncate with --prune")
     return partial(_write_error, folder, partial(_prune_error, args.distribution, elements, *_pattern(args.prune),
                                                  fmt))
 
@@ -230,7 +232,6 @@ def _pattern(text):
 def _prune_error(distribution, elements, n, m, fmt, console):
     from .study import error
     w = error.samples(distribution, (max(1, elements // 1024), 1024))
-    fmt = replace(fmt, rounding="rne") if fmt.rounding == "stochastic" else fmt
     first, second = (float(e.sum() / (w.astype(float) ** 2).sum()) for e in error.both_orders(w, n, m, fmt, axis=1))
     table = Table("order", "squared error / squared weights", title=f"{n}:{m} and HBFP{fmt.mantissa} {fmt.block}")
     table.add_row("sparsify, then quantise", f"{first:.6f}")

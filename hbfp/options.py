@@ -15,6 +15,11 @@ def add_design_options(parser):
     """Add the options of a design to an ``argparse`` parser; :func:`design_from_args` reads them."""
     group = parser.add_argument_group("design", "Values from --preset, then --config, then the command line.")
     describe.add_arguments(group, Design)
+    add_source_options(group)
+
+
+def add_source_options(group):
+    """Add the options that name where values come from."""
     group.add_argument("--preset", metavar="NAME", help=f"a named design: {', '.join(PRESETS)}")
     group.add_argument("--config", metavar="FILE", help="a TOML file with any of these options as keys")
 
