@@ -56,7 +56,7 @@ def test_plain_data_gives_the_design_again():
 
 
 def test_data_with_something_else_is_refused():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+    with pytest.raises(TypeError, match=r"^Design.__init__\(\) got an unexpected keyword argument 'colour'$"):
         Design.from_dict(Design().as_dict() | {"colour": 3})
 
 

@@ -52,21 +52,24 @@ def test_wrong_bits_are_seen(models):
     (1, "o withdrew a payload that waited"), (3, "o changed a payload that waited"),
     (4, "o offers more than was asked for")])
 def test_broken_rules_are_named(models, fault, message):
-    with pytest.raises(ProtocolError, match=rf"^Cycle \d+: {message} \(i_cmd 1 of 9, i_x \d+ of 333, "):
+    with pytest.raises(ProtocolError, match=rf"^Cycle \d+: {message} \(i_cmd 1 of 9, i_x \d+ of 333, "
+                                            r"i_w \d+ of 108, o \d+ of 111\)$"):
         product(models(fault), Pause(0.5, 3))
 
 
 def test_standstill_is_an_error(models):
     simulation = models(0)
     payload = simulation.streams["i_x"].pack(mantissa=np.zeros((1, 4), int))
-    with pytest.raises(ProtocolError, match=r"^Cycle \d+: no transfer for 100 cycles on i_x \(i_cmd 0 of 0, i_x 0 of"):
+    with pytest.raises(ProtocolError, match=r"^Cycle \d+: no transfer for 100 cycles on i_x "
+                                            r"\(i_cmd 0 of 0, i_x 0 of 1, i_w 0 of 0, o 0 of 0\)$"):
         simulation.run({"i_x": payload}, {}, patience=100)
 
 
 def test_limit(models):
     simulation = models(0)
     command = simulation.streams["i_cmd"].pack(rows=[1], tiles=[1])
-    with pytest.raises(ProtocolError, match=re.escape("not finished after 10 cycles (i_cmd 1 of 1, i_x 0 of 0")):
+    with pytest.raises(ProtocolError, match=r"^Cycle \d+: not finished after 10 cycles "
+                                            r"\(i_cmd 1 of 1, i_x 0 of 0, i_w 0 of 0, o 0 of 1\)$"):
         simulation.run({"i_cmd": command}, {"o": 1}, limit=10)
     simulation.reset()
     run = simulation.run({"i_cmd": command}, {"o": 1}, limit=10, partial=True, bucket=4)

@@ -98,5 +98,5 @@ def test_failed_build_names_its_log(tmp_path, cache):
 @pytest.mark.cosim
 def test_warnings_stop_a_build(tmp_path, cache):
     (tmp_path / "top.v").write_text(VERILOG.replace("o + i", "o + 9'd300"))
-    with pytest.raises(BuildError, match=r"^verilator failed; see "):
+    with pytest.raises(BuildError, match=r"^verilator failed; see \S+\.failed/\S+$"):
         build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
