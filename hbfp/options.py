@@ -99,13 +99,19 @@ def design_from_args(args):
     return design_from_values(values_from_args(args))
 
 
+_HEAD = """\
+# Design options
+
+Every command describes a design by these options; `python -m golden` takes those that change numbers and refuses the
+others. Values come from `--preset`, then from the keys of the TOML file of `--config` (names as here with `_` for `-`,
+pairs as lists), then from the command line. This page is printed by `python -m hbfp.options` from the declarations in
+`hbfp/format.py` and `hbfp/design.py`.
+"""
+
+
 def page():
     """The page docs/options.md: every option and every preset."""
-    lines = ["# Design options", "",
-             "Every command takes these options. Values come from `--preset`, then from the keys of the TOML file of",
-             "`--config` (names as here with `_` for `-`, pairs as lists), then from the command line. This page is",
-             "printed by `python -m hbfp.options` from the declarations in `hbfp/format.py` and `hbfp/design.py`.", "",
-             "| option | what it is, and what is valid | default |", "|---|---|---|"]
+    lines = [_HEAD, "| option | what it is, and what is valid | default |", "|---|---|---|"]
     lines += [f"| `{name}` | {text} | {default} |" for name, text, default in describe.table(Design)]
     lines += ["", "| preset | its options |", "|---|---|"]
     kinds = describe.declared(Design)
