@@ -1,4 +1,4 @@
-"""Every module of the golden model has a test of its name in the same folder, or is named by the test that covers it.
+"""Every module has a test of its name in the same folder, or is named by the test that covers it.
 
 Such a test says so in a line of its docstring: ``Covers: golden/nn/conv.py, golden/nn/ops.py.``
 """
@@ -10,7 +10,8 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-MODULES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "golden").rglob("*.py")
+FOLDERS = ("flow", "gen", "golden", "hbfp", "synth")
+MODULES = sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
                  if path.name != "__init__.py" and "spec" not in path.parts)
 
 

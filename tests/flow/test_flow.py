@@ -1,4 +1,7 @@
-"""The main job: its closing table, and how it ends when a step fails."""
+"""The main job: its closing table, and how it ends when a step fails.
+
+Covers: flow/__main__.py.
+"""
 
 import json
 from pathlib import Path

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""``python -m gen``: what it writes, what it says, and that a mistake is one line and leaves nothing behind."""
+"""``python -m gen``: what it writes, what it says, and that a mistake is one line and leaves nothing behind.
+
+Covers: gen/__main__.py.
+"""
 
 import json
 import os

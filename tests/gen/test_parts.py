@@ -1,4 +1,9 @@
 # amaranth: UnusedElaboratable=no
+"""Parts that are emitted alone: which options they take, and what the manifest says of them.
+
+Covers: gen/units.py.
+"""
+
 import json
 
 import pytest

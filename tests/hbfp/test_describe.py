@@ -1,4 +1,7 @@
-"""Declared fields: all that follows from them, for designs and for a nested description that is made up here."""
+"""Declared fields: all that follows from them, for designs and for a nested description that is made up here.
+
+Covers: hbfp/fields.py.
+"""
 
 import json
 import random

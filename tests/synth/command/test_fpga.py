@@ -1,4 +1,7 @@
-"""``python -m synth fpga``: what is said of bad options, and what is written."""
+"""``python -m synth fpga``: what is said of bad options, and what is written.
+
+Covers: synth/report/fpga_table.py.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""``python -m synth sweep``: what is said of wrong lists, and what is written."""
+"""``python -m synth sweep``: what is said of wrong lists, and what is written.
+
+Covers: synth/compare/baselines.py, synth/compare/comparison.py, synth/compare/prepare.py, synth/report/html.py.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""Equal clock: which groups and pipelines are tried, and which of them is chosen."""
+"""Equal clock: which groups and pipelines are tried, and which of them is chosen.
+
+Covers: synth/report/tables.py.
+"""
 
 import pytest
 

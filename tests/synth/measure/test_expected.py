@@ -1,4 +1,7 @@
-"""Areas do not grow unnoticed."""
+"""Areas do not grow unnoticed.
+
+Covers: synth/measure/area.py.
+"""
 
 import json
 

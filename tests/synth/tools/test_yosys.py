@@ -1,4 +1,7 @@
-"""Tools that are missing, too old or fail: one line with the log's path, and nothing half written."""
+"""Tools that are missing, too old or fail: one line with the log's path, and nothing half written.
+
+Covers: synth/command/netlist.py, synth/tools/errors.py, synth/tools/recipes.py.
+"""
 
 import re
 import stat
