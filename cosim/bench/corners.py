@@ -4,7 +4,6 @@ Whether a corner can be reached follows from the design alone and is decided her
 reached is asked for, and :mod:`cosim.bench.directed` has data that reaches it, whatever the seed.
 """
 
-from .tiling import most_passes
 
 _COMMANDS = ("one row", "depth rows", "one pass", "several passes", "refused command", "reset in mid-stream",
              "o stalls while i_x waits", "i_x idles while o is ready")
@@ -62,7 +61,7 @@ def reachable(design, unit="core"):
 
 def _of_products(design):
     reasons = {}
-    if most_passes(design) == 1:
+    if design.max_tiles == 1:
         reasons["several passes"] = f"accumulators with growth {design.growth} have room for one pass"
     if design.arithmetic == "int":
         reasons |= dict.fromkeys(_SIDE, "an integer core has no side unit")

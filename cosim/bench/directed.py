@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .tiling import most_passes
-
 _SIGN = np.uint32(0x80000000)
 #: Blocks that round up by chance are sent so often: a random stream that never does is not to be expected.
 _CHANCES = 32
@@ -64,7 +62,7 @@ def directed_products(design):
     pairs = x[3].reshape(design.segments, design.height)[:, :design.height // 2 * 2]
     pairs[:, ::2], pairs[:, 1::2] = most, -most
     products = [Product(x, w), Product(x[:1], w), Product(np.ones((design.depth, 1), kind), w[:1])]
-    if most_passes(design) > 1:
+    if design.max_tiles > 1:
         products.append(Product(np.full((2, terms + 1), most, kind), np.full((terms + 1, cols), most, kind)))
     if design.arithmetic == "int":
         return products

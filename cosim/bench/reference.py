@@ -9,8 +9,6 @@ from hbfp.golden.core import side
 from hbfp.golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
 from hbfp.golden.noise import states
 
-from .tiling import most_passes
-
 
 class CoreReference:
     """Predicts stream `o`, command by command.
@@ -27,7 +25,7 @@ class CoreReference:
     def refuses(self, command):
         """Whether a command raises `error`; ``command`` is a dict of the fields of `i_cmd`."""
         design = self.design
-        return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= most_passes(design))
+        return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= design.max_tiles)
 
     def result(self, command, x, w, v=()):
         """Rows of `o`, as bit patterns (rows, columns).

@@ -5,8 +5,6 @@ from functools import cached_property
 
 import numpy as np
 
-from hbfp.design import TILE_BITS
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -65,17 +63,9 @@ class Plan:
         return (np.arange(self.design.segments) + 1) * self.design.height - 1
 
 
-def most_passes(design):
-    """Most passes of a command: the width of its field, or what fits accumulators of limited width."""
-    limit = 2 ** TILE_BITS - 1
-    if design.arithmetic == "int" or design.accumulate == "aligned":
-        limit = min(limit, 2 ** design.growth // design.segments * design.block_tiles)
-    return limit
-
-
 def most_terms(design):
     """Most terms of K that a command's passes hold."""
-    whole, rest = divmod(most_passes(design), design.block_tiles)
+    whole, rest = divmod(design.max_tiles, design.block_tiles)
     if design.block_tiles == 1:
         return whole * design.tile_rows
     return whole * design.format.terms + rest * design.rows

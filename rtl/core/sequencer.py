@@ -33,14 +33,6 @@ def command_of(depth, side):
     return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps}})
 
 
-def most_tiles(design):
-    """Most passes of a command."""
-    limit = 2 ** TILE_BITS - 1
-    if design.accumulate == "aligned" or design.arithmetic == "int":    # accumulators of limited width
-        limit = min(limit, 2 ** design.growth * design.block_tiles // design.segments)
-    return limit
-
-
 def _within(value, most):
     """Whether ``value`` is 1 to ``most``."""
     return value.any() & (value <= most if most < 2 ** len(value) - 1 else 1)
@@ -104,7 +96,7 @@ class Sequencer(Cell):
         @classmethod
         def of(cls, design, interval):
             """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
-            return cls(design.depth, interval, most_tiles(design), design.block_tiles, design.arithmetic != "int",
+            return cls(design.depth, interval, design.max_tiles, design.block_tiles, design.arithmetic != "int",
                        design.share > 1)
 
     @staticmethod

@@ -161,3 +161,13 @@ def test_wrong_pair(options, name, value, rule):
 
 def test_baselines_do_not_look_at_the_block():
     assert make(24, arithmetic="fp32").height == 32
+
+
+@pytest.mark.parametrize("options, most", [
+    ({}, 65535), ({"accumulate": "aligned", "growth": 16}, 65535), ({"accumulate": "aligned", "growth": 3}, 8),
+    ({"accumulate": "aligned", "growth": 3, "format": HBFPFormat(block=(1, 2))}, 4),
+    ({"accumulate": "aligned", "growth": 3, "format": HBFPFormat(block=(1, 8))}, 16),
+    ({"arithmetic": "int", "growth": 5}, 32)])
+def test_passes_of_a_command(options, most):
+    """The field of the command has 16 bits; integer accumulators hold 2^growth sums."""
+    assert Design(**{"format": HBFPFormat(block=(1, 4)), "rows": 4} | options).max_tiles == most

@@ -16,7 +16,7 @@ from ..coverage import Coverage
 from ..directed import directed_blocks, directed_products
 from ..scoreboard import ConverterScoreboard, ProductScoreboard
 from ..stream import Monitor, Pauses, Sink, Source, clocked, until
-from ..tiling import Plan, commands, most_passes, most_terms, w_beats, x_beats
+from ..tiling import Plan, commands, most_terms, w_beats, x_beats
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = MANIFEST.design
@@ -287,7 +287,7 @@ async def reset_in_mid_stream_leaves_nothing(dut):
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
-@cocotb.parametrize(rows_tiles=[(0, 1), (DESIGN.depth + 1, 1), (1, 0), (1, most_passes(DESIGN) + 1)])
+@cocotb.parametrize(rows_tiles=[(0, 1), (DESIGN.depth + 1, 1), (1, 0), (1, DESIGN.max_tiles + 1)])
 async def refused_commands_change_nothing(dut, rows_tiles):
     bench = Bench(dut)
     await bench.start()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cosim.bench.tiling import most_passes
 from cosim.emit import emit
 from cosim.simulate.simulation import Simulation
 from cosim.work.device import Core
@@ -17,7 +16,7 @@ from hbfp.options import design_from_values
 def test_most_passes():
     """65 535 passes of one row: their sum, and not one cycle more or less."""
     design = design_from_values({"arithmetic": "int", "mantissa": 4, "rows": 1, "depth": 2, "growth": TILE_BITS})
-    passes = most_passes(design)
+    passes = design.max_tiles
     assert passes == 2 ** TILE_BITS - 1
     rng = np.random.default_rng(0)
     x, w = rng.integers(-7, 8, (2, passes)), rng.integers(-7, 8, (passes, 1))

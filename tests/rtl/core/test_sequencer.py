@@ -7,7 +7,7 @@ import pytest
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.accumulate.beat import beat_layout
-from rtl.core.sequencer import STEPS, Sequencer, command_layout, most_tiles, steps_layout
+from rtl.core.sequencer import STEPS, Sequencer, command_layout, steps_layout
 
 from ..drive import Bench, Pauses, bits, pack, unpack, wait
 
@@ -167,13 +167,6 @@ def test_refused_commands(options, rows, tiles, accepted):
     first = run.errors.index(1) if 1 in run.errors else None
     assert (first is None) == accepted
     assert accepted or all(run.errors[first:])
-
-
-def test_most_tiles():
-    assert most_tiles(make()) == 65535
-    assert most_tiles(make(accumulate="aligned", growth=16)) == 65535
-    assert most_tiles(make(2, accumulate="aligned", growth=3)) == 4
-    assert most_tiles(make(8, accumulate="aligned", growth=3)) == 16
 
 
 @pytest.mark.parametrize("cycles", [1, 2, 3, 5, 8, 13])
