@@ -89,8 +89,8 @@ def _runs(args, design, configurations, seeds):
     """The :class:`~golden.study.experiment.Run` of every configuration (width or None, boost) and seed."""
     from .study.experiment import Run
     from .study.tasks import TASKS
-    common = dict(task=choice("task", args.task, TASKS), epochs=whole("epochs", args.epochs, 0, 100_000),
-                  batch=whole("batch", args.batch, 0, 100_000), rate=number("rate", args.rate, 0, 100),
+    common = dict(task=choice("task", args.task, TASKS), epochs=whole("epochs", args.epochs, *options.EPOCHS_RANGE),
+                  batch=whole("batch", args.batch, *options.BATCH_RANGE), rate=number("rate", args.rate, 0, 100),
                   accumulate=design.accumulate)
     runs = []
     for width, boost in configurations:
@@ -107,7 +107,7 @@ def _runs(args, design, configurations, seeds):
 
 
 def _train(args):
-    seed, boost = whole("seed", args.seed, 0, 2 ** 31 - 1), whole("boost", args.boost, 0, 16)
+    seed, boost = whole("seed", args.seed, *options.SEED_RANGE), whole("boost", args.boost, 0, 16)
     folder = writable_folder("out", args.out)
     design = options.design(args, options.TRAINING, "on training")
     if design.arithmetic not in ("hbfp", "fp32"):
@@ -140,17 +140,17 @@ def _train_one(one, folder):
 
 
 def _configurations(text):
-    parsed = []
+    (low, high), parsed = MANTISSA_RANGE, []
     for part in text.split(","):
         width, plus, boost = part.partition("+")
         if part == "fp32":
             parsed.append((None, 0))
             continue
         try:
-            parsed.append((whole("widths", width, *MANTISSA_RANGE),
-                           whole("widths", boost, *MANTISSA_RANGE) if plus else 0))
+            parsed.append((whole("widths", width, low, high),
+                           whole("widths", boost, low, high) if plus else 0))
         except OptionError:
-            raise refuse("widths", text, f"must be fp32, W or W+BOOST (2 to 16), not '{shown(part)}'") from None
+            raise refuse("widths", text, f"must be fp32, W or W+BOOST ({low} to {high}), not '{shown(part)}'") from None
     return parsed
 
 
@@ -221,12 +221,13 @@ def _quantisation_error(distribution, elements, widths, console):
 
 
 def _pattern(text):
+    from .sparsity import GROUP_RANGE
     n, _, m = text.partition(":")
     try:
-        m = whole("prune", m, 1, 1024)
+        m = whole("prune", m, *GROUP_RANGE)
         return whole("prune", n, 0, m), m
     except OptionError:
-        raise refuse("prune", text, "must be N:M with N at most M, M 1 to 1024") from None
+        raise refuse("prune", text, f"must be N:M with N at most M, M {GROUP_RANGE[0]} to {GROUP_RANGE[1]}") from None
 
 
 def _prune_error(distribution, elements, n, m, fmt, console):

@@ -10,6 +10,8 @@ from hbfp.format import HBFPFormat
 from hbfp.options import OPTIONS, add_source_options, design_from_args
 from hbfp.values import flag, refuse
 
+#: Ranges of a training run.
+SEED_RANGE, EPOCHS_RANGE, BATCH_RANGE = (0, 2 ** 31 - 1), (0, 100_000), (0, 100_000)
 #: Options of the number format.
 FORMAT = tuple(describe.declared(HBFPFormat))
 #: What training takes of a design.

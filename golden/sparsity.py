@@ -6,6 +6,9 @@ from hbfp.fields import check_range
 
 from .bfp import as_float32
 
+#: Weights of a group.
+GROUP_RANGE = (1, 1024)
+
 
 def _magnitude(w):
     """An integer that orders float32 by magnitude: the bit pattern without the sign."""
@@ -15,7 +18,7 @@ def _magnitude(w):
 def keep_mask(w: np.ndarray, n: int, m: int, axis: int = 0) -> np.ndarray:
     """Which elements of ``w`` N:M pruning keeps: bool, shape of ``w``; see :func:`prune`."""
     w = as_float32(w, "w")
-    check_range("Group M", m, 1, 1024, " elements")
+    check_range("Group M", m, *GROUP_RANGE, " elements")
     check_range("Kept N", n, 0, m, f" of a group of {m}")
     if not -w.ndim <= axis < w.ndim:
         raise ValueError(f"Axis must be {-w.ndim} to {w.ndim - 1}, not {axis!r}")

@@ -49,7 +49,7 @@ class Design:
     format : HBFPFormat
         Format of both operands. ``int`` uses its mantissa alone; floats use none of it.
     rows, cols : int
-        Elements along K and along N, 1 to 256; ``cols`` None means as many as rows.
+        Elements along K and along N; ``cols`` None means as many as rows.
     accumulate : str
         ``fp32`` or ``aligned``: how block sums add up along K.
     arithmetic : str

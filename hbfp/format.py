@@ -44,16 +44,16 @@ class HBFPFormat:
     Parameters
     ----------
     mantissa : int
-        Mantissa width in bits, sign included, 2 to 16. ``hbfp8`` is 8.
+        Mantissa width in bits, sign included; ``hbfp8`` is 8.
     exponent : int
-        Width of the shared signed exponent in bits, 5 to 16.
+        Width of the shared signed exponent in bits.
     block : tuple of int
         Elements that share an exponent: ``(1, B)`` is B along the reduction dimension K,
         ``(t, t)`` a square tile.
     rounding : str
         ``rne``, ``stochastic`` or ``truncate``.
     noise_bits : int
-        Fraction bits kept below the cut by ``stochastic``, 1 to 24.
+        Fraction bits kept below the cut by ``stochastic``.
     subnormals : str
         ``flush`` counts FP32 subnormals as zero, ``gradual`` keeps them.
 

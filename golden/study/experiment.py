@@ -15,6 +15,7 @@ from hbfp.format import HBFPFormat
 
 from ..nn.optimiser import wide_weights
 from ..nn.replace import convert, hbfp_layers
+from ..options import BATCH_RANGE, EPOCHS_RANGE, SEED_RANGE
 from ..schedule import MixedMantissa
 from . import tasks
 
@@ -61,9 +62,9 @@ class Run:
 
     def __post_init__(self):
         check_choice("Task", self.task, tasks.TASKS)
-        check_range("Seed", self.seed, 0, 2 ** 31 - 1)
-        check_range("Epochs", self.epochs, 0, 100_000)
-        check_range("Batch", self.batch, 0, 100_000)
+        check_range("Seed", self.seed, *SEED_RANGE)
+        check_range("Epochs", self.epochs, *EPOCHS_RANGE)
+        check_range("Batch", self.batch, *BATCH_RANGE)
         if self.rate < 0:
             raise ValueError(f"Rate must be 0 or more, not {self.rate!r}")
         for name, value in zip(("epochs", "batch", "rate"), RECIPES[self.task], strict=True):
