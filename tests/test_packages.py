@@ -1,4 +1,7 @@
-"""Every module is loaded once, whatever its name; what is installed lies below hbfp."""
+"""Every module is loaded once, whatever its name; what is installed lies below hbfp.
+
+Covers: hbfp/__main__.py, hbfp/checkout.py.
+"""
 
 import json
 import os
