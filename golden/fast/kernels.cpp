@@ -1,4 +1,4 @@
-// Quick paths of the golden model; every result equals the NumPy definitions bit for bit (tests/golden/test_kernels.py).
+// Quick paths of the golden model; every result equals the NumPy definitions bit for bit (tests/golden/fast/test_kernels.py).
 // Built by golden/fast/kernels.py. No fast-math: the order of the additions written here is the law.
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-"""Corners are asked for exactly where a design can reach them, and directed data reaches all of those."""
+"""Corners are asked for exactly where a design can reach them, and directed data reaches all of those.
+
+Covers: cosim/bench/awkward.py, cosim/bench/coverage.py, cosim/bench/directed.py.
+"""
 
 from itertools import product
 
@@ -114,7 +117,7 @@ def test_directed_products_reach_every_corner():
 def test_most_terms_fill_the_most_passes():
     for design in CORES:
         if design.max_tiles == 2 ** TILE_BITS - 1:
-            continue    # the field, not the accumulator: tests/cosim/test_passes.py
+            continue    # the field, not the accumulator: tests/cosim/work/test_passes.py
         most = most_terms(design)
         assert Plan(design, most).passes == design.max_tiles < Plan(design, most + 1).passes, design
 

@@ -1,6 +1,7 @@
 """After mapping: netlists of gates pass the benches that their Verilog passes, and broken ones fail them.
 
-Covers: synth/measure/mapped.py.
+Covers: cosim/bench/catalogue.py, cosim/bench/units/align.py, cosim/bench/units/array.py, cosim/bench/units/encode.py,
+cosim/bench/units/encode_lane.py, synth/measure/mapped.py.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The cocotb bench passes a sound core, fails broken ones, and counts what ran."""
+"""The cocotb bench passes a sound core, fails broken ones, and counts what ran.
+
+Covers: cosim/bench/scoreboard.py, cosim/bench/stream.py, cosim/bench/units/core.py.
+"""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,7 @@
-"""The command line: what it compares, what it leaves behind, how it fails."""
+"""The command line: what it compares, what it leaves behind, how it fails.
+
+Covers: cosim/work/network.py, cosim/work/pictures.py, cosim/work/waves.py.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""The command that judges random designs; cosim/work/random_run.py, which it calls, is tested here, too."""
+"""The command that judges random designs, and goes on where its last run ended.
+
+Covers: cosim/work/random_run.py.
+"""
 
 import json
 

@@ -1,4 +1,8 @@
-"""The dispatcher's Verilog equals its twin in every port and cycle; changed operators are seen."""
+"""The dispatcher's Verilog equals its twin in every port and cycle; changed operators are seen.
+
+Covers: cosim/command/dispatch.py, cosim/simulate/player.py, rtl/dispatch/choice.py, rtl/dispatch/dispatcher.py,
+rtl/dispatch/report.py, rtl/dispatch/shapes.py, rtl/dispatch/tally.py.
+"""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 """Bit-exactness over widths, blocks and arrays: a covering selection always, all of it on request.
 
-The file of results, cosim/work/results.py, is tested here, too.
+Covers: cosim/work/products.py, cosim/work/results.py.
 """
 
 import json

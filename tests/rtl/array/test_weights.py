@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""The weight buffer: each word on its diagonal, scales with their segment, two tiles at most."""
+"""The weight buffer: each word on its diagonal, scales with their segment, two tiles at most.
+
+Covers: rtl/number/streams.py.
+"""
 
 import numpy as np
 import pytest

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""FP32 -> HBFP equals golden.bfp.encode; docs/numerics.md, sections 2 and 6."""
+"""FP32 -> HBFP equals golden.bfp.encode; docs/numerics.md, sections 2 and 6.
+
+Covers: rtl/convert/encode_lane.py, rtl/lib/layout.py.
+"""
 
 import numpy as np
 import pytest

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Whole tiny cores in Amaranth's simulator against the golden products."""
+"""Whole tiny cores in Amaranth's simulator against the golden products.
+
+Covers: rtl/accumulate/fold.py, rtl/accumulate/fold_control.py, rtl/accumulate/partial.py.
+"""
 
 import numpy as np
 import pytest

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Units in Amaranth's own simulator: small formats everywhere, and registers that hold."""
+"""Units in Amaranth's own simulator: small formats everywhere, and registers that hold.
+
+Covers: rtl/fp32/operation.py.
+"""
 
 import random
 from collections import deque

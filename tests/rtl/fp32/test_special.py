@@ -1,4 +1,9 @@
 # amaranth: UnusedElaboratable=no
+"""Exponential, logarithm and their like equal golden.functions, exactly and one a cycle.
+
+Covers: rtl/fp32/polynomial.py.
+"""
+
 import re
 
 import numpy as np

@@ -1,4 +1,9 @@
 # amaranth: UnusedElaboratable=no
+"""The vector unit's programs equal golden.vector, element by element and cycle by cycle.
+
+Covers: rtl/vector/lane.py.
+"""
+
 import numpy as np
 import pytest
 from amaranth.sim import Simulator

@@ -1,4 +1,7 @@
-"""The command line's complaints: one line, a status, nothing left behind."""
+"""The command line's complaints: one line, a status, nothing left behind.
+
+Covers: synth/command/options.py.
+"""
 
 import pytest
 

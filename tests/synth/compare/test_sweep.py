@@ -1,4 +1,7 @@
-"""Sweeps: which figures they give."""
+"""Sweeps: which figures they give.
+
+Covers: synth/compare/comparison.py, synth/report/html.py, synth/report/tables.py.
+"""
 
 from hbfp.design import Design
 from synth.compare import sweep

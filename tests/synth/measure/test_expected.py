@@ -1,6 +1,6 @@
 """Areas do not grow unnoticed.
 
-Covers: synth/measure/area.py.
+Covers: synth/measure/area.py, synth/tools/recipes.py.
 """
 
 import json

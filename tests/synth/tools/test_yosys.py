@@ -1,6 +1,6 @@
 """Tools that are missing, too old or fail: one line with the log's path, and nothing half written.
 
-Covers: synth/command/netlist.py, synth/tools/errors.py, synth/tools/recipes.py.
+Covers: synth/tools/errors.py.
 """
 
 import re
@@ -94,22 +94,3 @@ def test_library_that_yosys_cannot_read(capsys, tmp_path, words):
     assert line.startswith("python -m synth") and "error: Yosys failed: " in line and line.count("\n") == 1
     assert Path(line.rpartition("(log: ")[2].rstrip(")\n")).exists()
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("words, line", [
-    (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, stock, speed, generic"),
-    (["--mantissa", "1"], "--mantissa 1: must be 2 to 16")])
-def test_wrong_netlist_option(capsys, words, line):
-    with pytest.raises(SystemExit) as caught:
-        main(["netlist", *words])
-    assert caught.value.code == 2
-    assert capsys.readouterr().err == f"python -m synth netlist: error: {line}\n"
-
-
-def test_netlist_of_an_unknown_unit(capsys, tmp_path):
-    with pytest.raises(SystemExit) as caught:
-        main(["netlist", "--unit", "gate", "--recipe", "generic", "--out", str(tmp_path / "out")])
-    assert caught.value.code == 2
-    line = capsys.readouterr().err
-    assert line.startswith("python -m synth netlist: error: ") and "--unit gate: must be one of" in line
-    assert line.count("\n") == 1 and not (tmp_path / "out").exists()
