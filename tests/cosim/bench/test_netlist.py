@@ -1,6 +1,6 @@
 """After mapping: netlists of gates pass the benches that their Verilog passes, and broken ones fail them.
 
-Covers: cosim/bench/catalogue.py, cosim/bench/units/align.py, cosim/bench/units/array.py, cosim/bench/units/encode.py,
+Covers: cosim/bench/units/align.py, cosim/bench/units/array.py,
 cosim/bench/units/encode_lane.py, synth/measure/mapped.py.
 """
 
