@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Plan:
+class Tiling:
     """The passes of ``terms`` along K on a design; docs/design/01-core.md, "Order of things".
 
     Parameters
@@ -87,12 +87,12 @@ def zero_exponent(design):
     return max(-126, design.format.exponent_range[0])
 
 
-def x_beats(plan, mantissa, exponent=None, invalid=None):
+def x_beats(tiling, mantissa, exponent=None, invalid=None):
     """Fields of `i_x` for one command.
 
     Parameters
     ----------
-    plan : Plan
+    tiling : Tiling
         Passes.
     mantissa : ndarray, (M, K)
         Rows of X.
@@ -104,22 +104,22 @@ def x_beats(plan, mantissa, exponent=None, invalid=None):
     dict of ndarray
         Field -> (passes * M, count).
     """
-    design = plan.design
-    lanes = _gather(mantissa.T, plan.index, 0).swapaxes(1, 2)              # (pass, m, row)
+    design = tiling.design
+    lanes = _gather(mantissa.T, tiling.index, 0).swapaxes(1, 2)              # (pass, m, row)
     fields = {"mantissa": lanes.reshape(-1, design.rows)}
     if exponent is not None:
         for name, value, fill in (("exponent", exponent, zero_exponent(design)), ("invalid", invalid, False)):
-            part = _gather(value.T, plan.block_index, fill).swapaxes(1, 2)   # (pass, m, segment)
+            part = _gather(value.T, tiling.block_index, fill).swapaxes(1, 2)   # (pass, m, segment)
             fields[name] = part.reshape(-1, design.segments)
     return fields
 
 
-def w_beats(plan, mantissa, exponent=None, invalid=None, *, rng=None):
+def w_beats(tiling, mantissa, exponent=None, invalid=None, *, rng=None):
     """Fields of `i_w` for all column tiles, one after the other; each is (tiles, passes * rows, columns).
 
     Parameters
     ----------
-    plan : Plan
+    tiling : Tiling
         Passes.
     mantissa : ndarray, (K, N)
         Weights.
@@ -128,7 +128,7 @@ def w_beats(plan, mantissa, exponent=None, invalid=None, *, rng=None):
     rng : numpy Generator, optional
         Fills with noise what the core must not read: exponents on rows that end no segment.
     """
-    design = plan.design
+    design = tiling.design
     tiles = -(-mantissa.shape[1] // design.cols)
 
     def columns(array, fill):
@@ -137,14 +137,14 @@ def w_beats(plan, mantissa, exponent=None, invalid=None, *, rng=None):
         array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, short)], constant_values=fill)
         return np.moveaxis(array.reshape(*array.shape[:-1], tiles, design.cols), -2, 0)
 
-    shape = (tiles, plan.passes, design.rows, design.cols)
-    fields = {"mantissa": columns(_gather(mantissa, plan.index, 0), 0)}
+    shape = (tiles, tiling.passes, design.rows, design.cols)
+    fields = {"mantissa": columns(_gather(mantissa, tiling.index, 0), 0)}
     if exponent is not None:
         low, high = design.format.exponent_range
         for name, value, fill, span in (("exponent", exponent, zero_exponent(design), (low, high + 1)),
                                         ("invalid", invalid, False, (0, 2))):
             spread = np.zeros(shape, np.int32) if rng is None else rng.integers(*span, shape, np.int32)
-            spread[:, :, plan.segment_rows] = columns(_gather(value, plan.block_index, fill), fill)
+            spread[:, :, tiling.segment_rows] = columns(_gather(value, tiling.block_index, fill), fill)
             fields[name] = spread
     return {name: value.reshape(tiles, -1, design.cols) for name, value in fields.items()}
 

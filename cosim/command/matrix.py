@@ -50,7 +50,7 @@ def work(chosen, jobs, keep):
         task = bars.add_task("builds", total=None)
         # Cells of other roundings rest on the core of their nearest-even twin too.
         twins = dict.fromkeys([*((*cell[:-1], "rne") for cell in chosen), *chosen])
-        results = regression.run_matrix(list(twins), jobs=jobs, keep=keep, progress=lambda done, total, failed:
+        results = regression.run_cells(list(twins), jobs=jobs, keep=keep, progress=lambda done, total, failed:
                              bars.update(task, completed=done, total=total, description=f"builds, {failed} failed"))
     bad = [cell for cell in chosen if not all(results[key]["passed"] for key in regression.needs(cell))]
     for key, entry in results.items():

@@ -59,7 +59,7 @@ class _Surroundings:
     def restart(self):
         """After a reset nothing is offered and nothing runs."""
         self.request = self.done = self.counter = None
-        self.runs, self.kind, self.items = None, False, 0
+        self.remaining, self.kind, self.items = None, False, 0
 
     def inputs(self):
         """What the twin sees in this cycle."""
@@ -67,10 +67,10 @@ class _Surroundings:
         if self.request is None and self.left and rng.random() < case.load * BATCH / SERVICE:
             self.request = Request(rng.getrandbits(self.unit.address), rng.getrandbits(self.unit.address),
                                    self.left % 2 ** self.unit.tag)
-        if self.runs is not None:
-            self.runs = max(self.runs - 1, 0)
-            if not self.runs and not self.items and self.done is None:
-                self.done, self.runs = self.kind, None
+        if self.remaining is not None:
+            self.remaining = max(self.remaining - 1, 0)
+            if not self.remaining and not self.items and self.done is None:
+                self.done, self.remaining = self.kind, None
         if self.counter is None and rng.random() < 0.02:
             self.counter = rng.randrange(self.unit.counters + 2)
         clear = False
@@ -101,7 +101,7 @@ class _Surroundings:
             duration = self.rng.randint(1, longest)
             if self.case.faults and self.kind and self.rng.random() < 0.05:
                 duration *= 30    # does not yield in time
-            self.runs = duration
+            self.remaining = duration
         if outputs.item and inputs.item_ready:
             self.items -= 1
 

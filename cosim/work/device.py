@@ -9,7 +9,7 @@ from hbfp.golden.bfp import Blocks, block_axis, cut, join, per_line
 from hbfp.golden.noise import mix
 from hbfp.golden.to_fp32 import to_bf16
 
-from ..bench.tiling import Plan, block_beats, commands, w_beats, x_beats
+from ..bench.tiling import Tiling, block_beats, commands, w_beats, x_beats
 from ..simulate.simulation import ProtocolError
 
 
@@ -153,15 +153,15 @@ class Core:
         x_parts, w_parts = self._operand(x, -1), self._operand(w, -2)
         began, used = time.perf_counter(), time.process_time()
         (count, terms), width = x_parts[0].shape, w_parts[0].shape[1]
-        plan = Plan(design, terms)
-        w_fields = w_beats(plan, *w_parts)
+        tiling = Tiling(design, terms)
+        w_fields = w_beats(tiling, *w_parts)
         tiles, parts = len(w_fields["mantissa"]), commands(design, count)
         w_payloads = [streams["i_w"].pack(**{name: value[tile] for name, value in w_fields.items()})
                       for tile in range(tiles)]
         x_payload = np.concatenate([
-            streams["i_x"].pack(**x_beats(plan, *(None if part is None else part[rows] for part in x_parts)))
+            streams["i_x"].pack(**x_beats(tiling, *(None if part is None else part[rows] for part in x_parts)))
             for rows in parts])
-        inputs = {"i_cmd": self._commands([rows.stop - rows.start for rows in parts] * tiles, plan.passes,
+        inputs = {"i_cmd": self._commands([rows.stop - rows.start for rows in parts] * tiles, tiling.passes,
                                           scale is not None, bias is not None, relu),
                   "i_x": np.tile(x_payload, (tiles, 1)),
                   "i_w": np.concatenate([w_payload for w_payload in w_payloads for _ in parts])}

@@ -37,7 +37,7 @@ def digits(path, title, images, classes, predicted, columns=30):
     return path
 
 
-def activity(path, title, runs, bucket):
+def activity(path, title, products, bucket):
     """Draw transfers a cycle of the streams over time.
 
     Parameters
@@ -46,24 +46,24 @@ def activity(path, title, runs, bucket):
         PNG to write.
     title : str
         Of the picture.
-    runs : list of dict
-        One a product: stream -> transfers per bucket of cycles.
+    products : list of dict
+        For each product: stream -> transfers per bucket of cycles.
     bucket : int
         Cycles in a bucket.
     """
-    names = [name for name in ("i_w", "i_x", "o") if name in runs[0]]
+    names = [name for name in ("i_w", "i_x", "o") if name in products[0]]
     figure = _figure((11, 1.6 * len(names) + 0.8))
     panels = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
     for axes, name in zip(panels, names, strict=True):
-        line = np.concatenate([run[name] for run in runs]) / bucket
+        line = np.concatenate([product[name] for product in products]) / bucket
         at = np.arange(len(line)) * bucket
         axes.fill_between(at, line, step="post", alpha=0.7)
         axes.set_ylim(0, 1.05)
         axes.set_ylabel(f"{name}\nbeats a cycle")
         start = 0
-        for run in runs:
+        for product in products:
             axes.axvline(start, color="gray", linewidth=0.8)
-            start += len(run[name]) * bucket
+            start += len(product[name]) * bucket
     panels[-1].set_xlabel("cycles; a line where a layer starts")
     panels[0].set_title(title)
     with files.replacing(path) as temporary:

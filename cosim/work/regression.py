@@ -161,7 +161,7 @@ def _known(entries, key, kind, design):
         return False
 
 
-def run_matrix(chosen, *, jobs=None, keep=False, progress=None, path=None):
+def run_cells(chosen, *, jobs=None, keep=False, progress=None, path=None):
     """Check all builds that the cells need, but those known to pass; returns results by name of the build.
 
     Parameters

@@ -13,7 +13,7 @@ DESIGN = design_from_values({"rows": 2, "block": (1, 2), "depth": 2})
 
 
 @pytest.fixture
-def runs(tmp_path, monkeypatch):
+def generated(tmp_path, monkeypatch):
     """Commands that were run, by a generator that writes two small files."""
     def run(words, folder):
         commands.append("gen")
@@ -26,21 +26,21 @@ def runs(tmp_path, monkeypatch):
     return commands
 
 
-def test_design_is_emitted_once_for_a_generator(runs, monkeypatch, capsys):
+def test_design_is_emitted_once_for_a_generator(generated, monkeypatch, capsys):
     first = emit(DESIGN)
-    assert emit(DESIGN).path == first.path and runs == ["gen"]
+    assert emit(DESIGN).path == first.path and generated == ["gen"]
     monkeypatch.setattr(generator, "key", lambda: "another")
-    assert emit(DESIGN).path == first.path and runs == ["gen"] * 2
+    assert emit(DESIGN).path == first.path and generated == ["gen"] * 2
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "top.v"])
 @pytest.mark.parametrize("text", ["", "{}", "module top; wire more; endmodule\n"])
-def test_changed_file_is_emitted_again(runs, capsys, name, text):
+def test_changed_file_is_emitted_again(generated, capsys, name, text):
     manifest = emit(DESIGN)
     (manifest.path.parent / name).write_text(text)
     again = emit(DESIGN)
-    assert again.top == "top" and again.verilog.read_text() == "module top; endmodule\n" and runs == ["gen"] * 2
+    assert again.top == "top" and again.verilog.read_text() == "module top; endmodule\n" and generated == ["gen"] * 2
     assert capsys.readouterr().err == f"{manifest.path.parent}: {name} is not as it was made; making it again\n"
 
 

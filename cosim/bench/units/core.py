@@ -16,7 +16,7 @@ from ..coverage import Coverage
 from ..directed import directed_blocks, directed_products
 from ..scoreboard import ConverterScoreboard, ProductScoreboard
 from ..stream import Monitor, Pauses, Sink, Source, clocked, until
-from ..tiling import Plan, commands, most_terms, w_beats, x_beats
+from ..tiling import Tiling, commands, most_terms, w_beats, x_beats
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = MANIFEST.design
@@ -128,7 +128,7 @@ class Bench:
         else:
             parts = self._patterns(x, w)
         for rows in commands(DESIGN, len(x)):
-            self._send(rows.stop - rows.start, Plan(DESIGN, x.shape[1]), [part[rows] for part in parts[0]], parts[1],
+            self._send(rows.stop - rows.start, Tiling(DESIGN, x.shape[1]), [part[rows] for part in parts[0]], parts[1],
                        scale, bias, relu)
 
     @staticmethod
@@ -143,9 +143,9 @@ class Bench:
     def _lines(blocks, axis):
         return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
-    def _send(self, rows, plan, x, w, scale, bias, relu):
+    def _send(self, rows, tiling, x, w, scale, bias, relu):
         sources, streams = self.sources, MANIFEST.streams
-        fields = {"rows": np.array([rows]), "tiles": np.array([plan.passes])}
+        fields = {"rows": np.array([rows]), "tiles": np.array([tiling.passes])}
         if "i_v" in streams:
             fields |= {"scale": np.array([scale is not None]), "bias": np.array([bias is not None]),
                        "relu": np.array([relu])}
@@ -153,8 +153,8 @@ class Bench:
                 if vector is not None:
                     sources["i_v"].send(streams["i_v"].pack(value=vector.view(np.uint32).reshape(1, -1)))
         sources["i_cmd"].send(streams["i_cmd"].pack(**fields))
-        sources["i_x"].send(streams["i_x"].pack(**x_beats(plan, *x)))
-        weights = w_beats(plan, *w, rng=self.rng)
+        sources["i_x"].send(streams["i_x"].pack(**x_beats(tiling, *x)))
+        weights = w_beats(tiling, *w, rng=self.rng)
         sources["i_w"].send(streams["i_w"].pack(**{name: value[0] for name, value in weights.items()}))
         self.awaited += rows
 

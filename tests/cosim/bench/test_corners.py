@@ -13,7 +13,7 @@ from cosim.bench.corners import CORNERS, reachable, unreachable
 from cosim.bench.coverage import Coverage
 from cosim.bench.directed import directed_blocks, directed_products
 from cosim.bench.reference import ConverterReference, CoreReference
-from cosim.bench.tiling import Plan, commands, most_terms, w_beats, x_beats
+from cosim.bench.tiling import Tiling, commands, most_terms, w_beats, x_beats
 from golden.core import encode
 from hbfp.design import TILE_BITS, Design
 from hbfp.format import HBFPFormat
@@ -96,20 +96,20 @@ def test_directed_products_reach_every_corner():
         asked = {name for name in reachable(design) if not name.startswith("converter: ")} - PROTOCOL
         coverage, reference = counted(design, asked), CoreReference(design)
         for work in directed_products(design):
-            plan = Plan(design, work.x.shape[1])
-            assert plan.passes <= design.max_tiles, design
+            tiling = Tiling(design, work.x.shape[1])
+            assert tiling.passes <= design.max_tiles, design
             if design.blocked:
                 x, w = lines(encode(design, work.x), -1), lines(encode(design, work.w, -2), -2)
             elif design.arithmetic == "int":
                 x, w = (work.x,), (work.w,)
             else:
                 x, w = (patterns(design, work.x),), (patterns(design, work.w),)
-            weights = {name: value[0] for name, value in w_beats(plan, *w).items()}
+            weights = {name: value[0] for name, value in w_beats(tiling, *w).items()}
             vectors = [vector.view(np.uint32) for vector in (work.scale, work.bias) if vector is not None]
             for rows in commands(design, len(work.x)):
-                command = {"rows": rows.stop - rows.start, "tiles": plan.passes, "scale": work.scale is not None,
+                command = {"rows": rows.stop - rows.start, "tiles": tiling.passes, "scale": work.scale is not None,
                            "bias": work.bias is not None, "relu": work.relu}
-                beats = x_beats(plan, *(part[rows] for part in x))
+                beats = x_beats(tiling, *(part[rows] for part in x))
                 coverage.product(command, beats, weights, reference.result(command, beats, weights, vectors))
         assert not coverage.missing(), (design, coverage.missing())
 
@@ -119,7 +119,7 @@ def test_most_terms_fill_the_most_passes():
         if design.max_tiles == 2 ** TILE_BITS - 1:
             continue    # the field, not the accumulator: tests/cosim/work/test_passes.py
         most = most_terms(design)
-        assert Plan(design, most).passes == design.max_tiles < Plan(design, most + 1).passes, design
+        assert Tiling(design, most).passes == design.max_tiles < Tiling(design, most + 1).passes, design
 
 
 def test_reasons():

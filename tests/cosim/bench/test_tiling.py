@@ -8,7 +8,7 @@ import pytest
 
 from cosim.bench.awkward import awkward
 from cosim.bench.reference import ConverterReference, CoreReference
-from cosim.bench.tiling import Plan, w_beats, x_beats
+from cosim.bench.tiling import Tiling, w_beats, x_beats
 from golden.device import Golden
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -26,30 +26,30 @@ def test_beats_carry_the_product(block, rows, cols, accumulate):
     for terms in (1, rows, rows + 1, 3 * max(block[1], rows) - 1):
         x, w = awkward(rng, (5, terms), design.format), awkward(rng, (terms, cols), design.format, -2)
         a, b = golden.encode(x), golden.encode(w, -2)
-        plan, lines = Plan(design, terms), []
+        tiling, lines = Tiling(design, terms), []
         for blocks, axis in ((a, 0), (b, 1)):
             parts = [blocks.exponent, blocks.invalid]
             if blocks.fmt.square:
                 index = np.arange(blocks.mantissa.shape[axis])
                 parts = [part.repeat(block[1], axis).take(index, axis) for part in parts]
             lines.append((blocks.mantissa, *parts))
-        weights = {name: value[0] for name, value in w_beats(plan, *lines[1], rng=rng).items()}
-        command = {"rows": 5, "tiles": plan.passes, "scale": 0, "bias": 0, "relu": 0}
-        got = CoreReference(design).result(command, x_beats(plan, *lines[0]), weights)
+        weights = {name: value[0] for name, value in w_beats(tiling, *lines[1], rng=rng).items()}
+        command = {"rows": 5, "tiles": tiling.passes, "scale": 0, "bias": 0, "relu": 0}
+        got = CoreReference(design).result(command, x_beats(tiling, *lines[0]), weights)
         assert np.array_equal(got, golden.matmul(a, b).view(np.uint32))
 
 
 def test_blocks_start_in_new_passes():
-    plan = Plan(Design(format=HBFPFormat(block=(1, 8)), rows=3, cols=1, ragged=True), 10)
-    assert plan.index.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, -1], [8, 9, -1]]
-    assert plan.block_index.tolist() == [[0], [0], [0], [1]]
+    tiling = Tiling(Design(format=HBFPFormat(block=(1, 8)), rows=3, cols=1, ragged=True), 10)
+    assert tiling.index.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, -1], [8, 9, -1]]
+    assert tiling.block_index.tolist() == [[0], [0], [0], [1]]
 
 
 def test_short_blocks_are_segments():
-    plan = Plan(Design(format=HBFPFormat(block=(1, 2)), rows=4, cols=1), 5)
-    assert plan.index.tolist() == [[0, 1, 2, 3], [4, -1, -1, -1]]
-    assert plan.block_index.tolist() == [[0, 1], [2, -1]]
-    assert plan.segment_rows.tolist() == [1, 3]
+    tiling = Tiling(Design(format=HBFPFormat(block=(1, 2)), rows=4, cols=1), 5)
+    assert tiling.index.tolist() == [[0, 1, 2, 3], [4, -1, -1, -1]]
+    assert tiling.block_index.tolist() == [[0, 1], [2, -1]]
+    assert tiling.segment_rows.tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("rows, tiles, refused", [(0, 1, True), (1, 0, True), (1, 1, False), (16, 4, False),

@@ -1,4 +1,4 @@
-"""Bulk runs on the stand-in core: results under every pause, and each planted fault found."""
+"""Whole streams of payloads through the stand-in core: results under every pause, and each planted fault found."""
 
 import re
 

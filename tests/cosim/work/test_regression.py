@@ -47,7 +47,7 @@ def test_cell_agrees(cell):
 @pytest.mark.cosim
 @pytest.mark.slow
 def test_all_cells_agree():
-    results = regression.run_matrix(regression.cells())
+    results = regression.run_cells(regression.cells())
     assert len(results) > 500 and all(entry["passed"] for entry in results.values())
 
 
@@ -66,10 +66,10 @@ def test_known_results_are_not_built_again(tmp_path, monkeypatch):
     monkeypatch.setattr(regression, "emit", lambda design, unit=None: Emitted)
     path = tmp_path / "results.json"
     for expected in (1, 2, 2):    # failed, then passed, then known
-        regression.run_matrix([cell], jobs=1, path=path)
+        regression.run_cells([cell], jobs=1, path=path)
         assert len(calls) == expected
     monkeypatch.setattr(Emitted.data, "sha256", "other text")
-    regression.run_matrix([cell], jobs=1, path=path)
+    regression.run_cells([cell], jobs=1, path=path)
     assert len(calls) == 3 and len(json.loads(path.read_text())) == 1
 
 
@@ -98,7 +98,7 @@ def slow_run(path, chosen):
 
     regression._check = check
     regression.emit = lambda design, unit=None: SimpleNamespace(data={"sha256": "text"})
-    regression.run_matrix(chosen, jobs=1, path=path)
+    regression.run_cells(chosen, jobs=1, path=path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"core": 3}', '{"core": {"passed": true}}'])
@@ -106,7 +106,7 @@ def test_results_that_cannot_be_read_are_made_again(tmp_path, monkeypatch, capsy
     path = tmp_path / "results.json"
     path.write_text(text)
     monkeypatch.setattr(regression, "_check", lambda *_: {"passed": True, "compared": 5, "first": []})
-    regression.run_matrix([(2, (1, 8), (1, 1), "fp32", "rne")], jobs=1, path=path)
+    regression.run_cells([(2, (1, 8), (1, 1), "fp32", "rne")], jobs=1, path=path)
     assert len(json.loads(path.read_text())) == 1
     assert set(capsys.readouterr().err.splitlines()) == {f"{path}: cannot be read; making it again"}
 
