@@ -15,6 +15,7 @@ from hbfp import entries, files
 from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
 from .comparison import WrongBits
 from .corners import reachable
+from .sizes import smaller
 
 #: Options that the cocotb runner or the need for random reset values sets otherwise.
 _RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
@@ -22,6 +23,10 @@ _RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign",
 _MAKE = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
 #: The simulator itself is linked from objects that all models share: most of the time that a small one takes to build.
 _SHARED = "VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
+#: A small model in one file: most of what a compiler does is to read the headers, once for each file.
+_ONE_FILE = "VM_PARALLEL_BUILDS=0"
+#: Bytes of Verilog up to which a model is small, if its array is one of those that benches run on.
+_SMALL = 300_000
 ROOT = Path(__file__).parents[2]
 
 
@@ -97,6 +102,66 @@ def before_reset(seed):
     return ["+verilator+rand+reset+2", f"+verilator+seed+{seed % (2**31 - 1) + 1}"]
 
 
+def _variables(tool, flags=()):
+    """Environment of a Verilator and of the makefile that it writes."""
+    found = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}
+    found["MAKEFLAGS"] = " ".join([found.get("MAKEFLAGS", ""), *flags, f"-j{os.cpu_count()}"]).strip()
+    return found
+
+
+def _program(manifest, tool, runner):
+    """The folder in the cache with the built simulator of a design, ``sim/TOP``."""
+    text = manifest.verilog.read_bytes()
+    small = len(text) <= _SMALL and smaller(manifest.design) == manifest.design
+    flags = [_MAKE, _SHARED, *([_ONE_FILE] if small else [])]
+    options = [option for option in VERILATE if option not in _RUNNER_SETS] + ["--x-initial", "unique"]
+    # The runner makes every signal visible, which breaks a netlist into single gates; benches see ports alone.
+    visible = "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
+                      for name in sorted({*manifest.ports, "clk", "rst"}))
+    options.append("--no-public-flat-rw")
+    if manifest.data.netlist:
+        # Bit by bit: bits of one port that depend on others look like a loop. Modules apart: a third less C++.
+        options += ["-Wno-UNOPTFLAT", "-fno-inline"]
+
+    def make(folder):
+        runtime = " ".join(map(str, runtime_objects(tool, vpi=True)))
+        source, ports = folder / "dut.v", folder / "ports.vlt"
+        ports.write_text(f"`verilator_config\n{visible}")
+        source.write_bytes(text)
+        with _environment(_variables(tool, flags)):
+            try:
+                runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
+                             build_args=[*options, "-LDFLAGS", runtime, str(ports)], log_file=folder / "build.log")
+            except (RuntimeError, SystemExit) as error:
+                raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
+        for path in (folder / "sim").iterdir():    # the program is all that is needed from here on
+            if path.name != manifest.top:
+                path.unlink()
+
+    key = files.key(text, *options, visible, tool.version, version("cocotb"), *flags, host("-O1"))
+    return entries.entry(files.cache("cosim") / f"cocotb-{key}", make)
+
+
+def _places(log):
+    """Where a run leaves its corners and the results of its tests, beside its log."""
+    return log.with_suffix(".corners.json"), log.with_suffix(".xml")
+
+
+def _result(log, asked, every_test):
+    """What a run left beside its log, with the corners that were asked for; only runs of every test count any."""
+    from cocotb_tools.runner import get_results
+
+    corners, results = _places(log)
+    ran, failed = get_results(results) if results.exists() else (0, 0)
+    if ran:    # cocotb counts skipped tests as run
+        ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))
+    saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
+    seen = saved["corners"] if every_test else {}
+    found = _failures(results) if failed else []
+    return Result(ran, failed, sum(kind.endswith(WrongBits.__name__) for _, kind, _ in found), saved["compared"],
+                  [(name, text) for name, _, text in found], dict.fromkeys(asked, 0) | seen, log)
+
+
 def run_bench(manifest, module="hbfp.cosim.bench.units.core", *, seed=1, tests=None):
     """Run the tests of a cocotb module on a design.
 
@@ -120,59 +185,20 @@ def run_bench(manifest, module="hbfp.cosim.bench.units.core", *, seed=1, tests=N
     BuildError
         If a tool is missing or the build fails.
     """
-    from cocotb_tools.runner import get_results, get_runner  # slow to import
+    from cocotb_tools.runner import get_runner  # slow to import
 
     check_system_tools()
-    tool = find_tool()
-    text = manifest.verilog.read_bytes()
-    options = [option for option in VERILATE if option not in _RUNNER_SETS] + ["--x-initial", "unique"]
-    # The runner makes every signal visible, which breaks a netlist into single gates; benches see ports alone.
-    visible = "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
-                      for name in sorted({*manifest.ports, "clk", "rst"}))
-    options.append("--no-public-flat-rw")
-    if manifest.data.netlist:
-        # Bit by bit: bits of one port that depend on others look like a loop. Modules apart: a third less C++.
-        options += ["-Wno-UNOPTFLAT", "-fno-inline"]
-    variables = {key: value for key, value in tool.environment().items() if os.environ.get(key) != value}
-    variables["MAKEFLAGS"] = f"{variables.get('MAKEFLAGS', '')} {_MAKE} {_SHARED} -j{os.cpu_count()}".strip()
-    runner = get_runner("verilator")
-
-    def make(folder):
-        runtime = " ".join(map(str, runtime_objects(tool, vpi=True)))
-        source, ports = folder / "dut.v", folder / "ports.vlt"
-        ports.write_text(f"`verilator_config\n{visible}")
-        source.write_bytes(text)
-        with _environment(variables):
-            try:
-                runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
-                             build_args=[*options, "-LDFLAGS", runtime, str(ports)], log_file=folder / "build.log")
-            except (RuntimeError, SystemExit) as error:
-                raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
-        for path in (folder / "sim").iterdir():    # the program is all that is needed from here on
-            if path.name != manifest.top:
-                path.unlink()
-
-    key = files.key(text, *options, visible, tool.version, version("cocotb"), _MAKE, _SHARED,
-                    host("-O1"))
-    folder = entries.entry(files.cache("cosim") / f"cocotb-{key}", make)
+    tool, runner = find_tool(), get_runner("verilator")
+    folder = _program(manifest, tool, runner)
     log = folder / f"run-{uuid.uuid4().hex[:8]}.log"
-    corners, results = log.with_suffix(".corners.json"), log.with_suffix(".xml")
-    variables |= {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),
-                  "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    with _environment(variables):
-        with contextlib.suppress(RuntimeError, SystemExit):    # failures are counted below
+    corners, results = _places(log)
+    variables = {"HBFP_MANIFEST": str(manifest.path.resolve()), "HBFP_SEED": str(seed),
+                 "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    with _environment(_variables(tool) | variables):
+        with contextlib.suppress(RuntimeError, SystemExit):    # failures are in the results
             runner.test(hdl_toplevel=manifest.top, hdl_toplevel_lang="verilog", test_module=module,
                         build_dir=folder / "sim", test_dir=folder, results_xml=str(results), log_file=log,
                         test_filter=tests, seed=seed, plusargs=before_reset(seed))
-    ran, failed = get_results(results) if results.exists() else (0, 0)
-    if ran:    # cocotb counts skipped tests as run
-        ran -= sum(1 for _ in ElementTree.parse(results).iter("skipped"))
-    saved = json.loads(corners.read_text()) if corners.exists() else {"compared": 0, "corners": {}}
-    # Other benches save names that they did not see, too.
-    whole = module == "hbfp.cosim.bench.units.core" and not tests
-    wanted = dict.fromkeys(reachable(manifest.design), 0) if whole else {}
-    if tests:
-        saved["corners"] = {}
-    found = _failures(results) if failed else []
-    return Result(ran, failed, sum(kind.endswith(WrongBits.__name__) for _, kind, _ in found), saved["compared"],
-                  [(name, text) for name, _, text in found], wanted | saved["corners"], log)
+    # Benches of parts save the names of corners that they did not see, too.
+    asked = reachable(manifest.design) if module == "hbfp.cosim.bench.units.core" and not tests else ()
+    return _result(log, asked, every_test=not tests)

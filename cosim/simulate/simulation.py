@@ -197,41 +197,56 @@ class Simulation:
             If the design stops, changes or withdraws a stalled payload, or sends more than asked for.
         """
         began = self.cycle
-        names, calls, keep = list(self.streams), (_Stream * len(self.streams))(), {}
-        for name, call in zip(names, calls, strict=True):
-            stream = self.streams[name]
-            if stream.direction == "in":
-                data = np.ascontiguousarray(inputs.get(name, np.empty((0, stream.stride), np.uint8)))
-                if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != stream.stride:
-                    raise ValueError(f"Payloads of {name} must be uint8 of shape (beats, {stream.stride}), "
-                                     f"not {data.dtype} of {data.shape}")
-            else:
-                data = np.empty((outputs.get(name, 0), stream.stride), np.uint8)
-            activity = np.zeros(-(-limit // bucket), np.uint32) if bucket else None
-            keep[name] = data, activity
-            call.data, call.beats = data.ctypes.data, len(data)
-            call.activity = activity.ctypes.data if bucket else None
-            call.enter, call.leave = (pauses or {}).get(name, Pause()).chances()
+        calls, kept = self._calls(inputs, outputs, pauses or {}, limit, bucket)
         status = self._library.sim_run(self._handle, calls, limit or 2**63, patience, tail, bucket or 1)
         if status != _DONE and not (status == _LIMIT and partial):
-            moved = ", ".join(f"{name} {call.done} of {call.beats}" for name, call in zip(names, calls, strict=True))
-            culprit = names[self._library.sim_culprit(self._handle)]
-            unfinished = ", ".join(name for name, call in zip(names, calls, strict=True) if call.done < call.beats)
-            reason = {_LIMIT: f"not finished after {limit} cycles",
-                      _STUCK: f"no transfer for {patience} cycles on {unfinished}",
-                      _EXTRA: f"{culprit} offers more than was asked for",
-                      _CHANGED: f"{culprit} changed a payload that waited",
-                      _WITHDRAWN: f"{culprit} withdrew a payload that waited"}[status]
-            raise ProtocolError(f"Cycle {self.cycle}: {reason} ({moved})")
+            raise ProtocolError(self._complaint(status, calls, limit, patience))
         buckets = -(-(self.cycle - began) // bucket) if bucket else 0
         traffic = {name: Traffic(call.done, call.first, call.last, call.blocked, call.starved,
-                                 keep[name][1][:buckets] if bucket else None)
-                   for name, call in zip(names, calls, strict=True)}
+                                 kept[name][1][:buckets] if bucket else None)
+                   for name, call in zip(self.streams, calls, strict=True)}
         busy = [t for t in traffic.values() if t.beats]
         cycles = max(t.last for t in busy) - min(t.first for t in busy) + 1 if busy else 0
-        payloads = {name: keep[name][0][:traffic[name].beats] for name in names
-                    if self.streams[name].direction == "out"}
+        payloads = {name: kept[name][0][:traffic[name].beats] for name, stream in self.streams.items()
+                    if stream.direction == "out"}
         return Run(payloads, traffic, cycles)
+
+    def _calls(self, inputs, outputs, pauses, limit, bucket):
+        """One :class:`_Stream` for each stream; and its payloads and activity by name, to be kept while they are used.
+
+        Raises
+        ------
+        ValueError
+            If payloads are not those of their stream.
+        """
+        calls, kept = (_Stream * len(self.streams))(), {}
+        for (name, stream), call in zip(self.streams.items(), calls, strict=True):
+            if stream.direction == "in":
+                payloads = np.ascontiguousarray(inputs.get(name, np.empty((0, stream.stride), np.uint8)))
+                if payloads.dtype != np.uint8 or payloads.ndim != 2 or payloads.shape[1] != stream.stride:
+                    raise ValueError(f"Payloads of {name} must be uint8 of shape (beats, {stream.stride}), "
+                                     f"not {payloads.dtype} of {payloads.shape}")
+            else:
+                payloads = np.empty((outputs.get(name, 0), stream.stride), np.uint8)
+            activity = np.zeros(-(-limit // bucket), np.uint32) if bucket else None
+            kept[name] = payloads, activity
+            call.data, call.beats = payloads.ctypes.data, len(payloads)
+            call.activity = activity.ctypes.data if bucket else None
+            call.enter, call.leave = pauses.get(name, Pause()).chances()
+        return calls, kept
+
+    def _complaint(self, status, calls, limit, patience):
+        """Why a run ended early, and how far each stream came."""
+        names = list(self.streams)
+        culprit = names[self._library.sim_culprit(self._handle)]
+        unfinished = ", ".join(name for name, call in zip(names, calls, strict=True) if call.done < call.beats)
+        reason = {_LIMIT: f"not finished after {limit} cycles",
+                  _STUCK: f"no transfer for {patience} cycles on {unfinished}",
+                  _EXTRA: f"{culprit} offers more than was asked for",
+                  _CHANGED: f"{culprit} changed a payload that waited",
+                  _WITHDRAWN: f"{culprit} withdrew a payload that waited"}[status]
+        moved = ", ".join(f"{name} {call.done} of {call.beats}" for name, call in zip(names, calls, strict=True))
+        return f"Cycle {self.cycle}: {reason} ({moved})"
 
 
 def _load(path):

@@ -29,6 +29,9 @@ COMPILE = ("-std=gnu++20", "-fPIC", "-fvisibility=hidden", "-march=native", "-w"
 
 #: Generated C++ that one compiler takes at a time.
 _UNIT_BYTES = 400_000
+#: Up to here all of it is one file, and what runs only at the start is optimised with the rest: to read the headers
+#: once more would take longer.
+_SMALL_BYTES = 200_000
 
 
 class BuildError(RuntimeError):
@@ -143,11 +146,11 @@ def _trace_flags(trace):
 
 def _units(folder):
     """Gather the C++ of a model into few files, so that its headers are read few times; largest first."""
-    units = []
-    for name, found in (("slow", [path for path in folder.glob("*.cpp") if "Slow" in path.name]),
-                        ("unit", [path for path in folder.glob("*.cpp") if "Slow" not in path.name])):
-        sizes = {path: path.stat().st_size for path in found}
-        bins = [[0, []] for _ in range(max(1, -(-sum(sizes.values()) // _UNIT_BYTES)))]
+    units, sizes = [], {path: path.stat().st_size for path in folder.glob("*.cpp")}
+    small = sum(sizes.values()) <= _SMALL_BYTES
+    slow = [path for path in sizes if "Slow" in path.name and not small]
+    for name, found in (("slow", slow), ("unit", [path for path in sizes if path not in slow])):
+        bins = [[0, []] for _ in range(-(-sum(sizes[path] for path in found) // _UNIT_BYTES))]
         for path in sorted(found, key=lambda path: (-sizes[path], path.name)):
             smallest = min(bins, key=lambda bin: bin[0])
             smallest[0] += sizes[path]

@@ -13,7 +13,6 @@ from cosim.bench.runner import run_bench
 from cosim.emit import emit
 from cosim.manifest import Manifest
 from hbfp import manifest as described
-from hbfp.design import Design
 from hbfp.options import design_from_values
 from tests.cosim.standin import write_standin
 
@@ -91,7 +90,7 @@ def test_nothing_ran_is_no_pass(tmp_path):
 @pytest.mark.parametrize("values", [
     {"preset": "tiny"}, {"rows": 4, "block": (1, 8), "accumulate": "aligned", "rounding": "stochastic", "exponent": 6,
                          "depth": 32, "growth": 5},
-    {"rows": 4, "block": (1, 16), "share": 4}], ids=["tiny", "aligned", "share"])
+    {"rows": 4, "block": (1, 16), "share": 4, "depth": 32}], ids=["tiny", "aligned", "share"])
 def test_core_keeps_its_contract(values):
     from hbfp.presets import PRESETS
 
@@ -106,8 +105,9 @@ def test_registers_are_random_before_reset(tmp_path):
     """A register without reset starts at another value under another seed, and at the same under the same."""
     (tmp_path / "before_reset.v").write_text(Path(__file__).with_name("before_reset.v").read_text())
     ports = {"value": described.Port("out", 32)}
+    design = design_from_values({"rows": 4, "block": (1, 4)})
     manifest = Manifest(tmp_path / "manifest.json", described.Manifest(top="before_reset", verilog="before_reset.v",
-                                                                       ports=ports, design=Design()))
+                                                                       ports=ports, design=design))
     manifest.path.write_text(manifest.data.text())
     values = [run_bench(manifest, "tests.cosim.bench.before_reset", seed=seed).corners["value"] for seed in (1, 2, 1)]
     assert values[0] == values[2] and len({0, *values}) == 3
