@@ -36,11 +36,14 @@ def mirrored(module):
 def files_of(name):
     """The file of a module with dots; of a package, what is run when it is imported and as a program.
 
-    Packages are found below ``hbfp``, too, where an installation has them.
+    Packages are found below ``hbfp``, too, where an installation has them. A name that ends in a dot is the start of
+    one that is completed when the code runs: any module of that folder.
     """
     package, _, rest = name.partition(".")
     name = rest if package == "hbfp" and rest.split(".")[0] in PACKAGES else name
     path = ROOT / name.replace(".", "/")
+    if name.endswith("."):
+        return set(path.glob("*.py"))
     return {file for file in (path.with_suffix(".py"), path / "__init__.py", path / "__main__.py") if file.is_file()}
 
 
@@ -61,7 +64,7 @@ def mentions(path):
 @cache
 def used(path):
     """Files of ours that a file imports or names."""
-    names = {name for name in mentions(path) if re.fullmatch(rf"({'|'.join(PACKAGES)}|tests)(\.\w+)*", name)}
+    names = {name for name in mentions(path) if re.fullmatch(rf"({'|'.join(PACKAGES)}|tests)(\.\w+)*\.?", name)}
     return set().union(*map(files_of, names))
 
 
@@ -97,7 +100,9 @@ def test_what_is_used_is_seen(tmp_path, monkeypatch):
     """By imports of every form, and as a program; not what is only alike."""
     files = {"gen/__main__.py": "from .units import one\n", "gen/units.py": "", "rtl/core.py": "import rtl.lib.cell\n",
              "rtl/lib/cell.py": "", "rtl/lib/skew.py": "", "tests/help.py": "RUN = ['-m', 'gen']\n",
-             "tests/test_a.py": "from tests.help import RUN\nfrom rtl import core\nTEXT = 'rtl.lib.skewed'\n"}
+             "cosim/units/a.py": "import hbfp.files", "hbfp/files.py": "",
+             "tests/test_a.py": "from tests.help import RUN\nfrom rtl import core\nTEXT = 'rtl.lib.skewed'\n"
+             "UNIT = f'hbfp.cosim.units.{RUN}'\n"}
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
