@@ -4,7 +4,6 @@ Covers: cosim/bench/units/align.py, cosim/bench/units/array.py,
 cosim/bench/units/encode_lane.py, synth/measure/mapped.py.
 """
 
-import json
 import re
 
 import pytest
@@ -62,8 +61,8 @@ def test_verilog_passes_the_same_bench(unit):
 
 
 def write(folder, text, manifest):
-    (folder / manifest["verilog"]).write_text(text)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / manifest.verilog).write_text(text)
+    (folder / "manifest.json").write_text(manifest.text())
     return Manifest.load(folder)
 
 
