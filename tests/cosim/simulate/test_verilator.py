@@ -13,10 +13,9 @@ DRIVER = {"driver.cpp": '#include "Vdut.h"\nextern "C" __attribute__((visibility
                         "{ Vdut dut; dut.i = 2; dut.clk = 0; dut.eval(); dut.clk = 1; dut.eval(); return dut.o; }\n"}
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
-    return tmp_path / "cache"
+def build(folder, **options):
+    """The design in a folder, built in a cache of its own; what all models link comes from the usual one."""
+    return build_library(folder / "top.v", "top", DRIVER, level="-O0", cache=folder / "cache", **options)
 
 
 def fake_verilator(folder, monkeypatch, version):
@@ -59,44 +58,44 @@ def test_missing_tool(tmp_path, monkeypatch, name):
 
 
 @pytest.mark.cosim
-def test_same_content_is_built_once(tmp_path, cache):
+def test_same_content_is_built_once(tmp_path):
     import ctypes
 
     (tmp_path / "top.v").write_text(VERILOG)
     steps = []
-    first = build_library(tmp_path / "top.v", "top", DRIVER, level="-O0", progress=lambda *step: steps.append(step))
+    first = build(tmp_path, progress=lambda *step: steps.append(step))
     assert steps[-1][0] == steps[-1][1] and ctypes.CDLL(str(first)).two() == 2
     count = len(steps)
-    assert build_library(tmp_path / "top.v", "top", DRIVER, level="-O0", progress=steps.append) == first
+    assert build(tmp_path, progress=steps.append) == first
     assert len(steps) == count
     (tmp_path / "top.v").write_text(VERILOG.replace("+ i", "+ 2 * i"))
-    second = build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
+    second = build(tmp_path)
     assert second != first and ctypes.CDLL(str(second)).two() == 4
 
 
 @pytest.mark.cosim
-def test_harmed_library_is_built_again(tmp_path, cache, capfd):
+def test_harmed_library_is_built_again(tmp_path, capfd):
     """A library that was cut short is no bus error."""
     import ctypes
 
     (tmp_path / "top.v").write_text(VERILOG)
-    library = build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
+    library = build(tmp_path)
     library.write_bytes(b"\x7fELF")
-    assert ctypes.CDLL(str(build_library(tmp_path / "top.v", "top", DRIVER, level="-O0"))).two() == 2
+    assert ctypes.CDLL(str(build(tmp_path))).two() == 2
     assert capfd.readouterr().err == f"{library.parent}: libdut.so is not as it was made; making it again\n"
 
 
 @pytest.mark.cosim
-def test_failed_build_names_its_log(tmp_path, cache):
+def test_failed_build_names_its_log(tmp_path):
     (tmp_path / "top.v").write_text(VERILOG.replace("i;", "nothing;"))
     with pytest.raises(BuildError, match=r"^verilator failed; see .*build\.log$") as caught:
-        build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
+        build(tmp_path)
     log = str(caught.value).split("see ")[1]
     assert "nothing" in Path(log).read_text()
 
 
 @pytest.mark.cosim
-def test_warnings_stop_a_build(tmp_path, cache):
+def test_warnings_stop_a_build(tmp_path):
     (tmp_path / "top.v").write_text(VERILOG.replace("o + i", "o + 9'd300"))
     with pytest.raises(BuildError, match=r"^verilator failed; see \S+\.failed/\S+$"):
-        build_library(tmp_path / "top.v", "top", DRIVER, level="-O0")
+        build(tmp_path)
