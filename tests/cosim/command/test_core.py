@@ -12,6 +12,18 @@ from cosim.command import core
 from tests.cosim.standin import write_standin
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("build")
+
+
+@pytest.fixture
+def build(folder, monkeypatch):
+    """One build folder for all tests, so that the network is trained once and what models link is compiled once."""
+    monkeypatch.setenv("HBFP_BUILD", str(folder))
+    return folder
+
+
 @pytest.mark.parametrize("words, message", [
     (["--bench", "all,core"], "--bench all,core: must be one of core, workload, all"),
     (["--seed", "-1"], "--seed -1: must be 0 to 4294967295"),
@@ -30,12 +42,11 @@ def test_wrong_option(words, message, capsys):
 
 
 @pytest.mark.cosim
-def test_standstill_is_reported_with_its_stream(tmp_path, monkeypatch, capsys):
+def test_standstill_is_reported_with_its_stream(build, tmp_path, monkeypatch, capsys):
     from cosim.manifest import Manifest
 
     manifest = Manifest.load(write_standin(tmp_path / "design", fault=5))
     monkeypatch.setattr(core, "emit", lambda design: manifest)
-    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
     words = ["--arithmetic", "int", "--rows", "4", "--cols", "3", "--bench", "workload", "--quiet",
              "--json", str(tmp_path / "out.json")]
     assert main(words) == 1
@@ -57,14 +68,13 @@ def test_network_longer_than_commands(capsys):
 
 @pytest.mark.cosim
 @pytest.mark.parametrize("fault, status", [(0, 0), (2, 1)])
-def test_workload_and_waves(fault, status, tmp_path, monkeypatch, capsys):
+def test_workload_and_waves(fault, status, build, tmp_path, monkeypatch, capsys):
     from vcd.reader import TokenKind, tokenize
 
     from cosim.manifest import Manifest
 
     manifest = Manifest.load(write_standin(tmp_path / "design", fault=fault))
     monkeypatch.setattr(core, "emit", lambda design: manifest)
-    monkeypatch.setenv("HBFP_BUILD", str(tmp_path))
     words = ["--arithmetic", "int", "--rows", "4", "--cols", "3", "--bench", "workload", "--quiet",
              "--json", str(tmp_path / "out.json")]
     if not fault:
@@ -79,7 +89,7 @@ def test_workload_and_waves(fault, status, tmp_path, monkeypatch, capsys):
         return
     assert outcome["accuracy"] > 0.95
     for name in ("digits.png", "activity.png"):
-        picture = next(tmp_path.glob(f"cosim/*/{name}")).read_bytes()
+        picture = next(build.glob(f"cosim/*/{name}")).read_bytes()
         assert picture.startswith(b"\x89PNG") and len(picture) > 10_000
     with open(tmp_path / "waves.vcd", "rb") as file:
         kinds = [token.kind for token in tokenize(file)]
