@@ -97,7 +97,7 @@ def slow_run(path, chosen):
         return {"passed": True, "compared": 5, "first": [], "sha256": "text"}
 
     regression._check = check
-    regression.emit = lambda design, unit=None: SimpleNamespace(data={"sha256": "text"})
+    regression.emit = lambda design, unit=None: SimpleNamespace(data=SimpleNamespace(sha256="text"))
     regression.run_cells(chosen, jobs=1, path=path)
 
 
