@@ -55,10 +55,13 @@ class Choice(Cell):
 
     def body(self, platform):
         m, unit, policy = Module(), self.params, self.policy
-        full, due, may_train = Signal(), Signal(), Signal()
+        full = Signal()
+        due = Signal()
+        may_train = Signal()
         # Sixteenths of cycles that training owes: it pays 16 - share for a cycle, and share comes back in any other.
         debt = Signal(unit.time + SHARE_WHOLE.bit_length() - 1)
-        change, after = Signal(signed(SHARE_WHOLE.bit_length() + 1)), Signal(signed(len(debt) + 2))
+        change = Signal(signed(SHARE_WHOLE.bit_length() + 1))
+        after = Signal(signed(len(debt) + 2))
         m.d.comb += [change.eq(Mux(self.running, SHARE_WHOLE, 0) - policy.share), after.eq(debt + change)]
         m.d.sync += debt.eq(Mux(after < 0, 0, after[:len(debt)] | after[len(debt)].replicate(len(debt))))
         m.d.comb += [

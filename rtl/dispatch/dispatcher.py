@@ -101,9 +101,12 @@ class Dispatcher(Cell):
         unit = self.params
         m.submodules.requests = requests = Ram(unit.depth, queue_layout(unit).size)
         m.submodules.arrivals = arrivals = Ram(unit.depth, arrival_layout(unit).size)
-        held, waiting = Signal(unit.batch_bits), Signal(unit.batch_bits)
-        free, place = Signal(index(unit.depth)), Signal(index(unit.depth))
-        push, takes = Signal(), Signal()
+        held = Signal(unit.batch_bits)
+        waiting = Signal(unit.batch_bits)
+        free = Signal(index(unit.depth))
+        place = Signal(index(unit.depth))
+        push = Signal()
+        takes = Signal()
         request = self.i_request.payload
         m.d.comb += [
             self.i_request.ready.eq(held != unit.depth), push.eq(self.i_request.valid & self.i_request.ready),
@@ -121,11 +124,21 @@ class Dispatcher(Cell):
     def _executor(self, m, choice, report, tally, requests, takes):
         """One thing at a time: choose, start, hand over the batch, wait until it is done, count."""
         unit = self.params
-        training, late, turn, abandoned = Signal(), Signal(), Signal(), Signal()
-        count, left = Signal(unit.batch_bits, reset_less=True), Signal(unit.batch_bits, reset_less=True)
-        since, span, elapsed = Signal(unit.time), Signal(unit.time, reset_less=True), Signal(unit.time)
-        ends, overdue, unasked = Signal(), Signal(), Signal()
-        choosing, passed, known = Signal(), Signal(), Signal()
+        training = Signal()
+        late = Signal()
+        turn = Signal()
+        abandoned = Signal()
+        count = Signal(unit.batch_bits, reset_less=True)
+        left = Signal(unit.batch_bits, reset_less=True)
+        since = Signal(unit.time)
+        span = Signal(unit.time, reset_less=True)
+        elapsed = Signal(unit.time)
+        ends = Signal()
+        overdue = Signal()
+        unasked = Signal()
+        choosing = Signal()
+        passed = Signal()
+        known = Signal()
         oldest = requests.r_data[-unit.time:]    # once it is known
         done = self.i_done.valid & self.i_done.ready
         m.d.comb += [
@@ -135,7 +148,7 @@ class Dispatcher(Cell):
             passed.eq(elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience)),
             choice.settled.eq(known | ~choice.waiting.any()),
             report.count.eq(count), report.started.eq(since), report.finished.eq(self.now),
-            report.begin.eq(ends & ~training),
+            report.begins.eq(ends & ~training),
             self.o_start.payload.training.eq(training), self.o_start.payload.count.eq(count),
         ]
         # What is done and does not run: the late end of an overdue quantum, or a mistake.
@@ -146,7 +159,8 @@ class Dispatcher(Cell):
                 m.d.comb += unasked.eq(1)
         faults = {Cause.OVERDUE: overdue, Cause.UNASKED: unasked, Cause.POLICY: ~choice.valid}
         m.d.sync += self.error.eq(Mux(self.clear, 0, self.error) | Cat(faults[cause] for cause in Cause))
-        address, amount = Signal(range(unit.counters)), Signal(unit.time)
+        address = Signal(range(unit.counters))
+        amount = Signal(unit.time)
         m.d.comb += Cat(tally.i_first.payload).eq(Cat(address, Const(0, 1), amount))
         state = Signal(State)
         with m.If(state == State.CHOOSE):

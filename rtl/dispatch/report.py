@@ -30,10 +30,10 @@ class Report(Cell):
 
     Members
     -------
-    begin : ``In(1)``
+    begins : ``In(1)``
         A batch is done; only while not ``busy``.
     count, started, finished : ``In``
-        Its requests, and its times; looked at with ``begin``.
+        Its requests, and its times; looked at with ``begins``.
     busy : ``Out(1)``
     r_en, r_addr, r_data : ``Out(1)``, ``Out``, ``In(arrival_layout)``
         Reads arrivals; ``r_data`` comes a cycle later and stays.
@@ -48,7 +48,7 @@ class Report(Cell):
     @staticmethod
     def ports(unit):
         return {
-            "begin": In(1), "count": In(unit.batch_bits), "started": In(unit.time), "finished": In(unit.time),
+            "begins": In(1), "count": In(unit.batch_bits), "started": In(unit.time), "finished": In(unit.time),
             "busy": Out(1), "r_en": Out(1), "r_addr": Out(index(unit.depth)),
             "r_data": In(arrival_layout(unit)), "freed": Out(1),
             "o_completion": Out(stream.Signature(completion_layout(unit))),
@@ -59,9 +59,11 @@ class Report(Cell):
         m, unit = Module(), self.params
         left = Signal(unit.batch_bits)
         oldest = Signal(index(unit.depth))
-        started, finished = Signal(unit.time, reset_less=True), Signal(unit.time, reset_less=True)
+        started = Signal(unit.time, reset_less=True)
+        finished = Signal(unit.time, reset_less=True)
         arrival = self.r_data
-        latency, size = Signal(unit.time), Signal(range(unit.time + 1))
+        latency = Signal(unit.time)
+        size = Signal(range(unit.time + 1))
         m.d.comb += [
             self.busy.eq(left != 0), self.r_addr.eq(oldest), latency.eq(finished - arrival.arrived),
             self.o_completion.payload.tag.eq(arrival.tag), self.o_completion.payload.arrived.eq(arrival.arrived),
@@ -70,7 +72,7 @@ class Report(Cell):
         for bit in range(unit.time):
             with m.If(latency[bit]):
                 m.d.comb += size.eq(bit + 1)
-        with m.If(self.begin):
+        with m.If(self.begins):
             m.d.sync += [left.eq(self.count), started.eq(self.started), finished.eq(self.finished)]
 
         #: Counter, amount and whether the larger one is kept, in the order in which they change.

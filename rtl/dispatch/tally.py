@@ -53,15 +53,21 @@ class Tally(Cell):
             m.d.sync += clearing.eq(clearing - 1)
 
         # Who is served is decided in the first cycle and kept for the second.
-        second_cycle, first, second = Signal(), Signal(), Signal()
-        kept_first, kept_second = Signal(), Signal()
+        second_cycle = Signal()
+        first = Signal()
+        second = Signal()
+        kept_first = Signal()
+        kept_second = Signal()
         with m.If(second_cycle):
             m.d.comb += [first.eq(kept_first), second.eq(kept_second)]
         with m.Else():
             m.d.comb += [first.eq(self.i_first.valid), second.eq(self.i_second.valid & ~self.i_first.valid)]
         change = Signal(tally_layout(unit))
         m.d.comb += change.eq(Mux(first, self.i_first.payload, self.i_second.payload))
-        wants_value, changes, reading, offered = Signal(), Signal(), Signal(), Signal()
+        wants_value = Signal()
+        changes = Signal()
+        reading = Signal()
+        offered = Signal()
         m.d.comb += [
             wants_value.eq(self.i_address.valid & ~offered & ~reading & ~first & ~second & ~second_cycle & cleared),
             changes.eq((first | second) & cleared),
@@ -74,7 +80,9 @@ class Tally(Cell):
 
         # The sum and the larger of the two, each cut off at the end of the counter.
         width = max(unit.counter, unit.time) + 1
-        total, larger, result = Signal(width), Signal(), Signal(width)
+        total = Signal(width)
+        larger = Signal()
+        result = Signal(width)
         m.d.comb += [
             total.eq(memory.r_data + change.amount), larger.eq(change.amount > memory.r_data),
             result.eq(Mux(~change.largest, total, Mux(larger, change.amount, memory.r_data))),
