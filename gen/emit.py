@@ -7,7 +7,7 @@ from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.lib.wiring import In
 
-from .heading import comment
+from .heading import comment, ports
 
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
 _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
@@ -87,6 +87,12 @@ def verilog(emitter):
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     # A logical not of a vector is a reduction: said so, no linter has to guess.
     text = re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text))
-    text = re.sub(r"^module (\w+)\(", lambda found: comment(emitter.cells[found[1]]) + found[0], text,
+    text = re.sub(r"^module (\w+)\(([^)]*)\);$",
+                  lambda found: _head(emitter.cells[found[1]], re.findall(r"[^\s,]+", found[2])), text,
                   flags=re.MULTILINE)
     return HEADER + text + FOOTER
+
+
+def _head(cell, declared):
+    """The comment above a module, and its ports in order."""
+    return f"{comment(cell)}module {cell.module}({', '.join(ports(cell, declared))});"

@@ -1,4 +1,4 @@
-"""The comment above a Verilog module: what it is, its parameters, its latency, and where it is documented."""
+"""What stands above a module and at its head: what it is, its parameters, latency and page; its ports in order."""
 
 import inspect
 import re
@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import fields, is_dataclass
 
 from amaranth import Shape
+from amaranth.lib.wiring import In
 
 #: A name with its reStructuredText role, as docstrings have them.
 _ROLE = re.compile(r":\w+:`([^`]*)`")
@@ -19,6 +20,22 @@ PAGES = {
     "hbfp.rtl.vector": "docs/design/04-vector-unit.md",
     "hbfp.rtl.dispatch": "docs/design/07-dispatcher.md",
 }
+
+
+def ports(cell, declared):
+    """Ports of a cell's module in their order: clock, reset, inputs, outputs; those of a stream stay together.
+
+    Parameters
+    ----------
+    cell : rtl.cell.Cell
+    declared : collection of str
+        Ports that the module has; clock and reset are among them only where something uses them.
+    """
+    members = cell.signature.members
+    inputs_first = sorted(members, key=lambda name: members[name].flow != In)
+    position = {name: place for place, name in enumerate(inputs_first)}
+    paths = sorted((path for path, _, _ in cell.signature.flatten(cell)), key=lambda path: position[path[0]])
+    return [port for port in ("clk", "rst", *("__".join(map(str, path)) for path in paths)) if port in declared]
 
 
 def value(of):

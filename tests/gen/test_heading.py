@@ -6,7 +6,7 @@ import re
 import pytest
 
 from gen.emit import Emitter, verilog
-from gen.heading import PAGES, comment
+from gen.heading import PAGES, comment, ports
 from gen.units import make_part, make_unit
 from hbfp.files import ROOT
 from hbfp.options import design_from_values
@@ -36,8 +36,25 @@ def test_every_module_has_its_comment(make):
     names = re.findall(r"^module (\w+)\(", text, re.MULTILINE)
     assert sorted(names) == sorted(emitter.cells)
     for name in names:
-        assert f"{comment(emitter.cells[name])}module {name}(" in text
+        head, = re.findall(rf"^module {name}\(([^)]*)\);$", text, re.MULTILINE)
+        assert f"{comment(emitter.cells[name])}module {name}({head});" in text
+        assert head.split(", ") == ports(emitter.cells[name], head.split(", "))
+        body = re.search(rf"^module {name}\(.*?^endmodule$", text, re.MULTILINE | re.DOTALL)[0]
+        assert sorted(head.split(", ")) == sorted(re.findall(r"^  (?:in|out)put (?:\[.*?\] )?(\w+) ?;", body,
+                                                             re.MULTILINE))
     assert "``" not in text and ":func:" not in text and "initial" not in re.sub(r"//.*", "", text)
+
+
+def test_ports_in_order():
+    """Clock, reset, inputs, outputs; signals of a stream stay together, and what is not there is left out."""
+    encode = make_unit("encode", design_from_values(SMALL))
+    declared = {"o__ready", "clk", "i__valid", "rst", "o__valid", "i__payload", "o__payload", "i__ready"}
+    order = ["clk", "rst", "i__payload", "i__valid", "i__ready", "o__payload", "o__valid", "o__ready"]
+    assert ports(encode, declared) == order
+    assert ports(encode, declared - {"rst", "i__payload"}) == [name for name in order
+                                                              if name not in ("rst", "i__payload")]
+    add = make_part("fp32.add", {"pipeline": 2})
+    assert ports(add, {"o", "b", "a", "en", "clk"}) == ["clk", "en", "a", "b", "o"]
 
 
 def test_pages_exist():

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Names of the text, over many designs: a module's name says all of its logic, and a person can read the others."""
 
 import random
@@ -6,7 +7,7 @@ import re
 import pytest
 
 from gen.emit import Emitter, verilog
-from gen.units import make_unit
+from gen.units import make_part, make_unit
 from hbfp.options import design_from_values
 from hbfp.values import OptionError
 
@@ -43,14 +44,18 @@ def drawn(count):
 
 
 class Collected:
-    """Modules of many designs: ``emitter`` has each name once, ``clashes`` the names that mean two texts."""
+    """Modules of many designs and of units beside them.
+
+    ``emitter`` has each name once, ``clashes`` the names that mean two texts.
+    """
 
     def __init__(self, items):
         self.emitter, self.clashes = Emitter(), []
         known = self.emitter.texts
-        for unit, values in items:
+        made = [make_unit(unit, design_from_values(values)) for unit, values in items]
+        for component in made + [make_part("dispatch", {}), make_part("vector", {})]:
             emitter = Emitter()
-            emitter.convert(make_unit(unit, design_from_values(values)))
+            emitter.convert(component)
             self.clashes += [name for name, text in emitter.texts.items() if known.get(name, text) != text]
             for kept, more in ((known, emitter.texts), (self.emitter.cells, emitter.cells),
                                (self.emitter.uses, emitter.uses)):
