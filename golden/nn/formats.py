@@ -1,11 +1,14 @@
 """Which format each tensor role of a layer has, and in which order its products add up."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+import json
+import re
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Self
 
 from hbfp.design import ACCUMULATES
 from hbfp.fields import check_choice
-from hbfp.format import HBFPFormat
+from hbfp.format import MANTISSA_RANGE, HBFPFormat
 
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.
@@ -25,6 +28,11 @@ class Formats:
     accumulate : str
         ``fp32`` or ``aligned``, as of :func:`golden.matmul.matmul`; ``block`` order only.
 
+    Attributes
+    ----------
+    text : str
+        All of it as JSON; :meth:`read` is the way back.
+
     Raises
     ------
     ValueError
@@ -35,6 +43,7 @@ class Formats:
     g: HBFPFormat
     order: str = "block"
     accumulate: str = "fp32"
+    text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
         check_choice("Order", self.order, ORDERS)
@@ -42,23 +51,38 @@ class Formats:
         for role in ("x", "w", "g"):
             if not isinstance(getattr(self, role), HBFPFormat):
                 raise TypeError(f"Format of {role} must be an HBFPFormat, not {getattr(self, role)!r}")
+        # Made once: tracing by torch.compile does not reach into json.
+        roles = {role: asdict(getattr(self, role)) for role in ("x", "w", "g")}
+        object.__setattr__(self, "text", json.dumps(roles | {"order": self.order, "accumulate": self.accumulate}))
         if len({fmt.terms for fmt in (self.x, self.w, self.g)}) > 1:
             raise ValueError("Blocks of x, w and g must have equal terms along K, not "
                              f"{self.x.terms}, {self.w.terms} and {self.g.terms}")
 
     @classmethod
-    def of(cls, fmt: "Formats | HBFPFormat | None", *, w: HBFPFormat | None = None, g: HBFPFormat | None = None,
-           order: str = "block", accumulate: str = "fp32") -> "Formats":
-        """From one format, or one per role; a :class:`Formats` passes through."""
+    def of(cls, fmt: "Formats | HBFPFormat | str | None", *, w: "HBFPFormat | str | None" = None,
+           g: "HBFPFormat | str | None" = None, order: str = "block", accumulate: str = "fp32") -> "Formats":
+        """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`."""
         if isinstance(fmt, Formats):
             return fmt
-        if fmt is None:
-            fmt = HBFPFormat()
-        return cls(x=fmt, w=w or fmt, g=g or fmt, order=order, accumulate=accumulate)
+        fmt = HBFPFormat() if fmt is None else named(fmt)
+        return cls(x=fmt, w=named(w) or fmt, g=named(g) or fmt, order=order, accumulate=accumulate)
 
     def with_mantissa(self, mantissa: int) -> Self:
         """The same with another mantissa width in every role."""
         return replace(self, **{role: replace(getattr(self, role), mantissa=mantissa) for role in ("x", "w", "g")})
+
+    @classmethod
+    @lru_cache(256)
+    def read(cls, text: str) -> Self:
+        """From what :attr:`text` gives."""
+        data = json.loads(text)
+        roles = {role: HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g")}
+        return cls(**roles, order=data["order"], accumulate=data["accumulate"])
+
+    def nearest(self) -> Self:
+        """The same with ``rne`` in place of ``stochastic``: what evaluation uses."""
+        return replace(self, **{role: replace(fmt, rounding="rne") for role in ("x", "w", "g")
+                                if (fmt := getattr(self, role)).rounding == "stochastic"})
 
     @property
     def stochastic(self) -> bool:
@@ -71,5 +95,16 @@ class Formats:
         return max(lanes for lanes in range(1, 33) if self.x.terms % lanes == 0)
 
 
-#: What stands for formats: one for all roles, one each, or None for the default.
-FormatLike = Formats | HBFPFormat | None
+#: What stands for formats: one for all roles, a name such as "hbfp8", one each, or None for the default.
+FormatLike = Formats | HBFPFormat | str | None
+
+
+def named(fmt: Any) -> Any:
+    """The format of a name, ``"hbfp2"`` to ``"hbfp16"`` by mantissa width, with default blocks; others as they are."""
+    if not isinstance(fmt, str):
+        return fmt
+    found = re.fullmatch(r"hbfp(\d{1,2})", fmt.lower())
+    low, high = MANTISSA_RANGE
+    if not found or not low <= int(found[1]) <= high:
+        raise ValueError(f"Name of a format must be hbfp{low} to hbfp{high}, not {fmt!r}")
+    return HBFPFormat(mantissa=int(found[1]))

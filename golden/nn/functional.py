@@ -1,28 +1,65 @@
 """Functional forms, named as in ``torch.nn.functional``: their matrix products are HBFP, the rest FP32.
 
-``formats`` is an :class:`~golden.spec.format.HBFPFormat` or a :class:`~golden.nn.Formats`; ``stream``
-(:class:`golden.noise.Stream`) is needed by ``stochastic`` rounding.
+``formats`` is a name such as ``"hbfp8"``, an :class:`~hbfp.format.HBFPFormat` or a :class:`~golden.nn.Formats`;
+``stream`` (:class:`golden.noise.Stream`) is needed by ``stochastic`` rounding. Tensors of bfloat16 and float16 are
+converted as the FP32 numbers that they are, and the result has their type.
 """
 
 import math
+from typing import Any
 
 import torch
 
 from ..noise import Stream
-from . import conv, ops
+from . import library
 from .formats import FormatLike, Formats
+from .record import note
+
+#: Types whose every number FP32 has.
+NARROW = (torch.bfloat16, torch.float16)
+
+
+def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
+    """The tensors with narrow types widened to float32, and the type of a result.
+
+    Raises
+    ------
+    NotImplementedError
+        If a function transform of ``torch.func`` runs.
+    """
+    if not torch.compiler.is_compiling() and any(
+            t is not None and torch._C._functorch.is_functorch_wrapped_tensor(t) for t in tensors):
+        raise NotImplementedError("HBFP products do not run under torch.func (vmap, grad and so on): give the layer "
+                                  "the whole batch, or loop; gradients come from backward()")
+    types = {t.dtype for t in tensors if t is not None}
+    dtype = next(iter(types)) if len(types) == 1 and types <= set(NARROW) else torch.float32
+    return [t.float() if t is not None and t.dtype in NARROW else t for t in tensors], dtype
 
 
 def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, formats: FormatLike = None, *,
            stream: Stream | None = None) -> torch.Tensor:
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
-    return ops.linear(input, weight, Formats.of(formats), stream, bias)
+    return _linear("linear", input, weight, bias, Formats.of(formats), stream)
+
+
+def _linear(operation, input, weight, bias, formats, stream):
+    """:func:`linear` under the name of what it stands for."""
+    (input, weight, bias), dtype = single(input, weight, bias)
+    y = library.linear(input, weight, bias, formats, stream)
+    note(operation, formats, input.numel() * weight.shape[0])
+    return y.to(dtype)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = None, *,
            stream: Stream | None = None) -> torch.Tensor:
-    """``a @ b`` of (..., M, K) and (..., K, N); ``b`` takes the format of ``w``."""
-    return ops.matmul(a, b, Formats.of(formats), stream)
+    """``a @ b`` of (..., M, K) and (..., K, N), or one (K, N); ``b`` takes the format of ``w``."""
+    formats = Formats.of(formats)
+    if b.dim() == 2 and a.dim() > 1 and a.shape[-1] == len(b):
+        return _linear("matmul", a, b.mT, None, formats, stream)
+    (a, b), dtype = single(a, b)
+    y = library.matmul(a, b, formats, stream)
+    note("matmul", formats, a.numel() * b.shape[-1])
+    return y.to(dtype)
 
 
 def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
@@ -31,9 +68,11 @@ def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
     """Convolution of input (N, C, H, W); zeros around. The law of its products: :mod:`golden.nn.conv`."""
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
-    y = conv.conv2d(input, weight, Formats.of(formats), stride=stride, padding=padding, dilation=dilation,
-                    groups=groups, stream=stream)
-    return y if bias is None else y + bias[:, None, None]
+    formats = Formats.of(formats)
+    (input, weight, bias), dtype = single(input, weight, bias)
+    y = library.conv2d(input, weight, formats, stream, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    note("conv2d", formats, y.numel() * weight[0].numel())
+    return (y if bias is None else y + bias[:, None, None]).to(dtype)
 
 
 def pair(value: int | tuple[int, int], name: str) -> tuple[int, int]:
@@ -47,10 +86,18 @@ def pair(value: int | tuple[int, int], name: str) -> tuple[int, int]:
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                  mask: torch.Tensor | None = None, dropout: float = 0.0, formats: FormatLike = None, *,
-                                 stream: Stream | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """``softmax(q k^T / sqrt(d)) v``; q, k, v (..., L, d), mask added or boolean (True takes part)."""
-    scores = matmul(query, key.transpose(-1, -2), formats, stream=stream) / math.sqrt(query.shape[-1])
+                                 scale: float | None = None, stream: Stream | None = None
+                                 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """``softmax(q k^T / sqrt(d)) v``; q, k, v (..., L, d), mask added or boolean (True takes part).
+
+    ``scale`` stands for ``1 / sqrt(d)``. A query that takes part in nothing gives zeros.
+    """
+    scores = matmul(query, key.transpose(-1, -2), formats, stream=stream)
+    scores = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
-    weights = torch.dropout(scores.softmax(-1), dropout, dropout > 0)
+    weights = scores.softmax(-1)
+    if mask is not None:
+        weights = weights.masked_fill((scores == float("-inf")).all(-1, keepdim=True), 0.0)
+    weights = torch.dropout(weights, dropout, dropout > 0)
     return matmul(weights, value, formats, stream=stream), weights

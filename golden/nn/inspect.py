@@ -1,5 +1,7 @@
 """Which matrix products of a model are not HBFP."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -8,14 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .products import in_hbfp
 
 #: Operations of torch that multiply matrices, by name without the namespace.
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "convolution", "mkldnn_rnn_layer",
-            "_cudnn_rnn", "miopen_rnn", "_trilinear", "_cdist_forward", "_grouped_mm")
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "mkldnn_rnn_layer",
+            "_cudnn_rnn", "miopen_rnn", "_trilinear", "_cdist_forward", "_euclidean_dist", "_grouped_mm",
+            "linalg_matrix_exp", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 
 
 def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list[tuple[str, str]]:
     """Run a model once and list the matrix products that it computes outside HBFP.
-
-    What :func:`~golden.nn.convert` cannot see is here, too: products in the model's own code.
 
     Parameters
     ----------
@@ -32,30 +33,46 @@ def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
-    path: list[str] = []
     found: dict[tuple[str, str], None] = {}
+    with names_running(module) as running:
+        def watch(operation, *_):
+            found.setdefault((running(), operation))
+        with torch.no_grad(), Watch(watch):
+            module(*inputs, **options)
+    return list(found)
+
+
+@contextmanager
+def names_running(module: torch.nn.Module) -> Iterator[Callable[[], str]]:
+    """Gives a function that says the name of the innermost module that is running."""
+    path: list[str] = []
     handles = []
     for name, part in module.named_modules():
         handles.append(part.register_forward_pre_hook(lambda *_, name=name: path.append(name)))
         handles.append(part.register_forward_hook(lambda *_: path.pop() and None, always_call=True))
     try:
-        with torch.no_grad(), _Watch(lambda operation: found.setdefault((path[-1] if path else "", operation))):
-            module(*inputs, **options)
+        yield lambda: path[-1] if path else ""
     finally:
         for handle in handles:
             handle.remove()
-    return list(found)
 
 
-class _Watch(TorchDispatchMode):
-    """Reports every product that runs outside HBFP."""
+class Watch(TorchDispatchMode):
+    """Reports every product of real numbers that runs outside HBFP: name, torch's operator, arguments and result."""
 
-    def __init__(self, report):
+    def __init__(self, report: Callable[..., Any]) -> None:
         super().__init__()
         self.report = report
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.overloadpacket.__name__
-        if (name in PRODUCTS or "dot_product" in name) and not in_hbfp():
-            self.report(name)
-        return func(*args, **(kwargs or {}))
+        out = func(*args, **(kwargs or {}))
+        if (name in PRODUCTS or "dot_product" in name) and not in_hbfp() and _real(out):
+            self.report(name, func, args, kwargs or {}, out)
+        return out
+
+
+def _real(out):
+    """Whether a result has real or complex numbers: products of integers are another matter."""
+    first = out[0] if isinstance(out, (tuple, list)) else out
+    return first.is_floating_point() or first.is_complex()

@@ -1,37 +1,29 @@
 """Layers of ``torch.nn`` whose matrix products, forward and backward, are HBFP.
 
-Each is a subclass of its ``torch.nn`` twin with the same parameters and ``state_dict``; parameters
-stay FP32. ``stochastic`` adds one buffer, ``noise_state``: the state of the layer's converter lanes.
-
-Under ``torch.compile`` these layers run as they are (the graph breaks around them); what lies between
-them is compiled.
+Each is a subclass of its ``torch.nn`` twin with the same parameters and ``state_dict``; parameters keep their type,
+float32, bfloat16 or float16. ``stochastic`` adds one buffer, ``noise_state``: the state of the layer's converter lanes.
 """
 
 from typing import Any, Self
 
-import numpy as np
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from hbfp.format import HBFPFormat
 
-from ..noise import Stream, lane_starts, mix
-from . import functional
+from ..noise import Stream
+from . import functional, recurrent
+from .convolution import convolution
 from .formats import FormatLike, Formats
 from .products import check_float32
+from .state import HBFPState, untraced_noise
 
 
-class _BufferStream(Stream):
-    """A stream whose state lives in a module's buffer, so that it is saved, copied and moved with it."""
-
-    def __init__(self, buffer):
-        self.buffer = buffer
-        self.state = buffer.cpu().numpy().view(np.uint32)      # shares memory on the CPU
-
-    def words(self, beats):
-        words = super().words(beats)
-        if self.buffer.device.type != "cpu":
-            self.buffer.copy_(torch.from_numpy(self.state.view(np.int32)))
-        return words
+def check_types(module: torch.nn.Module) -> None:
+    """Raise ``TypeError`` with one line if a parameter has numbers that FP32 has not."""
+    for name, parameter in module.named_parameters():
+        if parameter.dtype not in functional.NARROW:
+            check_float32(**{name: parameter})
 
 
 def _refuse_formats(**arguments):
@@ -41,47 +33,37 @@ def _refuse_formats(**arguments):
             raise TypeError(f"{name} must not be of type {type(value).__name__}; write fmt=... for the format")
 
 
-class HBFPLayer(torch.nn.Module):
+class HBFPLayer(HBFPState):
     """What all layers share: ``formats``, which may change between steps, and the noise."""
-    noise_state: torch.Tensor | None
 
     def _setup(self, fmt, seed, **options):
-        check_float32(**dict(self.named_parameters()))
-        mix(seed)                                              # checks the range
-        self.seed = seed
-        self.register_buffer("noise_state", None)
-        self.formats = Formats.of(fmt, **options)
+        check_types(self)
+        self.hbfp_setup(Formats.of(fmt, **options), seed)
 
     @property
     def formats(self) -> Formats:
         """The layer's :class:`~golden.nn.Formats`."""
-        return self._formats
+        formats = self._hbfp_formats
+        assert formats is not None
+        return formats
 
     @formats.setter
     def formats(self, formats: FormatLike) -> None:
-        self._set_formats(formats)
+        self.hbfp_set_formats(formats)
 
-    def _set_formats(self, formats):
-        self._formats = Formats.of(formats)
-        if self._formats.stochastic:
-            if self.noise_state is None or len(self.noise_state) != self._formats.lanes:
-                state = lane_starts(self.seed, self._formats.lanes).view(np.int32)
-                where = next(self.parameters()).device
-                self.noise_state = torch.from_numpy(state.copy()).to(where)
-        else:
-            self.noise_state = None
-
-    def reformat(self, formats: FormatLike, *, seed: int | None = None) -> None:
-        """Change the format. A new ``seed`` restarts the noise; without one it runs on, if its lanes are as before."""
-        if seed is not None:
-            mix(seed)
-            self.seed, self.noise_state = seed, None
-        self.formats = formats
+    @property
+    def seed(self) -> int:
+        """Seed of the noise."""
+        return self.hbfp_seed
 
     @property
     def stream(self) -> Stream | None:
         """The noise of ``stochastic``, else None."""
-        return None if self.noise_state is None else _BufferStream(self.noise_state)
+        return self.hbfp_stream
+
+    def reformat(self, formats: FormatLike, *, seed: int | None = None) -> None:
+        """Change the format. A new ``seed`` restarts the noise; without one it runs on, if its lanes are as before."""
+        self.hbfp_reformat(formats, seed=seed)
 
     @classmethod
     def of(cls, layer: torch.nn.Module, fmt: FormatLike = None, *, seed: int = 1, **options: Any) -> Self:
@@ -120,45 +102,45 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
         super().__init__(in_features, out_features, bias, device=device)
         self._setup(fmt, seed, **options)
 
-    @torch.compiler.disable
+    @untraced_noise
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(..., in_features) -> (..., out_features)."""
-        return functional.linear(input, self.weight, self.bias, self.formats, stream=self.stream)
+        with self.hbfp_call() as (formats, stream):
+            return functional.linear(input, self.weight, self.bias, formats, stream=stream)
 
 
 class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
-    """``torch.nn.Conv2d`` in HBFP, zeros around; see :mod:`golden.nn.conv`.
+    """``torch.nn.Conv2d`` in HBFP; see :mod:`golden.nn.conv`.
 
     Parameters
     ----------
     in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device
-        As of ``torch.nn.Conv2d``; padding as numbers.
+        As of ``torch.nn.Conv2d``.
     fmt, seed
         As of :class:`HBFPLinear`.
     """
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
                  dilation: Any = 1, groups: int = 1, bias: bool = True, fmt: FormatLike = None, *, seed: int = 1,
-                 device: Any = None, **options: Any) -> None:
+                 padding_mode: str = "zeros", device: Any = None, **options: Any) -> None:
         _refuse_formats(stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
-                         device=device)
+                         padding_mode=padding_mode, device=device)
         self._setup(fmt, seed, **options)
 
-    def _setup(self, fmt, seed, **options):
-        if self.padding_mode != "zeros" or isinstance(self.padding, str):
-            raise ValueError(f"Padding must be numbers of zeros, not {self.padding!r} of {self.padding_mode!r}")
-        super()._setup(fmt, seed, **options)
-
-    @torch.compiler.disable
+    @untraced_noise
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """(N, C, H, W) -> (N, O, OH, OW)."""
-        return functional.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups,
-                                 self.formats, stream=self.stream)
+        """(N, C, H, W) -> (N, O, OH, OW); without N, too."""
+        if self.padding_mode != "zeros":
+            input = torch.nn.functional.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+        padding = 0 if self.padding_mode != "zeros" else self.padding
+        with self.hbfp_call() as (formats, stream):
+            return convolution(2, input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups,
+                               formats, stream=stream)
 
 
 class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
-    """``torch.nn.LSTM`` in HBFP: both products of a step; gates and state are FP32. No projections.
+    """``torch.nn.LSTM`` in HBFP: both products of a step; gates and state are FP32.
 
     Parameters
     ----------
@@ -174,52 +156,41 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
         super().__init__(input_size, hidden_size, num_layers, **options)
         self._setup(fmt, seed)
 
-    def _setup(self, fmt, seed, **options):
-        if self.proj_size:
-            raise ValueError(f"proj_size must be 0, not {self.proj_size!r}")
-        super()._setup(fmt, seed, **options)
-
-    @torch.compiler.disable
-    def forward(self, input: torch.Tensor, hx: tuple[torch.Tensor, torch.Tensor] | None = None
-                ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """(L, N, I), or (N, L, I) with ``batch_first``, or (L, I); returns output, (h, c)."""
+    @torch.compiler.disable                                    # torch.compile leaves torch.nn.LSTM out, too
+    def forward(self, input: torch.Tensor | PackedSequence, hx: tuple[torch.Tensor, torch.Tensor] | None = None
+                ) -> tuple[torch.Tensor | PackedSequence, tuple[torch.Tensor, torch.Tensor]]:
+        """(L, N, I), or (N, L, I) with ``batch_first``, or (L, I), or packed; returns output, (h, c)."""
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         single = input.dim() == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
-        sides = 2 if self.bidirectional else 1
-        if hx is None:
-            hx = (torch.zeros(self.num_layers * sides, x.shape[1], self.hidden_size, device=x.device),) * 2
-        elif single:
-            hx = tuple(part.unsqueeze(1) for part in hx)
-        last: tuple[list[torch.Tensor], list[torch.Tensor]] = [], []
-        for layer in range(self.num_layers):
-            outputs = []
-            for side in range(sides):
-                index = layer * sides + side
-                y, h, c = self._run(x, hx[0][index], hx[1][index], f"l{layer}{'_reverse' * side}", bool(side))
-                outputs.append(y)
-                last[0].append(h)
-                last[1].append(c)
-            x = torch.cat(outputs, -1) if sides == 2 else outputs[0]
-            if self.dropout and layer < self.num_layers - 1:
-                x = torch.dropout(x, self.dropout, self.training)
-        h, c = (torch.stack(part) for part in last)
+        if hx is not None and single:
+            hx = (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
+        y, (h, c) = self._run(x.flatten(0, 1), [x.shape[1]] * len(x), hx)
+        y = y.reshape(*x.shape[:2], -1)
         if single:
-            return x.squeeze(1), (h.squeeze(1), c.squeeze(1))
-        return x.transpose(0, 1) if self.batch_first else x, (h, c)
+            return y.squeeze(1), (h.squeeze(1), c.squeeze(1))
+        return y.transpose(0, 1) if self.batch_first else y, (h, c)
 
-    def _run(self, x, h, c, name, backwards):
-        """One layer in one direction over (L, N, I)."""
-        w_x, w_h = (getattr(self, f"weight_{kind}_{name}") for kind in ("ih", "hh"))
-        b_x, b_h = (getattr(self, f"bias_{kind}_{name}") if self.bias else None for kind in ("ih", "hh"))
-        stream, outputs = self.stream, []
-        inputs = functional.linear(x, w_x, b_x, self.formats, stream=stream)
-        for step in reversed(range(len(x))) if backwards else range(len(x)):
-            gates = inputs[step] + functional.linear(h, w_h, b_h, self.formats, stream=stream)
-            i, f, g, o = gates.chunk(4, -1)
-            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-            h = o.sigmoid() * c.tanh()
-            outputs.append(h)
-        return torch.stack(outputs[::-1] if backwards else outputs), h, c
+    def _packed(self, input, hx):
+        """Of a packed sequence."""
+        if hx is not None and input.sorted_indices is not None:
+            hx = (hx[0].index_select(1, input.sorted_indices), hx[1].index_select(1, input.sorted_indices))
+        y, state = self._run(input.data, input.batch_sizes.tolist(), hx)
+        if input.unsorted_indices is not None:
+            state = state[0].index_select(1, input.unsorted_indices), state[1].index_select(1, input.unsorted_indices)
+        return PackedSequence(y, input.batch_sizes, input.sorted_indices, input.unsorted_indices), state
+
+    def _run(self, rows, sizes, hx):
+        """All layers and directions over rows (sum of sizes, I); the batch at the start is the first size."""
+        if hx is None:
+            shape = self.num_layers * (2 if self.bidirectional else 1), sizes[0]
+            hx = (torch.zeros(*shape, self.proj_size or self.hidden_size, device=rows.device, dtype=rows.dtype),
+                  torch.zeros(*shape, self.hidden_size, device=rows.device, dtype=rows.dtype))
+        with self.hbfp_call() as (formats, stream):
+            return recurrent.run("lstm", rows, sizes, tuple(hx), self._flat_weights, formats, stream, bias=self.bias,
+                                 layers=self.num_layers, dropout=self.dropout if self.training else 0.0,
+                                 bidirectional=self.bidirectional, projected=self.proj_size > 0)
 
 
 class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
@@ -239,25 +210,24 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         super().__init__(embed_dim, num_heads, dropout, bias, batch_first=batch_first, device=device)
         self._setup(fmt, seed)
 
+    @staticmethod
+    def serves(layer: torch.nn.MultiheadAttention) -> bool:
+        """Whether this class can replace a layer."""
+        return layer._qkv_same_embed_dim and layer.bias_k is None and not layer.add_zero_attn
+
     def _setup(self, fmt, seed, **options):
-        if not self._qkv_same_embed_dim or self.bias_k is not None or self.add_zero_attn:
+        if not self.serves(self):
             raise ValueError("Attention with kdim, vdim, bias_kv or zero_attn is not supported")
         super()._setup(fmt, seed, **options)
         if not isinstance(self.out_proj, HBFPLinear):
             self.out_proj = HBFPLinear.of(self.out_proj, self.formats, seed=seed)
 
-    @property
-    def formats(self) -> Formats:
-        """The layer's :class:`~golden.nn.Formats`; setting it sets the output projection's too."""
-        return self._formats
-
-    @formats.setter
-    def formats(self, formats: FormatLike) -> None:
-        self._set_formats(formats)
+    def hbfp_set_formats(self, formats: FormatLike) -> None:
+        """Change the formats, those of the output projection, too."""
+        super().hbfp_set_formats(formats)
         if isinstance(self.out_proj, HBFPLinear):
-            self.out_proj.formats = self._formats
-
-    @torch.compiler.disable
+            self.out_proj.formats = formats
+    @untraced_noise
     def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                 key_padding_mask: torch.Tensor | None = None, need_weights: bool = True,
                 attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,
@@ -267,19 +237,24 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
             raise ValueError("query must have 3 dimensions, not 2")
         if not self.batch_first:
             query, key, value = (t.transpose(0, 1) for t in (query, key, value))
-        stream, heads = self.stream, self.num_heads
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        rows = self.in_proj_weight.chunk(3)
-        q, k, v = (functional.linear(*three, self.formats, stream=stream)
-                   .unflatten(-1, (heads, -1)).transpose(1, 2)              # (N, heads, L, d)
-                   for three in zip((query, key, value), rows, biases, strict=True))
-        mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
-        y, weights = functional.scaled_dot_product_attention(
-            q, k, v, mask, self.dropout if self.training else 0.0, self.formats, stream=stream)
+        with self.hbfp_call() as (formats, stream):
+            y, weights = self._attend(query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream)
         y = self.out_proj(y.transpose(1, 2).flatten(2))
         if not self.batch_first:
             y = y.transpose(0, 1)
         return y, (weights.mean(1) if average_attn_weights else weights) if need_weights else None
+
+    def _attend(self, query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream):
+        """What comes before the output projection (N, heads, L, d), and the weights."""
+        heads = self.num_heads
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        rows = self.in_proj_weight.chunk(3)
+        q, k, v = (functional.linear(*three, formats, stream=stream)
+                   .view(*three[0].shape[:2], heads, -1).transpose(1, 2)    # (N, heads, L, d)
+                   for three in zip((query, key, value), rows, biases, strict=True))
+        mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
+        return functional.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, formats,
+                                                       stream=stream)
 
     def _mask(self, query, key, key_padding_mask, attn_mask, is_causal):
         """One additive mask (N or 1, heads or 1, L, S), or None."""
@@ -293,7 +268,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
             attn_mask = torch.ones(length, dtype=torch.bool, device=query.device).triu(1)
         if attn_mask is not None:
             mask = additive(attn_mask)
-            mask = mask[None, None] if mask.dim() == 2 else mask.unflatten(0, (-1, self.num_heads))
+            mask = mask[None, None] if mask.dim() == 2 else mask.view(-1, self.num_heads, *mask.shape[1:])
         if key_padding_mask is not None:
             padding = additive(key_padding_mask)[:, None, None]
             mask = padding if mask is None else mask + padding

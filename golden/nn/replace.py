@@ -1,44 +1,58 @@
 """Any model to HBFP in one call."""
 
-import warnings
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from hbfp.fields import check_range
 
+from . import scope
 from .formats import FormatLike, Formats
-from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention
+from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention, check_types
+from .report import report
+from .select import Choice, excluded, formats_by_name, inside
 
-#: Which layer replaces which; exact types, so that a subclass with its own forward stays as it is.
+#: Which layer replaces which; exact types: a subclass runs its own forward, in HBFP.
 TWINS = {torch.nn.Linear: HBFPLinear, torch.nn.Conv2d: HBFPConv2d, torch.nn.LSTM: HBFPLSTM,
          torch.nn.MultiheadAttention: HBFPMultiheadAttention}
-#: Layers that may have a matrix of parameters, but no matrix product.
-NO_PRODUCT = (torch.nn.Embedding, torch.nn.EmbeddingBag, torch.nn.LayerNorm, torch.nn.RMSNorm, torch.nn.PReLU)
+#: Modules of torch.nn that multiply matrices in their own code; those of other packages may all do so.
+MULTIPLIES = (torch.nn.modules.conv._ConvNd, torch.nn.RNNBase, torch.nn.RNNCellBase, torch.nn.Bilinear, torch.nn.Linear,
+              torch.nn.MultiheadAttention, torch.nn.AdaptiveLogSoftmaxWithLoss)
 
 
-def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: str | type | Iterable[str | type] = (), *,
-            seed: int | None = None, **options: Any) -> torch.nn.Module:
-    """Replace every layer of :data:`TWINS` by its HBFP twin, in place; all of them, or none if one cannot be.
+def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | Iterable[Choice] = (), *,
+            layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None, strict: bool = False,
+            example: Any = None, **options: Any) -> torch.nn.Module:
+    """Make every matrix product of a model HBFP, in place; all of them, or none if a layer cannot be converted.
 
-    Products that the model computes by itself (``torch.matmul``, ``torch.nn.functional.linear``, ``@``) stay FP32, as
-    do those of other layers; of the latter a warning speaks, and :func:`~golden.nn.fp32_products` lists both. A layer
-    that is HBFP already changes to the new format and keeps its weights and its noise.
+    Layers of :data:`TWINS` are replaced by their HBFP twins. Every other module that multiplies keeps its class by name
+    and runs its own ``forward`` with torch's products in HBFP: ``@``, ``torch.matmul``, ``addmm``, ``einsum``,
+    ``torch.nn.functional.linear``, ``scaled_dot_product_attention``, convolutions, recurrent layers and so on. What is
+    HBFP already changes to the new format and keeps its weights and its noise. :func:`golden.nn.report` lists all
+    products.
 
     Parameters
     ----------
     module : torch.nn.Module
         The model. Parameters are shared with the layers replaced: optimisers made before stay valid.
-    fmt : HBFPFormat or Formats
-        Format, as of :class:`~golden.nn.HBFPLinear`.
-    exclude : sequence of str or type
-        What to leave as it is: qualified names with wildcards (``"head.*"``) or classes. A container stands for all
-        that is in it.
+    fmt : str, HBFPFormat or Formats
+        Format, as of :class:`~golden.nn.HBFPLinear`, or a name such as ``"hbfp8"``.
+    exclude : sequence of str, type or function
+        What to leave as it is: qualified names with wildcards (``"head.*"``), classes, or functions of name and module
+        that say so. A container stands for all that is in it.
+    layers : mapping, optional
+        Formats of some layers: from a choice as in ``exclude`` to what stands for a format. The last that matches
+        counts.
     seed : int, optional
-        Layer i (in order of ``named_modules``) gets ``seed + i`` for its noise. Without it new layers get 1 + i, and
-        the noise of layers that are HBFP already runs on.
+        Layer i (in order of ``named_modules``; twins come first, then the other modules) gets ``seed + i`` for its
+        noise. Without it new layers get 1 + i, and the noise of layers that are HBFP already runs on.
+    strict : bool
+        Whether a product that has no HBFP form is an error when it runs, rather than left in FP32.
+    example : tuple or Tensor, optional
+        Positional arguments of the model, or a dict of named ones. The converted model runs on it once, in evaluation
+        mode; with ``strict``, a product that is left in FP32 and not excluded is an error.
     options
         Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``.
 
@@ -50,92 +64,144 @@ def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: str | type
     Raises
     ------
     TypeError
-        If ``module`` is no module, or ``exclude`` holds anything but names and classes.
+        If ``module`` is no module, or ``exclude`` holds anything but names, classes and functions.
     ValueError
-        If ``exclude`` matches nothing, or only a part of a layer that is replaced whole; if a layer cannot be
-        converted. The model is as it was.
+        If ``exclude`` or ``layers`` matches nothing, or ``exclude`` only a part of a layer that is replaced whole; if a
+        layer cannot be converted; if ``strict`` and ``example`` find a product in FP32. The model is as it was.
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
     formats = Formats.of(fmt, **options)
-    excluded = _excluded(module, exclude)
-    chosen = _chosen(module, excluded)
+    out = excluded(module, exclude, _whole)
+    by_name = formats_by_name(module, formats, layers or {})
+    chosen, others = _chosen(module, out), _others(module, out)
     first = 1 if seed is None else seed
-    check_range("Seed", first, 0, 2 ** 32 - len(chosen))
-    twins = _twins(chosen, formats, first)
-    for name, layer in chosen:
-        twin = twins[layer]
-        if twin is not layer and name:
-            parent, _, leaf = name.rpartition(".")
-            setattr(module.get_submodule(parent), leaf, twin)
-    for number, (layer, twin) in enumerate(twins.items()):
-        if twin is layer:
-            layer.reformat(formats, seed=None if seed is None else seed + number)
-    for name, part in module.named_modules():
-        if not _inside(name, excluded):
-            _no_shortcut(part)
-    _warn(module, chosen, excluded)
-    return twins.get(module, module)
+    check_range("Seed", first, 0, 2 ** 32 - len(chosen) - len(others))
+    _check(others)
+    twins = _twins(chosen, by_name, first)
+    with _all_or_nothing(module):
+        _replace(module, chosen, twins, by_name, seed)
+        for number, (name, part) in enumerate(others, len(twins)):
+            with _named(name, part):
+                if isinstance(part, scope.Scope):
+                    part.hbfp_strict = strict
+                    part.hbfp_reformat(by_name(name), seed=None if seed is None else seed + number)
+                else:
+                    scope.enter(part, by_name(name), name=name, seed=first + number, strict=strict)
+        _keep(module, out)
+        for name, part in module.named_modules():
+            if not inside(name, out):
+                _no_shortcut(part)
+        result = twins.get(module, module)
+        if example is not None:
+            _try(result, example, strict, out)
+    return result
 
 
-def _excluded(module, exclude):
-    """Names of all modules that ``exclude`` matches."""
-    every, found = list(module.named_modules(remove_duplicate=False)), []
-    for item in (exclude,) if isinstance(exclude, (str, type)) else exclude:
-        if isinstance(item, str):
-            names = [name for name, _ in every if fnmatchcase(name, item)]
-        elif isinstance(item, type):
-            names = [name for name, part in every if isinstance(part, item)]
-        else:
-            raise TypeError(f"Exclude must hold names and classes, not {item!r}")
-        if not names:
-            shown = repr(item) if isinstance(item, str) else item.__name__
-            raise ValueError(f"Exclude must match a layer of the model, not {shown}")
-        found += names
-        if isinstance(item, str):
-            _check_whole(every, names)
-    return found
+def _whole(layer):
+    """Whether a layer is converted with all its parts."""
+    return type(layer) in TWINS or isinstance(layer, (HBFPLayer, torch.nn.MultiheadAttention))
 
 
-def _check_whole(every, names):
-    """Refuse to exclude only a part of a layer that is replaced whole."""
-    for whole, layer in every:
-        if type(layer) not in TWINS and not isinstance(layer, HBFPLayer) or _inside(whole, names):
-            continue
-        for name in names:
-            if _inside(name, [whole]):
-                raise ValueError(f"Exclude must not match {name!r}, a part of {whole!r}, which is converted whole")
+def _twin_of(layer):
+    """The class that replaces a layer, or None."""
+    if isinstance(layer, torch.nn.MultiheadAttention) and not HBFPMultiheadAttention.serves(layer):
+        return None
+    return TWINS.get(type(layer))
 
 
-def _inside(name, containers):
-    """Whether a module is one of ``containers`` or in one."""
-    return any(not top or name == top or name.startswith(f"{top}.") for top in containers)
-
-
-def _chosen(module, excluded):
-    """Name and layer, in order, of all that converts; the parts of such a layer go with it."""
-    chosen, done = [], list(excluded)
+def _chosen(module, out):
+    """Name and layer, in order, of all that a twin replaces, or is; the parts of such a layer go with it."""
+    chosen, done = [], list(out)
     for name, layer in module.named_modules(remove_duplicate=False):
-        if (type(layer) in TWINS or isinstance(layer, HBFPLayer)) and not _inside(name, done):
+        if (_twin_of(layer) or isinstance(layer, HBFPLayer)) and not inside(name, done):
             chosen.append((name, layer))
             done.append(name)
     return chosen
 
 
-def _twins(chosen, formats, seed):
+def _others(module, out):
+    """Name and module, each once, of all that may multiply in its own code and has no twin."""
+    found, done = [], list(out)
+    for name, part in module.named_modules():
+        if inside(name, done):
+            continue
+        if _whole(part):
+            done.append(name)
+        if _twin_of(part) is None and not isinstance(part, HBFPLayer) and _multiplies(part):
+            found.append((name, part))
+    return found
+
+
+def _multiplies(part):
+    kind = scope.plain(type(part))
+    if kind.__module__.startswith("torch.nn.modules.") or kind is torch.nn.Module:
+        return isinstance(part, MULTIPLIES)
+    return kind.forward is not torch.nn.Module.forward
+
+
+def _check(others):
+    """Refuse modules whose products nobody can reach."""
+    for name, part in others:
+        with _named(name, part):
+            if isinstance(part, torch.jit.ScriptModule):
+                raise ValueError("TorchScript hides its products; convert the model first, then script it")
+            if "forward" in vars(part):
+                raise ValueError("forward was replaced on the object; convert first, then replace it")
+            if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
+                raise ValueError("it has no shape yet; run the model once before")
+            if hasattr(part, "noise_state") and not isinstance(part, scope.Scope):
+                raise ValueError("it has an attribute 'noise_state' of its own; rename that")
+            if isinstance(part, MULTIPLIES):
+                check_types(part)
+
+
+@contextmanager
+def _named(name: str, layer: torch.nn.Module) -> Iterator[None]:
+    """Errors within say which layer, and what would work."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        what = f"Layer {name!r}" if name else "The module"
+        way = f"exclude={[name]!r} leaves it in FP32" if name else "it has to stay in FP32"
+        raise ValueError(f"{what} ({type(layer).__name__}) cannot be converted: {error}; {way}") from error
+
+
+def _twins(chosen, by_name, seed):
     """Layer -> its twin, itself if it is HBFP; a layer used twice stays one layer. Nothing of the model changes."""
     twins = {}
     for name, layer in chosen:
         if isinstance(layer, HBFPLayer):
             twins[layer] = layer
         elif layer not in twins:
-            try:
-                twins[layer] = TWINS[type(layer)].of(layer, formats, seed=seed + len(twins))
-            except (TypeError, ValueError) as error:
-                what = f"Layer {name!r}" if name else "The module"
-                way = f"exclude={[name]!r} leaves it in FP32" if name else "it has to stay in FP32"
-                raise ValueError(f"{what} ({type(layer).__name__}) cannot be converted: {error}; {way}") from error
+            with _named(name, layer):
+                twins[layer] = TWINS[type(layer)].of(layer, by_name(name), seed=seed + len(twins))
     return twins
+
+
+def _replace(module, chosen, twins, by_name, seed):
+    """Put the twins in their places; twins of before get the new formats."""
+    names = {}
+    for name, layer in chosen:
+        names.setdefault(layer, name)
+        if twins[layer] is not layer and name:
+            parent, _, leaf = name.rpartition(".")
+            setattr(module.get_submodule(parent), leaf, twins[layer])
+    for number, (layer, twin) in enumerate(twins.items()):
+        if twin is layer:
+            layer.reformat(by_name(names[layer]), seed=None if seed is None else seed + number)
+
+
+def _keep(module, out):
+    """Let excluded modules within a scope multiply in FP32, as far as they are no HBFP already."""
+    done: list[str] = []
+    if not any(isinstance(part, scope.Scope) for part in module.modules()):
+        return
+    for name, part in module.named_modules():
+        if inside(name, out) and not inside(name, done) and not isinstance(part, (HBFPLayer, scope.Scope)) \
+                and type(part).forward is not torch.nn.Module.forward:
+            scope.enter(part, None, name=name, seed=1, strict=False)
+            done.append(name)
 
 
 def _no_shortcut(layer):
@@ -146,14 +212,31 @@ def _no_shortcut(layer):
         layer.use_nested_tensor = False
 
 
-def _warn(module, chosen, excluded):
-    """Name the layers with a matrix of parameters that nobody excluded and that stay FP32."""
-    done = [*(name for name, _ in chosen), *excluded]
-    left = [f"{name or 'the module'!r} ({type(layer).__name__})" for name, layer in module.named_modules()
-            if not _inside(name, done) and not isinstance(layer, NO_PRODUCT)
-            and any(parameter.dim() > 1 for parameter in layer.parameters(recurse=False))]
-    if left:
-        warnings.warn(f"Left in FP32: {', '.join(left)}", stacklevel=3)
+def _try(module, example, strict, out):
+    """Run the model once; with ``strict`` refuse what is left in FP32."""
+    args, named = ((), example) if isinstance(example, dict) else \
+        ((example,) if isinstance(example, torch.Tensor) else tuple(example), {})
+    left = [entry for entry in report(module, *args, **named).left if not inside(entry.layer, out)]
+    if strict and left:
+        shown = ", ".join(f"{entry.operation} in {entry.layer or 'the module'!r} ({entry.reason})" for entry in left)
+        names = list(dict.fromkeys(entry.layer for entry in left))
+        raise ValueError(f"Products left in FP32: {shown}; exclude={names!r} leaves them so on purpose")
+
+
+@contextmanager
+def _all_or_nothing(module: torch.nn.Module) -> Iterator[None]:
+    """Put every part of the model back as it was if anything fails within."""
+    tables = ("_parameters", "_buffers", "_modules")
+    before = [(part, type(part), {name: dict(value) if name in tables else value for name, value in vars(part).items()})
+              for part in module.modules()]
+    try:
+        yield
+    except BaseException:
+        for part, kind, state in before:
+            part.__class__ = kind
+            vars(part).clear()
+            vars(part).update(state)
+        raise
 
 
 def hbfp_layers(module: torch.nn.Module) -> list[tuple[str, HBFPLayer]]:

@@ -1,0 +1,163 @@
+"""The products as operators of torch, ``torch.ops.hbfp``: what a traced program holds in place of a layer's inside.
+
+``torch.compile`` and ``torch.export`` trace with tensors that have no values. There, and on the device ``meta``, a
+product is one of these operators, which gives shapes, and bits once it runs; a lowering to hardware finds them by
+name. Elsewhere the same functions run directly. ``formats`` is text in an operator: see :class:`golden.nn.Formats`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from ..noise import Stream
+from . import conv, ops, volume
+from .formats import Formats
+from .state import NO_NOISE
+
+Shape = Callable[..., tuple[int, ...]]
+
+
+def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | None) -> bool:
+    """Whether a product has to be an operator."""
+    tracing = torch.compiler.is_compiling()
+    if not tracing and not tensor.is_meta and not isinstance(tensor, FakeTensor):
+        return False
+    if formats.stochastic and stream is not None:
+        raise ValueError(NO_NOISE)
+    return True
+
+
+def _below_autograd_too():
+    """Let autograd record within an operator, where torch has it off."""
+    keys, excluded = torch._C.DispatchKey, torch._C._dispatch_tls_local_exclude_set()
+    for key in (keys.AutogradCPU, keys.AutogradCUDA, keys.AutogradFunctionality, keys.ADInplaceOrView,
+                keys.AutogradOther):
+        excluded = excluded.remove(key)
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
+
+
+def _register(name: str, options: str, product: Callable[..., torch.Tensor], shape: Shape) -> Callable[..., Any]:
+    """Define ``hbfp::name(Tensor a, Tensor b, options)`` and the operator of its gradients.
+
+    ``product`` takes the same arguments, and autograd; ``shape`` gives the result's. The gradients' operator computes
+    the product again, for nothing of it is kept in a traced program.
+    """
+    options = f", {options}" if options else ""
+    torch.library.define(f"hbfp::{name}", f"(Tensor a, Tensor b{options}) -> Tensor")
+    torch.library.define(f"hbfp::{name}_backward",
+                         f"(Tensor g, Tensor a, Tensor b{options}, bool[] needs) -> (Tensor, Tensor)")
+    operator, gradients = getattr(torch.ops.hbfp, name), getattr(torch.ops.hbfp, f"{name}_backward")
+
+    @torch.library.impl(f"hbfp::{name}", "CompositeExplicitAutograd")
+    def forward(a, b, *rest):
+        with torch.no_grad():
+            return product(a, b, *rest).contiguous()
+
+    @torch.library.impl(f"hbfp::{name}_backward", "CompositeExplicitAutograd")
+    def both(g, a, b, *rest):
+        *rest, needs = rest
+        with _below_autograd_too(), torch.enable_grad():
+            pair = [t.detach().requires_grad_(need) for t, need in zip((a, b), needs, strict=True)]
+            found = iter(torch.autograd.grad(product(*pair, *rest), [t for t in pair if t.requires_grad], g))
+            return tuple(next(found).contiguous() if need else g.new_empty(0) for need in needs)
+
+    @torch.library.register_fake(f"hbfp::{name}")
+    def fake(a, b, *rest):
+        return a.new_empty(shape(a, b, *rest))
+
+    @torch.library.register_fake(f"hbfp::{name}_backward")
+    def fakes(g, a, b, *rest):
+        return tuple(g.new_empty(t.shape if need else 0) for t, need in zip((a, b), rest[-1], strict=True))
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+        ctx.rest = inputs[2:]
+
+    def backward(ctx, g):
+        needs = ctx.needs_input_grad[:2]
+        found = gradients(g, *ctx.saved_tensors, *ctx.rest, list(needs))
+        return *(part if need else None for part, need in zip(found, needs, strict=True)), *(None for _ in ctx.rest)
+    torch.library.register_autograd(f"hbfp::{name}", backward, setup_context=setup)
+    return operator
+
+
+def _spread(size, padding, dilation, kernel, stride):
+    """Sides of a convolution's output."""
+    return [(s + 2 * p - d * (k - 1) - 1) // step + 1
+            for s, p, d, k, step in zip(size, padding, dilation, kernel, stride, strict=True)]
+
+
+def _conv_shape(x, w, stride, padding, dilation, groups, formats):
+    return x.shape[0], w.shape[0], *_spread(x.shape[2:], padding, dilation, w.shape[2:], stride)
+
+
+def _transposed_shape(x, w, stride, padding, output_padding, groups, dilation, formats):
+    sides = [(s - 1) * step - 2 * p + d * (k - 1) + 1 + o for s, step, p, d, k, o in
+             zip(x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding, strict=True)]
+    return x.shape[0], w.shape[1] * groups, *sides
+
+
+def _convolution(run):
+    return lambda x, w, stride, padding, dilation, groups, formats: run(
+        x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding), dilation=tuple(dilation),
+        groups=groups)
+
+
+_CONV = "int[] stride, int[] padding, int[] dilation, int groups, str formats"
+_LINEAR = _register("linear", "str formats", lambda x, w, formats: ops.linear(x, w, Formats.read(formats)),
+                    lambda x, w, formats: (*x.shape[:-1], w.shape[0]))
+_MATMUL = _register("matmul", "str formats", lambda a, b, formats: ops.matmul(a, b, Formats.read(formats)),
+                    lambda a, b, formats: (*a.shape[:-1], b.shape[-1]))
+_CONV2D = _register("conv2d", _CONV, _convolution(conv.conv2d), _conv_shape)
+_CONV3D = _register("conv3d", _CONV, _convolution(volume.conv3d), _conv_shape)
+_TRANSPOSED = _register(
+    "conv_transpose3d", "int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation, str formats",
+    lambda x, w, stride, padding, output_padding, groups, dilation, formats: volume.conv_transpose3d(
+        x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding),
+        output_padding=tuple(output_padding), groups=groups, dilation=tuple(dilation)),
+    _transposed_shape)
+_BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0, -2), bias[None]).view(y.shape),
+                  lambda y, bias: y.shape)
+
+
+def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats: Formats,
+           stream: Stream | None) -> torch.Tensor:
+    """:func:`golden.nn.ops.linear`, traced or not."""
+    if not traced(x, formats, stream):
+        return ops.linear(x, w, formats, stream, bias)
+    y = _LINEAR(x, w, formats.text)
+    return y if bias is None else _BIAS(y, bias)
+
+
+def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
+    """:func:`golden.nn.ops.matmul`, traced or not."""
+    return _MATMUL(a, b, formats.text) if traced(a, formats, stream) else ops.matmul(a, b, formats, stream)
+
+
+def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
+           padding: tuple[int, ...], dilation: tuple[int, ...], groups: int) -> torch.Tensor:
+    """:func:`golden.nn.conv.conv2d`, traced or not."""
+    if traced(x, formats, stream):
+        return _CONV2D(x, w, stride, padding, dilation, groups, formats.text)
+    return conv.conv2d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups, stream=stream)
+
+
+def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
+           padding: tuple[int, ...], dilation: tuple[int, ...], groups: int) -> torch.Tensor:
+    """:func:`golden.nn.volume.conv3d`, traced or not."""
+    if traced(x, formats, stream):
+        return _CONV3D(x, w, stride, padding, dilation, groups, formats.text)
+    return volume.conv3d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
+                         stream=stream)
+
+
+def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *,
+                     stride: tuple[int, ...], padding: tuple[int, ...], output_padding: tuple[int, ...], groups: int,
+                     dilation: tuple[int, ...]) -> torch.Tensor:
+    """:func:`golden.nn.volume.conv_transpose3d`, traced or not."""
+    if traced(x, formats, stream):
+        return _TRANSPOSED(x, w, stride, padding, output_padding, groups, dilation, formats.text)
+    return volume.conv_transpose3d(x, w, formats, stride=stride, padding=padding, output_padding=output_padding,
+                                   groups=groups, dilation=dilation, stream=stream)

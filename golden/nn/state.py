@@ -1,0 +1,167 @@
+"""What a module that computes in HBFP has: formats, which may change between steps, and its noise.
+
+The noise is that of the module's own converter lanes. It is drawn in training only: in evaluation mode ``stochastic``
+rounds to nearest, so that the same input gives the same output. A forward pass that activation checkpointing runs again
+during the backward pass repeats the noise of the first time.
+"""
+
+import functools
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..noise import Stream, lane_starts, mix
+from .formats import FormatLike, Formats
+
+#: How many forward passes that may run again are remembered for each module.
+REMEMBERED = 4096
+#: Why a program that draws noise cannot be exported.
+NO_NOISE = ("Products with stochastic rounding draw noise in training and cannot be traced then; call eval(), which "
+            "rounds to nearest, or use rounding='rne'")
+
+
+class _BufferStream(Stream):
+    """A stream whose state lives in a module's buffer, so that it is saved, copied and moved with it."""
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+        self.state = buffer.cpu().numpy().view(np.uint32)      # shares memory on the CPU
+
+    def words(self, beats):
+        words = super().words(beats)
+        if self.buffer.device.type != "cpu":
+            self.buffer.copy_(torch.from_numpy(self.state.view(np.int32)))
+        return words
+
+
+class _Repeated(Stream):
+    """The noise of an earlier forward pass; once that is over, for the backward pass, the live stream."""
+
+    def __init__(self, state, live):
+        self.state, self.live, self.over = state.copy(), live, False
+
+    def words(self, beats):
+        return self.live.words(beats) if self.over else super().words(beats)
+
+
+def untraced_noise(forward: Any) -> Any:
+    """Decorator of methods: where torch.compile traces, what draws noise runs as it is."""
+    outside = torch.compiler.disable(forward)
+
+    @functools.wraps(forward)
+    def method(self, *args, **kwargs):
+        formats = self._hbfp_formats
+        if torch.compiler.is_dynamo_compiling() and formats is not None and formats.stochastic and self.training:
+            return outside(self, *args, **kwargs)
+        return forward(self, *args, **kwargs)
+    return method
+
+
+class HBFPState(torch.nn.Module):
+    """Mixed into modules; its names start with ``hbfp_`` but for the buffer ``noise_state``."""
+    noise_state: torch.Tensor | None
+    hbfp_seed: int
+    _hbfp_formats: Formats | None
+    _hbfp_nearest: Formats | None
+
+    def hbfp_setup(self, formats: FormatLike, seed: int) -> None:
+        """Take formats and seed for the first time."""
+        mix(seed)                                              # checks the range
+        self.hbfp_seed = seed
+        self.register_buffer("noise_state", None)
+        self.hbfp_set_formats(formats)
+
+    def hbfp_set_formats(self, formats: FormatLike) -> None:
+        """Change the formats. The noise runs on, if its lanes are as before."""
+        formats = Formats.of(formats)
+        self._hbfp_formats, self._hbfp_nearest = formats, formats.nearest()
+        if formats.stochastic:
+            if self.noise_state is None or len(self.noise_state) != formats.lanes:
+                self._restart()
+        else:
+            self.noise_state = None
+
+    def _restart(self):
+        state = lane_starts(self.hbfp_seed, self._hbfp_formats.lanes).view(np.int32)
+        where = next((p.device for p in self.parameters()), torch.device("cpu"))
+        self.noise_state = torch.from_numpy(state.copy()).to(where)
+
+    def hbfp_reformat(self, formats: FormatLike, *, seed: int | None = None) -> None:
+        """Change the formats; a ``seed`` restarts the noise."""
+        if seed is not None:
+            mix(seed)
+            self.hbfp_seed, self.noise_state = seed, None
+        self.hbfp_set_formats(formats)
+
+    @property
+    def hbfp_stream(self) -> Stream | None:
+        """The noise of ``stochastic``, else None."""
+        return None if self.noise_state is None else _BufferStream(self.noise_state)
+
+    @contextmanager
+    def hbfp_call(self) -> Iterator[tuple[Any, Stream | None]]:
+        """Formats and noise of one forward pass."""
+        formats = self._hbfp_formats
+        if formats is None or not formats.stochastic:
+            yield formats, None
+        elif not self.training or self.noise_state is None or self.noise_state.is_meta:
+            yield self._hbfp_nearest, None
+        elif torch.compiler.is_compiling():
+            raise ValueError(NO_NOISE)
+        else:
+            stream = self._noise()
+            try:
+                yield formats, stream
+            finally:
+                if isinstance(stream, _Repeated):
+                    stream.over = True
+
+    def _noise(self):
+        """The stream of one forward pass."""
+        live = _BufferStream(self.noise_state)
+        again = torch._C._current_graph_task_id() != -1        # within a backward pass
+        hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+        if not again and hooks is None and torch.is_grad_enabled():
+            return live
+        # Checkpointing restores torch's generator before it repeats a pass: a number drawn from it tells which.
+        ticket = int(torch.randint(2 ** 63 - 1, (), device="cpu"))
+        starts = self.__dict__.setdefault("_hbfp_starts", OrderedDict())
+        if not again:
+            starts[ticket] = live.state.copy()
+            while len(starts) > REMEMBERED:
+                starts.popitem(last=False)
+            return live
+        if ticket not in starts:
+            raise RuntimeError("A forward pass with stochastic rounding runs again during the backward pass, and its "
+                               "noise is not known; checkpointing needs preserve_rng_state=True")
+        return _Repeated(starts[ticket], live)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """As of torch; noise that leaves the device ``meta``, where nothing has a value, starts anew."""
+        before = self.noise_state
+        super()._apply(fn, recurse)
+        if before is not None and before.is_meta and self.noise_state is not None and not self.noise_state.is_meta:
+            start = torch.from_numpy(lane_starts(self.hbfp_seed, len(before)).view(np.int32).copy())
+            self.noise_state = start.to(self.noise_state.device)
+        return self
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, metadata: Any, strict: bool,
+                              missing: list[str], unexpected: list[str], errors: list[str]) -> None:
+        """As of torch; a checkpoint without noise leaves the noise as it is, noise without use is left out."""
+        name = f"{prefix}noise_state"
+        known = state_dict.get(name)
+        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
+        if known is None and name in missing:
+            missing.remove(name)
+        if self.noise_state is None and name in unexpected:
+            unexpected.remove(name)
+
+
+
+def weights(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The ``state_dict`` without the noise: what the model has in plain torch."""
+    return {name: value for name, value in module.state_dict().items() if name.rpartition(".")[2] != "noise_state"}

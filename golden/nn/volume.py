@@ -1,0 +1,145 @@
+"""Three-dimensional and transposed convolution, from the products of :mod:`golden.nn.conv`.
+
+Depth joins the channels: K has the order kernel row, kernel column, kernel depth, channel. A transposed convolution has
+the same three products with the roles of input and output exchanged: ``y`` is what the gradient of the input is in a
+convolution, ``gx`` what its output is, ``gw`` the same. One or two dimensions are three with depth 1.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+from ..noise import Stream
+from . import conv
+from .formats import Formats
+from .products import check_float32
+
+Triple = tuple[int, int, int]
+
+
+def _joined(x, kernel, stride, dilation):
+    """Channels (depth of the kernel, C) of each depth of the output: (N, C, D, H, W) -> (N * OD, kd * C, H, W)."""
+    slices = x.unfold(2, dilation * (kernel - 1) + 1, stride)[..., ::dilation]       # (N, C, OD, H, W, kd)
+    return slices.permute(0, 2, 5, 1, 3, 4).flatten(2, 3).flatten(0, 1)
+
+
+def _output(x, w, stride, padding, dilation, formats, stream):
+    """Convolution of x (N, C, D, H, W), padded in depth, with w (O, C, kd, kh, kw)."""
+    depth, ph, pw = padding
+    x = _joined(pad(x, (0, 0, 0, 0, depth, depth)), w.shape[2], stride[0], dilation[0])
+    last = conv._channels_last(x, (pw, pw, ph, ph))
+    matrix = w.permute(3, 4, 2, 1, 0).reshape(-1, w.shape[0]).contiguous()
+    return conv._over_channels(last, matrix, formats.x, formats.w, formats, stream, tuple(w.shape[3:]), stride[1:],
+                               dilation[1:])                                         # (N * OD, OH, OW, O)
+
+
+def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
+    """Gradient (N, C, D, H, W) of the input."""
+    n, c, d = shape[:3]
+    o, kd = w.shape[0], w.shape[2]
+    full = dilation[0] * (kd - 1)
+    spread = torch.zeros(n, o, d + 2 * padding[0] + full, *g.shape[3:], device=g.device)
+    spread[:, :, full:full + (g.shape[2] - 1) * stride[0] + 1:stride[0]] = g
+    joined = _joined(spread[:, :, padding[0]:padding[0] + d + full], kd, 1, dilation[0])
+    turned = w.flip(2).permute(2, 0, 1, 3, 4).flatten(0, 1)
+    y = conv._input_gradient(joined, turned, (n * d, c, *shape[3:]), stride[1:], padding[1:], dilation[1:], formats,
+                             stream)
+    return y.unflatten(0, (n, d)).transpose(1, 2)
+
+
+def _weight_gradient(x, g, kernel, stride, padding, dilation, formats, stream):
+    """Gradient (O, C, kd, kh, kw) of the weights."""
+    depth, ph, pw = padding
+    # What no patch reaches would be another row of pixels.
+    ends = [(g.shape[2 + i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 for i in range(3)]
+    x = pad(x, (pw, pw, ph, ph, depth, depth))[:, :, :ends[0], :ends[1], :ends[2]]
+    last = conv._channels_last(_joined(x, kernel[0], stride[0], dilation[0]), (0, 0, 0, 0))
+    pixels = g.permute(0, 2, 3, 4, 1).flatten(0, 1).contiguous()
+    gw = conv._over_pixels(last, pixels, formats, stream, tuple(kernel[1:]), stride[1:], dilation[1:])
+    return gw.unflatten(2, (kernel[0], -1)).permute(4, 3, 2, 0, 1)
+
+
+class Conv3d(torch.autograd.Function):
+    """Convolution without groups and its two gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Triple, padding: Triple, dilation: Triple,
+                formats: Formats, stream: Stream | None) -> torch.Tensor:
+        """``x`` (N, C, D, H, W), ``w`` (O, C, kd, kh, kw) -> (N, O, OD, OH, OW)."""
+        ctx.save_for_backward(x, w)
+        ctx.options = stride, padding, dilation, formats, stream
+        y = _output(x.detach(), w.detach(), stride, padding, dilation, formats, stream)
+        return y.unflatten(0, (x.shape[0], -1)).permute(0, 4, 1, 2, 3)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x`` and ``w``."""
+        x, w = ctx.saved_tensors
+        gx = _input_gradient(g, w.detach(), x.shape, *ctx.options) if ctx.needs_input_grad[0] else None
+        gw = _weight_gradient(x.detach(), g, w.shape[2:], *ctx.options) if ctx.needs_input_grad[1] else None
+        return gx, gw, None, None, None, None, None
+
+
+class ConvTranspose3d(torch.autograd.Function):
+    """Transposed convolution without groups and its two gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, size: Triple, stride: Triple, padding: Triple,
+                dilation: Triple, formats: Formats, stream: Stream | None) -> torch.Tensor:
+        """``x`` (N, C, D, H, W), ``w`` (C, O, kd, kh, kw) -> (N, O, *size)."""
+        ctx.save_for_backward(x, w)
+        ctx.options = stride, padding, dilation, replace(formats, x=formats.g, g=formats.x), stream
+        return _input_gradient(x.detach(), w.detach(), (x.shape[0], w.shape[1], *size), *ctx.options)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x`` and ``w``."""
+        x, w = ctx.saved_tensors
+        n, _, d, h, wide = x.shape
+        gx = gw = None
+        if ctx.needs_input_grad[0]:
+            gx = _output(g, w.detach(), *ctx.options)
+            gx = gx.unflatten(0, (n, -1))[:, :d, :h, :wide].permute(0, 4, 1, 2, 3)
+        if ctx.needs_input_grad[1]:
+            gw = _weight_gradient(g, x.detach(), w.shape[2:], *ctx.options)
+        return gx, gw, None, None, None, None, None, None
+
+
+@torch.compiler.disable
+def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: Triple, padding: Triple, dilation: Triple,
+           groups: int, stream: Stream | None = None) -> torch.Tensor:
+    """Convolution of x (N, C, D, H, W) with w (O, C / groups, kd, kh, kw); zeros around."""
+    check_float32(input=x, weight=w)
+    if x.dim() != 5 or w.dim() != 5 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
+        raise ValueError("Shapes of input and weight must be (N, C, D, H, W) and (O, C / groups, kd, kh, kw), not "
+                         f"{tuple(x.shape)} and {tuple(w.shape)} with {groups} groups")
+    if any(x.shape[2 + i] + 2 * padding[i] < dilation[i] * (w.shape[2 + i] - 1) + 1 for i in range(3)):
+        raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
+    parts = [Conv3d.apply(a, b, stride, padding, dilation, formats, stream)
+             for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
+    return parts[0] if groups == 1 else torch.cat(parts, 1)
+
+
+@torch.compiler.disable
+def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: Triple, padding: Triple,
+                     output_padding: Triple, groups: int, dilation: Triple,
+                     stream: Stream | None = None) -> torch.Tensor:
+    """Transposed convolution of x (N, C, D, H, W) with w (C, O / groups, kd, kh, kw)."""
+    check_float32(input=x, weight=w)
+    if x.dim() != 5 or w.dim() != 5 or x.shape[1] != w.shape[0] or w.shape[0] % groups:
+        raise ValueError("Shapes of input and weight must be (N, C, D, H, W) and (C, O / groups, kd, kh, kw), not "
+                         f"{tuple(x.shape)} and {tuple(w.shape)} with {groups} groups")
+    size = tuple((x.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (w.shape[2 + i] - 1) + 1
+                 + output_padding[i] for i in range(3))
+    if min(size) < 1:
+        raise ValueError(f"Output must have pixels, not size {size}")
+    if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
+        raise ValueError(f"Padding of the output must be below stride or dilation, not {output_padding}")
+    parts = [ConvTranspose3d.apply(a, b, size, stride, padding, dilation, formats, stream)
+             for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
+    return parts[0] if groups == 1 else torch.cat(parts, 1)

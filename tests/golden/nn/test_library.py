@@ -1,0 +1,164 @@
+"""A converted model as a citizen of torch: compile, export, autocast, narrow types, vmap, fake tensors."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+import golden.nn as gn  # noqa: E402
+from golden.study.resnet import resnet20  # noqa: E402
+
+F = torch.nn.functional
+
+
+class Transformer(torch.nn.Module):
+    """Own attention beside torch's, embedding, normalisation."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = torch.nn.Embedding(11, 16)
+        self.qkv, self.out = torch.nn.Linear(16, 48), torch.nn.Linear(16, 16)
+        self.encoder = torch.nn.TransformerEncoderLayer(16, 2, 32, 0.0, batch_first=True)
+        self.norm = torch.nn.LayerNorm(16)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True))
+        return self.encoder(x) @ self.embedding.weight.T
+
+
+class Convolutions(torch.nn.Module):
+    """One of each kind that has an operator."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.one, self.two = torch.nn.Conv1d(4, 4, 3, padding=1), torch.nn.Conv2d(1, 4, 3, 2, 1)
+        self.three, self.back = torch.nn.Conv3d(1, 2, 2), torch.nn.ConvTranspose2d(4, 2, 3, 2, 1, 1, groups=2)
+
+    def forward(self, x):
+        y = self.back(self.two(self.one(x)[:, None]))
+        return self.three(y[:, None])
+
+
+def tokens():
+    return torch.randint(0, 11, (2, 5), generator=torch.Generator().manual_seed(1))
+
+
+NETS = {"transformer": (Transformer, tokens), "convolutions": (Convolutions, lambda: torch.randn(3, 4, 6))}
+
+
+def gradients(net, run, x):
+    net.zero_grad()
+    y = run(x)
+    y.square().sum().backward()
+    return [y.detach(), *(p.grad.clone() for p in net.parameters())]
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_compiled_without_breaks_to_the_same_bits(name):
+    make, data = NETS[name]
+    net, x = gn.convert(make(), "hbfp8"), data()
+    torch._dynamo.reset()
+    run = torch.compile(net, backend="aot_eager", fullgraph=True)
+    names = [name for name, _ in net.named_parameters()]
+    for name, got, want in zip(["y", *names], gradients(net, run, x), gradients(net, net, x), strict=True):
+        if name.endswith("bias") and make is Convolutions:     # a sum of torch's, in its order
+            torch.testing.assert_close(got, want)
+        else:
+            assert torch.equal(got, want), name
+
+
+@pytest.mark.parametrize("make, x, operators", [
+    (Transformer, tokens(), {"linear", "add_bias", "matmul"}),
+    (resnet20, torch.randn(2, 3, 32, 32), {"linear", "add_bias", "conv2d"}),
+    (Convolutions, torch.randn(3, 4, 6), {"conv2d", "conv3d", "conv_transpose3d"})])
+def test_exported_programs_keep_every_bit(make, x, operators, tmp_path):
+    """And hold the products as operators by name, with their formats."""
+    net = gn.convert(make(), "hbfp4").eval()
+    program = torch.export.export(net, (x,))
+    torch.export.save(program, tmp_path / "net.pt2")
+    program = torch.export.load(tmp_path / "net.pt2")
+    found = [node for node in program.graph.nodes if getattr(node.target, "namespace", "") == "hbfp"]
+    assert {node.target._opname for node in found} == operators
+    assert gn.Formats.read(found[0].args[-1]).x.mantissa == 4
+    left = {node.target._opname for node in program.graph.nodes if getattr(node.target, "namespace", "") == "aten"}
+    assert not left & {"mm", "matmul", "bmm", "addmm", "conv1d", "scaled_dot_product_attention"}
+    assert torch.equal(program.module()(x), net(x))
+
+
+def test_export_of_stochastic_training_is_refused():
+    net = gn.convert(torch.nn.Sequential(torch.nn.Linear(8, 8)), gn.HBFPFormat(rounding="stochastic"))
+    x = torch.randn(2, 8)
+    with pytest.raises(ValueError, match=r"^Products with stochastic rounding draw noise in training and cannot be "
+                                         r"traced then; call eval\(\), which rounds to nearest, or use "
+                                         r"rounding='rne'$"):
+        torch.export.export(net, (x,))
+    program = torch.export.export(net.eval(), (x,))
+    assert torch.equal(program.module()(x), net(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", NETS)
+def test_narrow_models_multiply_what_their_numbers_are(name, dtype):
+    """A bfloat16 model gives the bits of its FP32 copy's products, rounded once each."""
+    make, data = NETS[name]
+    net = gn.convert(make().to(dtype), "hbfp8", strict=True)
+    x = data() if name == "transformer" else data().to(dtype)
+    y = net(x)
+    y.float().square().sum().backward()
+    assert y.dtype == dtype and all(p.grad.dtype == dtype for p in net.parameters())
+    layer = gn.convert(torch.nn.Linear(8, 4).to(dtype), "hbfp4")
+    wide = gn.HBFPLinear(8, 4, fmt="hbfp4")
+    wide.load_state_dict(layer.state_dict())
+    t = torch.randn(3, 8).to(dtype)
+    assert torch.equal(layer(t), wide(t.float()).to(dtype))
+
+
+def test_autocast_does_not_round_before_the_conversion():
+    net, x = gn.convert(Transformer(), "hbfp8", strict=True), tokens()
+    with torch.autocast("cpu", torch.bfloat16):
+        y = net(x)
+        layer = gn.convert(torch.nn.Linear(8, 4), "hbfp4")
+        t = torch.randn(3, 8)
+        inside = layer(t)
+    y.float().sum().backward()
+    assert torch.equal(inside, layer(t)) and net.qkv.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad])
+def test_function_transforms_are_refused(transform):
+    layer = gn.convert(torch.nn.Linear(8, 1), "hbfp4")
+    with pytest.raises(NotImplementedError, match=r"^HBFP products do not run under torch\.func \(vmap, grad and so "
+                                                  r"on\): give the layer the whole batch, or loop; gradients come from "
+                                                  r"backward\(\)$"):
+        transform(lambda x: layer(x).sum())(torch.randn(3, 8))
+
+
+def test_functional_call():
+    layer, x = gn.HBFPLinear(8, 4, fmt="hbfp4"), torch.randn(3, 8)
+    twice = {name: 2 * p.detach() for name, p in layer.named_parameters()}
+    assert torch.equal(torch.func.functional_call(layer, twice, (x,)), 2 * layer(x))
+
+
+def test_shapes_without_values():
+    net = gn.convert(Transformer(), "hbfp8")
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        layer = gn.HBFPLinear(8, 4)
+        assert layer(mode.from_tensor(torch.randn(3, 8))).shape == (3, 4)
+    assert net.to("meta")(tokens().to("meta")).shape == (2, 5, 11)
+    layer = gn.HBFPConv2d(3, 4, 3, device="meta")
+    y = layer(torch.empty(2, 3, 5, 5, device="meta"))
+    y.sum().backward()
+    assert y.shape == (2, 4, 3, 3) and layer.weight.grad.is_meta
+
+
+@pytest.mark.parametrize("inference", [torch.no_grad, torch.inference_mode])
+def test_inference(inference):
+    net, x = gn.convert(Transformer(), "hbfp8").eval(), tokens()
+    want = net(x)
+    with inference():
+        assert torch.equal(net(x), want)
