@@ -12,10 +12,11 @@ from .formats import Formats
 from .inspect import fp32_products
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
 from .optimiser import wide_weights
+from .quantise import quantise
 from .replace import convert, hbfp_layers
 from .report import Report, report
 from .state import weights
 
 __all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
            "MixedMantissa", "Report", "convert", "fp32_products", "functional", "hbfp_layers",
-           "report", "weights", "wide_weights"]
+           "quantise", "report", "weights", "wide_weights"]
