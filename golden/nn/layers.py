@@ -43,9 +43,7 @@ class HBFPLayer(HBFPState):
     @property
     def formats(self) -> Formats:
         """The layer's :class:`~golden.nn.Formats`."""
-        formats = self._hbfp_formats
-        assert formats is not None
-        return formats
+        return self.hbfp_formats
 
     @formats.setter
     def formats(self, formats: FormatLike) -> None:

@@ -239,6 +239,24 @@ def _all_or_nothing(module: torch.nn.Module) -> Iterator[None]:
         raise
 
 
-def hbfp_layers(module: torch.nn.Module) -> list[tuple[str, HBFPLayer]]:
-    """Name and layer of every HBFP layer that computes, in the order of ``named_modules``."""
-    return [(name, layer) for name, layer in module.named_modules() if isinstance(layer, HBFPLayer)]
+def hbfp_layers(module: torch.nn.Module, *, own: bool = False) -> list[tuple[str, HBFPLayer | scope.OwnProducts]]:
+    """Name and layer of every HBFP layer with weights, in the order of ``named_modules``; each has ``formats``.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A converted model.
+    own : bool
+        Also modules without weights of their own that may multiply, such as attention in a model's own code.
+    """
+    found: list[tuple[str, HBFPLayer | scope.OwnProducts]] = []
+    for name, part in module.named_modules():
+        if isinstance(part, HBFPLayer):
+            found.append((name, part))
+        elif isinstance(part, scope.Scope) and part._hbfp_formats is not None and (own or _has_matrix(part)):
+            found.append((name, scope.OwnProducts(part)))
+    return found
+
+
+def _has_matrix(part):
+    return hasattr(part, "parametrizations") or any(p.dim() > 1 for p in part.parameters(recurse=False))

@@ -13,7 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import handlers
-from .formats import FormatLike
+from .formats import FormatLike, Formats
 from .products import in_hbfp
 from .record import note
 from .state import HBFPState, untraced_noise
@@ -98,6 +98,28 @@ class Scope(HBFPState):
         """The class has no name of its own to be found by: it is made again."""
         _, _, state, *_ = super().__reduce_ex__(protocol)
         return _empty, (plain(type(self)),), state
+
+
+class OwnProducts:
+    """A module whose own code multiplies in HBFP, as :func:`golden.nn.hbfp_layers` gives it.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        The module.
+    """
+
+    def __init__(self, module: Scope) -> None:
+        self.module = module
+
+    @property
+    def formats(self) -> Formats:
+        """Its formats, which may change between steps."""
+        return self.module.hbfp_formats
+
+    @formats.setter
+    def formats(self, formats: FormatLike) -> None:
+        self.module.hbfp_set_formats(Formats.of(formats))
 
 
 def plain(kind: Any) -> Any:

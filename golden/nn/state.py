@@ -85,6 +85,12 @@ class HBFPState(torch.nn.Module):
         else:
             self.noise_state = None
 
+    @property
+    def hbfp_formats(self) -> Formats:
+        """The formats in force."""
+        assert self._hbfp_formats is not None
+        return self._hbfp_formats
+
     def _restart(self):
         state = lane_starts(self.hbfp_seed, self._hbfp_formats.lanes).view(np.int32)
         where = next((p.device for p in self.parameters()), torch.device("cpu"))

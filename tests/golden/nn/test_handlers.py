@@ -297,6 +297,14 @@ def test_formats_of_some_layers():
                        "": "hbfp8 (1, 32)"}
 
 
+def test_schedules_reach_own_products():
+    net = gn.convert(torch.nn.Sequential(torch.nn.Conv1d(4, 4, 1), torch.nn.Linear(5, 5), Code(torch.square)), "hbfp4")
+    assert [name for name, _ in gn.hbfp_layers(net)] == ["0", "1"]
+    gn.MixedMantissa(base=4, boosted=6, epochs=2, ends=False).apply(gn.hbfp_layers(net, own=True), 1)
+    assert [layer.formats.x.mantissa for _, layer in gn.hbfp_layers(net, own=True)] == [6, 6, 6]
+    assert gn.report(net, r(1, 4, 5)).shares == {"hbfp6 (1, 32)": 1.0}
+
+
 def test_copies_pickles_and_types():
     net, x = gn.convert(Nested(), "hbfp4"), r(8, 8)
     for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(gn.convert(torch.nn.GRUCell(8, 8), "hbfp4")))):
