@@ -1,4 +1,7 @@
-"""A transformer of one's own in HBFP: convert, report, train, evaluate, export. Run it: python docs/examples/pytorch.py"""
+"""A transformer of one's own in HBFP: convert, report, train, evaluate, export.
+
+Run it: python docs/examples/pytorch.py
+"""
 
 import torch
 

@@ -13,6 +13,8 @@ from hbfp.format import MANTISSA_RANGE, HBFPFormat
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.
 ORDERS = ("block", "quick")
+#: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator.
+MODES = ("hbfp", "emulator")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,8 @@ class Formats:
         One of :data:`ORDERS`.
     accumulate : str
         ``fp32`` or ``aligned``, as of :func:`golden.matmul.matmul`; ``block`` order only.
+    mode : str
+        One of :data:`MODES`. ``emulator`` takes square tiles and, of a format, mantissa width and rounding.
 
     Attributes
     ----------
@@ -43,29 +47,47 @@ class Formats:
     g: HBFPFormat
     order: str = "block"
     accumulate: str = "fp32"
+    mode: str = "hbfp"
     text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
         check_choice("Order", self.order, ORDERS)
         check_choice("Accumulation", self.accumulate, ACCUMULATES)
+        check_choice("Mode", self.mode, MODES)
         for role in ("x", "w", "g"):
             if not isinstance(getattr(self, role), HBFPFormat):
                 raise TypeError(f"Format of {role} must be an HBFPFormat, not {getattr(self, role)!r}")
         # Made once: tracing by torch.compile does not reach into json.
         roles = {role: asdict(getattr(self, role)) for role in ("x", "w", "g")}
-        object.__setattr__(self, "text", json.dumps(roles | {"order": self.order, "accumulate": self.accumulate}))
+        object.__setattr__(self, "text", json.dumps(roles | {"order": self.order, "accumulate": self.accumulate,
+                                                               "mode": self.mode}))
         if len({fmt.terms for fmt in (self.x, self.w, self.g)}) > 1:
             raise ValueError("Blocks of x, w and g must have equal terms along K, not "
                              f"{self.x.terms}, {self.w.terms} and {self.g.terms}")
 
+        if self.mode == "emulator":
+            self._check_emulator()
+
+    def _check_emulator(self):
+        for role in ("x", "w", "g"):
+            fmt = getattr(self, role)
+            if not fmt.square:
+                raise ValueError(f"Mode 'emulator' needs square tiles such as (24, 24), not {fmt.block}")
+            if replace(fmt, mantissa=8, block=(1, 32), rounding="rne") != HBFPFormat() or fmt.rounding == "truncate":
+                raise ValueError("Mode 'emulator' takes mantissa, block and rounding 'rne' or 'stochastic' of a "
+                                 f"format, not {fmt}")
+        if (self.order, self.accumulate) != ("block", "fp32"):
+            raise ValueError("Mode 'emulator' has torch's own sums: neither order nor accumulation can be chosen")
+
     @classmethod
     def of(cls, fmt: "Formats | HBFPFormat | str | None", *, w: "HBFPFormat | str | None" = None,
-           g: "HBFPFormat | str | None" = None, order: str = "block", accumulate: str = "fp32") -> "Formats":
+           g: "HBFPFormat | str | None" = None, order: str = "block", accumulate: str = "fp32",
+           mode: str = "hbfp") -> "Formats":
         """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`."""
         if isinstance(fmt, Formats):
             return fmt
         fmt = HBFPFormat() if fmt is None else named(fmt)
-        return cls(x=fmt, w=named(w) or fmt, g=named(g) or fmt, order=order, accumulate=accumulate)
+        return cls(x=fmt, w=named(w) or fmt, g=named(g) or fmt, order=order, accumulate=accumulate, mode=mode)
 
     def with_mantissa(self, mantissa: int) -> Self:
         """The same with another mantissa width in every role."""
@@ -77,7 +99,7 @@ class Formats:
         """From what :attr:`text` gives."""
         data = json.loads(text)
         roles = {role: HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g")}
-        return cls(**roles, order=data["order"], accumulate=data["accumulate"])
+        return cls(**roles, order=data["order"], accumulate=data["accumulate"], mode=data["mode"])
 
     def nearest(self) -> Self:
         """The same with ``rne`` in place of ``stochastic``: what evaluation uses."""
@@ -86,8 +108,8 @@ class Formats:
 
     @property
     def stochastic(self) -> bool:
-        """Whether any role rounds stochastically and so needs a noise stream."""
-        return any(fmt.rounding == "stochastic" for fmt in (self.x, self.w, self.g))
+        """Whether any role rounds stochastically and so needs a noise stream; mode ``emulator`` has torch's noise."""
+        return self.mode == "hbfp" and any(fmt.rounding == "stochastic" for fmt in (self.x, self.w, self.g))
 
     @property
     def lanes(self) -> int:

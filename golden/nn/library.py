@@ -12,10 +12,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..noise import Stream
-from . import conv, ops, volume
+from . import conv, emulator, ops, volume
 from .formats import Formats
 from .state import NO_NOISE
 
+F = torch.nn.functional
 Shape = Callable[..., tuple[int, ...]]
 
 
@@ -125,6 +126,9 @@ _BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0,
 def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats: Formats,
            stream: Stream | None) -> torch.Tensor:
     """:func:`golden.nn.ops.linear`, traced or not."""
+    if formats.mode == "emulator":
+        y = emulator.product(F.linear, x, w, formats)
+        return y if bias is None else y + bias
     if not traced(x, formats, stream):
         return ops.linear(x, w, formats, stream, bias)
     y = _LINEAR(x, w, formats.text)
@@ -133,12 +137,16 @@ def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats:
 
 def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
     """:func:`golden.nn.ops.matmul`, traced or not."""
+    if formats.mode == "emulator":
+        return emulator.product(torch.matmul, a, b, formats)
     return _MATMUL(a, b, formats.text) if traced(a, formats, stream) else ops.matmul(a, b, formats, stream)
 
 
 def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
            padding: tuple[int, ...], dilation: tuple[int, ...], groups: int) -> torch.Tensor:
     """:func:`golden.nn.conv.conv2d`, traced or not."""
+    if formats.mode == "emulator":
+        return emulator.product(lambda a, b: F.conv2d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     if traced(x, formats, stream):
         return _CONV2D(x, w, stride, padding, dilation, groups, formats.text)
     return conv.conv2d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups, stream=stream)
@@ -147,6 +155,8 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
 def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
            padding: tuple[int, ...], dilation: tuple[int, ...], groups: int) -> torch.Tensor:
     """:func:`golden.nn.volume.conv3d`, traced or not."""
+    if formats.mode == "emulator":
+        return emulator.product(lambda a, b: F.conv3d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     if traced(x, formats, stream):
         return _CONV3D(x, w, stride, padding, dilation, groups, formats.text)
     return volume.conv3d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
@@ -157,6 +167,9 @@ def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream:
                      stride: tuple[int, ...], padding: tuple[int, ...], output_padding: tuple[int, ...], groups: int,
                      dilation: tuple[int, ...]) -> torch.Tensor:
     """:func:`golden.nn.volume.conv_transpose3d`, traced or not."""
+    if formats.mode == "emulator":
+        return emulator.product(lambda a, b: F.conv_transpose3d(a, b, None, stride, padding, output_padding, groups,
+                                                                dilation), x, w, formats)
     if traced(x, formats, stream):
         return _TRANSPOSED(x, w, stride, padding, output_padding, groups, dilation, formats.text)
     return volume.conv_transpose3d(x, w, formats, stride=stride, padding=padding, output_padding=output_padding,

@@ -4,6 +4,8 @@ On the CPU these are :mod:`golden.fast.kernels` or, without a compiler or outsid
 NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in torch operations.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
@@ -24,6 +26,16 @@ _IN_HBFP = ContextVar("in_hbfp", default=False)
 def in_hbfp() -> bool:
     """Whether the caller is part of a product of :func:`product`, which may use torch's own inside."""
     return _IN_HBFP.get()
+
+
+@contextmanager
+def as_hbfp() -> Iterator[None]:
+    """Within, torch's own products are part of one in HBFP."""
+    token = _IN_HBFP.set(True)
+    try:
+        yield
+    finally:
+        _IN_HBFP.reset(token)
 
 
 def check_float32(**tensors: torch.Tensor) -> None:
@@ -100,11 +112,8 @@ def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, t
     ``a`` must have been converted along its columns' dimension K, ``b`` along its rows' (tiles
     serve both).
     """
-    token = _IN_HBFP.set(True)
-    try:
+    with as_hbfp():
         return _product(a, b, formats, turn_a, turn_b)
-    finally:
-        _IN_HBFP.reset(token)
 
 
 def _product(a, b, formats, turn_a, turn_b):

@@ -133,7 +133,8 @@ def _text(formats):
     """The formats of x, w and g, once if they are equal."""
     texts = [f"hbfp{fmt.mantissa} {fmt.block}" + ("" if fmt.rounding == "rne" else f" {fmt.rounding}")
              for fmt in (formats.x, formats.w, formats.g)]
-    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+    text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+    return text if formats.mode == "hbfp" else f"{text} {formats.mode}"
 
 
 def _reason(parts, layer, reasons):

@@ -112,9 +112,11 @@ class HBFPState(torch.nn.Module):
     def hbfp_call(self) -> Iterator[tuple[Any, Stream | None]]:
         """Formats and noise of one forward pass."""
         formats = self._hbfp_formats
-        if formats is None or not formats.stochastic:
+        if not self.training:
+            yield self._hbfp_nearest, None
+        elif formats is None or not formats.stochastic:
             yield formats, None
-        elif not self.training or self.noise_state is None or self.noise_state.is_meta:
+        elif self.noise_state is None or self.noise_state.is_meta:
             yield self._hbfp_nearest, None
         elif torch.compiler.is_compiling():
             raise ValueError(NO_NOISE)

@@ -90,7 +90,7 @@ class ConvTranspose3d(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, size: Triple, stride: Triple, padding: Triple,
                 dilation: Triple, formats: Formats, stream: Stream | None) -> torch.Tensor:
-        """``x`` (N, C, D, H, W), ``w`` (C, O, kd, kh, kw) -> (N, O, *size)."""
+        """``x`` (N, C, D, H, W), ``w`` (C, O, kd, kh, kw) -> (N, O) and ``size``."""
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, replace(formats, x=formats.g, g=formats.x), stream
         return _input_gradient(x.detach(), w.detach(), (x.shape[0], w.shape[1], *size), *ctx.options)
