@@ -4,6 +4,7 @@ Each is a subclass of its ``torch.nn`` twin with the same parameters and ``state
 float32, bfloat16 or float16. ``stochastic`` adds one buffer, ``noise_state``: the state of the layer's converter lanes.
 """
 
+import functools
 from typing import Any, Self
 
 import torch
@@ -24,6 +25,17 @@ def check_types(module: torch.nn.Module) -> None:
     for name, parameter in module.named_parameters():
         if parameter.dtype not in functional.NARROW:
             check_float32(**{name: parameter})
+
+
+def _layer(forward):
+    """Decorator of ``forward``: what draws noise is not traced, and no torch function mode looks into a layer."""
+    @functools.wraps(forward)
+    def alone(self, *args, **kwargs):
+        if torch.compiler.is_compiling():
+            return forward(self, *args, **kwargs)
+        with torch._C.DisableTorchFunction():
+            return forward(self, *args, **kwargs)
+    return untraced_noise(alone)
 
 
 def _refuse_formats(**arguments):
@@ -100,7 +112,7 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
         super().__init__(in_features, out_features, bias, device=device)
         self._setup(fmt, seed, **options)
 
-    @untraced_noise
+    @_layer
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(..., in_features) -> (..., out_features)."""
         with self.hbfp_call() as (formats, stream):
@@ -126,7 +138,7 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
                          padding_mode=padding_mode, device=device)
         self._setup(fmt, seed, **options)
 
-    @untraced_noise
+    @_layer
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(N, C, H, W) -> (N, O, OH, OW); without N, too."""
         if self.padding_mode != "zeros":
@@ -225,7 +237,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         super().hbfp_set_formats(formats)
         if isinstance(self.out_proj, HBFPLinear):
             self.out_proj.formats = formats
-    @untraced_noise
+    @_layer
     def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                 key_padding_mask: torch.Tensor | None = None, need_weights: bool = True,
                 attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,

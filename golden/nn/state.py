@@ -91,6 +91,13 @@ class HBFPState(torch.nn.Module):
         assert self._hbfp_formats is not None
         return self._hbfp_formats
 
+    @property
+    def hbfp_now(self) -> Formats:
+        """Formats of a call made now: in evaluation mode those without noise."""
+        formats = self._hbfp_formats if self.training else self._hbfp_nearest
+        assert formats is not None
+        return formats
+
     def _restart(self):
         state = lane_starts(self.hbfp_seed, self._hbfp_formats.lanes).view(np.int32)
         where = next((p.device for p in self.parameters()), torch.device("cpu"))
