@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..fixed.scales import Scales
 from ..lib.cell import Cell
+from ..lib.compass import pass_east
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
@@ -14,7 +15,7 @@ from ..lib.skew import delay
 from ..number.accumulation import Accumulation, AlignedSum, ScaledSum
 from ..number.kinds import number_of
 from ..number.streams import scale_layout
-from .beat import beat_layout
+from .signatures import beat_layout, read_signature, row_signature
 
 
 def accumulation_of(design):
@@ -49,20 +50,15 @@ class Lanes(Cell):
 
     Members
     -------
-    west, east : ``In``, ``Out(beat_layout)``
-        About the row; ``east`` is a cycle later.
-    address, address_east : ``In``, ``Out``
-        Word of the bank, likewise.
-    x_N, x_N_east : ``In``, ``Out``
-        Exponent and invalid flag of the row in segment N, at cycle ``N * h``.
-    load, load_east : ``In(S)``, ``Out(S)``
-        Bit s: take ``w[s]``, a cycle ahead of the first row that uses it.
+    west, east : ``In(row_signature)``, ``Out(row_signature)``
+        ``east`` is ``west`` a cycle later. The row's ``scale`` in segment s comes at cycle ``s * h``; bit s of
+        ``load`` says to take ``w[s]``, a cycle ahead of the first row that uses it.
     w : ``In``
         Exponents and invalid flags of the columns, per segment.
     sums : ``In``
         Sums of the columns, per segment.
-    draining : ``In(2)``
-        Bank is read out: word ``drain_address``, one cycle later on ``o``, held while ``drain_en`` is low.
+    draining, read : ``In(2)``, ``In(read_signature)``
+        Bank that is read out, by bit, and its word: one cycle later on ``o``.
     o : ``Out``
         FP32 or integer values of the bank that is read out.
     """
@@ -105,20 +101,15 @@ class Lanes(Cell):
 
     @staticmethod
     def ports(params):
-        columns, segments, word = params.columns, params.segments, index(params.depth)
+        columns, segments, scales = params.columns, params.segments, params.scales
+        row = row_signature(params.depth, beat_layout(), scales.row if scales else 0, segments)
         members = {
-            "west": In(beat_layout()), "east": Out(beat_layout()), "address": In(word), "address_east": Out(word),
-            "sums": In(ArrayLayout(params.sums, columns)).array(segments),
-            "draining": In(2), "drain_en": In(1), "drain_address": In(word),
+            "west": In(row), "east": Out(row), "sums": In(ArrayLayout(params.sums, columns)).array(segments),
+            "draining": In(2), "read": In(read_signature(params.depth)),
             "o": Out(ArrayLayout(params.accumulation.result_width, columns)),
         }
-        if params.scales:
-            members |= {"load": In(segments), "load_east": Out(segments),
-                        "w": In(scale_layout(params.scales.column, columns)).array(segments)}
-            row = signed(params.scales.row)
-            for segment in range(segments):
-                members |= {f"x_{segment}": In(row), f"x_{segment}_east": Out(row),
-                            f"nan_{segment}": In(1), f"nan_{segment}_east": Out(1)}
+        if scales:
+            members["w"] = In(scale_layout(scales.column, columns)).array(segments)
         return members
 
     @property
@@ -131,10 +122,10 @@ class Lanes(Cell):
     def body(self, platform):
         m, params = Module(), self.params
         accumulation, kc, depth = params.accumulation, params.columns, params.depth
-        m.d.sync += [self.east.eq(self.west), self.address_east.eq(self.address)]
+        pass_east(m, self.west, self.east)
         read = params.read
-        late = [self.west]
-        addresses = [self.address]
+        late = [self.west.beat]
+        addresses = [self.west.address]
         for stage in range(params.latency):
             late.append(Signal(beat_layout(), name=f"beat_{stage + 1}"))
             addresses.append(Signal(index(depth), name=f"address_{stage + 1}", reset_less=True))
@@ -150,13 +141,13 @@ class Lanes(Cell):
             m.d.comb += [
                 bank.w_en.eq(late[-1].valid & late[-1].closes & (late[-1].bank == n)),
                 bank.w_addr.eq(addresses[-1]), bank.w_data.eq(written),
-                bank.r_en.eq(~drains | self.drain_en),
-                bank.r_addr.eq(Mux(drains, self.drain_address, addresses[read])),
+                bank.r_en.eq(~drains | self.read.en),
+                bank.r_addr.eq(Mux(drains, self.read.address, addresses[read])),
             ]
         held = Signal(kc * width)
         out = Signal(kc * width)
         drained = Signal()
-        m.d.sync += drained.eq(Mux(self.drain_en, self.draining[1], drained))
+        m.d.sync += drained.eq(Mux(self.read.en, self.draining[1], drained))
         fresh, bank = late[read + 1].first, late[read + 1].bank
         if accumulation.cleared:    # what is fresh starts from zero
             m.d.comb += held.eq(banks[0].r_data & (~bank & ~fresh).replicate(len(held))
@@ -182,21 +173,19 @@ class Lanes(Cell):
     def _scales(self, m):
         """Es and the NaN flag of each segment and column, beside the sum that they belong to."""
         params = self.params
-        m.d.sync += self.load_east.eq(self.load)
         scales = []
         for s in range(params.segments):
-            x, nan = getattr(self, f"x_{s}"), getattr(self, f"nan_{s}")
-            m.d.sync += [getattr(self, f"x_{s}_east").eq(x), getattr(self, f"nan_{s}_east").eq(nan)]
+            row = self.west.scale[s]
             scales.append([])
             for column in range(params.columns):
                 stem = f"s{s}_c{column}"
                 exponent = Signal(signed(params.scales.column), name=f"{stem}_w", reset_less=True)
                 invalid = Signal(name=f"{stem}_w_invalid", reset_less=True)
-                with m.If(self.load[s]):
+                with m.If(self.west.load[s]):
                     m.d.sync += [exponent.eq(self.w[s].exponent[column]), invalid.eq(self.w[s].invalid[column])]
                 total = Signal(signed(params.scales.sum), name=f"{stem}_exponent", reset_less=True)
                 either = Signal(name=f"{stem}_invalid", reset_less=True)
-                m.d.sync += [total.eq(x + exponent), either.eq(nan | invalid)]
+                m.d.sync += [total.eq(row.exponent + exponent), either.eq(row.invalid | invalid)]
                 if params.block_sum:    # the block's sum comes a cycle later
                     total = delay(m, total, 1, f"{stem}_exponent_late")
                     either = delay(m, either, 1, f"{stem}_invalid_late")

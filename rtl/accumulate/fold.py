@@ -10,13 +10,14 @@ from ..fixed.scales import Scales
 from ..fp32.arith import Add
 from ..fp32.convert import IntToFp32
 from ..lib.cell import Cell
-from ..lib.layout import ArrayLayout, index
+from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.accumulation import Accumulation
 from ..number.streams import scale_layout
 from .accumulator import accumulation_of
 from .partial import require_shared, totals_layout
+from .signatures import read_signature, turn_signature
 
 
 class Fold(Cell):
@@ -41,20 +42,10 @@ class Fold(Cell):
     -------
     sums, w : ``In``
         Block sums of a row, and exponents and invalid flags of the columns; steady while the row is folded.
-    x, nan : ``In``
-        Exponent and invalid flag of the row, likewise.
-    column : ``In``
-        Whose turn it is: first cycle.
-    fresh : ``In(1)``
-        The block is its command's first; in the cycle in which it is added.
-    read_address : ``In``
-        Running accumulator, a cycle ahead of that.
-    keep, write_address : ``In``
-        Whether and where the new running accumulator is kept, in that cycle.
-    result, row : ``In(share)``, ``In``
-        Columns whose result is complete, and its word: second cycle.
-    drain_en, drain_address : ``In``
-        Results to read: one cycle later on ``o``, held while ``drain_en`` is low.
+    turn : ``In(turn_signature)``
+        Whose turn it is, and what becomes of its sum.
+    read : ``In(read_signature)``
+        Results to read: one cycle later on ``o``.
     o : ``Out``
         FP32 values of the columns.
     """
@@ -79,37 +70,34 @@ class Fold(Cell):
 
     @staticmethod
     def ports(params):
-        share, word = params.share, index(params.depth)
-        place = index(params.depth * share)
+        share = params.share
         return {
             "sums": In(totals_layout(params.sums, share)), "w": In(scale_layout(params.scales.column, share)),
-            "x": In(signed(params.scales.row)), "nan": In(1), "column": In(index(share)), "fresh": In(1),
-            "read_address": In(place), "keep": In(1), "write_address": In(place),
-            "result": In(share), "row": In(word), "drain_en": In(1), "drain_address": In(word),
-            "o": Out(ArrayLayout(32, share)),
+            "turn": In(turn_signature(params.scales.row, share, params.depth)),
+            "read": In(read_signature(params.depth)), "o": Out(ArrayLayout(32, share)),
         }
 
     def body(self, platform):
-        m, params = Module(), self.params
+        m, params, turn = Module(), self.params, self.turn
         accumulation, scales, share, depth = params.accumulation, params.scales, params.share, params.depth
         total = Signal(signed(params.sums))
         scale = Signal(signed(scales.column))
         exponent = Signal(signed(scales.sum))
         flag = Signal()
         invalid = Signal()
-        turns = [self.column == n for n in range(share)]
+        turns = [turn.column == n for n in range(share)]
 
         def select(values):
             """The value whose turn it is."""
             chosen = 0
-            for value, turn in zip(values, turns, strict=True):
-                chosen = chosen | value.as_unsigned() & turn.replicate(len(value))
+            for value, chooses in zip(values, turns, strict=True):
+                chosen = chosen | value.as_unsigned() & chooses.replicate(len(value))
             return chosen
         columns = range(share)
         m.d.comb += [
             total.eq(select([self.sums[n] for n in columns])), scale.eq(select([self.w.exponent[n] for n in columns])),
             flag.eq(Cat(self.w.invalid[n] & turns[n] for n in columns).any()),
-            exponent.eq(self.x + scale), invalid.eq(self.nan | flag),
+            exponent.eq(turn.scale.exponent + scale), invalid.eq(turn.scale.invalid | flag),
         ]
         # Memories: running accumulators by row and column, results by row.
         word = accumulation.word
@@ -117,10 +105,10 @@ class Fold(Cell):
         m.submodules.results = results = Ram(depth, 32 * share, share)
         value = Signal(32)
         m.d.comb += [
-            running.r_en.eq(1), running.r_addr.eq(self.read_address), running.w_en.eq(self.keep),
-            running.w_addr.eq(self.write_address),
-            results.w_en.eq(self.result), results.w_addr.eq(self.row), results.w_data.eq(value.replicate(share)),
-            results.r_en.eq(self.drain_en), results.r_addr.eq(self.drain_address),
+            running.r_en.eq(1), running.r_addr.eq(turn.read_address), running.w_en.eq(turn.keep),
+            running.w_addr.eq(turn.write_address),
+            results.w_en.eq(turn.result), results.w_addr.eq(turn.row), results.w_data.eq(value.replicate(share)),
+            results.r_en.eq(self.read.en), results.r_addr.eq(self.read.address),
             self.o.as_value().eq(results.r_data),
         ]
         if not accumulation.lead:    # added in the first cycle
@@ -130,7 +118,7 @@ class Fold(Cell):
             m.submodules.align = align = AlignAdd(len(total), accumulation.bits, accumulation.guard, len(exponent))
             m.submodules.convert = convert = IntToFp32(accumulation.bits, len(exponent))
             m.d.comb += [
-                Cat(earlier).eq(running.r_data), align.fresh.eq(self.fresh), align.acc.eq(earlier), align.sum.eq(total),
+                Cat(earlier).eq(running.r_data), align.fresh.eq(turn.fresh), align.acc.eq(earlier), align.sum.eq(total),
                 align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),
                 running.w_data.eq(Cat(after)), convert.i.eq(late.sum), convert.exponent.eq(late.exponent),
                 convert.invalid.eq(late.invalid), value.eq(convert.o),
@@ -142,7 +130,7 @@ class Fold(Cell):
         m.submodules.add = add = Add(subnormals="flush", underflow="positive")
         m.d.comb += [
             convert.i.eq(total), convert.exponent.eq(exponent), convert.invalid.eq(invalid),
-            add.a.eq(running.r_data & ~self.fresh.replicate(32)), add.b.eq(product),
+            add.a.eq(running.r_data & ~turn.fresh.replicate(32)), add.b.eq(product),
             running.w_data.eq(add.o), value.eq(add.o),
         ]
         m.d.sync += product.eq(convert.o)

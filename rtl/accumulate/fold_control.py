@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal, signed
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..fixed.scales import Scales
@@ -10,19 +10,19 @@ from ..lib.cell import Cell
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
+from ..number.streams import block_scale_layout
 from .accumulator import accumulation_of
-from .beat import beat_layout
 from .partial import require_shared
+from .signatures import beat_layout, read_signature, turn_signature
 
 
 def entry_layout(exponent):
-    """What is kept of a row whose block sums wait: its exponent and flag, the place of its block in the command.
+    """What is kept of a row whose block sums wait: its ``scale``, the place of its block in the command.
 
     ``pass_end``: last row of its block. ``first``, ``command_end``: the block is the command's first, last.
     ``bank``: the command's.
     """
-    return StructLayout({"exponent": exponent, "invalid": 1, "pass_end": 1, "first": 1,
-                         "command_end": 1, "bank": 1})
+    return StructLayout({"scale": block_scale_layout(exponent), "pass_end": 1, "first": 1, "command_end": 1, "bank": 1})
 
 
 class FoldControl(Cell):
@@ -46,18 +46,18 @@ class FoldControl(Cell):
     -------
     beat, pass_end, command_end, row : ``In``
         About this cycle's row of X; ``pass_end``, ``command_end``: the pass's last row, the command's last pass.
-    exponent, invalid : ``In``
-        Of the same row.
+    scale : ``In``
+        Exponent and invalid flag of the same row.
     room : ``Out(1)``
         A row ``row`` of a closing pass may come.
     closed : ``In(1)``
         The totals of a row are written in this cycle, in the last columns.
-    fold_en, fold_address, slot : ``Out``
+    read, slot : ``Out(read_signature)``, ``Out(1)``
         Totals and column exponents to read.
     place, vacant : ``Out``, ``In(1)``
         Row that is folded; whether its result may be written.
-    x, nan, column, fresh, read_address, keep, write_address, result, target : ``Out``
-        To :class:`rtl.accumulate.fold.Fold`; ``target`` is its ``row``.
+    turn : ``Out(turn_signature)``
+        To :class:`rtl.accumulate.fold.Fold`.
     done : ``Out(2)``
         The last result of a command, by bank, is written.
     """
@@ -84,16 +84,12 @@ class FoldControl(Cell):
 
     @staticmethod
     def ports(params):
-        share, word, exponent = params.share, index(params.depth), signed(params.exponent)
-        wide = index(params.depth * share)
+        word = index(params.depth)
         return {
             "beat": In(beat_layout()), "pass_end": In(1), "command_end": In(1), "row": In(word),
-            "exponent": In(exponent), "invalid": In(1), "room": Out(1), "closed": In(1),
-            "fold_en": Out(1), "fold_address": Out(word), "slot": Out(1),
-            "place": Out(word), "vacant": In(1),
-            "x": Out(exponent), "nan": Out(1), "column": Out(index(share)), "fresh": Out(1),
-            "read_address": Out(wide), "keep": Out(1), "write_address": Out(wide), "result": Out(share),
-            "target": Out(word), "done": Out(2),
+            "scale": In(block_scale_layout(params.exponent)), "room": Out(1), "closed": In(1),
+            "read": Out(read_signature(params.depth)), "slot": Out(1), "place": Out(word), "vacant": In(1),
+            "turn": Out(turn_signature(params.exponent, params.share, params.depth)), "done": Out(2),
         }
 
     @property
@@ -103,19 +99,20 @@ class FoldControl(Cell):
 
     def body(self, platform):
         m, share, depth = Module(), self.params.share, self.params.depth
+        read, turn = self.read, self.turn
 
         # One entry a row, from its acceptance on; its totals follow.
-        layout = entry_layout(signed(self.params.exponent))
+        layout = entry_layout(self.params.exponent)
         m.submodules.entries = entries = Ram(depth, layout.size)
         pushed = Signal(layout)
         entry = Signal(layout)
         takes = Signal()
         m.d.comb += [
             takes.eq(self.beat.valid & self.beat.closes),
-            pushed.exponent.eq(self.exponent), pushed.invalid.eq(self.invalid), pushed.pass_end.eq(self.pass_end),
+            pushed.scale.eq(self.scale), pushed.pass_end.eq(self.pass_end),
             pushed.first.eq(self.beat.first), pushed.command_end.eq(self.command_end), pushed.bank.eq(self.beat.bank),
             entries.w_en.eq(takes), entries.w_addr.eq(self.row), entries.w_data.eq(Cat(pushed)),
-            entries.r_en.eq(self.fold_en), entries.r_addr.eq(self.fold_address), Cat(entry).eq(entries.r_data),
+            entries.r_en.eq(read.en), entries.r_addr.eq(read.address), Cat(entry).eq(entries.r_data),
         ]
 
         # Read: a row, while the last column of the one before has its turn.
@@ -132,15 +129,15 @@ class FoldControl(Cell):
             go.eq(active & (~entry.command_end | (self.vacant & ~self.done.any()))),
             leaves.eq(go & (column == share - 1)),
             over.eq(leaves & entry.pass_end),
-            self.fold_en.eq((waiting != 0) & (~active | leaves)),
-            self.fold_address.eq(Mux(over, 0, following)), self.slot.eq(slot ^ over),
+            read.en.eq((waiting != 0) & (~active | leaves)), read.address.eq(Mux(over, 0, following)),
+            self.slot.eq(slot ^ over),
         ]
-        m.d.sync += [waiting.eq(waiting + self.closed - self.fold_en), slot.eq(self.slot),
-                     active.eq(self.fold_en | (active & ~leaves)), column.eq(Mux(leaves, 0, column + go))]
+        m.d.sync += [waiting.eq(waiting + self.closed - read.en), slot.eq(self.slot),
+                     active.eq(read.en | (active & ~leaves)), column.eq(Mux(leaves, 0, column + go))]
         with m.If(over):
             m.d.sync += following.eq(0)
-        with m.If(self.fold_en):
-            m.d.sync += [following.eq(self.fold_address + 1), place.eq(self.fold_address)]
+        with m.If(read.en):
+            m.d.sync += [following.eq(read.address + 1), place.eq(read.address)]
 
         # Room: words of rows that have been read, and of no block but two.
         blocks = Signal(range(3))
@@ -153,18 +150,17 @@ class FoldControl(Cell):
         second = Signal()
         last = Signal()
         address = Signal(index(depth * share))
-        turn = Signal(index(share), name="turn")
+        whose = Signal(index(share))
         bank = Signal()
         fresh = Signal()
         complete = Signal()
         ends = Signal()
-        m.d.comb += [self.place.eq(place), self.column.eq(column), self.x.eq(entry.exponent),
-                     self.nan.eq(entry.invalid)]
+        m.d.comb += [self.place.eq(place), turn.column.eq(column), turn.scale.eq(entry.scale)]
         now = Cat(column, place) if share > 1 else place
-        m.d.sync += [second.eq(go), last.eq(over), turn.eq(column), complete.eq(entry.command_end), bank.eq(entry.bank),
-                     fresh.eq(entry.first), address.eq(now)]
+        m.d.sync += [second.eq(go), last.eq(over), whose.eq(column), complete.eq(entry.command_end),
+                     bank.eq(entry.bank), fresh.eq(entry.first), address.eq(now)]
         m.d.comb += [
-            self.target.eq(address[(share - 1).bit_length():]), self.result.eq((second & complete) << turn),
+            turn.row.eq(address[(share - 1).bit_length():]), turn.result.eq((second & complete) << whose),
             # Selected, not shifted: the bank is undefined until an entry is read, and a shift by it would be, too.
             ends.eq(second & last & complete), self.done.eq(Cat(ends & ~bank, ends & bank)),
         ]
@@ -172,9 +168,9 @@ class FoldControl(Cell):
             step = Signal(index(share))
             m.d.comb += [
                 step.eq(column + go),
-                self.read_address.eq(Mux(self.fold_en, Cat(step & 0, self.fold_address), Cat(step, place))),
-                self.fresh.eq(entry.first), self.keep.eq(go), self.write_address.eq(now)]
+                turn.read_address.eq(Mux(read.en, Cat(step & 0, read.address), Cat(step, place))),
+                turn.fresh.eq(entry.first), turn.keep.eq(go), turn.write_address.eq(now)]
         else:
-            m.d.comb += [self.read_address.eq(now), self.fresh.eq(fresh), self.keep.eq(second),
-                         self.write_address.eq(address)]
+            m.d.comb += [turn.read_address.eq(now), turn.fresh.eq(fresh), turn.keep.eq(second),
+                         turn.write_address.eq(address)]
         return m

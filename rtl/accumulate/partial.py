@@ -8,10 +8,12 @@ from amaranth.lib.wiring import In, Out
 from hbfp.design import ConflictError
 
 from ..lib.cell import Cell
-from ..lib.layout import ArrayLayout, StructLayout, index
+from ..lib.compass import pass_east
+from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.kinds import number_of
+from .signatures import pass_layout, read_signature, row_signature
 
 
 def require_shared(design):
@@ -23,11 +25,6 @@ def require_shared(design):
 def totals_layout(width, count):
     """Sums of whole blocks, of ``width`` bits, of ``count`` columns."""
     return ArrayLayout(signed(width), count)
-
-
-def pass_layout():
-    """What the partial sums need to know of a row; names as in :func:`rtl.accumulate.beat.beat_layout`."""
-    return StructLayout({name: 1 for name in ("valid", "opens", "closes")})
 
 
 class Partial(Cell):
@@ -48,14 +45,12 @@ class Partial(Cell):
 
     Members
     -------
-    west, east : ``In``, ``Out(pass_layout)``
-        About the row; ``east`` is a cycle later.
-    address, address_east : ``In``, ``Out``
-        Word of the row, likewise.
+    west, east : ``In(row_signature)``, ``Out(row_signature)``
+        ``east`` is ``west`` a cycle later.
     sums : ``In``
         Sums of the columns.
-    fold_en, fold_address : ``In``
-        Totals to read: one cycle later on ``o``, held while ``fold_en`` is low.
+    read : ``In(read_signature)``
+        Totals to read: one cycle later on ``o``.
     o : ``Out(totals_layout)``
     """
     kind, area, apart = "partial", "accumulation", True
@@ -79,11 +74,10 @@ class Partial(Cell):
 
     @staticmethod
     def ports(params):
-        word = index(params.depth)
+        row = row_signature(params.depth, pass_layout())
         return {
-            "west": In(pass_layout()), "east": Out(pass_layout()), "address": In(word), "address_east": Out(word),
-            "sums": In(ArrayLayout(params.sums, params.columns)), "fold_en": In(1), "fold_address": In(word),
-            "o": Out(totals_layout(params.total, params.columns)),
+            "west": In(row), "east": Out(row), "sums": In(ArrayLayout(params.sums, params.columns)),
+            "read": In(read_signature(params.depth)), "o": Out(totals_layout(params.total, params.columns)),
         }
 
     @property
@@ -95,19 +89,20 @@ class Partial(Cell):
         m, params = Module(), self.params
         layout = totals_layout(params.total, params.columns)
         size = layout.size
-        m.d.sync += [self.east.eq(self.west), self.address_east.eq(self.address)]
+        pass_east(m, self.west, self.east)
+        beat, address = self.east.beat, self.east.address
         m.submodules.running = running = Ram(params.depth, size)
         m.submodules.totals = totals = Ram(params.depth, size)
         width = layout.elem_shape.width
         # The memories' write ports register the sums.
         for column in range(layout.length):
-            before = (running.r_data.word_select(column, width) & ~self.east.opens.replicate(width)).as_signed()
+            before = (running.r_data.word_select(column, width) & ~beat.opens.replicate(width)).as_signed()
             for bank in (running, totals):
                 m.d.comb += bank.w_data.word_select(column, width).eq(before + self.sums[column])
         m.d.comb += [
-            running.r_en.eq(1), running.r_addr.eq(self.address),
-            running.w_en.eq(self.east.valid), running.w_addr.eq(self.address_east),
-            totals.w_en.eq(self.east.valid & self.east.closes), totals.w_addr.eq(self.address_east),
-            totals.r_en.eq(self.fold_en), totals.r_addr.eq(self.fold_address), self.o.as_value().eq(totals.r_data),
+            running.r_en.eq(1), running.r_addr.eq(self.west.address),
+            running.w_en.eq(beat.valid), running.w_addr.eq(address),
+            totals.w_en.eq(beat.valid & beat.closes), totals.w_addr.eq(address),
+            totals.r_en.eq(self.read.en), totals.r_addr.eq(self.read.address), self.o.as_value().eq(totals.r_data),
         ]
         return m

@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 
 from amaranth import Cat, Module, Shape
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.cell import Cell
+from ..lib.compass import west_to_east
 from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
 from ..lib.skew import Skew, delay
 from ..number.kinds import number_of
 from ..number.number import Number
-from .pe import Group
+from .pe import Group, row_signature, sum_signature
 
 
 def weight_word(number, shape):
@@ -31,16 +32,12 @@ class GroupRow(Cell):
 
     Members
     -------
-    west : ``In(kr elements)``
+    west : ``In(row_signature)``
         Reaches group column j after j cycles.
-    swap : ``In(1)``
-        Likewise; loads weights as in :class:`rtl.array.pe.Group`.
     weight : ``In(weight_word).array``
         One word per group column, valid when ``swap`` is there.
-    north, south : ``In(kc sums).array``, ``Out(kc sums).array``
-        By group column.
-    start : ``In``
-        What the columns start from, with ``west``, in the top row of a segment.
+    north, south : ``In(sum_signature).array``, ``Out(sum_signature).array``
+        By group column; no ``north`` in the top row of a segment.
     """
     kind, area, apart = "row", "elements", True
 
@@ -58,29 +55,23 @@ class GroupRow(Cell):
     def ports(params):
         group, count = params.group, params.count
         kr, kc = group.shape
-        members = {"west": In(ArrayLayout(group.number.activation, kr)), "swap": In(1),
+        members = {"west": In(row_signature(group.number, kr, group.start)),
                    "weight": In(weight_word(group.number, group.shape)).array(count),
-                   "south": Out(ArrayLayout(group.south, kc)).array(count)}
+                   "south": Out(sum_signature(group.south, kc)).array(count)}
         if group.north is not None:
-            members["north"] = In(ArrayLayout(group.north, kc)).array(count)
-        if group.start is not None:
-            members["start"] = In(group.start)
+            members["north"] = In(sum_signature(group.north, kc)).array(count)
         return members
 
     def body(self, platform):
         m, params = Module(), self.params.group
-        west, swap = self.west, self.swap
-        start = self.start if params.start is not None else None
-        for j in range(self.params.count):
-            m.submodules[f"g{j}"] = group = Group.made(params)
-            m.d.comb += [group.west.eq(west), group.swap.eq(swap), group.weight.eq(self.weight[j]),
-                         self.south[j].eq(group.south)]
+        groups = [Group.made(params) for _ in range(self.params.count)]
+        for j, group in enumerate(groups):
+            m.submodules[f"g{j}"] = group
+            m.d.comb += group.weight.eq(self.weight[j])
+            connect(m, group.south, flipped(self.south[j]))
             if params.north is not None:
-                m.d.comb += group.north.eq(self.north[j])
-            if start is not None:
-                m.d.comb += group.start.eq(start)
-                start = group.start_east
-            west, swap = group.east, group.swap_east
+                connect(m, flipped(self.north[j]), group.north)
+        west_to_east(m, flipped(self.west), groups)
         return m
 
 
@@ -159,7 +150,7 @@ class Array(Cell):
         m.submodules.swap_skew = swap_skew = Skew(1, group_rows, step=number.step, reset_less=False)
         acts = number.enter(m, [self.x[row] for row in range(params.rows)])
         start = number.start(height)
-        north = None
+        above = None
         for i in range(group_rows):
             segment, place = divmod(i, per_segment)
             if segment == params.segments:    # idle rows of a ragged design
@@ -167,15 +158,15 @@ class Array(Cell):
             m.submodules[f"r{i}"] = row = GroupRow(
                 Group.Parameters.at(number, params.group, height, place * kr), group_cols)
             m.d.comb += [skew.i[i].eq(Cat(acts[i * kr:(i + 1) * kr])), swap_skew.i[i].eq(self.swap),
-                         row.west.eq(skew.o[i]), row.swap.eq(swap_skew.o[i])]
+                         row.west.act.eq(skew.o[i]), row.west.swap.eq(swap_skew.o[i])]
             if start is not None and not place:
                 value = number.starts(m, segment, acts[segment * height:(segment + 1) * height])
-                m.d.comb += row.start.eq(delay(m, value, 1 + segment * per_segment, f"start{segment}"))
+                m.d.comb += row.west.start.eq(delay(m, value, 1 + segment * per_segment, f"start{segment}"))
             for j in range(group_cols):
                 m.d.comb += row.weight[j].eq(self.weight[j])
                 if place:
-                    m.d.comb += row.north[j].eq(north[j])
+                    connect(m, above.south[j], row.north[j])
                 if place == per_segment - 1:
-                    m.d.comb += self.sums[segment][j].eq(row.south[j])
-            north = row.south
+                    m.d.comb += self.sums[segment][j].eq(row.south[j].sum)
+            above = row
         return m

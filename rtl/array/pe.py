@@ -3,13 +3,29 @@
 from dataclasses import dataclass
 
 from amaranth import Module, Shape, Signal
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, Signature
 
 from ..lib.cell import Cell
+from ..lib.compass import pass_east
 from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
 from ..number.kinds import number_of
 from ..number.number import Number
+
+
+def row_signature(number, rows, start=None):
+    """What groups pass on from west to east.
+
+    ``act``: activations of ``rows`` elements, as the kind of number has them. ``swap``: load the weights, a cycle
+    ahead of the first activations that use them. ``start``, where columns start from something: its value.
+    """
+    members = {"act": Out(ArrayLayout(number.activation, rows)), "swap": Out(1)}
+    return Signature(members if start is None else members | {"start": Out(start)})
+
+
+def sum_signature(shape, columns):
+    """What groups pass on from north to south: the ``sum`` of each column."""
+    return Signature({"sum": Out(ArrayLayout(shape, columns))})
 
 
 class Group(Cell):
@@ -30,18 +46,12 @@ class Group(Cell):
 
     Members
     -------
-    west, east : ``In``, ``Out(kr elements)``
-        Activations, as the kind of number has them; ``east`` is ``west`` one cycle later.
-    swap, swap_east : ``In(1)``, ``Out(1)``
-        Load the weights from ``weight``, a cycle ahead of the first activations that use them; ``swap_east`` is one
-        cycle later.
+    west, east : ``In(row_signature)``, ``Out(row_signature)``
+        ``east`` is ``west`` one cycle later. ``start`` is one value for all columns, instead of ``north``.
     weight : ``In(kr x kc elements)``
-        Row by row.
-    north : ``In(kc sums)``
-    start, start_east : ``In``, ``Out``
-        One value for all columns instead of ``north``; ``start_east`` is ``start`` one cycle later.
-    south : ``Out(kc sums)``
-        ``north + west . weights``, one cycle later; with registers inside the elements ``north`` comes
+        Row by row, while ``west.swap``.
+    north, south : ``In(sum_signature)``, ``Out(sum_signature)``
+        ``south = north + west . weights``, one cycle later; with registers inside the elements ``north`` comes
         ``number.lead`` cycles after ``west`` and the sum ``number.step`` cycles after ``north``.
     """
     kind, area, apart = "group", "elements", True
@@ -71,16 +81,11 @@ class Group(Cell):
     @staticmethod
     def ports(params):
         (kr, kc), number = params.shape, params.number
-        act = ArrayLayout(number.activation, kr)
-        members = {
-            "west": In(act), "east": Out(act), "swap": In(1), "swap_east": Out(1),
-            "weight": In(ArrayLayout(ArrayLayout(number.element, kc), kr)),
-            "south": Out(ArrayLayout(params.south, kc)),
-        }
+        row = row_signature(number, kr, params.start)
+        members = {"west": In(row), "east": Out(row), "weight": In(ArrayLayout(ArrayLayout(number.element, kc), kr)),
+                   "south": Out(sum_signature(params.south, kc))}
         if params.north is not None:
-            members["north"] = In(ArrayLayout(params.north, kc))
-        if params.start is not None:
-            members |= {"start": In(params.start), "start_east": Out(params.start)}
+            members["north"] = In(sum_signature(params.north, kc))
         return members
 
     @property
@@ -92,19 +97,15 @@ class Group(Cell):
     def body(self, platform):
         m, params = Module(), self.params
         (kr, kc), number = params.shape, params.number
-        act = Signal.like(self.east, reset_less=True)
-        swap = Signal()
-        psum = Signal.like(self.south, reset_less=True)
-        m.d.sync += [act.eq(self.west), swap.eq(self.swap)]
-        weights = number.hold(m, self.swap, self.weight)
+        west = self.west
+        pass_east(m, west, self.east, reset_less=("act", "start"))
+        psum = Signal.like(self.south.sum, name="psum", reset_less=True)
+        weights = number.hold(m, west.swap, self.weight)
         for col in range(kc):
-            first = self.north[col] if params.north is not None else self.start if params.start is not None else None
+            first = (self.north.sum[col] if params.north is not None
+                     else west.start if params.start is not None else None)
             m.d.sync += psum[col].eq(number.column(
-                m, [self.west[row] for row in range(kr)], [weights[row][col] for row in range(kr)], first,
+                m, [west.act[row] for row in range(kr)], [weights[row][col] for row in range(kr)], first,
                 params.south, f"c{col}"))
-        if params.start is not None:
-            start = Signal.like(self.start, reset_less=True)
-            m.d.sync += start.eq(self.start)
-            m.d.comb += self.start_east.eq(start)
-        m.d.comb += [self.east.eq(act), self.swap_east.eq(swap), self.south.eq(psum)]
+        m.d.comb += self.south.sum.eq(psum)
         return m

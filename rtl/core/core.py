@@ -1,25 +1,26 @@
 """The core: weights, array, accumulation, side unit, converter; see docs/design/01-core.md."""
 
-from amaranth import Cat, Module, Signal, signed
+from amaranth import Cat, Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hbfp.design import ConflictError, Design
 
 from ..accumulate.accumulator import Lanes
-from ..accumulate.beat import beat_layout
 from ..accumulate.fold import Fold
 from ..accumulate.fold_control import FoldControl
-from ..accumulate.partial import Partial, pass_layout
+from ..accumulate.partial import Partial
+from ..accumulate.signatures import beat_layout
 from ..array.array import Array
 from ..array.weights import WeightBuffer
 from ..convert.encode import Encode, encoded_layout
 from ..fixed.scales import Scales, scale_offset
 from ..lib.cell import Cell
+from ..lib.compass import west_to_east
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.skew import delay
-from ..number.streams import exponent_bits, operand_layout, result_layout, scale_layout
+from ..number.streams import block_scale_layout, exponent_bits, operand_layout, result_layout, scale_layout
 from .drain import Drain
 from .sequencer import Sequencer, command_layout
 
@@ -141,37 +142,42 @@ class Core(Cell):
             m.d.sync += following.eq(address + 1)
         return address
 
+    def _row_scale(self, m, segment):
+        """Exponent, with the offset of every sum, and flag of this cycle's row of X in a segment."""
+        scale = Signal(block_scale_layout(Scales.of(self.params).row), name=f"row_scale{segment}")
+        payload = self.i_x.payload
+        m.d.comb += [scale.exponent.eq(payload.exponent[segment] - scale_offset(self.params)),
+                     scale.invalid.eq(payload.invalid[segment])]
+        return scale
+
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
         design = self.params
         per_segment = design.height // design.group[0]
-        beat = delay(m, sequencer.beat, array.params.latency, "beat", reset_less=False)
-        west = {"west": beat, "address": self._address(m, beat)}
-        if design.blocked:
-            for s in range(design.segments):
-                exponent = Signal(signed(Scales.of(design).row), name=f"x_{s}")
-                m.d.comb += exponent.eq(self.i_x.payload.exponent[s] - scale_offset(design))
-                cycles = (s + 1) * per_segment
-                west[f"x_{s}"] = delay(m, exponent, cycles, f"x_{s}")
-                west[f"nan_{s}"] = delay(m, self.i_x.payload.invalid[s], cycles, f"nan_{s}")
-            west["load"] = Cat(delay(m, sequencer.start, (s + 1) * per_segment - 1, f"load_{s}", reset_less=False)
-                               for s in range(design.segments))
-
-        for j in range(design.group_cols):
-            m.submodules[f"lanes{j}"] = lanes = Lanes.of(design)
-            for name, value in west.items():
-                m.d.comb += getattr(lanes, name).eq(value)
-                west[name] = getattr(lanes, "east" if name == "west" else f"{name}_east")
-            m.d.comb += [lanes.draining.eq(drain.draining), lanes.drain_en.eq(drain.en),
-                         lanes.drain_address.eq(drain.address), drain.value[j].eq(lanes.o)]
+        chain = [Lanes.of(design) for _ in range(design.group_cols)]
+        for j, lanes in enumerate(chain):
+            m.submodules[f"lanes{j}"] = lanes
+            m.d.comb += [lanes.draining.eq(drain.draining), drain.value[j].eq(lanes.o)]
             for s in range(design.segments):
                 m.d.comb += lanes.sums[s].eq(array.sums[s][j])
                 if design.blocked:
                     m.d.comb += lanes.w[s].eq(weights.scale[s][j])
+        connect(m, drain.read, *(lanes.read for lanes in chain))
+
+        west = chain[0].west.signature.flip().create(path=("west",))
+        beat = delay(m, sequencer.beat, array.params.latency, "beat", reset_less=False)
+        m.d.comb += [west.beat.eq(beat), west.address.eq(self._address(m, beat))]
+        for s in range(design.segments if design.blocked else 0):
+            cycles = (s + 1) * per_segment
+            m.d.comb += [
+                west.scale[s].eq(delay(m, self._row_scale(m, s), cycles, f"scale{s}")),
+                west.load[s].eq(delay(m, sequencer.start, cycles - 1, f"load{s}", reset_less=False)),
+            ]
+        east = west_to_east(m, west, chain)
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
         arrived = Signal(beat_layout())
-        m.d.comb += arrived.eq(delay(m, lanes.east, lanes.params.latency - 1, "arrived", reset_less=False))
+        m.d.comb += arrived.eq(delay(m, east.beat, chain[-1].params.latency - 1, "arrived", reset_less=False))
         with m.If(arrived.valid & arrived.last):
             m.d.comb += drain.done.eq(1 << arrived.bank)
 
@@ -186,8 +192,7 @@ class Core(Cell):
             control.beat.eq(sequencer.beat), control.pass_end.eq(sequencer.pass_end),
             control.command_end.eq(sequencer.command_end), control.row.eq(sequencer.row),
             sequencer.room.eq(control.room),
-            control.exponent.eq(self.i_x.payload.exponent[0] - scale_offset(design)),
-            control.invalid.eq(self.i_x.payload.invalid[0]),
+            control.scale.eq(self._row_scale(m, 0)),
             drain.place.eq(control.place), control.vacant.eq(drain.vacant), drain.done.eq(control.done),
         ]
         # The exponents of the columns, of the block that is folded and of the next one.
@@ -195,35 +200,36 @@ class Core(Cell):
         slot = Signal()
         m.submodules.scales = scales = Ram(2, size * design.group_cols)
         m.d.comb += [scales.w_en.eq(early.valid & early.top & early.closes), scales.w_addr.eq(slot),
-                     scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.fold_en),
+                     scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.read.en),
                      scales.r_addr.eq(control.slot)]
         m.d.sync += slot.eq(slot ^ scales.w_en)
 
-        west = Signal(pass_layout())
-        address = self._address(m, beat)
-        m.d.comb += [getattr(west, name).eq(getattr(beat, name)) for name in pass_layout().members]
+        chain = [Partial.of(design) for _ in range(design.group_cols)]
+        west = chain[0].west.signature.flip().create(path=("west",))
+        m.d.comb += [west.address.eq(self._address(m, beat)), west.beat.valid.eq(beat.valid),
+                     west.beat.opens.eq(beat.opens), west.beat.closes.eq(beat.closes)]
+        east = west_to_east(m, west, chain)
+        m.d.comb += control.closed.eq(east.beat.valid & east.beat.closes)
+        connect(m, control.read, *(partial.read for partial in chain))
         sums, exponents, invalid = [], [], []
-        for j in range(design.group_cols):
-            m.submodules[f"partial{j}"] = partial = Partial.of(design)
-            m.d.comb += [partial.west.eq(west), partial.address.eq(address), partial.sums.eq(array.sums[0][j]),
-                         partial.fold_en.eq(control.fold_en), partial.fold_address.eq(control.fold_address)]
-            west, address = partial.east, partial.address_east
+        for j, partial in enumerate(chain):
+            m.submodules[f"partial{j}"] = partial
+            m.d.comb += partial.sums.eq(array.sums[0][j])
             word = data.View(scale_layout(exponent_bits(design), kc), scales.r_data.word_select(j, size))
             for column in range(kc):
                 sums.append(partial.o[column])
                 exponents.append(word.exponent[column])
                 invalid.append(word.invalid[column])
-        m.d.comb += control.closed.eq(west.valid & west.closes)
 
         values = [drain.value[n // kc][n % kc] for n in range(design.cols)]
-        for n in range(0, design.cols, design.share):
-            m.submodules[f"fold{n // design.share}"] = fold = Fold.of(design)
-            mine = slice(n, n + design.share)
+        folds = [Fold.of(design) for _ in range(design.cols // design.share)]
+        connect(m, control.turn, *(fold.turn for fold in folds))
+        connect(m, drain.read, *(fold.read for fold in folds))
+        for n, fold in enumerate(folds):
+            m.submodules[f"fold{n}"] = fold
+            mine = slice(n * design.share, (n + 1) * design.share)
             m.d.comb += [
                 fold.sums.eq(Cat(sums[mine])), fold.w.exponent.eq(Cat(exponents[mine])),
-                fold.w.invalid.eq(Cat(invalid[mine])), fold.row.eq(control.target),
-                fold.drain_en.eq(drain.en), fold.drain_address.eq(drain.address),
-                *(getattr(fold, name).eq(getattr(control, name)) for name in (
-                    "x", "nan", "column", "fresh", "read_address", "keep", "write_address", "result")),
+                fold.w.invalid.eq(Cat(invalid[mine])),
                 *(into.eq(fold.o[place]) for place, into in enumerate(values[mine])),
             ]

@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..accumulate.signatures import read_signature
 from ..lib.cell import Cell
 from ..lib.layout import ArrayLayout, index
 from ..lib.names import parameter
@@ -39,8 +40,8 @@ class Drain(Cell):
         The bank is complete.
     free : ``Out(2)``
         Banks that hold nothing.
-    draining, en, address : ``Out(2)``, ``Out(1)``, ``Out``
-        Bank to read, whether the way out moves, word to read.
+    draining, read : ``Out(2)``, ``Out(read_signature)``
+        Bank to read, by bit, and its word; ``en`` is high while the way out moves.
     place, vacant : ``In``, ``Out(1)``
         Only where columns share an accumulator and results have one bank: whether word ``place`` may be written.
     value : ``In.array``
@@ -77,7 +78,7 @@ class Drain(Cell):
         word = index(params.depth)
         members = {
             "begins": In(1), "bank": In(1), "rows": In(range(params.depth + 1)), "steps": In(steps_layout()),
-            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "en": Out(1), "address": Out(word),
+            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "read": Out(read_signature(params.depth)),
             "value": In(ArrayLayout(params.width, params.group)).array(params.cols // params.group),
             "o": Out(stream.Signature(beat_of_results(params.cols, params.width, params.side))),
         }
@@ -110,7 +111,7 @@ class Drain(Cell):
                 m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
         m.d.comb += [
             last.eq(row + 1 == Mux(current, rows[1], rows[0])), move.eq(~self.o.valid | self.o.ready),
-            self.en.eq(move), self.address.eq(row),
+            self.read.en.eq(move), self.read.address.eq(row),
         ]
         m.d.sync += [complete.eq((complete | self.done) & ~freed),
                      self.free.eq((self.free & ~(self.begins << self.bank)) | freed)]

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.design import TILE_BITS
 
-from ..accumulate.beat import beat_layout
+from ..accumulate.signatures import beat_layout
 from ..lib.cell import Cell
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter

@@ -19,6 +19,11 @@ def scale_layout(exponent, count):
                          "invalid": ArrayLayout(unsigned(1), count)})
 
 
+def block_scale_layout(exponent):
+    """Exponent of ``exponent`` bits and invalid flag of one block."""
+    return StructLayout({"exponent": signed(exponent), "invalid": 1})
+
+
 def row_layout(element, count, exponent, scales):
     """A row of ``count`` elements with the ``scales`` exponents that belong to it."""
     return StructLayout({"mantissa": ArrayLayout(element, count), **scale_layout(exponent, scales).members})

@@ -13,7 +13,7 @@ from golden.to_fp32 import add_fp32, to_fp32
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.accumulate.accumulator import Lanes
-from rtl.accumulate.beat import beat_layout
+from rtl.accumulate.signatures import beat_layout
 from rtl.fixed.scales import scale_offset
 
 from ..drive import Bench, bits, pack, unpack, wait
@@ -134,14 +134,14 @@ def run(design, commands, pause=0.0, seed=0):
                 start = cycle
                 for row in range(command.rows):
                     # Never closer than the interval to the same row of the pass before.
-                    at(cycle, dut.west, command.flags(tile, row, bank))
-                    at(cycle, dut.address, row)
+                    at(cycle, dut.west.beat, command.flags(tile, row, bank))
+                    at(cycle, dut.west.address, row)
                     for s in range(design.segments):
                         at(cycle + 1 + s * h, dut.sums[s], pack(dut.sums[s].shape(), value=command.sums[tile, row, s]))
                         if design.blocked:
-                            at(cycle + s * h, getattr(dut, f"x_{s}"),
-                               int(command.ex[tile, row, s]) - scale_offset(design))
-                            at(cycle + s * h, getattr(dut, f"nan_{s}"), int(command.nan_x[tile, row, s]))
+                            at(cycle + s * h, dut.west.scale[s], pack(
+                                dut.west.scale[s].shape(), invalid=command.nan_x[tile, row, s],
+                                exponent=int(command.ex[tile, row, s]) - scale_offset(design)))
                             if row == 0:
                                 at(cycle + s * h - 1, dut.w[s], pack(
                                     dut.w[s].shape(), exponent=command.ew[tile, s], invalid=command.nan_w[tile, s]))
@@ -157,13 +157,13 @@ def run(design, commands, pause=0.0, seed=0):
             pair = commands[first:first + 2]
             events, loads, end = schedule(pair)
             ctx.set(dut.draining, 0)
-            ctx.set(dut.drain_en, 1)
+            ctx.set(dut.read.en, 1)
             for cycle in range(end):
-                ctx.set(bits(dut.west), 0)
+                ctx.set(bits(dut.west.beat), 0)
                 for port, value in events.get(cycle, ()):
                     ctx.set(port, value)
                 if design.blocked:
-                    ctx.set(dut.load, loads.get(cycle, 0))
+                    ctx.set(dut.west.load, loads.get(cycle, 0))
                 await ctx.tick()
                 for s in range(design.segments if design.blocked else 0):    # seen only in their cycle
                     ctx.set(bits(dut.w[s]), 0x155)
@@ -171,11 +171,11 @@ def run(design, commands, pause=0.0, seed=0):
                 rows = []
                 ctx.set(dut.draining, 1 << bank)
                 for row in range(command.rows):
-                    ctx.set(dut.drain_address, row)
-                    ctx.set(dut.drain_en, 1)
+                    ctx.set(dut.read.address, row)
+                    ctx.set(dut.read.en, 1)
                     await ctx.tick()
-                    ctx.set(dut.drain_en, 0)
-                    ctx.set(dut.drain_address, (row + 1) % DEPTH)
+                    ctx.set(dut.read.en, 0)
+                    ctx.set(dut.read.address, (row + 1) % DEPTH)
                     await wait(ctx, 2)    # held
                     rows.append(unpack(dut.o.shape(), ctx.get(bits(dut.o)))["value"])
                 results.append(rows)
@@ -222,22 +222,21 @@ def test_as_many_blocks_as_fit(name, sign):
 def test_neighbour_gets_everything_a_cycle_later(name):
     design = make(name)
     dut, rng = Lanes.of(design), np.random.default_rng(1)
-    pairs = [("west", "east"), ("address", "address_east")]
-    if design.blocked:
-        pairs += [("load", "load_east"), *((f"{stem}_{s}", f"{stem}_{s}_east")
-                                           for stem in ("x", "nan") for s in range(design.segments))]
+    west, east = ({path: bits(value) for path, _, value in side.signature.flatten(side)}
+                  for side in (dut.west, dut.east))
+    names = {"beat", "address"} | ({"scale", "load"} if design.blocked else set())
+    assert {path[0] for path in west} == names and west.keys() == east.keys()
 
     async def play(ctx):
         for _ in range(10):
             values = {}
-            for west, _ in pairs:
-                port = bits(getattr(dut, west))
-                values[west] = int(rng.integers(2 ** len(port)))
-                ctx.set(port, values[west])
+            for path, port in west.items():
+                values[path] = int(rng.integers(2 ** len(port)))
+                ctx.set(port, values[path])
             await ctx.tick()
-            for west, _ in pairs:
-                ctx.set(bits(getattr(dut, west)), 0)
-            assert {west: ctx.get(bits(getattr(dut, east))) for west, east in pairs} == values
+            for port in west.values():
+                ctx.set(port, 0)
+            assert {path: ctx.get(port) for path, port in east.items()} == values
     bench = Bench(dut)
     bench.process(play)
     bench.run()

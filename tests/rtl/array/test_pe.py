@@ -32,18 +32,19 @@ def run_group(design, above, acts, weights, north=None):
     early, through = number.lead, number.lead + number.step    # of the activations before north, before south
     async def play(ctx):
         ctx.set(bits(dut.weight), pack(dut.weight.shape(), value=weights))
-        ctx.set(dut.swap, 1)
+        ctx.set(dut.west.swap, 1)
         await ctx.tick()
-        ctx.set(dut.swap, 0)
+        ctx.set(dut.west.swap, 0)
         ctx.set(bits(dut.weight), 2 ** len(bits(dut.weight)) - 1)    # not looked at
         for n in range(len(acts) + through - 1):
-            ctx.set(bits(dut.west), pack(dut.west.shape(), value=acts[min(n, len(acts) - 1)]))
+            ctx.set(bits(dut.west.act), pack(dut.west.act.shape(), value=acts[min(n, len(acts) - 1)]))
             if above:
-                ctx.set(bits(dut.north), pack(dut.north.shape(), value=north[min(max(n - early, 0), len(acts) - 1)]))
+                value = north[min(max(n - early, 0), len(acts) - 1)]
+                ctx.set(bits(dut.north.sum), pack(dut.north.sum.shape(), value=value))
             await ctx.tick()
-            ctx.set(bits(dut.west), 0)    # a register has it
+            ctx.set(bits(dut.west.act), 0)    # a register has it
             if n + 1 >= through:
-                got.append(unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"])
+                got.append(unpack(dut.south.sum.shape(), ctx.get(bits(dut.south.sum)))["value"])
     bench = Bench(dut)
     bench.process(play)
     bench.run()
@@ -89,13 +90,13 @@ def test_activations_go_east_one_cycle_later():
 
     async def play(ctx):
         for n, row in enumerate(rows):
-            ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
-            ctx.set(dut.swap, n % 3 == 0)
+            ctx.set(bits(dut.west.act), pack(dut.west.act.shape(), value=row))
+            ctx.set(dut.west.swap, n % 3 == 0)
             await ctx.tick()
-            ctx.set(dut.swap, n % 3 != 0)
-            ctx.set(bits(dut.west), 0x5A5A)
-            assert unpack(dut.east.shape(), ctx.get(bits(dut.east)))["value"] == row.tolist()
-            assert ctx.get(dut.swap_east) == (n % 3 == 0)
+            ctx.set(dut.west.swap, n % 3 != 0)
+            ctx.set(bits(dut.west.act), 0x5A5A)
+            assert unpack(dut.east.act.shape(), ctx.get(bits(dut.east.act)))["value"] == row.tolist()
+            assert ctx.get(dut.east.swap) == (n % 3 == 0)
     bench = Bench(dut)
     bench.process(play)
     bench.run()
@@ -113,12 +114,12 @@ def test_weights_swap_between_two_rows():
             swap = n % 5 == 0
             tile = tiles[n // 5]
             ctx.set(bits(dut.weight), pack(dut.weight.shape(), value=tile if swap else -tile))
-            ctx.set(dut.swap, swap)
-            ctx.set(bits(dut.west), pack(dut.west.shape(), value=row))
+            ctx.set(dut.west.swap, swap)
+            ctx.set(bits(dut.west.act), pack(dut.west.act.shape(), value=row))
             await ctx.tick()
-            ctx.set(bits(dut.west), 0)
+            ctx.set(bits(dut.west.act), 0)
             if held is not None:
-                got = unpack(dut.south.shape(), ctx.get(bits(dut.south)))["value"]
+                got = unpack(dut.south.sum.shape(), ctx.get(bits(dut.south.sum)))["value"]
                 assert got == mantissa_dot(row, held.T).tolist()
             held = tile if swap else held
     bench = Bench(dut)

@@ -55,7 +55,7 @@ class Banks:
         while True:
             for port, word in zip(dut.value, held[shown], strict=True):
                 ctx.set(bits(port), word)
-            _, _, draining, enable, address = await ctx.tick().sample(dut.draining, dut.en, dut.address)
+            _, _, draining, enable, address = await ctx.tick().sample(dut.draining, dut.read.en, dut.read.address)
             assert draining != 3
             shown = draining >> 1 if enable else shown
             for bank, words in enumerate(self.words):

@@ -6,7 +6,7 @@ import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from rtl.accumulate.beat import beat_layout
+from rtl.accumulate.signatures import beat_layout
 from rtl.core.sequencer import STEPS, Sequencer, command_layout, steps_layout
 
 from ..drive import Bench, Pauses, bits, pack, unpack, wait

@@ -1,0 +1,53 @@
+"""What travels with a row of X to its sums, and what is asked of the memories that hold them."""
+
+from amaranth.lib.wiring import Out, Signature
+
+from ..lib.layout import StructLayout, index
+from ..number.streams import block_scale_layout
+
+
+def beat_layout():
+    """What travels with a row of X, from its acceptance to its sums.
+
+    ``valid``: a row is there. ``first``: its sums start a new accumulation. ``opens`` and ``closes``: the pass is the
+    first, the last of its block. ``last``: the row completes the command. ``top``: it is the first of a pass.
+    ``bank``: accumulator bank.
+    """
+    return StructLayout({name: 1 for name in ("valid", "first", "opens", "closes", "last", "top", "bank")})
+
+
+def pass_layout():
+    """What the sums of a pass need to know of a row; names as in :func:`beat_layout`."""
+    return StructLayout({name: 1 for name in ("valid", "opens", "closes")})
+
+
+def row_signature(depth, beat, exponent=0, segments=0):
+    """What accumulators pass on from west to east about a row of X.
+
+    ``beat``: about the row. ``address``: its word, of ``depth``. Only with an exponent, by segment, ``scale``: its
+    exponent of ``exponent`` bits and its flag; ``load``, bit s: the column exponents of segment s change.
+    """
+    members = {"beat": Out(beat), "address": Out(index(depth))}
+    if exponent:
+        members |= {"scale": Out(block_scale_layout(exponent)).array(segments), "load": Out(segments)}
+    return Signature(members)
+
+
+def read_signature(depth):
+    """Word ``address`` of ``depth`` is asked for while ``en`` is high; what was read is held while it is low."""
+    return Signature({"en": Out(1), "address": Out(index(depth))})
+
+
+def turn_signature(exponent, columns, depth):
+    """One column's turn at what ``columns`` share; of the two cycles that it takes the second is told where it counts.
+
+    ``scale``: exponent of ``exponent`` bits and flag of the row. ``column``: whose turn it is. ``fresh``: the block is
+    its command's first, in the cycle in which it is added. ``read_address``: running accumulator, a cycle ahead of
+    that. ``keep``, ``write_address``: whether and where the new one is kept, in that cycle. ``result``, ``row``:
+    columns whose result is complete, and its word: second cycle.
+    """
+    place = index(depth * columns)
+    return Signature({
+        "scale": Out(block_scale_layout(exponent)), "column": Out(index(columns)), "fresh": Out(1),
+        "read_address": Out(place), "keep": Out(1), "write_address": Out(place),
+        "result": Out(columns), "row": Out(index(depth))})
