@@ -23,7 +23,7 @@ from hbfp.values import cannot, flag, refuse, shown, whole, writable_folder
 
 from .emit import Emitter, verilog
 from .manifest import manifest
-from .units import PARTS, UNITS, make_part, make_unit
+from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit
 
 EXAMPLES = """\
 examples:
@@ -91,7 +91,8 @@ def make_parser():
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
                     description="Emit Verilog-2005 and manifest.json for a design.")
     add_design_options(parser)
-    parser.add_argument("--unit", metavar="NAME", default="core", help=f"a part alone: {', '.join((*UNITS, *PARTS))}")
+    parser.add_argument("--unit", metavar="NAME", default="core",
+                        help=f"a part alone: {', '.join((*CORE_UNITS, *FREE_UNITS))}")
     for name, (text, (low, high)) in PART_OPTIONS.items():
         parser.add_argument(flag(name), metavar="N", help=f"{_owner(name)}: {text}, {low} to {high}")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
@@ -105,7 +106,7 @@ def _folder(args, name):
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    if args.unit in PARTS:
+    if args.unit in FREE_UNITS:
         return _prepare_part(args)
     for name in PART_OPTIONS:
         if getattr(args, name) is not None:

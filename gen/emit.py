@@ -28,7 +28,7 @@ class Emitter:
     ----------
     texts : dict of str to str
         Module name -> RTLIL, in the order of completion: parts before their users.
-    cells : dict of str to Cell
+    cells : dict of str to Component
         Module name -> a cell of that module.
     uses : dict of str to dict
         Module name -> how often it instantiates each other module.

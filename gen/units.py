@@ -4,10 +4,10 @@
 from dataclasses import fields
 
 from hbfp.design import ConflictError
-from hbfp.rtl.accumulate.accumulator import Lanes
-from hbfp.rtl.accumulate.fold import Fold
-from hbfp.rtl.accumulate.fold_control import FoldControl
-from hbfp.rtl.accumulate.partial import Partial
+from hbfp.rtl.accumulate.accumulator import Accumulator
+from hbfp.rtl.accumulate.block_sum import BlockSum
+from hbfp.rtl.accumulate.shared_accumulator import SharedAccumulator
+from hbfp.rtl.accumulate.shared_control import SharedControl
 from hbfp.rtl.array.array import Array, GroupRow
 from hbfp.rtl.array.dot_product import DotProduct
 from hbfp.rtl.array.pe import Group
@@ -21,21 +21,21 @@ from hbfp.rtl.core.sequencer import Sequencer
 from hbfp.rtl.core.side import SideLane
 from hbfp.rtl.dispatch.dispatcher import Dispatcher
 from hbfp.rtl.fixed.align import AlignAdd
-from hbfp.rtl.fp32.units import UNITS as FP32_UNITS
+from hbfp.rtl.fp32.units import FP32_UNITS
 from hbfp.rtl.vector.hbfp import VectorHBFP
-from hbfp.rtl.vector.unit import UNITS as VECTOR_UNITS
+from hbfp.rtl.vector.unit import VECTOR_UNITS
 from hbfp.values import OptionError, flag, refuse, shown
 
-#: Name -> component; each takes its parameters from a design.
-COMPONENTS = {
+#: Parts of a core: name -> component, which takes its parameters from a design.
+CORE_UNITS = {
     "core": Core,
     "group": Group,
     "row": GroupRow,
     "array": Array,
-    "lanes": Lanes,
-    "partial": Partial,
-    "fold": Fold,
-    "fold_control": FoldControl,
+    "accumulator": Accumulator,
+    "block_sum": BlockSum,
+    "shared_accumulator": SharedAccumulator,
+    "shared_control": SharedControl,
     "weights": WeightBuffer,
     "sequencer": Sequencer,
     "drain": Drain,
@@ -51,10 +51,8 @@ COMPONENTS = {
 #: What a name means beside the component.
 MORE = {"sequencer": lambda design: (interval(design),), "dot_product.both": lambda design: (True,)}
 
-#: Names of the parts of a core.
-UNITS = tuple(COMPONENTS)
-#: Name -> constructor from keywords; these belong to no design.
-PARTS = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher}
+#: Units that belong to no design: name -> constructor from keywords.
+FREE_UNITS = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher}
 
 
 def make_part(name, options):
@@ -65,7 +63,7 @@ def make_part(name, options):
     OptionError
         If it has no such option, or not that value.
     """
-    make = PARTS[name]
+    make = FREE_UNITS[name]
     known = {item.name for item in fields(getattr(make, "func", make).Parameters)}
     if name in VECTOR_UNITS:    # always flush
         options = {option: value for option, value in options.items() if (option, value) != ("subnormals", "flush")}
@@ -88,9 +86,9 @@ def make_unit(name, design):
     OptionError
         If there is none, or the design has none.
     """
-    if name not in COMPONENTS:
-        raise refuse("unit", name, f"must be one of {', '.join((*COMPONENTS, *PARTS))}")
-    component = COMPONENTS[name]
+    if name not in CORE_UNITS:
+        raise refuse("unit", name, f"must be one of {', '.join((*CORE_UNITS, *FREE_UNITS))}")
+    component = CORE_UNITS[name]
     if component.blocked and not design.blocked:
         raise OptionError(f"--unit {name}: must be a part of --arithmetic {design.arithmetic}, which has no blocks")
     try:

@@ -13,7 +13,7 @@ NASTY = [
 GOOD = [
     "1", "2", "4", "8", "16", "32", "1,1", "1,4", "4,4", "2x2", "8x4", "fp32", "aligned", "int", "hbfp", "fma",
     "bf16", "recoded", "plain", "stochastic", "truncate", "gradual", "tiny", "hbfp6", "core", "encode", "align",
-    "array", "dot_product", "vector", "fp32.fma", "fp32.exp", "fold", "generic", "area", "fp32,int", "4,6",
+    "array", "dot_product", "vector", "fp32.fma", "fp32.exp", "block_sum", "generic", "area", "fp32,int", "4,6",
     "1x1,3x5", "teacher", "uniform", "2:4", "0.1", "4+6", "table", "study", "yes", "ecp5", "ice40", "element",
     "folder", "out/new", "good.toml", "good.lib", "workload", "1000",
 ]

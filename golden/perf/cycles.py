@@ -18,7 +18,8 @@ takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v`` cy
 one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the start and the read-out at the end.
 
 Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
-by one, and its block is folded, as :mod:`golden.perf.folding` says. Its last row takes the place of x(n) + m(n) - 1.
+by one, and its block is accumulated, as :mod:`golden.perf.shared_accumulator` says. Its last row takes the place of
+x(n) + m(n) - 1.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 
 from hbfp.design import Design
 
-from .folding import Folding
+from .shared_accumulator import SharedAccumulator
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     starts: list[int] = []
     reads: list[int] = []
     weights, ready = -design.rows, 0
-    folding = Folding(design.share, through - design.share - 1) if design.share > 1 else None
+    shared = SharedAccumulator(design.share, through - design.share - 1) if design.share > 1 else None
     for number, command in enumerate(commands):
         for step in range(command.passes):
             weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
@@ -94,12 +95,12 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
             if step == 0 and number > 1:
                 start = max(start, reads[-2] + commands[number - 2].rows + 2)
             last, final = start + command.rows - 1, step == command.passes - 1
-            if folding and (final or step % design.block_tiles == design.block_tiles - 1):
+            if shared and (final or step % design.block_tiles == design.block_tiles - 1):
                 before = (reads[-1], commands[number - 1].rows) if final and number else None
-                start, last = folding.block(start, command.rows, before)
+                start, last = shared.block(start, command.rows, before)
             starts.append(start)
             ready = last + max(1, interval - command.rows + 1)
-        read = folding.done + 1 if folding else last + 1 + through
+        read = shared.done + 1 if shared else last + 1 + through
         if number:
             read = max(read, reads[-1] + commands[number - 1].rows + drain - 1)
         reads.append(read + command.vectors)

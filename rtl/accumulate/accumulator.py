@@ -6,8 +6,8 @@ from amaranth import Module, Mux, Shape, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from ..fixed.scales import Scales
-from ..lib.cell import Cell
 from ..lib.compass import pass_east
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
@@ -27,7 +27,7 @@ def accumulation_of(design):
     return ScaledSum("flush", design.pipeline)
 
 
-class Lanes(Cell):
+class Accumulator(Component):
     """Accumulation for the columns of one column group.
 
     Cycles are counted from the one in which ``west`` shows a row. The row's sum of segment 0 is there at cycle 1, of
@@ -62,7 +62,7 @@ class Lanes(Cell):
     o : ``Out``
         FP32 or integer values of the bank that is read out.
     """
-    kind, area, apart = "lanes", "accumulation", True
+    kind, area, apart = "accumulator", "accumulation", True
 
     @dataclass(frozen=True)
     class Parameters:
@@ -92,7 +92,7 @@ class Lanes(Cell):
 
         @classmethod
         def of(cls, design):
-            """The lanes of one column group of a design."""
+            """The accumulator of one column group of a design."""
             return cls(
                 accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
                 design.segments, design.height // design.group[0], design.depth,

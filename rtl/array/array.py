@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Shape
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.cell import Cell
 from ..lib.compass import west_to_east
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
 from ..lib.skew import Skew, delay
@@ -21,7 +21,7 @@ def weight_word(number, shape):
     return ArrayLayout(ArrayLayout(number.element, cols), rows)
 
 
-class GroupRow(Cell):
+class GroupRow(Component):
     """A row of groups from west to east.
 
     Parameters
@@ -75,7 +75,7 @@ class GroupRow(Cell):
         return m
 
 
-class Array(Cell):
+class Array(Component):
     """All rows of groups, with the skew of the activations.
 
     A row of X that enters at cycle t is at group (i, j) at ``t + 1 + i * step + j``; the sums of segment s leave group

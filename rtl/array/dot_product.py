@@ -14,10 +14,10 @@ from hbfp.design import ConflictError
 from hbfp.format import HBFPFormat
 
 from ..convert.encode_lane import FIELD, EncodeLane, clamped_field, element_format, largest_field, least_field
-from ..fixed.magnitude import MagnitudeDot
+from ..fixed.sign_magnitude import SignMagnitudeDot
 from ..fp32.arith import Add, MulAdd
 from ..fp32.convert import IntToFp32
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout
 from ..lib.names import parameter
 
@@ -30,7 +30,7 @@ def block_layout(fmt, terms):
                          "invalid": 1})
 
 
-class EncodeBlock(Cell):
+class EncodeBlock(Component):
     """FP32 terms to one block of signs and magnitudes, combinational. Golden twin: :func:`golden.bfp.encode`.
 
     Parameters
@@ -72,7 +72,7 @@ class EncodeBlock(Cell):
         return m
 
 
-class BlockAccumulate(Cell):
+class BlockAccumulate(Component):
     """The sum of a pair of blocks, converted and added to an FP32 number, combinational.
 
     Parameters
@@ -115,7 +115,7 @@ class BlockAccumulate(Cell):
         return m
 
 
-class MultiplyAddChain(Cell):
+class MultiplyAddChain(Component):
     """``acc + a[0] * b[0] + a[1] * b[1] + ...`` in FP32, each product and each sum rounded, combinational."""
     kind, area, apart = "chain", "elements", True
 
@@ -140,7 +140,7 @@ class MultiplyAddChain(Cell):
         return m
 
 
-class DotProduct(Cell):
+class DotProduct(Component):
     """Accumulates dot products of FP32 blocks in one step each.
 
     Golden twin: :func:`golden.matmul.matmul` of a row and a column, a block of K at a time.
@@ -244,7 +244,7 @@ class DotProduct(Cell):
             m.submodules.chain = chain = MultiplyAddChain(terms, self.params.multiplier)
             m.d.comb += [chain.a.eq(a.value), chain.b.eq(b.value), chain.acc.eq(acc)]
             return chain.o
-        m.submodules.dot = dot = MagnitudeDot(fmt.magnitude, terms)
+        m.submodules.dot = dot = SignMagnitudeDot(fmt.magnitude, terms)
         m.submodules.accumulate = accumulate = BlockAccumulate(fmt.sum_width(terms), fmt.magnitude)
         m.d.comb += [
             dot.a_negative.eq(a.negative), dot.a.eq(a.magnitude), dot.b_negative.eq(b.negative), dot.b.eq(b.magnitude),

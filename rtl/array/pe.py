@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from amaranth import Module, Shape, Signal
 from amaranth.lib.wiring import In, Out, Signature
 
-from ..lib.cell import Cell
 from ..lib.compass import pass_east
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
 from ..number.kinds import number_of
@@ -28,7 +28,7 @@ def sum_signature(shape, columns):
     return Signature({"sum": Out(ArrayLayout(shape, columns))})
 
 
-class Group(Cell):
+class Group(Component):
     """kr x kc weight-stationary elements without registers between them, as a rule.
 
     Each of its columns is one dot product with the activations, added to the partial sum from above. Integer sums

@@ -6,7 +6,7 @@ from amaranth import Cat, Module, Mux, Shape, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
@@ -15,7 +15,7 @@ from ..number.kinds import number_of
 from ..number.streams import exponent_bits, row_layout, scale_layout
 
 
-class WeightBuffer(Cell):
+class WeightBuffer(Component):
     """Holds :attr:`TILES` tiles of weights; the next is filled while the array takes up the last.
 
     A row is written whole, one bank for each column group; a word is what a group takes up at once. Column group j

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.format import HBFPFormat
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
@@ -28,7 +28,7 @@ def block_beat(fmt, lanes):
                          "invalid": 1})
 
 
-class Encode(Cell):
+class Encode(Component):
     """FP32 stream to block stream: ``beats`` beats of ``lanes`` elements are a block, in row-major order.
 
     One beat a cycle. Golden twin: :func:`golden.bfp.encode`.

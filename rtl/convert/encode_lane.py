@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.format import HBFPFormat
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.names import parameter
 
 FIELD, FRACTION = 8, 23    # bits of an FP32 exponent field and fraction
@@ -85,7 +85,7 @@ def _finish(m, magnitude, up, negative):
     return Cat(result) if negative is None else Cat(result, flip)
 
 
-class EncodeLane(Cell):
+class EncodeLane(Component):
     """One FP32 to one mantissa, given the block's exponent field; combinational.
 
     Parameters

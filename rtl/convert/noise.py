@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.noise import LANE_STEP, RESET, TRIPLES
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.names import parameter
 
 MASK = 0xFFFFFFFF
@@ -29,7 +29,7 @@ def clears(m, seed, lanes):
     return [Cat(hit[lane_offset(lane) >> 4 * n & 15] for n, hit in enumerate(hits)).all() for lane in range(lanes)]
 
 
-class Xorshift32(Cell):
+class Xorshift32(Component):
     """One lane's xorshift32 generator: exclusive ors with shifts of its own.
 
     After a reset it stands where the seed 1 puts it.

@@ -6,17 +6,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hbfp.design import ConflictError, Design
 
-from ..accumulate.accumulator import Lanes
-from ..accumulate.fold import Fold
-from ..accumulate.fold_control import FoldControl
-from ..accumulate.partial import Partial
+from ..accumulate.accumulator import Accumulator
+from ..accumulate.block_sum import BlockSum
+from ..accumulate.shared_accumulator import SharedAccumulator
+from ..accumulate.shared_control import SharedControl
 from ..accumulate.signatures import beat_layout
 from ..array.array import Array
 from ..array.weights import WeightBuffer
 from ..convert.encode import Encode, encoded_layout
 from ..fixed.scales import Scales, scale_offset
-from ..lib.cell import Cell
 from ..lib.compass import west_to_east
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.skew import delay
@@ -27,13 +27,13 @@ from .sequencer import Sequencer, command_layout
 
 def interval(design):
     """Fewest cycles from a row of a pass to the same row of the next, however few rows it has."""
-    lanes = Partial.INTERVAL if design.share > 1 else Lanes.Parameters.of(design).interval
-    return max(lanes, WeightBuffer.Parameters.of(design).interval)
+    sums = BlockSum.INTERVAL if design.share > 1 else Accumulator.Parameters.of(design).interval
+    return max(sums, WeightBuffer.Parameters.of(design).interval)
 
 
 def latencies(design):
     """Cycles of a design's core by name: see :attr:`Core.latencies`."""
-    accumulate = (FoldControl if design.share > 1 else Lanes).Parameters.of(design)
+    accumulate = (SharedControl if design.share > 1 else Accumulator).Parameters.of(design)
     result = {"interval": interval(design),
               "array": Array.Parameters.of(design).latency + design.group_cols - 1,
               "accumulate": accumulate.latency, "drain": Drain.Parameters.of(design).latency,
@@ -43,7 +43,7 @@ def latencies(design):
     return result
 
 
-class Core(Cell):
+class Core(Component):
     """An HBFP core, or a baseline with the same dataflow.
 
     Ports, order of events and manifest: docs/design/01-core.md. Golden twin: :func:`golden.matmul.matmul`. Its
@@ -123,7 +123,7 @@ class Core(Cell):
             drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
-        (self._fold if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
+        (self._share if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 
         if design.blocked:
             m.submodules.encode = encode = Encode.of(design)
@@ -151,18 +151,18 @@ class Core(Cell):
         return scale
 
     def _accumulate(self, m, sequencer, weights, array, drain):
-        """Lanes from west to east; what belongs to a row of X reaches them with its sums."""
+        """Accumulators from west to east; what belongs to a row of X reaches them with its sums."""
         design = self.params
         per_segment = design.height // design.group[0]
-        chain = [Lanes.of(design) for _ in range(design.group_cols)]
-        for j, lanes in enumerate(chain):
-            m.submodules[f"lanes{j}"] = lanes
-            m.d.comb += [lanes.draining.eq(drain.draining), drain.value[j].eq(lanes.o)]
+        chain = [Accumulator.of(design) for _ in range(design.group_cols)]
+        for j, accumulator in enumerate(chain):
+            m.submodules[f"accumulator{j}"] = accumulator
+            m.d.comb += [accumulator.draining.eq(drain.draining), drain.value[j].eq(accumulator.o)]
             for s in range(design.segments):
-                m.d.comb += lanes.sums[s].eq(array.sums[s][j])
+                m.d.comb += accumulator.sums[s].eq(array.sums[s][j])
                 if design.blocked:
-                    m.d.comb += lanes.w[s].eq(weights.scale[s][j])
-        connect(m, drain.read, *(lanes.read for lanes in chain))
+                    m.d.comb += accumulator.w[s].eq(weights.scale[s][j])
+        connect(m, drain.read, *(accumulator.read for accumulator in chain))
 
         west = chain[0].west.signature.flip().create(path=("west",))
         beat = delay(m, sequencer.beat, array.params.latency, "beat", reset_less=False)
@@ -181,10 +181,10 @@ class Core(Cell):
         with m.If(arrived.valid & arrived.last):
             m.d.comb += drain.done.eq(1 << arrived.bank)
 
-    def _fold(self, m, sequencer, weights, array, drain):
-        """Partial sums from west to east; when a row has all its totals, columns fold them in turns."""
+    def _share(self, m, sequencer, weights, array, drain):
+        """Block sums from west to east; when a row has all its totals, columns accumulate them in turns."""
         design, kc = self.params, self.params.group[1]
-        m.submodules.control = control = FoldControl.of(design)
+        m.submodules.control = control = SharedControl.of(design)
         per_segment = design.height // design.group[0]
         early = delay(m, sequencer.beat, per_segment - 1, "early", reset_less=False)
         beat = delay(m, early, 1, "beat", reset_less=False)
@@ -195,7 +195,7 @@ class Core(Cell):
             control.scale.eq(self._row_scale(m, 0)),
             drain.place.eq(control.place), control.vacant.eq(drain.vacant), drain.done.eq(control.done),
         ]
-        # The exponents of the columns, of the block that is folded and of the next one.
+        # The exponents of the columns, of the block that is accumulated and of the next one.
         size = weights.scale[0][0].shape().size
         slot = Signal()
         m.submodules.scales = scales = Ram(2, size * design.group_cols)
@@ -204,32 +204,32 @@ class Core(Cell):
                      scales.r_addr.eq(control.slot)]
         m.d.sync += slot.eq(slot ^ scales.w_en)
 
-        chain = [Partial.of(design) for _ in range(design.group_cols)]
+        chain = [BlockSum.of(design) for _ in range(design.group_cols)]
         west = chain[0].west.signature.flip().create(path=("west",))
         m.d.comb += [west.address.eq(self._address(m, beat)), west.beat.valid.eq(beat.valid),
                      west.beat.opens.eq(beat.opens), west.beat.closes.eq(beat.closes)]
         east = west_to_east(m, west, chain)
         m.d.comb += control.closed.eq(east.beat.valid & east.beat.closes)
-        connect(m, control.read, *(partial.read for partial in chain))
+        connect(m, control.read, *(block_sum.read for block_sum in chain))
         sums, exponents, invalid = [], [], []
-        for j, partial in enumerate(chain):
-            m.submodules[f"partial{j}"] = partial
-            m.d.comb += partial.sums.eq(array.sums[0][j])
+        for j, block_sum in enumerate(chain):
+            m.submodules[f"block_sum{j}"] = block_sum
+            m.d.comb += block_sum.sums.eq(array.sums[0][j])
             word = data.View(scale_layout(exponent_bits(design), kc), scales.r_data.word_select(j, size))
             for column in range(kc):
-                sums.append(partial.o[column])
+                sums.append(block_sum.o[column])
                 exponents.append(word.exponent[column])
                 invalid.append(word.invalid[column])
 
         values = [drain.value[n // kc][n % kc] for n in range(design.cols)]
-        folds = [Fold.of(design) for _ in range(design.cols // design.share)]
-        connect(m, control.turn, *(fold.turn for fold in folds))
-        connect(m, drain.read, *(fold.read for fold in folds))
-        for n, fold in enumerate(folds):
-            m.submodules[f"fold{n}"] = fold
+        accumulators = [SharedAccumulator.of(design) for _ in range(design.cols // design.share)]
+        connect(m, control.turn, *(shared.turn for shared in accumulators))
+        connect(m, drain.read, *(shared.read for shared in accumulators))
+        for n, shared in enumerate(accumulators):
+            m.submodules[f"shared{n}"] = shared
             mine = slice(n * design.share, (n + 1) * design.share)
             m.d.comb += [
-                fold.sums.eq(Cat(sums[mine])), fold.w.exponent.eq(Cat(exponents[mine])),
-                fold.w.invalid.eq(Cat(invalid[mine])),
-                *(into.eq(fold.o[place]) for place, into in enumerate(values[mine])),
+                shared.sums.eq(Cat(sums[mine])), shared.w.exponent.eq(Cat(exponents[mine])),
+                shared.w.invalid.eq(Cat(invalid[mine])),
+                *(into.eq(shared.o[place]) for place, into in enumerate(values[mine])),
             ]

@@ -7,7 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..accumulate.signatures import read_signature
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.names import parameter
 from ..number.streams import beat_of_results
@@ -15,7 +15,7 @@ from .sequencer import steps_layout
 from .side import SideLane
 
 
-class Drain(Cell):
+class Drain(Component):
     """Empties the banks in turn; a bank is free again when its last row has been read.
 
     Parameters

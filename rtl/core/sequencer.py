@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hbfp.design import TILE_BITS
 
 from ..accumulate.signatures import beat_layout
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 
@@ -38,7 +38,7 @@ def _within(value, most):
     return value.any() & (value <= most if most < 2 ** len(value) - 1 else 1)
 
 
-class Sequencer(Cell):
+class Sequencer(Component):
     """Runs commands one after another without a bubble between them.
 
     Parameters

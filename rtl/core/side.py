@@ -4,11 +4,11 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..fp32.arith import Add, Mul
-from ..lib.cell import Cell
+from ..lib.component import Component
 from .sequencer import steps_layout
 
 
-class SideLane(Cell):
+class SideLane(Component):
     """One column's way out: ``relu(value * scale + bias)``, each step rounded and optional.
 
     ReLU gives +0 for negative numbers and for -0, and passes NaN on. :attr:`LATENCY` cycles at full rate, all

@@ -5,11 +5,11 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.dispatch import SHARE_WHOLE, DispatchUnit
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from .shapes import policy_layout
 
 
-class Choice(Cell):
+class Choice(Component):
     """Chooses between a batch, a quantum of training and nothing.
 
     A batch is due if ``batch`` requests wait, or one has waited for ``timeout`` cycles. Training that was paid for is

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from hbfp.golden.spec.dispatch import Cause, Counter, DispatchUnit
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
 from .choice import Choice
@@ -22,7 +22,7 @@ class State(IntEnum):
     CHOOSE, START, IDLE, READ, ITEM, RUN, TIME, COUNT = range(8)
 
 
-class Dispatcher(Cell):
+class Dispatcher(Component):
     """Starts batches of inference requests and quanta of training on an executor that does one thing at a time.
 
     Contract, order of events and bound of the latency: docs/design/07-dispatcher.md. Golden twin:

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.dispatch import Counter, DispatchUnit
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import index
 from .shapes import arrival_layout, completion_layout, tally_layout
 
@@ -18,7 +18,7 @@ class State(IntEnum):
     READ, OFFER, COUNT = range(3)
 
 
-class Report(Cell):
+class Report(Component):
     """Reads the arrivals of a batch's requests, offers their completions, and has four counters changed for each.
 
     Golden twin: :class:`golden.perf.dispatch.twin.Report`.

@@ -6,12 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.dispatch import DispatchUnit
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.memory import Ram
 from .shapes import tally_layout
 
 
-class Tally(Cell):
+class Tally(Component):
     """The dispatcher's counters.
 
     After reset all counters are set to 0, one a cycle; until then nothing is taken. A change takes two cycles. In a

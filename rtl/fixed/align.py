@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import StructLayout
 from ..lib.names import parameter
 from .scales import Scales
@@ -16,7 +16,7 @@ def aligned_layout(width, exponent_width):
     return StructLayout({"sum": signed(width), "exponent": signed(exponent_width), "invalid": 1})
 
 
-class AlignAdd(Cell):
+class AlignAdd(Component):
     """Combinational sum of an accumulator and a block sum, at the larger of their exponents.
 
     The operand with the smaller exponent is shifted right by the difference and rounded half up:

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hbfp.fields import check_choice, check_range
 from hbfp.golden.spec.floats import FP32, FloatFormat
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.names import parameter
 
 
@@ -66,7 +66,7 @@ class Pipeline:
         return held
 
 
-class Operation(Cell):
+class Operation(Component):
     """An FP32 operation: operands in, one result out, ``pipeline`` cycles later.
 
     Parameters

@@ -419,4 +419,4 @@ class Function(Operation):
 
 
 #: Unit name -> constructor with its keyword arguments, for :mod:`rtl.fp32.units`.
-UNITS = {f"fp32.{name}": partial(Function, (name,)) for name in FUNCTIONS} | {"fp32.function": Function}
+FUNCTION_UNITS = {f"fp32.{name}": partial(Function, (name,)) for name in FUNCTIONS} | {"fp32.function": Function}

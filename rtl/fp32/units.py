@@ -9,12 +9,12 @@ from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select
 from .convert import FromBf16, FromInt32, IntToFp32, ToBf16, ToInt32
 from .divsqrt import Div, Sqrt
 from .fma import Fma
-from .special import UNITS as FUNCTION_UNITS
+from .special import FUNCTION_UNITS
 
 #: Name -> constructor. All take the keywords ``pipeline`` and ``subnormals``; ``from_int`` also
 #: ``width`` and ``exponent_width``, ``to_int32`` also ``rounding``, ``add``, ``sub``, ``fma``,
 #: ``mul_add``, ``bf16_mul_add`` and ``from_int`` also ``underflow``.
-UNITS = {
+FP32_UNITS = {
     "fp32.add": Add,
     "fp32.sub": Sub,
     "fp32.mul": Mul,
@@ -46,5 +46,5 @@ def build(name, **parameters):
     ValueError
         If the name is unknown or a parameter is out of range.
     """
-    check_choice("Unit", name, tuple(UNITS))
-    return UNITS[name](**parameters)
+    check_choice("Unit", name, tuple(FP32_UNITS))
+    return FP32_UNITS[name](**parameters)

@@ -6,11 +6,11 @@ from amaranth import Module
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from .cell import Cell
+from .component import Component
 from .names import parameter
 
 
-class Ram(Cell):
+class Ram(Component):
     """A memory with one write port and one registered read port; contents are lost on no event.
 
     Parameters

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Module, Shape, Signal
 from amaranth.lib.wiring import In, Out
 
-from .cell import Cell
+from .component import Component
 from .names import parameter
 
 
@@ -18,7 +18,7 @@ def delay(m, value, cycles, name, reset_less=True):
     return value
 
 
-class Skew(Cell):
+class Skew(Component):
     """Triangular delay: lane ``i`` leaves ``i * step + first`` cycles after it enters.
 
     Parameters

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Signal, unsigned
 
-from ..fixed.dot import Correction, Dot, Recode, biased_shape, code_width, correction_shape
+from ..fixed.booth import BoothDot, BoothRecoder, Correction, biased_shape, code_width, correction_shape
 from ..lib.names import parameter
 from .integer import Integer
 
@@ -13,7 +13,7 @@ from .integer import Integer
 class Recoded(Integer):
     """Integers as of :class:`Integer`, bit by bit: activations recoded once a row, one tree of full adders a column.
 
-    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.fixed.dot`.
+    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.fixed.booth`.
     """
     width: int = parameter("recoded")
 
@@ -30,7 +30,7 @@ class Recoded(Integer):
     def enter(self, m, acts):
         codes = []
         for row, act in enumerate(acts):
-            m.submodules[f"recode{row}"] = recode = Recode(self.width)
+            m.submodules[f"recode{row}"] = recode = BoothRecoder(self.width)
             m.d.comb += recode.i.eq(act)
             codes.append(recode.o)
         return codes
@@ -50,6 +50,6 @@ class Recoded(Integer):
         return weights
 
     def column(self, m, acts, weights, north, south, name):
-        m.submodules[name] = dot = Dot(self.width, len(acts), north.shape(), south)
+        m.submodules[name] = dot = BoothDot(self.width, len(acts), north.shape(), south)
         m.d.comb += [dot.code.eq(Cat(acts)), dot.weight.eq(Cat(weights)), dot.north.eq(north)]
         return dot.south

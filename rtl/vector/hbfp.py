@@ -10,7 +10,7 @@ from hbfp.golden.spec.vector import VectorUnit
 
 from ..convert.encode import Encode, block_beat
 from ..fp32.convert import IntToFp32
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout
 from ..lib.names import parameter
 from .unit import Vector
@@ -23,7 +23,7 @@ def sums_layout(fmt, terms, lanes):
                          "invalid": ArrayLayout(unsigned(1), lanes)})
 
 
-class VectorHBFP(Cell):
+class VectorHBFP(Component):
     """Vector unit with HBFP at both ends.
 
     Each way, FP32 or HBFP is chosen by a pin, which may change only while ``busy`` is low and no block is cut in two.

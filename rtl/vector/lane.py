@@ -11,7 +11,7 @@ from hbfp.golden.spec.vector import Op
 from ..fp32.arith import Add, Mul
 from ..fp32.compare import Maximum
 from ..fp32.special import Function
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.names import parameter
 
 LOWEST, NEGATIVE_ZERO = 0xFF800000, 0x80000000
@@ -27,7 +27,7 @@ def is_positive(x: Value):
     return ~x[31] & x[23:31].any() & ~is_nan(x)
 
 
-class VectorLane(Cell):
+class VectorLane(Component):
     """``o = post(op(a, b, c))``, ``latency`` cycles later, one a cycle.
 
     Everything but the operands holds still while a pass is in flight.
@@ -114,7 +114,7 @@ class VectorLane(Cell):
         return m
 
 
-class Reduction(Cell):
+class Reduction(Component):
     """A lane's running sum or maximum; with ``tree`` that of two other lanes' instead.
 
     Members

@@ -21,7 +21,7 @@ from hbfp.golden.spec.vector import (
     VectorUnit,
 )
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout, index
 from ..lib.memory import Ram
 from .lane import Reduction, VectorLane
@@ -30,7 +30,7 @@ WORD_LAYOUT = StructLayout({name: width for name, width in FIELDS} | {
     "spare": KIND - sum(width for _, width in FIELDS), "kind": WORD - KIND})
 
 
-class Vector(Cell):
+class Vector(Component):
     """Executes instructions on rows of FP32 numbers, ``lanes`` elements a cycle.
 
     Instructions, their order of events and cycles: docs/design/04-vector-unit.md. Golden twin:
@@ -97,13 +97,13 @@ class Vector(Cell):
 
         running = Signal()
         draining = Signal()
-        folding = Signal()
+        reducing = Signal()
         taken = Signal()
         beat = Signal(index(unit.beats))
         last_beat = Signal(index(unit.beats))
         once = Signal()
-        m.d.comb += [self.i_program.ready.eq(~(running | draining | folding | self.error)), self.busy.eq(
-            running | draining | folding), taken.eq(self.i_program.ready & self.i_program.valid),
+        m.d.comb += [self.i_program.ready.eq(~(running | draining | reducing | self.error)), self.busy.eq(
+            running | draining | reducing), taken.eq(self.i_program.ready & self.i_program.valid),
             once.eq(current.kind == Kind.SCALAR)]
         with m.If(self.clear):
             m.d.sync += self.error.eq(0)
@@ -149,7 +149,7 @@ class Vector(Cell):
         for lane in range(unit.lanes):
             self._lane(m, lane, current, select, operands, en, result)
 
-        # Result register: to the stream, a vector register, a scalar, the fold.
+        # Result register: to the stream, a vector register, a scalar, the reduction.
         with m.If(en):
             m.d.sync += stored.eq(flags[-1])
         valid, final = stored[0], stored[1]
@@ -162,8 +162,8 @@ class Vector(Cell):
             with m.If(current.target == Target.SCALAR):
                 m.d.comb += [put.eq(1), put_index.eq(current.target_index), put_value.eq(result[0])]
             with m.If(current.reduce != Reduce.NONE):
-                m.d.sync += folding.eq(1)
-        self._fold(m, current, word, taken, valid & en, done, folding, length, result, put, put_index, put_value)
+                m.d.sync += reducing.eq(1)
+        self._reduce(m, current, word, taken, valid & en, done, reducing, length, result, put, put_index, put_value)
         return m
 
     def _legal(self, m, word):
@@ -238,29 +238,30 @@ class Vector(Cell):
         with m.If(en):
             m.d.sync += result[lane].eq(part.o)
 
-    def _fold(self, m, current, word, taken, valid, done, folding, length, result, put, put_index, put_value):
+    def _reduce(self, m, current, word, taken, valid, done, reducing, length, result, put, put_index, put_value):
         """Running totals of the lanes, and their tree once the row has passed."""
         unit = self.params
         levels = (unit.lanes - 1).bit_length()
         level = Signal(range(levels + 1))
-        folds = [Reduction() for _ in range(unit.lanes)]
+        reductions = [Reduction() for _ in range(unit.lanes)]
         largest = Signal()
         m.d.comb += largest.eq(Mux(taken, word.reduce, current.reduce) == Reduce.MAX)
         tail = (length - 1)[:levels]    # last valid lane of the last beat
-        for lane, fold in enumerate(folds):
-            m.submodules[f"fold{lane}"] = fold
+        for lane, reduction in enumerate(reductions):
+            m.submodules[f"reduction{lane}"] = reduction
             inside = ~done | (lane <= tail) if lane else Const(1, 1)
-            pair = (folds[2 * lane].o, folds[2 * lane + 1].o) if 2 * lane + 1 < unit.lanes else (0, 0)
-            m.d.comb += [fold.start.eq(taken), fold.maximum.eq(largest), fold.tree.eq(folding), fold.x.eq(result[lane]),
-                         fold.left.eq(pair[0]), fold.right.eq(pair[1]), fold.step.eq(folding | valid & inside)]
+            pair = (reductions[2 * lane].o, reductions[2 * lane + 1].o) if 2 * lane + 1 < unit.lanes else (0, 0)
+            m.d.comb += [reduction.start.eq(taken), reduction.maximum.eq(largest), reduction.tree.eq(reducing),
+                         reduction.x.eq(result[lane]), reduction.left.eq(pair[0]), reduction.right.eq(pair[1]),
+                         reduction.step.eq(reducing | valid & inside)]
         with m.If(done):
             m.d.sync += level.eq(0)
-        with m.If(folding):
+        with m.If(reducing):
             m.d.sync += level.eq(level + 1)
             with m.If(level == levels):
-                m.d.sync += folding.eq(0)
-                m.d.comb += [put.eq(1), put_index.eq(current.reduce_index), put_value.eq(folds[0].o)]
+                m.d.sync += reducing.eq(0)
+                m.d.comb += [put.eq(1), put_index.eq(current.reduce_index), put_value.eq(reductions[0].o)]
 
 
 #: Unit name -> constructor from the keywords of :class:`golden.spec.vector.VectorUnit`, for ``python -m gen --unit``.
-UNITS = {"vector": Vector, "vector.lean": partial(Vector, functions=("exp", "recip", "rsqrt"))}
+VECTOR_UNITS = {"vector": Vector, "vector.lean": partial(Vector, functions=("exp", "recip", "rsqrt"))}

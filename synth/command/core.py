@@ -72,7 +72,7 @@ def prepare(args):
     check_unit(args.unit)
     if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
         raise refuse("unit", args.unit, "must be core for clocks, and for more than one recipe")
-    if args.unit in dot_product.UNITS:
+    if args.unit in dot_product.DOT_PRODUCT_UNITS:
         against = dot_product.baselines(args.unit, args.against)
     else:
         against = baselines("fp32,int" if args.against is None else args.against)
@@ -89,14 +89,14 @@ def measure_part(args, design, targets, against, folder):
     console, (recipe, cells) = make_console(), targets[0]
     with progress_bar(console) as bar:
         progress = mover(bar, "Yosys")
-        if args.unit in dot_product.UNITS:
+        if args.unit in dot_product.DOT_PRODUCT_UNITS:
             single, beside = dot_product.compare(design, args.unit, recipe, cells, against, progress)
         else:
             single = measure(design, recipe, cells, args.unit, progress)
     make_folder("out", folder)
     console.print(tables.breakdown_table(single))
     data = single.as_dict()
-    if args.unit in dot_product.UNITS:
+    if args.unit in dot_product.DOT_PRODUCT_UNITS:
         console.print(tables.dot_product_table(single, beside))
         data = dot_product.as_dict(single, beside)
     files.write_json(folder / f"{args.unit}.json", data)

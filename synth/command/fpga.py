@@ -10,7 +10,7 @@ from hbfp.command import Parser, run
 from hbfp.values import OptionError, choice, make_folder, several, words_of, writable_folder
 
 from ..compare import fpga
-from ..measure.fpga import UNITS
+from ..measure.fpga import FPGA_UNITS
 from ..report.fpga_table import table
 from ..report.tables import tools_text
 from ..tools import nextpnr, recipes, yosys
@@ -31,7 +31,8 @@ def make_parser():
                     description="Counts of FPGA cells by Yosys, clocks by nextpnr; against FP32 of the same generator.")
     parser.add_argument("--family", metavar="NAME", default="ecp5", help="ecp5 (default), ice40 or xc7 (no clock)")
     parser.add_argument("--dsp", metavar="NAME", default="both", help="yes, no or both (default)")
-    parser.add_argument("--units", metavar="LIST", default=",".join(UNITS), help="element,group,core (default all)")
+    parser.add_argument("--units", metavar="LIST", default=",".join(FPGA_UNITS),
+                        help="element,group,core (default all)")
     parser.add_argument("--clock", metavar="LIST", default="", help="units that are placed and routed (default none)")
     parser.add_argument("--mantissa", metavar="LIST", default="4,6,8", help="of the block formats (default 4,6,8)")
     parser.add_argument("--against", metavar="LIST", default=",".join(fpga.ARITHMETICS),
@@ -50,7 +51,7 @@ def prepare(args):
     kinds = {"yes": [family], "no": [family + "-logic"], "both": [family, family + "-logic"]}
     kinds = kinds[choice("dsp", args.dsp, kinds)]
     args.jobs = jobs(args)
-    units, clocked = (several(name, getattr(args, name), UNITS) for name in ("units", "clock"))
+    units, clocked = (several(name, getattr(args, name), FPGA_UNITS) for name in ("units", "clock"))
     words_of("units", args.units)
     values = {"rows": args.rows, "group": args.group, "multiplier": args.multiplier}
     against = several("against", args.against, fpga.ARITHMETICS)

@@ -6,7 +6,7 @@ from ..measure.area import measure
 from .baselines import baseline
 
 #: Units that are compared this way; the second converts both operands in every step.
-UNITS = ("dot_product", "dot_product.both")
+DOT_PRODUCT_UNITS = ("dot_product", "dot_product.both")
 #: Component with the registers of the unit, and what holds and clears them.
 REGISTERS = "weight load"
 

@@ -12,7 +12,7 @@ from .area import measure
 
 FILE = Path(__file__).with_name("expected.json")
 #: Name -> (unit of the generator, option values). Small, since every test run synthesises them.
-UNITS = {
+EXPECTED_UNITS = {
     "element_m8": ("group", {"mantissa": 8, "rows": 2, "group": (1, 1), "multiplier": "recoded"}),
     "element_m4": ("group", {"mantissa": 4, "rows": 2, "group": (1, 1), "multiplier": "recoded"}),
     "group_m4_4x1": ("group", {"mantissa": 4, "rows": 8, "cols": 1, "group": (4, 1), "multiplier": "recoded"}),
@@ -24,15 +24,15 @@ UNITS = {
 
 
 def cells(name):
-    """Generic cells of one of :data:`UNITS`."""
-    unit, values = UNITS[name]
+    """Generic cells of one of :data:`EXPECTED_UNITS`."""
+    unit, values = EXPECTED_UNITS[name]
     report = measure(design_from_values(values), "generic", unit=unit)
     return report.whole.cells
 
 
 def main():
     """Write the baseline anew."""
-    data = {"recipe": "generic", "tolerance": 0.02, "cells": {name: cells(name) for name in UNITS}}
+    data = {"recipe": "generic", "tolerance": 0.02, "cells": {name: cells(name) for name in EXPECTED_UNITS}}
     files.write_json(FILE, data)
     print(FILE.read_text())
 

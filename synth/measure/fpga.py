@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from . import partition
 from .area import BESIDE, figures, generate, owners, synthesise
 
-UNITS = ("element", "group", "core")
+FPGA_UNITS = ("element", "group", "core")
 #: Column -> regular expression of the cells in it, by family.
 CELLS = {
     "ecp5": {"luts": "LUT4", "carries": "CCU2C", "dsps": "MULT18X18D|ALU54B", "flipflops": "TRELLIS_FF",
@@ -40,7 +40,7 @@ def counts(types, family):
 
 
 def part(design, unit):
-    """Design and unit of the generator for one of :data:`UNITS`: an element is a group of one."""
+    """Design and unit of the generator for one of :data:`FPGA_UNITS`: an element is a group of one."""
     return (replace(design, group=(1, 1)), "group") if unit == "element" else (design, unit)
 
 
@@ -55,7 +55,7 @@ def parts(design, unit):
 
 
 def count(design, unit, recipe):
-    """Counts of one of :data:`UNITS`: every distinct module by itself, times its number."""
+    """Counts of one of :data:`FPGA_UNITS`: every distinct module by itself, times its number."""
     total = Counts()
     for each, times in parts(design, unit):
         types = figures(synthesise(each, recipe) / "stat.json", each.top, None).types

@@ -10,7 +10,8 @@ from . import partition
 from .area import generate, synthesise
 
 #: Kinds whose paths are reported; the others are registers and wiring between them.
-KINDS = ("group", "lanes", "partial", "fold", "fold_control", "encode", "sequencer", "weights", "drain")
+KINDS = ("group", "accumulator", "block_sum", "shared_accumulator", "shared_control", "encode",
+         "sequencer", "weights", "drain")
 
 _PERIOD = 10000    # ns; longer than any path
 _SCRIPT = f"""\

@@ -9,7 +9,7 @@ from hbfp.design import MULTIPLIERS, Design
 from hbfp.format import HBFPFormat
 from rtl.convert.encode_lane import EncodeLane
 from rtl.fixed.align import AlignAdd
-from rtl.fixed.dot import Correction, Recode
+from rtl.fixed.booth import BoothRecoder, Correction
 from rtl.number.kinds import number_of
 from tests.formal.prove import proved
 
@@ -103,7 +103,7 @@ class Column(Component):
             m.submodules.correction = correction = Correction(width, self.terms)
             codes = []
             for n, act in enumerate(acts):
-                m.submodules[f"recode{n}"] = recode = Recode(width)
+                m.submodules[f"recode{n}"] = recode = BoothRecoder(width)
                 m.d.comb += recode.i.eq(act)
                 codes.append(recode.o)
             for n, code in enumerate(codes):

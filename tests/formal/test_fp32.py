@@ -7,7 +7,7 @@ from amaranth.lib.wiring import Component, In, Out
 from golden.spec.floats import FP32, FloatFormat
 from rtl.fp32.arith import Add
 from rtl.fp32.convert import IntToFp32
-from rtl.fp32.units import UNITS
+from rtl.fp32.units import FP32_UNITS
 from tests.formal.prove import proved
 
 E4F3, E3F2 = FloatFormat(4, 3), FloatFormat(3, 2)
@@ -45,7 +45,7 @@ def law(fmt, term, subnormals):
 
 
 def check(name, fmt, term, operands, subnormals, seconds=300, **parameters):
-    unit = UNITS[f"fp32.{name}"](fmt=fmt, subnormals=subnormals, **parameters)
+    unit = FP32_UNITS[f"fp32.{name}"](fmt=fmt, subnormals=subnormals, **parameters)
     stem = f"{name}_e{fmt.exponent}f{fmt.fraction}_{subnormals}"
     return proved(unit, stem, law(fmt, term, subnormals), definitions(fmt, operands, subnormals), seconds,
                   "bitwuzla" if fmt.width in (16, 32) else "z3")
@@ -95,11 +95,12 @@ def test_compare_is_ieee(subnormals):
     flags = " ".join(f"(= ((_ extract {n} {n}) o) (ite {term} #b1 #b0))" for n, term in enumerate(terms))
     relation = f"(and {flags})"
     lines = [line for line in definitions(FP32, "ab", subnormals).splitlines() if not line.startswith("(define-fun O")]
-    assert proved(UNITS["fp32.compare"](subnormals=subnormals), f"compare_{subnormals}", relation, "\n".join(lines))
+    assert proved(FP32_UNITS["fp32.compare"](subnormals=subnormals), f"compare_{subnormals}", relation,
+                  "\n".join(lines))
 
 
 def test_integer_is_ieee():
-    assert proved(UNITS["fp32.from_int32"](), "from_int32", f"(= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE a))")
+    assert proved(FP32_UNITS["fp32.from_int32"](), "from_int32", f"(= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE a))")
 
 
 @pytest.mark.parametrize("width, exponent", [(3, 6), (8, 8), (17, 10), (22, 12), (25, 11), (40, 18), (60, 10)])
@@ -138,13 +139,13 @@ def test_integer_result_is_ieee(rounding, mode):
             "(ite (fp.lt r ((_ to_fp 8 24) #xCF000000)) (= o #x80000000) "
             f"(= o ((_ fp.to_sbv 32) {mode} A))))))")
     lines = f"(define-fun A () (_ FloatingPoint 8 24) {to_fp(FP32, 'a')})"
-    assert proved(UNITS["fp32.to_int32"](rounding=rounding), f"to_int32_{rounding}", term, lines)
+    assert proved(FP32_UNITS["fp32.to_int32"](rounding=rounding), f"to_int32_{rounding}", term, lines)
 
 
 def test_bf16_is_ieee():
     lines = f"(define-fun A () (_ FloatingPoint 8 24) {to_fp(FP32, 'a')})"
     term = "(and (= ((_ to_fp 8 8) o) ((_ to_fp 8 8) RNE A)) (=> (fp.isNaN A) (= o #x7FC0)))"
-    assert proved(UNITS["fp32.to_bf16"](), "to_bf16", term, lines)
+    assert proved(FP32_UNITS["fp32.to_bf16"](), "to_bf16", term, lines)
 
 
 class Wrong(Component):
@@ -156,7 +157,7 @@ class Wrong(Component):
     def elaborate(self, platform):
         from amaranth import Module
         m = Module()
-        m.submodules.add = add = UNITS["fp32.add"](fmt=E4F3)
+        m.submodules.add = add = FP32_UNITS["fp32.add"](fmt=E4F3)
         m.d.comb += [add.a.eq(self.a), add.b.eq(self.b), self.o.eq(add.o & 0xFE)]
         return m
 

@@ -14,11 +14,13 @@ import sys
 import pytest
 
 from gen.__main__ import main, write_files
-from gen.units import PARTS, UNITS
+from gen.units import CORE_UNITS, FREE_UNITS
 from hbfp import files
 from hbfp.values import OptionError, shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+#: Parts of cores whose columns share accumulators.
+SHARED = ("block_sum", "shared_accumulator", "shared_control")
 SMALL = ["--rows", "2", "--block", "1,2", "--depth", "2"]
 
 
@@ -57,9 +59,9 @@ def test_help_has_examples(capsys):
         assert option in text
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", CORE_UNITS)
 def test_unit_alone(tmp_path, unit):
-    share = ["--block", "1,4", "--share", "2"] if unit in ("partial", "fold", "fold_control") else ["--block", "1,2"]
+    share = ["--block", "1,4", "--share", "2"] if unit in SHARED else ["--block", "1,2"]
     assert main(["--unit", unit, "--rows", "2", *share, "--accumulate", "aligned", "--out", str(tmp_path)]) == 0
 
 
@@ -75,7 +77,7 @@ def refused(capsys, *arguments):
     return err.removesuffix("\n")
 
 
-@pytest.mark.parametrize("unit", ["partial", "fold", "fold_control"])
+@pytest.mark.parametrize("unit", SHARED)
 def test_unit_of_shared_accumulation_alone(capsys, unit):
     line = refused(capsys, "--unit", unit)
     assert line.endswith("--share 1: must be 2 or more: only columns that share have this unit")
@@ -89,7 +91,7 @@ def test_unit_of_shared_accumulation_alone(capsys, unit):
     (["--arithmetic", "fp32", "--accumulate", "aligned"],
      "--accumulate aligned: must be fp32 where arithmetic is fp32"),
     (["--subnormals", "gradual"], "--subnormals gradual: must be flush: the core's sums are"),
-    (["--unit", "pe"], f"--unit pe: must be one of {', '.join((*UNITS, *PARTS))}"),
+    (["--unit", "pe"], f"--unit pe: must be one of {', '.join((*CORE_UNITS, *FREE_UNITS))}"),
     (["--unit", "encode", "--arithmetic", "int"],
      "--unit encode: must be a part of --arithmetic int, which has no blocks"),
     (["--unit", "align", "--arithmetic", "bf16"],

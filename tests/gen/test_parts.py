@@ -9,7 +9,7 @@ import json
 import pytest
 
 from gen.__main__ import main
-from gen.units import PARTS, UNITS, make_part
+from gen.units import CORE_UNITS, FREE_UNITS, make_part
 
 
 @pytest.mark.parametrize("unit, options, top, latency", [
@@ -27,14 +27,14 @@ def test_part_is_emitted_alone(tmp_path, capsys, unit, options, top, latency):
     assert f"top {top}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("unit", [unit for unit in PARTS if unit != "dispatch"])    # that has sizes alone
+@pytest.mark.parametrize("unit", [unit for unit in FREE_UNITS if unit != "dispatch"])    # that has sizes alone
 def test_every_part_takes_the_common_options(unit):
     part = make_part(unit, {"pipeline": 1, "subnormals": "flush"})
     assert part.module != make_part(unit, {"pipeline": 0, "subnormals": "flush"}).module
 
 
 def test_names_differ():
-    assert not set(PARTS) & set(UNITS)
+    assert not set(FREE_UNITS) & set(CORE_UNITS)
 
 
 @pytest.mark.parametrize("arguments, message", [

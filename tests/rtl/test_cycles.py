@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """The formula for cycles equals simulated cores, pass by pass.
 
-Covers: golden/perf/cycles.py, golden/perf/folding.py.
+Covers: golden/perf/cycles.py, golden/perf/shared_accumulator.py.
 """
 
 import numpy as np
@@ -93,7 +93,7 @@ def test_cycles_as_predicted(name):
 @pytest.mark.parametrize("share, tiles", [(2, 2), (4, 4), (4, 8), (8, 8), (32, 32)])
 @pytest.mark.parametrize("count", [48, 512])
 def test_full_blocks_never_wait(share, tiles, count):
-    """With as many passes in a block as columns that share: only the last block's fold is seen, at the end."""
+    """With as many passes in a block as columns that share: only the last block's accumulation is seen, at the end."""
     designs = [Design(format=HBFPFormat(block=(1, 32 * tiles)), share=each) for each in (1, share)]
     (plain, _, end), (starts, _, late) = (timeline(d, latencies(d), product_commands(
         d, count, 3 * 32 * tiles, 128)) for d in designs)

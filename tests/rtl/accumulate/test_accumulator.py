@@ -12,7 +12,7 @@ from golden.rounding import shift_half_up
 from golden.to_fp32 import add_fp32, to_fp32
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from rtl.accumulate.accumulator import Lanes
+from rtl.accumulate.accumulator import Accumulator
 from rtl.accumulate.signatures import beat_layout
 from rtl.fixed.scales import scale_offset
 
@@ -118,7 +118,7 @@ class Command:
 
 def run(design, commands, pause=0.0, seed=0):
     """Play commands into alternating banks, two at a time, and read both banks; results per command."""
-    dut, rng = Lanes.of(design), np.random.default_rng(seed)
+    dut, rng = Accumulator.of(design), np.random.default_rng(seed)
     h = design.height // design.group[0]
     results = []
 
@@ -149,8 +149,8 @@ def run(design, commands, pause=0.0, seed=0):
                     cycle += 1
                     while rng.random() < pause:
                         cycle += 1
-                cycle = max(cycle, start + Lanes.Parameters.of(design).interval + (cycle - start - command.rows))
-        return events, loads, cycle + Lanes.Parameters.of(design).latency
+                cycle = max(cycle, start + Accumulator.Parameters.of(design).interval + (cycle - start - command.rows))
+        return events, loads, cycle + Accumulator.Parameters.of(design).latency
 
     async def play(ctx):
         for first in range(0, len(commands), 2):
@@ -221,7 +221,7 @@ def test_as_many_blocks_as_fit(name, sign):
 @pytest.mark.parametrize("name", DESIGNS)
 def test_neighbour_gets_everything_a_cycle_later(name):
     design = make(name)
-    dut, rng = Lanes.of(design), np.random.default_rng(1)
+    dut, rng = Accumulator.of(design), np.random.default_rng(1)
     west, east = ({path: bits(value) for path, _, value in side.signature.flatten(side)}
                   for side in (dut.west, dut.east))
     names = {"beat", "address"} | ({"scale", "load"} if design.blocked else set())

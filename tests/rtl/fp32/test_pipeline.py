@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 
 from golden.spec.floats import FloatFormat
 from rtl.fp32.operation import choose_cuts
-from rtl.fp32.units import UNITS
+from rtl.fp32.units import FP32_UNITS
 from tests.rtl.fp32.table import TABLE, expected, small_operands
 from tests.rtl.fp32.verilated import operands as ports
 
@@ -24,7 +24,7 @@ PAIRS = [name for name, (_, _, count) in TABLE.items() if count == 2]
 @pytest.mark.parametrize("subnormals", ["gradual", "flush"])
 @pytest.mark.parametrize("name", PAIRS)
 def test_tiny_format_equals_golden_everywhere(name, subnormals):
-    unit, cases, got = UNITS[name](fmt=TINY, subnormals=subnormals), small_operands(name, TINY), []
+    unit, cases, got = FP32_UNITS[name](fmt=TINY, subnormals=subnormals), small_operands(name, TINY), []
 
     async def bench(ctx):
         for values in zip(*(v.tolist() for v in cases), strict=True):
@@ -41,8 +41,8 @@ def test_tiny_format_equals_golden_everywhere(name, subnormals):
 @pytest.mark.parametrize("name", ["fp32.add", "fp32.mul", "fp32.fma", "fp32.div", "fp32.mul_add", "fp32.from_int32"])
 def test_every_register_holds_while_disabled(name):
     """Operands enter and results leave only in enabled cycles, each result in its turn."""
-    deepest = len(UNITS[name]().CUTS)
-    unit = UNITS[name](pipeline=deepest)
+    deepest = len(FP32_UNITS[name]().CUTS)
+    unit = FP32_UNITS[name](pipeline=deepest)
     rng, waiting, seen = random.Random(name), deque(), 0
     mode = unit.params.subnormals
 

@@ -14,7 +14,7 @@ from golden.fast.functions import evaluate as evaluate_fast
 from golden.functions import evaluate
 from golden.spec.tables import EXP2, FUNCTIONS, MAIN
 from rtl.fp32.polynomial import Polynomial
-from rtl.fp32.special import LARGE, UNITS, Function
+from rtl.fp32.special import FUNCTION_UNITS, LARGE, Function
 from tests.rtl.fp32.verilated import Verilated
 
 SETS = [(name,) for name in FUNCTIONS] + [("exp", "recip", "rsqrt"), FUNCTIONS]
@@ -117,9 +117,9 @@ def test_verilog_of_all_functions_equals_golden_spread(rack):
 
 
 def test_units_have_every_function():
-    assert set(UNITS) == {*(f"fp32.{name}" for name in FUNCTIONS), "fp32.function"}
-    assert UNITS["fp32.exp"](pipeline=2).functions == ("exp",)
-    assert UNITS["fp32.function"]().functions == FUNCTIONS
+    assert set(FUNCTION_UNITS) == {*(f"fp32.{name}" for name in FUNCTIONS), "fp32.function"}
+    assert FUNCTION_UNITS["fp32.exp"](pipeline=2).functions == ("exp",)
+    assert FUNCTION_UNITS["fp32.function"]().functions == FUNCTIONS
     assert set(LARGE) < set(FUNCTIONS)
 
 

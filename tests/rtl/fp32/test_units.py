@@ -12,7 +12,7 @@ import golden.fp32 as fp32
 from golden.spec.floats import FP32, FloatFormat
 from rtl.fp32.arith import Add, ProductAdd
 from rtl.fp32.convert import IntToFp32, ToInt32
-from rtl.fp32.units import UNITS, build
+from rtl.fp32.units import FP32_UNITS, build
 from tests.rtl.fp32.table import SMALL, TABLE, expected, pairs, small_operands
 from tests.rtl.fp32.verilated import Verilated
 
@@ -21,11 +21,11 @@ cosim = pytest.mark.cosim
 
 def unit(name, **parameters):
     """Like :func:`build`, but in this file, whose first line allows units that are never used."""
-    return UNITS[name](**parameters)
+    return FP32_UNITS[name](**parameters)
 
 
 #: Lean units that only array baselines and accumulators use know one mode.
-MODES = {name: unit(name).SUBNORMALS for name in UNITS}
+MODES = {name: unit(name).SUBNORMALS for name in FP32_UNITS}
 CASES = [(name, mode) for name in TABLE for mode in MODES[name]]
 SMALL_CASES = [(name, fmt, mode) for name, (_, _, count) in TABLE.items() if count
                for fmt in SMALL if fmt.width * count <= 16 or count == 3 and fmt.width <= 6
@@ -126,7 +126,7 @@ def test_every_depth_equals_golden_on_a_million(name, mode):
         np.testing.assert_array_equal(every(depth, *operands), want, err_msg=f"depth {depth}")
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", FP32_UNITS)
 def test_latency_is_pipeline(name):
     for depth in range(len(unit(name).CUTS) + 1):
         assert unit(name, pipeline=depth).latencies["result"] == depth

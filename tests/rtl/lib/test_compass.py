@@ -7,8 +7,8 @@ import pytest
 from amaranth import Module
 from amaranth.lib.wiring import In, Out, Signature, flipped
 
-from rtl.lib.cell import Cell
 from rtl.lib.compass import pass_east, west_to_east
+from rtl.lib.component import Component
 from rtl.lib.names import parameter
 
 from ..drive import Bench
@@ -16,7 +16,7 @@ from ..drive import Bench
 ROW = Signature({"beat": Out(4), "scale": Out(3).array(2)})
 
 
-class Link(Cell):
+class Link(Component):
     """Passes on."""
     kind = "link"
 

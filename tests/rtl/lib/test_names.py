@@ -8,12 +8,12 @@ import pytest
 from amaranth import Fragment, signed, unsigned
 from amaranth.hdl import Instance
 
-from gen.units import UNITS, make_unit
+from gen.units import CORE_UNITS, make_unit
 from hbfp.design import ARITHMETICS, PIPELINES, ConflictError, Design
 from hbfp.format import ROUNDINGS, HBFPFormat
 from hbfp.values import OptionError
 from rtl.core.core import Core
-from rtl.lib.cell import Cell
+from rtl.lib.component import Component
 from rtl.lib.names import parameter, words
 from synth.measure.area import COMPONENTS
 
@@ -112,7 +112,7 @@ def test_cores_that_differ_in_the_multiplier_differ_in_name():
 
 def test_units_of_a_design_have_their_own_latencies():
     design = Design(rows=4, format=HBFPFormat(block=(1, 16)), share=2)
-    for name in UNITS:
+    for name in CORE_UNITS:
         try:
             unit = make_unit(name, design)
         except OptionError:
@@ -149,7 +149,7 @@ def test_usual_values_are_left_out():
 
 
 def test_a_component_without_parameters_has_its_kind_alone():
-    class Plain(Cell):
+    class Plain(Component):
         """Nothing to choose."""
         kind = "plain"
 

@@ -24,7 +24,7 @@ from golden.spec.vector import (
 )
 from golden.vector import Machine, cycles
 from rtl.vector.lane import VectorLane
-from rtl.vector.unit import UNITS, Vector
+from rtl.vector.unit import VECTOR_UNITS, Vector
 from tests.golden.test_vector import RESERVED
 from tests.rtl.vector_model import VectorModel
 
@@ -297,8 +297,8 @@ def test_many_random_programs_equal_golden(model):
 
 
 def test_units_by_name():
-    assert set(UNITS) == {"vector", "vector.lean"}
-    assert UNITS["vector"](lanes=2).params.lanes == 2
-    assert UNITS["vector.lean"]().params.functions == ("exp", "recip", "rsqrt")
+    assert set(VECTOR_UNITS) == {"vector", "vector.lean"}
+    assert VECTOR_UNITS["vector"](lanes=2).params.lanes == 2
+    assert VECTOR_UNITS["vector.lean"]().params.functions == ("exp", "recip", "rsqrt")
     assert Vector.made(SMALL).module == "hbfp_vector_l2_b8_r8_exp_recip_rsqrt_p1"
     assert VectorLane.Parameters(BARE.functions, BARE.pipeline).latency == 2

@@ -46,7 +46,7 @@ def test_table_of_a_tiny_design(capsys, tmp_path):
     assert main([*words, "--out", str(tmp_path)]) == 0
     rows = {(row["unit"], row["name"]): row["counts"] for row in json.loads(
         (tmp_path / "ice40.json").read_text())["rows"]}
-    assert list(rows) == [(unit, name) for unit in fpga.UNITS for name in ("hbfp2", "int2")]
+    assert list(rows) == [(unit, name) for unit in fpga.FPGA_UNITS for name in ("hbfp2", "int2")]
     assert rows["core", "hbfp2"]["luts"] > rows["core", "int2"]["luts"] > rows["element", "int2"]["luts"] > 0
     assert rows["core", "hbfp2"]["rams"] > 0 == rows["group", "hbfp2"]["rams"]
     assert rows["element", "hbfp2"] == rows["element", "int2"]

@@ -16,7 +16,7 @@ from tests.synth.fake import FakeReport
 
 def point(area, group, lanes, arithmetic="hbfp", pipeline=0, grid=(8, 4)):
     return Point(FakeReport(area, Design(arithmetic=arithmetic, pipeline=pipeline, group=grid)),
-                 {"group": group, "lanes": lanes, "drain": 1000.0})
+                 {"group": group, "accumulator": lanes, "drain": 1000.0})
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def found():
 
 def test_smallest_of_those_that_are_quick_enough(found):
     """A core is as slow as its slowest unit, the way out aside."""
-    assert found.own.slowest == "lanes" and found.own.period() == 30 and found.own.period("array") == 9
+    assert found.own.slowest == "accumulator" and found.own.period() == 30 and found.own.period("array") == 9
     assert smallest(found.others["fp32"]).area == 4400
     assert smallest(found.others["fp32"], 31).area == 4600 and smallest(found.others["fp32"], 21) is None
     assert smallest(found.others["fp32"], 9, "array").area == 5100
@@ -47,7 +47,7 @@ def test_both_ways(found):
 
 def test_plain_data(found):
     data = found.as_dict()
-    assert data["equal_clock"]["core"]["slowest"] == "lanes" and data["equal_clock"]["core"]["period_ns"] == 30
+    assert data["equal_clock"]["core"]["slowest"] == "accumulator" and data["equal_clock"]["core"]["period_ns"] == 30
     assert data["equal_clock"]["array"]["against"]["fp32"]["ratio"] == pytest.approx(5100 / 450)
     assert data["best"]["fp32"]["ratio"] == pytest.approx(4400 / 450)
     assert data["equal_clock"]["core"]["against"]["bf16"] == {"baseline": None, "design": data["pareto"][0],
@@ -58,7 +58,7 @@ def test_plain_data(found):
 
 def test_tables_say_what_was_found(found):
     best, core, _, array, backward = tables.clock_tables(found)
-    assert "9.78 x" in list(best.columns[-1].cells) and "30.0 ns, set by its lanes" in core.title
+    assert "9.78 x" in list(best.columns[-1].cells) and "30.0 ns, set by its accumulator" in core.title
     assert list(core.columns[1].cells) == ["1 x 4", "none"] and list(array.columns[-1].cells)[0] == "11.33 x"
     assert list(backward.columns[-1].cells) == ["10.22 x", "10.20 x"]
 

@@ -32,11 +32,11 @@ def test_small_units(tmp_path, monkeypatch, capsys):
     """Conversion of the second operand costs what the first one's does, and no weights are kept."""
     monkeypatch.setattr("synth.tools.library.OSU018", tmp_path / "none.lib")
     found = {}
-    for unit in dot_product.UNITS:
+    for unit in dot_product.DOT_PRODUCT_UNITS:
         words = ["--unit", unit, "--mantissa", "3", "--rows", "2", "--block", "1,2", "--out", str(tmp_path)]
         assert main(words) == 0
         found[unit] = json.loads((tmp_path / f"{unit}.json").read_text())
-    one, two = (found[unit]["report"]["components"] for unit in dot_product.UNITS)
+    one, two = (found[unit]["report"]["components"] for unit in dot_product.DOT_PRODUCT_UNITS)
     assert two["converter"]["area"] == 2 * one["converter"]["area"]
     assert one["weight load"]["flipflops"] == 32 + 2 * 3 + 9 and two["weight load"]["flipflops"] == 32
     assert found["dot_product"]["terms"] == 2

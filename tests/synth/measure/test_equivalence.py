@@ -7,7 +7,7 @@ import pytest
 from hbfp.options import design_from_values
 from synth.measure import equivalence
 from synth.measure.equivalence import mapped_units, prove_equal
-from synth.measure.expected import UNITS
+from synth.measure.expected import EXPECTED_UNITS
 from synth.tools import yosys
 from synth.tools.errors import SynthError
 from synth.tools.library import load
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.synth
 
 
 def parts(name, *how):
-    unit, values = UNITS[name]
+    unit, values = EXPECTED_UNITS[name]
     return list(mapped_units(design_from_values(values), unit, *how))
 
 

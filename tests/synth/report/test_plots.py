@@ -69,7 +69,7 @@ def test_floor_plan_is_of_the_8_bit_core(comparisons):
 def test_fronts_are_in_view():
     """What is neither smaller nor quicker than another is on no line, and may be out of view."""
     floats = Design(arithmetic="fp32")
-    points = [Point(FakeReport(area, design), {"group": array, "lanes": core}) for area, design, array, core in (
+    points = [Point(FakeReport(area, design), {"group": array, "accumulator": core}) for area, design, array, core in (
         (450, Design(), 9, 30), (440, Design(group=(16, 4)), 18, 31), (460, Design(pipeline=2), 9, 3000),
         (4500, floats, 50, 35), (4700, floats, 20, 22), (4600, floats, 60, 40))]
     for axes, fronts in zip(plots.pareto_plot(points).axes, ([30, 31, 22, 50], [9, 18, 20, 50]), strict=True):
@@ -83,7 +83,7 @@ def crowded():
     """Fronts of three kinds of number whose points nearly coincide."""
     kinds = [Design(), Design(format=HBFPFormat(mantissa=4)), Design(arithmetic="fp32")]
     return [Point(FakeReport(area * (1 - 0.01 * n), replace(design, pipeline=n, group=None)),
-                  {"group": 9 + n / 20, "lanes": 30 + n / 9})
+                  {"group": 9 + n / 20, "accumulator": 30 + n / 9})
             for design, area in zip(kinds, (450, 440, 4500), strict=True) for n in range(5)]
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
-from .dot import Tree
+from .compressor import CompressorTree
 
 
-class MagnitudeDot(Cell):
+class SignMagnitudeDot(Component):
     """Exact ``o = sum of a * b`` of numbers that are given as sign and magnitude, combinational.
 
     Golden twin: :func:`golden.matmul.mantissa_dot`.
@@ -38,7 +38,7 @@ class MagnitudeDot(Cell):
         Magnitudes.
     o : ``Out(signed)``
     """
-    kind, area, apart = "magnitude_dot", "elements", True
+    kind, area, apart = "sign_magnitude_dot", "elements", True
 
     @dataclass(frozen=True)
     class Parameters:
@@ -57,9 +57,9 @@ class MagnitudeDot(Cell):
         bits, terms = self.params.bits, self.params.terms
         negative = Signal(terms)
         m.d.comb += negative.eq(self.a_negative ^ self.b_negative)
-        total, count = Tree(m, len(self.o), "sum"), Tree(m, terms.bit_length(), "count")
+        total, count = CompressorTree(m, len(self.o), "sum"), CompressorTree(m, terms.bit_length(), "count")
         for n in range(terms):
-            product = Tree(m, 2 * bits, f"product{n}")
+            product = CompressorTree(m, 2 * bits, f"product{n}")
             for k in range(bits):
                 for j in range(bits):
                     product.add(k + j, self.a[n][k] & self.b[n][j])

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.design import ConflictError
 
-from ..lib.cell import Cell
 from ..lib.compass import pass_east
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
@@ -27,8 +27,8 @@ def totals_layout(width, count):
     return ArrayLayout(signed(width), count)
 
 
-class Partial(Cell):
-    """Adds up the passes of a block; the last one's totals go to a memory of their own, from which they are folded.
+class BlockSum(Component):
+    """Adds up the passes of a block; the last one's totals go to a memory, from which they are accumulated.
 
     Cycles are counted from the one in which ``west`` shows a row. Its sums are there at cycle 1, and in the memory
     at the end of it.
@@ -53,7 +53,7 @@ class Partial(Cell):
         Totals to read: one cycle later on ``o``.
     o : ``Out(totals_layout)``
     """
-    kind, area, apart = "partial", "accumulation", True
+    kind, area, apart = "block_sum", "accumulation", True
     blocked = True
     #: Fewest cycles between two rows with the same address.
     INTERVAL = 2

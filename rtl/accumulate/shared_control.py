@@ -1,4 +1,4 @@
-"""When which column's block sum is folded, and when rows have to wait for it."""
+"""When which column's block sum is accumulated, and when rows have to wait for it."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..fixed.scales import Scales
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.streams import block_scale_layout
 from .accumulator import accumulation_of
-from .partial import require_shared
+from .block_sum import require_shared
 from .signatures import beat_layout, read_signature, turn_signature
 
 
@@ -25,11 +25,11 @@ def entry_layout(exponent):
     return StructLayout({"scale": block_scale_layout(exponent), "pass_end": 1, "first": 1, "command_end": 1, "bank": 1})
 
 
-class FoldControl(Cell):
-    """Folds rows in the order of their closing passes, ``share`` cycles each, as soon as every column has its total.
+class SharedControl(Component):
+    """Accumulates rows in the order of their closing passes, ``share`` cycles each, as soon as all totals are there.
 
-    Blocks in flight are at most two: one is folded while the next one's rows come, each to the word of a row that has
-    been folded.
+    Blocks in flight are at most two: one is accumulated while the next one's rows come, each to the word of a row
+    that is done with.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class FoldControl(Cell):
     read, slot : ``Out(read_signature)``, ``Out(1)``
         Totals and column exponents to read.
     place, vacant : ``Out``, ``In(1)``
-        Row that is folded; whether its result may be written.
+        Row that is accumulated; whether its result may be written.
     turn : ``Out(turn_signature)``
-        To :class:`rtl.accumulate.fold.Fold`.
+        To :class:`rtl.accumulate.shared_accumulator.SharedAccumulator`.
     done : ``Out(2)``
         The last result of a command, by bank, is written.
     """
-    kind, area, apart = "fold_control", "control", True
+    kind, area, apart = "shared_control", "control", True
     blocked = True
 
     @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rtl.fixed.magnitude import MagnitudeDot
+from rtl.fixed.sign_magnitude import SignMagnitudeDot
 
 from ..drive import bits, evaluate
 
@@ -15,7 +15,7 @@ def run(width, a, b):
     """Sums of rows of signed numbers; zeros get either sign."""
     m, rng = width - 1, np.random.default_rng(width)
     a, b = np.asarray(a), np.asarray(b)
-    dut = MagnitudeDot(m, a.shape[1])
+    dut = SignMagnitudeDot(m, a.shape[1])
 
     def signs(x):
         negative = (x < 0) | (x == 0) & rng.integers(0, 2, x.shape, bool)
@@ -59,4 +59,4 @@ def test_long_sums(terms):
 
 def test_ports_hold_every_sum():
     """127 products of 49 need 13 bits and a sign, 128 too."""
-    assert len(bits(MagnitudeDot(3, 128).o)) == 14
+    assert len(bits(SignMagnitudeDot(3, 128).o)) == 14

@@ -9,19 +9,19 @@ from ..fixed.align import AlignAdd
 from ..fixed.scales import Scales
 from ..fp32.arith import Add
 from ..fp32.convert import IntToFp32
-from ..lib.cell import Cell
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.accumulation import Accumulation
 from ..number.streams import scale_layout
 from .accumulator import accumulation_of
-from .partial import require_shared, totals_layout
+from .block_sum import require_shared, totals_layout
 from .signatures import read_signature, turn_signature
 
 
-class Fold(Cell):
-    """Folds the block sums of ``share`` columns, one column a cycle, into running accumulators.
+class SharedAccumulator(Component):
+    """Accumulates the block sums of ``share`` columns, one column a cycle, into running accumulators.
 
     In the first cycle of two the column's block sum is scaled and becomes FP32 (``aligned``: is added to the
     accumulator); in the second it is added (``aligned``: the accumulator becomes FP32). Running accumulators have a
@@ -41,7 +41,7 @@ class Fold(Cell):
     Members
     -------
     sums, w : ``In``
-        Block sums of a row, and exponents and invalid flags of the columns; steady while the row is folded.
+        Block sums of a row, and exponents and invalid flags of the columns; steady while the row is accumulated.
     turn : ``In(turn_signature)``
         Whose turn it is, and what becomes of its sum.
     read : ``In(read_signature)``
@@ -49,7 +49,7 @@ class Fold(Cell):
     o : ``Out``
         FP32 values of the columns.
     """
-    kind, area, apart = "fold", "accumulation", True
+    kind, area, apart = "shared_accumulator", "accumulation", True
     blocked = True
 
     @dataclass(frozen=True)

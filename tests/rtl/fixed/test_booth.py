@@ -8,7 +8,7 @@ import pytest
 from amaranth import Module, signed
 from amaranth.sim import Simulator
 
-from rtl.fixed.dot import Correction, Dot, Recode, biased_shape, correction_shape, digit_kinds
+from rtl.fixed.booth import BoothDot, BoothRecoder, Correction, biased_shape, correction_shape, digit_kinds
 
 
 def limits(width):
@@ -27,7 +27,7 @@ def sample(width):
 
 def codes(width, values):
     """Codes of ``values``, from the hardware."""
-    dut, found = Recode(width), []
+    dut, found = BoothRecoder(width), []
 
     async def bench(ctx):
         for value in values:
@@ -77,7 +77,7 @@ def test_lines_are_one_hot(width):
 def run(width, terms, north, rows):
     """Sums of ``rows`` of (acts, weights, north), the corrections added."""
     below = biased_shape(width, 3 * terms, terms) if north else biased_shape(width, terms, terms)
-    dut, correction = Dot(width, terms, north, below), Correction(width, terms)
+    dut, correction = BoothDot(width, terms, north, below), Correction(width, terms)
     values = sorted({act for acts, _, _ in rows for act in acts})
     known = dict(zip(values, codes(width, values), strict=True))
     found = []
@@ -139,7 +139,7 @@ def test_correction_fits(width, terms):
 def test_unsigned_north_is_not_sign_extended(width):
     """A correction enters at the top: its highest bit counts positive."""
     terms = 2
-    dut = Dot(width, terms, correction_shape(width, terms), biased_shape(width, terms, terms))
+    dut = BoothDot(width, terms, correction_shape(width, terms), biased_shape(width, terms, terms))
     top = 2 ** correction_shape(width, terms).width - 1
 
     async def bench(ctx):
@@ -153,5 +153,5 @@ def test_unsigned_north_is_not_sign_extended(width):
 
 
 def test_modules_are_told_apart():
-    assert Dot(8, 8, signed(18), signed(19)).module == "hbfp_dot_m8_t8_n18_s19"
-    assert Dot(8, 8, correction_shape(8, 32), signed(19)).module == "hbfp_dot_m8_t8_n12u_s19"
+    assert BoothDot(8, 8, signed(18), signed(19)).module == "hbfp_booth_dot_m8_t8_n18_s19"
+    assert BoothDot(8, 8, correction_shape(8, 32), signed(19)).module == "hbfp_booth_dot_m8_t8_n12u_s19"

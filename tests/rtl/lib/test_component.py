@@ -9,12 +9,12 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.design import Design
 from rtl.core.core import Core
-from rtl.lib.cell import Cell
+from rtl.lib.component import Component
 from rtl.lib.memory import Ram
 from rtl.lib.names import parameter
 
 
-class Half(Cell):
+class Half(Component):
     """The smallest cell: wires."""
     kind = "half"
 
@@ -62,7 +62,7 @@ def test_platform_decides(wanted, what):
 
 
 def test_body_is_the_subclass_s_task():
-    class Empty(Cell):
+    class Empty(Component):
         """Has no logic."""
         kind = "empty"
 

@@ -1,7 +1,7 @@
-"""When rows are taken and folded where columns share an accumulator; see :mod:`golden.perf.cycles`.
+"""When rows are taken and accumulated where columns share an accumulator; see :mod:`golden.perf.cycles`.
 
-Row r of a block of m rows is taken in cycle a(r), read in cycle i(r) and folded from g(r) on, ``share`` cycles; i' and
-m' are of the block before, e' is the last cycle in which that one is folded::
+Row r of a block of m rows is taken in cycle a(r), read in cycle i(r) and accumulated from g(r) on, ``share`` cycles;
+i' and m' are of the block before, e' is the last cycle in which that one is accumulated::
 
     a(r) = max(a(r-1) + 1,  i'(r) + 1 if r < m' else e' + 1)
     i(r) = max(a(r) + through,  g(r-1) + share - 1)         e' instead of the latter for row 0
@@ -12,7 +12,7 @@ more, and 25 rows or so, nothing waits.
 """
 
 
-class Folding:
+class SharedAccumulator:
     """The blocks of a run, one after the other.
 
     Parameters

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from .names import words
 
 
-class Cell(wiring.Component):
+class Component(wiring.Component):
     """A component that is emitted once and instantiated by name, and that describes itself.
 
     Everything that its ports, its logic and its timing depend on is in its parameters, a frozen dataclass, and the
