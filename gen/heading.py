@@ -16,7 +16,7 @@ COLUMNS = 110
 PAGES = {
     "hbfp.rtl": "docs/design/01-core.md",
     "hbfp.rtl.fp32": "docs/design/02-fp32-arithmetic.md",
-    "hbfp.rtl.fp32.special": "docs/design/03-functions.md",
+    "hbfp.rtl.fp32.functions": "docs/design/03-functions.md",
     "hbfp.rtl.vector": "docs/design/04-vector-unit.md",
     "hbfp.rtl.dispatch": "docs/design/07-dispatcher.md",
 }

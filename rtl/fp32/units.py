@@ -9,7 +9,7 @@ from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select
 from .convert import FromBf16, FromInt32, IntToFp32, ToBf16, ToInt32
 from .divsqrt import Div, Sqrt
 from .fma import Fma
-from .special import FUNCTION_UNITS
+from .functions.unit import FUNCTION_UNITS
 
 #: Name -> constructor. All take the keywords ``pipeline`` and ``subnormals``; ``from_int`` also
 #: ``width`` and ``exponent_width``, ``to_int32`` also ``rounding``, ``add``, ``sub``, ``fma``,

@@ -10,7 +10,7 @@ from hbfp.golden.spec.vector import Op
 
 from ..fp32.arith import Add, Mul
 from ..fp32.compare import Maximum
-from ..fp32.special import Function
+from ..fp32.functions.unit import Function
 from ..lib.component import Component
 from ..lib.names import parameter
 

@@ -13,8 +13,9 @@ from amaranth.sim import Simulator
 from golden.fast.functions import evaluate as evaluate_fast
 from golden.functions import evaluate
 from golden.spec.tables import EXP2, FUNCTIONS, MAIN
+from rtl.fp32.functions.result import LARGE
+from rtl.fp32.functions.unit import FUNCTION_UNITS, Function
 from rtl.fp32.polynomial import Polynomial
-from rtl.fp32.special import FUNCTION_UNITS, LARGE, Function
 from tests.rtl.fp32.verilated import Verilated
 
 SETS = [(name,) for name in FUNCTIONS] + [("exp", "recip", "rsqrt"), FUNCTIONS]

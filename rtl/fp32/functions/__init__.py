@@ -1,0 +1,1 @@
+"""FP32 functions: one datapath for any set of them."""
