@@ -5,7 +5,7 @@ sum and an FP32 accumulator. Its FP32 counterpart is a chain of as many multiply
 docs/design/06-area.md.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
@@ -13,10 +13,11 @@ from amaranth.lib.wiring import In, Out
 from hbfp.design import ConflictError
 from hbfp.format import HBFPFormat
 
-from ..convert.encode_lane import FIELD, EncodeLane, clamped_field, element_format, largest_field, least_field
+from ..convert.encode_lane import FIELD, EncodeLane, clamped_field, lane_format, largest_field, least_field
 from ..fixed.sign_magnitude import SignMagnitudeDot
-from ..fp32.arith import Add, MulAdd
+from ..fp32.arith import Add
 from ..fp32.convert import IntToFp32
+from ..fp32.multiply_add import MulAdd
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout
 from ..lib.names import parameter
@@ -197,8 +198,8 @@ class DotProduct(Component):
                                     "must be 1,B for a dot-product unit of B terms")
             if design.blocked and fmt.rounding == "stochastic":
                 raise ConflictError("rounding", fmt.rounding, "must be rne or truncate for a dot-product unit")
-            if design.blocked:    # nine bits of exponent hold all that FP32 has
-                return cls(fmt.terms, replace(element_format(fmt), exponent=min(fmt.exponent, 9)), both=both)
+            if design.blocked:
+                return cls(fmt.terms, lane_format(fmt), both=both)
             return cls(fmt.terms, multiplier=design.multiplier, both=both)
 
     @staticmethod

@@ -23,6 +23,11 @@ def element_format(fmt):
     return replace(fmt, block=HBFPFormat.block, noise_bits=noise)
 
 
+def lane_format(fmt):
+    """The same without the exponents' width where it makes no difference: nine bits hold all that FP32 has."""
+    return replace(element_format(fmt), exponent=min(fmt.exponent, 9))
+
+
 def largest_field(m, values):
     """Largest exponent field of FP32 numbers, bit by bit from the top: who lacks a bit that another has is out."""
     left, largest = [Const(1, 1)] * len(values), []
@@ -117,9 +122,7 @@ class EncodeLane(Component):
         sign: bool = parameter("magnitude", True)
 
         def __post_init__(self):
-            # Nine bits of exponent hold all that FP32 has.
-            fmt = element_format(self.format)
-            object.__setattr__(self, "format", replace(fmt, exponent=min(fmt.exponent, 9)))
+            object.__setattr__(self, "format", lane_format(self.format))
 
         @classmethod
         def of(cls, design):

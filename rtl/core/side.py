@@ -4,6 +4,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..fp32.arith import Add, Mul
+from ..fp32.raw import is_nan
 from ..lib.component import Component
 from .sequencer import steps_layout
 
@@ -51,7 +52,7 @@ class SideLane(Component):
         nan = Signal()
         m.d.comb += [
             mul.a.eq(taken), mul.b.eq(scale), add.a.eq(scaled), add.b.eq(bias),
-            nan.eq(biased[23:31].all() & biased[:23].any()),
+            nan.eq(is_nan(biased)),
             self.o.eq(Mux(self.steps.relu & biased[31] & ~nan, 0, biased)),
         ]
         with m.If(self.en):

@@ -1,22 +1,19 @@
-"""FP32 add, subtract and multiply, and sums of products that the array's baselines use."""
+"""FP32 add, subtract and multiply."""
 
 from dataclasses import dataclass
 
 from amaranth import Cat, Const, Mux
-from amaranth.lib.wiring import In, Out
 
 from hbfp.fields import check_choice
 from hbfp.golden.spec.floats import BF16, FloatFormat
 
 from ..lib.names import parameter
-from .multiply import MULTIPLIERS, multiply_recoded
-from .operation import Operation, choose_cuts
-from .raw import Raw, named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
+from .multiply import MULTIPLIERS, decide_product, multiply_raw, normal_product, round_product
+from .operation import Operation
+from .raw import named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
 
 #: Sign of results that are flushed to zero: their own, or always plus.
 UNDERFLOWS = ("signed", "positive")
-#: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it.
-PIECES = 4
 
 
 def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
@@ -103,60 +100,6 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     return pack(fmt, raw, underflow)
 
 
-def multiply_raw(m, pipe, x, y, bias, multiplier="plain"):
-    """Exact product of two raw operands: biased signed exponent, two bits above the point."""
-    sign, exponent = named(m, x.sign ^ y.sign, "product_sign"), (x.exponent + y.exponent - bias).as_signed()
-    nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
-    zero, inf = named(m, x.zero | y.zero, "product_zero"), named(m, x.inf | y.inf, "product_inf")
-    if "partial" in pipe.active and multiplier == "recoded":
-        product = multiply_recoded(m, x.significand, y.significand, lambda *rows: pipe.cut("partial", *rows))
-        sign, exponent, zero, inf, nan = pipe.cut(
-            "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
-    elif "partial" in pipe.active:
-        size = -(-len(y.significand) // PIECES)
-        pieces = [named(m, x.significand * y.significand[k:k + size], f"piece{k}")
-                  for k in range(0, len(y.significand), size)]
-        pieces, sign, exponent, zero, inf, nan = pipe.cut(
-            "partial", pieces, sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
-        product = sum((piece << size * k for k, piece in enumerate(pieces)), Const(0, 1))
-        product = product[:len(x.significand) + len(y.significand)]
-    elif multiplier == "recoded":
-        product = multiply_recoded(m, x.significand, y.significand)
-    else:
-        product = x.significand * y.significand
-    return Raw(sign, named(m, exponent, "product_exponent"), named(m, product, "product"), zero, inf, nan)
-
-
-def normal_product(m, raw):
-    """A product of normal numbers with its leading one moved to the top bit."""
-    high = raw.significand[-1]
-    significand = Mux(high, raw.significand, Cat(Const(0, 1), raw.significand)[:len(raw.significand)])
-    return Raw(raw.sign, named(m, (raw.exponent + high).as_signed(), "normal_exponent"),
-               named(m, significand, "normal_product"), raw.zero, raw.inf, raw.nan)
-
-
-def decide_product(m, fmt, raw):
-    """Whether a normalised product rounds up; the bits that decide are left out of the result."""
-    spare = len(raw.significand) - fmt.precision
-    kept = raw.significand[spare:]
-    up = round_up(m, kept, raw.significand[spare - 1], raw.significand[:spare - 1].any())
-    return Raw(raw.sign, raw.exponent, kept, raw.zero, raw.inf, raw.nan), up
-
-
-def round_product(m, fmt, raw, up):
-    """Round a normalised product, flushing."""
-    return round_flush(m, fmt, raw.sign, raw.exponent, raw.significand, up, raw.zero, raw.inf, raw.nan)
-
-
-def bound_product(m, raw):
-    """Give a zero product an exponent below any addend, so that it is the operand that is shifted,
-    and an infinite one an exponent above."""
-    lowest = -1 << (len(raw.exponent) - 1)
-    exponent = Mux(raw.zero, Const(lowest, raw.exponent.shape()),
-                   Mux(raw.inf, Const(-1 - lowest, raw.exponent.shape()), raw.exponent))
-    return Raw(raw.sign, named(m, exponent, "bounded"), raw.significand, raw.zero, raw.inf, raw.nan)
-
-
 class Add(Operation):
     """Sum ``o = a + b``. Golden twin: :func:`golden.fp32.add`.
 
@@ -233,106 +176,3 @@ class Mul(Operation):
             raw = round_gradual(m, fmt, sign, base, significand, up, inf, nan)
         raw, = pipe.cut("round", raw)
         return pack(fmt, raw)
-
-
-class SumOfProduct(Add):
-    """What units that add a product have in common: an addend that may come as late as the sum needs it.
-
-    Parameters
-    ----------
-    late : bool
-        The addend ``c`` comes :attr:`lead` cycles after ``a`` and ``b``, when the product is there; else with them,
-        and registers hold it that long. The result is ``pipeline`` cycles behind ``a`` and ``b`` in any case.
-    """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(Add.Parameters):
-        late: bool = parameter("late", False)
-
-    def __init__(self, *values, late=False, **named):
-        late = late and bool(self.leading(named.get("pipeline", 0)))
-        super().__init__(*values, late=late, **named)
-
-    @classmethod
-    def leading(cls, pipeline):
-        """The cuts of a depth that stand before the sum."""
-        before = list(cls.CUTS)[:list(cls.CUTS).index("swap")]
-        return [name for name in before if name in choose_cuts(cls.CUTS, pipeline)]
-
-    @property
-    def lead(self):
-        """Cycles in which the product alone is formed."""
-        return len(self.leading(self.params.pipeline))
-
-    def meet(self, pipe, addend):
-        """The addend behind as many registers as the product."""
-        for name in () if self.params.late else self.leading(self.params.pipeline):
-            addend, = pipe.cut(name, addend)
-        return addend
-
-
-class MulAdd(SumOfProduct):
-    """Product and sum, each rounded: ``o = round(a * b) + c``; nothing is packed between the two.
-
-    Golden twin: ``add(mul(a, b), c)``.
-
-    Parameters
-    ----------
-    multiplier : str
-        As in :class:`Mul`.
-    """
-    OPERANDS = ("a", "b", "c")
-    SUBNORMALS = ("flush",)
-    CUTS = {"partial": 0.15, "product": 0.3, "rounded": 0.5, "swap": 0.58, "align": 0.63, "sum": 0.71,
-            "normalise": 0.85, "round": 0.97, "output": 1.0}
-
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(SumOfProduct.Parameters):
-        multiplier: str = parameter("", "plain")
-
-        def __post_init__(self):
-            super().__post_init__()
-            check_choice("Multiplier", self.multiplier, MULTIPLIERS)
-
-    def datapath(self, m, pipe):
-        x, y, z = (self.operand(m, name) for name in self.OPERANDS)
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.params.multiplier))
-        product, = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(m, self.fmt, normal_product(m, raw))))
-        z = self.meet(pipe, z)
-        return add_raw(m, pipe, self.fmt, product, z, True, self.params.underflow)
-
-
-class ProductAdd(SumOfProduct):
-    """Exact product of two narrow floats plus a wide one, rounded once: ``o = a * b + c``.
-
-    Golden twin: :func:`golden.fp32.fma` of the widened operands.
-
-    Parameters
-    ----------
-    source : FloatFormat
-        Format of ``a`` and ``b``: the exponent of ``fmt``, and at most half its precision.
-    """
-    SUBNORMALS = ("flush",)
-    CUTS = {"product": 0.27, "swap": 0.4, "align": 0.46, "sum": 0.58, "normalise": 0.8, "round": 0.95, "output": 1.0}
-
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(SumOfProduct.Parameters):
-        source: FloatFormat = parameter("", BF16)
-
-        def __post_init__(self):
-            super().__post_init__()
-            if self.source.exponent != self.fmt.exponent or 2 * self.source.precision > self.fmt.precision:
-                raise ValueError(f"Product of {self.source!r} must fit the precision of {self.fmt!r}")
-
-    @classmethod
-    def data_ports(cls, params):
-        return {"a": In(params.source.width), "b": In(params.source.width), "c": In(params.fmt.width),
-                "o": Out(params.fmt.width)}
-
-    def datapath(self, m, pipe):
-        fmt, source = self.fmt, self.params.source
-        x, y = (unpack(m, source, v, n, True) for v, n in ((self.a, "a"), (self.b, "b")))
-        product = bound_product(m, normal_product(m, multiply_raw(m, pipe, x, y, fmt.bias)))
-        product.significand = Cat(Const(0, fmt.precision - len(product.significand)), product.significand)
-        product, = pipe.cut("product", product)
-        return add_raw(m, pipe, fmt, product, self.meet(pipe, self.operand(m, "c")), True, self.params.underflow)

@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Mux
 from amaranth.lib.wiring import In, Out
 
 from .operation import Operation
-from .raw import named
+from .raw import is_nan, named
 
 
 class Operand:
@@ -16,7 +16,7 @@ class Operand:
             fraction = fraction & exponent.any().replicate(fmt.fraction)
         self.sign = value[-1]
         self.magnitude = named(m, Cat(fraction, exponent), f"{name}_magnitude")
-        self.nan = named(m, exponent.all() & fraction.any(), f"{name}_nan")
+        self.nan = named(m, is_nan(Cat(fraction, exponent), fmt), f"{name}_nan")
 
     @property
     def bits(self):

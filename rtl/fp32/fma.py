@@ -2,7 +2,9 @@
 
 from amaranth import Cat, Const, Mux
 
-from .arith import MulAdd, add_raw, bound_product, multiply_raw
+from .arith import add_raw
+from .multiply import bound_product, multiply_raw
+from .multiply_add import MulAdd
 from .raw import named
 
 

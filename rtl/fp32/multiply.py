@@ -1,11 +1,13 @@
-"""Unsigned multiplier by radix-8 recoding: less area than `*` under `synth -booth`, more delay."""
+"""Products of significands, as ``*`` or by radix-8 recoding: less area than ``*`` under `synth -booth`, more delay."""
 
-from amaranth import Cat, Const
+from amaranth import Cat, Const, Mux
 
-from .raw import named
+from .raw import Raw, named, round_flush, round_up
 
 #: ``plain`` leaves the architecture to the synthesis; ``recoded`` is :func:`multiply_recoded`.
 MULTIPLIERS = ("plain", "recoded")
+#: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it.
+PIECES = 4
 
 
 def multiply_recoded(m, a, b, cut=None):
@@ -50,3 +52,57 @@ def multiply_recoded(m, a, b, cut=None):
     high = (sum(rows[half:], Const(0, 1)) + constant)[empty:whole]
     low, high = cut(named(m, low, "low_rows"), named(m, high, "high_rows"))
     return (low + (high << empty))[:whole]
+
+
+def multiply_raw(m, pipe, x, y, bias, multiplier="plain"):
+    """Exact product of two raw operands: biased signed exponent, two bits above the point."""
+    sign, exponent = named(m, x.sign ^ y.sign, "product_sign"), (x.exponent + y.exponent - bias).as_signed()
+    nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
+    zero, inf = named(m, x.zero | y.zero, "product_zero"), named(m, x.inf | y.inf, "product_inf")
+    if "partial" in pipe.active and multiplier == "recoded":
+        product = multiply_recoded(m, x.significand, y.significand, lambda *rows: pipe.cut("partial", *rows))
+        sign, exponent, zero, inf, nan = pipe.cut(
+            "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
+    elif "partial" in pipe.active:
+        size = -(-len(y.significand) // PIECES)
+        pieces = [named(m, x.significand * y.significand[k:k + size], f"piece{k}")
+                  for k in range(0, len(y.significand), size)]
+        pieces, sign, exponent, zero, inf, nan = pipe.cut(
+            "partial", pieces, sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
+        product = sum((piece << size * k for k, piece in enumerate(pieces)), Const(0, 1))
+        product = product[:len(x.significand) + len(y.significand)]
+    elif multiplier == "recoded":
+        product = multiply_recoded(m, x.significand, y.significand)
+    else:
+        product = x.significand * y.significand
+    return Raw(sign, named(m, exponent, "product_exponent"), named(m, product, "product"), zero, inf, nan)
+
+
+def normal_product(m, raw):
+    """A product of normal numbers with its leading one moved to the top bit."""
+    high = raw.significand[-1]
+    significand = Mux(high, raw.significand, Cat(Const(0, 1), raw.significand)[:len(raw.significand)])
+    return Raw(raw.sign, named(m, (raw.exponent + high).as_signed(), "normal_exponent"),
+               named(m, significand, "normal_product"), raw.zero, raw.inf, raw.nan)
+
+
+def decide_product(m, fmt, raw):
+    """Whether a normalised product rounds up; the bits that decide are left out of the result."""
+    spare = len(raw.significand) - fmt.precision
+    kept = raw.significand[spare:]
+    up = round_up(m, kept, raw.significand[spare - 1], raw.significand[:spare - 1].any())
+    return Raw(raw.sign, raw.exponent, kept, raw.zero, raw.inf, raw.nan), up
+
+
+def round_product(m, fmt, raw, up):
+    """Round a normalised product, flushing."""
+    return round_flush(m, fmt, raw.sign, raw.exponent, raw.significand, up, raw.zero, raw.inf, raw.nan)
+
+
+def bound_product(m, raw):
+    """Give a zero product an exponent below any addend, so that it is the operand that is shifted,
+    and an infinite one an exponent above."""
+    lowest = -1 << (len(raw.exponent) - 1)
+    exponent = Mux(raw.zero, Const(lowest, raw.exponent.shape()),
+                   Mux(raw.inf, Const(-1 - lowest, raw.exponent.shape()), raw.exponent))
+    return Raw(raw.sign, named(m, exponent, "bounded"), raw.significand, raw.zero, raw.inf, raw.nan)

@@ -2,12 +2,19 @@
 
 from amaranth import Cat, Const, Mux, Signal
 
+from golden.spec.floats import FP32
+
 
 def named(m, value, name=None):
     """Give ``value`` a signal, so that using it twice does not emit it twice."""
     signal = Signal(value.shape(), name=name, src_loc_at=1)
     m.d.comb += signal.eq(value)
     return signal
+
+
+def is_nan(value, fmt=FP32):
+    """Whether a pattern is a NaN, quiet or signalling."""
+    return value[fmt.fraction:fmt.width - 1].all() & value[:fmt.fraction].any()
 
 
 class Raw:

@@ -4,12 +4,13 @@ from functools import partial
 
 from hbfp.fields import check_choice
 
-from .arith import Add, Mul, MulAdd, ProductAdd, Sub
+from .arith import Add, Mul, Sub
 from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select
 from .convert import FromBf16, FromInt32, IntToFp32, ToBf16, ToInt32
 from .divsqrt import Div, Sqrt
 from .fma import Fma
 from .functions.unit import FUNCTION_UNITS
+from .multiply_add import MulAdd, ProductAdd
 
 #: Name -> constructor. All take the keywords ``pipeline`` and ``subnormals``; ``from_int`` also
 #: ``width`` and ``exponent_width``, ``to_int32`` also ``rounding``, ``add``, ``sub``, ``fma``,

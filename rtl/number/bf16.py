@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..fp32.arith import ProductAdd
+from ..fp32.multiply_add import ProductAdd
 from .float import Float
 
 

@@ -22,7 +22,7 @@ class Float(Number):
 
     #: Bits of an element.
     WIDTH = 32
-    #: The multiply-add, a :class:`rtl.fp32.arith.SumOfProduct`.
+    #: The multiply-add, a :class:`rtl.fp32.multiply_add.SumOfProduct`.
     UNIT = None
     #: Whether subnormals are kept, as IEEE 754 has it, or are zero.
     SUBNORMALS = "flush"

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..fp32.arith import MulAdd
 from ..fp32.fma import Fma
+from ..fp32.multiply_add import MulAdd
 from ..lib.names import parameter
 from .accumulation import RULES
 from .float import Float

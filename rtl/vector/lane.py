@@ -11,15 +11,11 @@ from hbfp.golden.spec.vector import Op
 from ..fp32.arith import Add, Mul
 from ..fp32.compare import Maximum
 from ..fp32.functions.unit import Function
+from ..fp32.raw import is_nan
 from ..lib.component import Component
 from ..lib.names import parameter
 
 LOWEST, NEGATIVE_ZERO = 0xFF800000, 0x80000000
-
-
-def is_nan(x: Value):
-    """Whether a pattern is a NaN."""
-    return x[23:31].all() & x[:23].any()
 
 
 def is_positive(x: Value):

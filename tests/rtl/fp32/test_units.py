@@ -10,8 +10,9 @@ import pytest
 
 import golden.fp32 as fp32
 from golden.spec.floats import FP32, FloatFormat
-from rtl.fp32.arith import Add, ProductAdd
+from rtl.fp32.arith import Add
 from rtl.fp32.convert import IntToFp32, ToInt32
+from rtl.fp32.multiply_add import ProductAdd
 from rtl.fp32.units import FP32_UNITS, build
 from tests.rtl.fp32.table import SMALL, TABLE, expected, pairs, small_operands
 from tests.rtl.fp32.verilated import Verilated
