@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from amaranth import Cat, Const, Mux
 
 from hbfp.fields import check_choice
-from hbfp.golden.spec.floats import BF16, FloatFormat
 
 from ..lib.names import parameter
 from .multiply import MULTIPLIERS, decide_product, multiply_raw, normal_product, round_product

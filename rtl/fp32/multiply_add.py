@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from amaranth import Cat, Const
 from amaranth.lib.wiring import In, Out
 
-from golden.spec.floats import BF16, FloatFormat
 from hbfp.fields import check_choice
+from hbfp.golden.spec.floats import BF16, FloatFormat
 
 from ..lib.names import parameter
 from .arith import Add, add_raw

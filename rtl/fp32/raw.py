@@ -2,7 +2,7 @@
 
 from amaranth import Cat, Const, Mux, Signal
 
-from golden.spec.floats import FP32
+from hbfp.golden.spec.floats import FP32
 
 
 def named(m, value, name=None):
