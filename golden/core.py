@@ -7,7 +7,8 @@ import numpy as np
 from hbfp.design import Design
 
 from . import bfp, fp32
-from .matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
+from .baselines import BASELINES
+from .matmul import matmul_blocks, matmul_int
 from .noise import noise
 
 
@@ -78,19 +79,14 @@ def matmul(design: Design, x: Any, w: Any, *, scale: np.ndarray | None = None, b
     -------
     ndarray of float32, (M, N); int64 for ``int``
     """
-    match design.arithmetic:
-        case "int":
-            return matmul_int(x, w)
-        case "fp32":
-            y = matmul_fp32(x, w, design.rows)
-        case "fma":
-            y = matmul_fma(x, w, design.rows)
-        case "bf16":
-            y = matmul_bf16(x, w, design.rows)
-        case "hbfp":
-            x, w = (part if isinstance(part, bfp.Blocks) else encode(design, part, axis)
-                    for part, axis in ((x, -1), (w, -2)))
-            y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
+    if not design.number.float_results:
+        return matmul_int(x, w)
+    if design.blocked:
+        x, w = (part if isinstance(part, bfp.Blocks) else encode(design, part, axis)
+                for part, axis in ((x, -1), (w, -2)))
+        y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
+    else:
+        y = BASELINES[design.arithmetic].matmul(x, w, design.rows)
     factors, addends = (None if vector is None else np.ascontiguousarray(vector, np.float32).view(np.uint32)
                         for vector in (scale, bias))
     return side(y.view(np.uint32), factors, addends, relu).view(np.float32)

@@ -4,20 +4,19 @@ from dataclasses import asdict, dataclass
 from math import gcd
 
 from . import describe
+from .arithmetic import KINDS
 from .fields import choice, flag, nested, pair, whole
 from .format import HBFPFormat
 
-ARITHMETICS = ("hbfp", "fp32", "fma", "bf16", "int")
+ARITHMETICS = tuple(KINDS)
 ACCUMULATES = ("fp32", "aligned")
 MULTIPLIERS = ("plain", "recoded")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 SHARE_RANGE = (1, 64)
 TILE_BITS = 16    # bits of the command's count of K tiles
-#: Arithmetic -> most registers inside each FP32 unit: the cuts of the multiply-add, or of the adder, in rtl/fp32.
-PIPELINES = {"fp32": 8, "fma": 7, "bf16": 6, "hbfp": 5}
-#: Arithmetics whose elements are floating-point units.
-FLOATS = ("fp32", "fma", "bf16")
+#: Arithmetic -> most registers inside each FP32 unit, for those that have such units.
+PIPELINES = {name: kind.registers for name, kind in KINDS.items() if kind.registers}
 ACCUMULATOR_LIMIT = 60    # widest integer that is converted to FP32
 
 
@@ -127,9 +126,9 @@ class Design:
         if self.cols is None:
             object.__setattr__(self, "cols", self.rows)
         describe.check(self)
-        if self.arithmetic != "hbfp" and self.accumulate != "fp32":
+        if not self.blocked and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
-        most = PIPELINES.get(self.arithmetic, 0)
+        most = self.number.registers
         if self.pipeline > most:
             raise ConflictError("pipeline", self.pipeline, f"must be 0 to {most} where arithmetic is {self.arithmetic}"
                                 if most else f"must be 0 where arithmetic is {self.arithmetic}")
@@ -164,14 +163,19 @@ class Design:
             raise ConflictError("pipeline", self.pipeline, f"must be at most {apart}, the cycles between segments")
 
     @property
+    def number(self):
+        """The kind of number that elements compute with: :class:`hbfp.arithmetic.Arithmetic`."""
+        return KINDS[self.arithmetic]
+
+    @property
     def blocked(self):
         """Whether operands carry shared exponents."""
-        return self.arithmetic == "hbfp"
+        return self.number.blocked
 
     @property
     def recodable(self):
-        """Whether products may be recoded; those of BF16 are too narrow."""
-        return self.arithmetic != "bf16"
+        """Whether products may be recoded."""
+        return self.number.recodable
 
     @property
     def aligned(self):
@@ -181,7 +185,7 @@ class Design:
     @property
     def summed_as_integers(self):
         """Whether a column's sums add up as integers: of blocks, or of the ``int`` baseline."""
-        return self.aligned or self.arithmetic == "int"
+        return self.aligned or not self.number.float_results
 
     # --- How blocks lie on the rows -------------------------------------------------------------
 
@@ -216,7 +220,7 @@ class Design:
     @property
     def lane_width(self):
         """Bits of an operand element."""
-        return {"fp32": 32, "fma": 32, "bf16": 16}.get(self.arithmetic, self.format.mantissa)
+        return self.number.bits or self.format.mantissa
 
     @property
     def recoded(self):
@@ -226,7 +230,7 @@ class Design:
     @property
     def integer(self):
         """Whether products and their sums are exact integers."""
-        return self.arithmetic in ("hbfp", "int")
+        return self.number.exact
 
     def psum_width(self, terms):
         """Bits of the partial sum of ``terms`` products."""
@@ -241,7 +245,7 @@ class Design:
     @property
     def result_width(self):
         """Bits of one element of the result stream."""
-        return self.accumulator_width if self.arithmetic == "int" else 32
+        return 32 if self.number.float_results else self.accumulator_width
 
     # --- Groups and the converter ---------------------------------------------------------------
 
@@ -270,8 +274,8 @@ class Design:
     def name(self):
         """Name of the top module: every parameter that changes the hardware, the rare ones only where they do."""
         parts = describe.name_parts(self)
-        if self.arithmetic == "int":    # as the width of a number, not of a mantissa: int8
-            parts[:2] = [f"int{self.format.mantissa}"]
+        if not self.number.float_results:    # as the width of a number, not of a mantissa: int8
+            parts[:2] = [f"{self.arithmetic}{self.format.mantissa}"]
         return "_".join(parts)
 
     # --- As data and as words -------------------------------------------------------------------

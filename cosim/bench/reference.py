@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from hbfp.golden.baselines import BASELINES
 from hbfp.golden.bfp import Blocks, encode
 from hbfp.golden.core import side
-from hbfp.golden.matmul import matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
+from hbfp.golden.matmul import matmul_blocks, matmul_int
 from hbfp.golden.noise import states
 
 
@@ -42,20 +43,16 @@ class CoreReference:
         design, passes = self.design, command["tiles"]
         lanes = x["mantissa"].reshape(passes, -1, design.rows)          # (pass, m, row)
         tile = w["mantissa"].reshape(passes, design.rows, design.cols)
-        match design.arithmetic:
-            case "int":
-                wide = matmul_int(self._flat(lanes), tile.reshape(-1, design.cols))
-                half = 1 << design.accumulator_width - 1
-                return (wide + half) % (2 * half) - half
-            case "fp32" | "fma":
-                product = matmul_fp32 if design.arithmetic == "fp32" else matmul_fma
-                y = product(*(np.ascontiguousarray(part).astype(np.uint32).view(np.float32)
-                              for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)
-            case "bf16":
-                y = matmul_bf16(*((np.ascontiguousarray(part).astype(np.uint32) << 16).view(np.float32)
-                                  for part in (self._flat(lanes), tile.reshape(-1, design.cols))), design.rows)
-            case "hbfp":
-                y = self._blocked(passes, lanes, tile, x, w)
+        operands = self._flat(lanes), tile.reshape(-1, design.cols)
+        if not design.number.float_results:
+            wide = matmul_int(*operands)
+            half = 1 << design.accumulator_width - 1
+            return (wide + half) % (2 * half) - half
+        if design.blocked:
+            y = self._blocked(passes, lanes, tile, x, w)
+        else:
+            baseline = BASELINES[design.arithmetic]
+            y = baseline.matmul(*map(baseline.values, operands), design.rows)
         v = list(v)
         scale = v.pop(0) if command["scale"] else None
         bias = v.pop(0) if command["bias"] else None

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hbfp.golden.baselines import BASELINES
 from hbfp.golden.bfp import Blocks, block_axis, cut, join, per_line
 from hbfp.golden.noise import mix
-from hbfp.golden.to_fp32 import to_bf16
 
 from ..bench.tiling import Tiling, block_beats, commands, w_beats, x_beats
 from ..simulate.simulation import ProtocolError
@@ -123,13 +123,10 @@ class Core:
     def _operand(self, value, axis):
         """Mantissas (or bit patterns), exponents per line and block, invalid flags; the last two None if unused."""
         design = self.design
-        match design.arithmetic:
-            case "fp32" | "fma":
-                return np.ascontiguousarray(value, np.float32).view(np.uint32), None, None
-            case "bf16":
-                return to_bf16(value).view(np.uint32) >> 16, None, None
-            case "int":
-                return np.asarray(value), None, None
+        if design.arithmetic in BASELINES:
+            return BASELINES[design.arithmetic].patterns(value), None, None
+        if not design.blocked:
+            return np.asarray(value), None, None
         blocks = value if isinstance(value, Blocks) else self.encode(value, axis)
         return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 

@@ -12,19 +12,10 @@ from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..lib.skew import delay
-from ..number.accumulation import Accumulation, AlignedSum, ScaledSum
-from ..number.kinds import number_of
+from ..number.accumulation import Accumulation
+from ..number.kinds import accumulation_of, number_of
 from ..number.streams import scale_layout
 from .signatures import beat_layout, read_signature, row_signature
-
-
-def accumulation_of(design):
-    """How the sums of a design's passes add up."""
-    if not design.blocked:
-        return number_of(design).accumulation(design)
-    if design.accumulate == "aligned":
-        return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum)
-    return ScaledSum("flush", design.pipeline)
 
 
 class Accumulator(Component):
@@ -106,7 +97,7 @@ class Accumulator(Component):
         members = {
             "west": In(row), "east": Out(row), "sums": In(ArrayLayout(params.sums, columns)).array(segments),
             "draining": In(2), "read": In(read_signature(params.depth)),
-            "o": Out(ArrayLayout(params.accumulation.result_width, columns)),
+            "o": Out(ArrayLayout(params.accumulation.result_shape.width, columns)),
         }
         if scales:
             members["w"] = In(scale_layout(scales.column, columns)).array(segments)

@@ -14,8 +14,8 @@ from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.accumulation import Accumulation
+from ..number.kinds import accumulation_of
 from ..number.streams import scale_layout
-from .accumulator import accumulation_of
 from .block_sum import require_shared, totals_layout
 from .signatures import read_signature, turn_signature
 

@@ -10,8 +10,8 @@ from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
+from ..number.kinds import accumulation_of
 from ..number.streams import block_scale_layout
-from .accumulator import accumulation_of
 from .block_sum import require_shared
 from .signatures import beat_layout, read_signature, turn_signature
 

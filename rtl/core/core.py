@@ -20,6 +20,7 @@ from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.skew import delay
+from ..number.kinds import accumulation_of
 from ..number.streams import block_scale_layout, exponent_bits, operand_layout, result_layout, scale_layout
 from .drain import Drain
 from .sequencer import Sequencer, command_layout
@@ -78,7 +79,7 @@ class Core(Component):
             "i_w": In(stream.Signature(operand_layout(design, design.cols, design.cols))),
             "o": Out(stream.Signature(result_layout(design))),
         }
-        if design.arithmetic != "int":
+        if accumulation_of(design).float_results:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
         if design.blocked:
             members["i_q"] = In(stream.Signature(ArrayLayout(32, design.encode_lanes)))
@@ -112,7 +113,7 @@ class Core(Component):
         connect(m, flipped(self.i_cmd), sequencer.i_cmd)
         connect(m, flipped(self.i_w), weights.i)
         connect(m, drain.o, flipped(self.o))
-        if design.arithmetic != "int":
+        if drain.params.side:
             connect(m, flipped(self.i_v), drain.i_v)
         m.d.comb += [
             self.error.eq(sequencer.error), sequencer.x_valid.eq(self.i_x.valid),

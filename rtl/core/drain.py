@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Shape, Signal, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -10,6 +10,7 @@ from ..accumulate.signatures import read_signature
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.names import parameter
+from ..number.kinds import accumulation_of
 from ..number.streams import beat_of_results
 from .sequencer import steps_layout
 from .side import SideLane
@@ -24,8 +25,8 @@ class Drain(Component):
         Columns, and how many of them a column group has.
     depth : int
         Words of a bank.
-    width : int
-        Bits of a result.
+    element : Shape
+        Of a result.
     side : bool
         Whether there is a side unit: results are FP32, not integers.
     shared : bool
@@ -58,7 +59,7 @@ class Drain(Component):
         cols: int = parameter("c")
         group: int = parameter("g")
         depth: int = parameter("d")
-        width: int = parameter("w", 32)
+        element: Shape = parameter("w", unsigned(32))
         side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
 
@@ -70,8 +71,9 @@ class Drain(Component):
         @classmethod
         def of(cls, design):
             """The way out of a design."""
-            return cls(design.cols, design.group[1], design.depth, design.result_width, design.arithmetic != "int",
-                       design.share > 1)
+            accumulation = accumulation_of(design)
+            return cls(design.cols, design.group[1], design.depth, accumulation.result_shape,
+                       accumulation.float_results, design.share > 1)
 
     @staticmethod
     def ports(params):
@@ -79,8 +81,8 @@ class Drain(Component):
         members = {
             "begins": In(1), "bank": In(1), "rows": In(range(params.depth + 1)), "steps": In(steps_layout()),
             "done": In(2), "free": Out(2, init=3), "draining": Out(2), "read": Out(read_signature(params.depth)),
-            "value": In(ArrayLayout(params.width, params.group)).array(params.cols // params.group),
-            "o": Out(stream.Signature(beat_of_results(params.cols, params.width, params.side))),
+            "value": In(ArrayLayout(params.element.width, params.group)).array(params.cols // params.group),
+            "o": Out(stream.Signature(beat_of_results(params.cols, params.element))),
         }
         if params.shared:
             members |= {"place": In(word), "vacant": Out(1)}

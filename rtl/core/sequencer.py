@@ -12,6 +12,7 @@ from ..accumulate.signatures import beat_layout
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
+from ..number.kinds import accumulation_of
 
 #: Steps of the side unit that a command may ask for, in their order.
 STEPS = ("scale", "bias", "relu")
@@ -24,7 +25,7 @@ def steps_layout():
 
 def command_layout(design):
     """A command of a design: the passes of one column of tiles."""
-    return command_of(design.depth, design.arithmetic != "int")
+    return command_of(design.depth, accumulation_of(design).float_results)
 
 
 def command_of(depth, side):
@@ -96,8 +97,8 @@ class Sequencer(Component):
         @classmethod
         def of(cls, design, interval):
             """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
-            return cls(design.depth, interval, design.max_tiles, design.block_tiles, design.arithmetic != "int",
-                       design.share > 1)
+            return cls(design.depth, interval, design.max_tiles, design.block_tiles,
+                       accumulation_of(design).float_results, design.share > 1)
 
     @staticmethod
     def ports(params):

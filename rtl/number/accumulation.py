@@ -36,9 +36,14 @@ class Accumulation(ABC):
         return Shape.cast(self.word).width
 
     @property
-    def result_width(self):
-        """Bits of what :meth:`result` gives."""
-        return 32
+    def result_shape(self):
+        """Shape of what :meth:`result` gives: the bits of an FP32, or an integer."""
+        return unsigned(32)
+
+    @property
+    def float_results(self):
+        """Whether results are FP32, which a side unit can take on."""
+        return True
 
     @abstractmethod
     def add(self, m, place, acc, value, scale, fresh):
@@ -73,8 +78,12 @@ class IntegerSum(Accumulation):
         return signed(self.bits)
 
     @property
-    def result_width(self):
-        return self.bits
+    def result_shape(self):
+        return self.word
+
+    @property
+    def float_results(self):
+        return False
 
     def add(self, m, place, acc, value, scale, fresh):
         total = Signal(self.word, name=f"c{place[1]}_acc")

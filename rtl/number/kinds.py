@@ -1,12 +1,14 @@
-"""Kinds of number by the name that a design gives them."""
+"""Kinds of number by the name that a design gives them, and how their sums add up."""
 
+from ..fixed.scales import Scales
+from .accumulation import AlignedSum, ScaledSum
 from .bf16 import Bf16
 from .fp32 import Fp32, Fused
 from .integer import Integer
 from .recoded import Recoded
 
 #: Arithmetic of a design -> floats that its elements compute with.
-FLOATS = {"fp32": Fp32, "fma": Fused, "bf16": Bf16}
+FLOATS = {kind.NAME: kind for kind in (Fp32, Fused, Bf16)}
 #: How integer products are formed -> integers, or mantissas, that elements compute with.
 INTEGERS = {"plain": Integer, "recoded": Recoded}
 
@@ -16,3 +18,12 @@ def number_of(design):
     if design.arithmetic in FLOATS:
         return FLOATS[design.arithmetic].of(design)
     return INTEGERS[design.multiplier](design.format.mantissa)
+
+
+def accumulation_of(design):
+    """How the sums of a design's passes add up."""
+    if not design.blocked:
+        return number_of(design).accumulation(design)
+    if design.aligned:
+        return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum)
+    return ScaledSum("flush", design.pipeline)

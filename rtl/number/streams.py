@@ -3,7 +3,7 @@
 from amaranth import signed, unsigned
 
 from ..lib.layout import ArrayLayout, StructLayout
-from .kinds import number_of
+from .kinds import accumulation_of, number_of
 
 
 def exponent_bits(design):
@@ -36,10 +36,9 @@ def operand_layout(design, count, scales):
 
 def result_layout(design):
     """One beat of results: an element per column, an integer or the bits of an FP32."""
-    return beat_of_results(design.cols, design.result_width, design.arithmetic != "int")
+    return beat_of_results(design.cols, accumulation_of(design).result_shape)
 
 
-def beat_of_results(cols, width, floats):
-    """One beat of results: ``cols`` elements of ``width`` bits, integers or the bits of floats."""
-    element = (unsigned if floats else signed)(width)
+def beat_of_results(cols, element):
+    """One beat of results: ``cols`` elements of a shape."""
     return StructLayout({"value": ArrayLayout(element, cols), "last": unsigned(1)})

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from hbfp.arithmetic import KINDS
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 
 #: Arithmetic -> the name that tables print.
-BASELINES = {"fp32": "lean FP32", "fma": "IEEE FP32 FMA", "bf16": "BF16 x BF16 + FP32",
-             "int": "integer of the same width"}
+BASELINES = {name: kind.title for name, kind in KINDS.items() if not kind.blocked}
 
 
 def baseline(design, arithmetic, group=None, pipeline=0):
@@ -15,6 +15,6 @@ def baseline(design, arithmetic, group=None, pipeline=0):
 
     Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
     """
-    fmt = HBFPFormat(mantissa=design.format.mantissa) if arithmetic == "int" else HBFPFormat()
+    fmt = HBFPFormat(mantissa=design.format.mantissa) if KINDS[arithmetic].exact else HBFPFormat()
     return replace(design, format=fmt, arithmetic=arithmetic, group=group or design.group, pipeline=pipeline,
                    accumulate=Design.accumulate, share=Design.share, guard=Design.guard, growth=Design.growth)

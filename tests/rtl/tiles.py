@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from golden.baselines import BASELINES
 from golden.bfp import encode
-from golden.matmul import matmul, matmul_bf16, matmul_fma, matmul_fp32, matmul_int
-from golden.to_fp32 import to_bf16
+from golden.matmul import matmul, matmul_int
 from rtl.number.streams import operand_layout
 
 from .drive import pack
@@ -48,13 +48,10 @@ class Operands:
                                    growth=design.growth).view(np.uint32)
             case "int":
                 self.x, self.w, self.want = x, w, matmul_int(x, w)
-            case "fp32" | "fma":
-                product = matmul_fp32 if design.arithmetic == "fp32" else matmul_fma
-                self.x, self.w = x.view(np.uint32), w.view(np.uint32)
-                self.want = product(x, w, design.rows).view(np.uint32)
-            case "bf16":
-                self.x, self.w = (to_bf16(v).view(np.uint32) >> 16 for v in (x, w))
-                self.want = matmul_bf16(x, w, design.rows).view(np.uint32)
+            case kind:
+                baseline = BASELINES[kind]
+                self.x, self.w = baseline.patterns(x), baseline.patterns(w)
+                self.want = baseline.matmul(x, w, design.rows).view(np.uint32)
         self.terms = x.shape[1]
         self.tiles = passes(design, self.terms)
         self.column_tiles = [range(n, min(n + design.cols, w.shape[1])) for n in range(0, w.shape[1], design.cols)]

@@ -133,11 +133,9 @@ class Bench:
 
     @staticmethod
     def _patterns(x, w):
-        from hbfp.golden.to_fp32 import to_bf16
+        from hbfp.golden.baselines import BASELINES
 
-        if DESIGN.arithmetic in ("fp32", "fma"):
-            return (x.view(np.uint32),), (w.view(np.uint32),)
-        return tuple((to_bf16(part).view(np.uint32) >> 16,) for part in (x, w))
+        return tuple((BASELINES[DESIGN.arithmetic].patterns(part),) for part in (x, w))
 
     @staticmethod
     def _lines(blocks, axis):

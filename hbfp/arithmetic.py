@@ -1,0 +1,50 @@
+"""Kinds of number that the elements of an array compute with: what a description has to know of each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic:
+    """One kind of number; its logic is in rtl/number, its values are in golden.
+
+    Parameters
+    ----------
+    name : str
+        What a design calls it.
+    title : str
+        What tables print beside HBFP.
+    bits : int, optional
+        Bits of an operand element that is a float; None for integers of the mantissa's width.
+    registers : int
+        Most registers inside each FP32 unit: the cuts of the multiply-add, or of the adder, in rtl/fp32.
+    blocked : bool
+        Whether operands carry shared exponents.
+    recodable : bool
+        Whether products may be recoded.
+    """
+    name: str
+    title: str
+    bits: int | None = None
+    registers: int = 0
+    blocked: bool = False
+    recodable: bool = True
+
+    @property
+    def exact(self) -> bool:
+        """Whether products and their sums are exact integers."""
+        return self.bits is None
+
+    @property
+    def float_results(self) -> bool:
+        """Whether results are FP32, not integers."""
+        return self.blocked or not self.exact
+
+
+#: Name -> kind of number.
+KINDS = {kind.name: kind for kind in (
+    Arithmetic(name="hbfp", title="HBFP", registers=5, blocked=True),
+    Arithmetic(name="fp32", title="lean FP32", bits=32, registers=8),
+    Arithmetic(name="fma", title="IEEE FP32 FMA", bits=32, registers=7),
+    Arithmetic(name="bf16", title="BF16 x BF16 + FP32", bits=16, registers=6, recodable=False),    # too narrow
+    Arithmetic(name="int", title="integer of the same width"),
+)}
