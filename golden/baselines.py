@@ -26,7 +26,7 @@ class Baseline:
     """
     name: str
     matmul: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-    rounded: Callable[[np.ndarray], np.ndarray] = staticmethod(np.asarray)
+    rounded: Callable[[np.ndarray], np.ndarray]
 
     @property
     def _spare(self) -> np.uint32:
@@ -44,7 +44,7 @@ class Baseline:
 
 #: Name -> baseline.
 BASELINES = {each.name: each for each in (
-    Baseline(name="fp32", matmul=matmul_fp32),
-    Baseline(name="fma", matmul=matmul_fma),
+    Baseline(name="fp32", matmul=matmul_fp32, rounded=np.asarray),
+    Baseline(name="fma", matmul=matmul_fma, rounded=np.asarray),
     Baseline(name="bf16", matmul=matmul_bf16, rounded=to_bf16),
 )}
