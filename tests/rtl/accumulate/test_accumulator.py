@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Accumulation along K equals golden, cycle by cycle as promised; docs/numerics.md, sections 4 and 5.
 
-Covers: rtl/accumulate/beat.py, rtl/number/accumulation.py, rtl/fixed/scales.py.
+Covers: rtl/accumulate/signatures.py, rtl/number/accumulation.py, rtl/fixed/scales.py.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Groups of elements: exact dot products, one cycle, weights that change between two rows.
 
-Covers: rtl/number/bf16.py, rtl/number/float.py, rtl/number/fp32.py, rtl/number/integer.py, rtl/number/kinds.py,
+Covers: rtl/number/bf16.py, rtl/number/float.py, rtl/number/fp32.py, rtl/number/integer.py,
 rtl/number/number.py, rtl/number/recoded.py.
 """
 

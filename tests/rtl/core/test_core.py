@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Whole tiny cores in Amaranth's simulator against the golden products.
 
-Covers: rtl/accumulate/fold.py, rtl/accumulate/fold_control.py, rtl/accumulate/partial.py.
+Covers: rtl/accumulate/shared_accumulator.py, rtl/accumulate/shared_control.py, rtl/accumulate/block_sum.py.
 """
 
 import numpy as np

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Recoded dot products equal the integer ones."""
+"""Recoded dot products equal the integer ones.
+
+Covers: rtl/fixed/compressor.py.
+"""
 
 import itertools
 

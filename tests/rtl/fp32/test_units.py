@@ -1,7 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Every unit against its golden twin: FP32 on specials and random operands, small formats on all.
 
-Covers: rtl/fp32/arith.py, rtl/fp32/compare.py, rtl/fp32/convert.py, rtl/fp32/divsqrt.py, rtl/fp32/fma.py,
+Covers: rtl/fp32/arith.py, rtl/fp32/multiply_add.py, rtl/fp32/compare.py,
+rtl/fp32/convert.py, rtl/fp32/divsqrt.py, rtl/fp32/fma.py,
 rtl/fp32/multiply.py, rtl/fp32/raw.py.
 """
 
