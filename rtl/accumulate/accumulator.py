@@ -42,7 +42,7 @@ class Accumulator(Component):
     Members
     -------
     west, east : ``In(row_signature)``, ``Out(row_signature)``
-        ``east`` is ``west`` a cycle later. The row's ``scale`` in segment s comes at cycle ``s * h``; bit s of
+        ``east`` is ``west`` a cycle later. The row's exponent and flag in segment s come at cycle ``s * h``; bit s of
         ``load`` says to take ``w[s]``, a cycle ahead of the first row that uses it.
     w : ``In``
         Exponents and invalid flags of the columns, per segment.
@@ -166,7 +166,6 @@ class Accumulator(Component):
         params = self.params
         scales = []
         for s in range(params.segments):
-            row = self.west.scale[s]
             scales.append([])
             for column in range(params.columns):
                 stem = f"s{s}_c{column}"
@@ -176,7 +175,7 @@ class Accumulator(Component):
                     m.d.sync += [exponent.eq(self.w[s].exponent[column]), invalid.eq(self.w[s].invalid[column])]
                 total = Signal(signed(params.scales.sum), name=f"{stem}_exponent", reset_less=True)
                 either = Signal(name=f"{stem}_invalid", reset_less=True)
-                m.d.sync += [total.eq(row.exponent + exponent), either.eq(row.invalid | invalid)]
+                m.d.sync += [total.eq(self.west.exponent[s] + exponent), either.eq(self.west.invalid[s] | invalid)]
                 if params.block_sum:    # the block's sum comes a cycle later
                     total = delay(m, total, 1, f"{stem}_exponent_late")
                     either = delay(m, either, 1, f"{stem}_invalid_late")

@@ -1,5 +1,6 @@
 """What travels with a row of X to its sums, and what is asked of the memories that hold them."""
 
+from amaranth import signed
 from amaranth.lib.wiring import Out, Signature
 
 from ..lib.layout import StructLayout, index
@@ -24,12 +25,13 @@ def pass_layout():
 def row_signature(depth, beat, exponent=0, segments=0):
     """What accumulators pass on from west to east about a row of X.
 
-    ``beat``: about the row. ``address``: its word, of ``depth``. Only with an exponent, by segment, ``scale``: its
-    exponent of ``exponent`` bits and its flag; ``load``, bit s: the column exponents of segment s change.
+    ``beat``: about the row. ``address``: its word, of ``depth``. Only with blocks, ``load``, bit s: the column
+    exponents of segment s change; by segment, ``exponent`` and ``invalid``: the row's exponent and its flag.
     """
     members = {"beat": Out(beat), "address": Out(index(depth))}
     if exponent:
-        members |= {"scale": Out(block_scale_layout(exponent)).array(segments), "load": Out(segments)}
+        members |= {"load": Out(segments), "exponent": Out(signed(exponent)).array(segments),
+                    "invalid": Out(1).array(segments)}
     return Signature(members)
 
 

@@ -171,7 +171,8 @@ class Core(Component):
         for s in range(design.segments if design.blocked else 0):
             cycles = (s + 1) * per_segment
             m.d.comb += [
-                west.scale[s].eq(delay(m, self._row_scale(m, s), cycles, f"scale{s}")),
+                west.exponent[s].eq(delay(m, self._row_scale(m, s).exponent, cycles, f"scale{s}_exponent")),
+                west.invalid[s].eq(delay(m, self.i_x.payload.invalid[s], cycles, f"scale{s}_invalid")),
                 west.load[s].eq(delay(m, sequencer.start, cycles - 1, f"load{s}", reset_less=False)),
             ]
         east = west_to_east(m, west, chain)

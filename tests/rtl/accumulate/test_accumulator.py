@@ -139,9 +139,9 @@ def run(design, commands, pause=0.0, seed=0):
                     for s in range(design.segments):
                         at(cycle + 1 + s * h, dut.sums[s], pack(dut.sums[s].shape(), value=command.sums[tile, row, s]))
                         if design.blocked:
-                            at(cycle + s * h, dut.west.scale[s], pack(
-                                dut.west.scale[s].shape(), invalid=command.nan_x[tile, row, s],
-                                exponent=int(command.ex[tile, row, s]) - scale_offset(design)))
+                            at(cycle + s * h, dut.west.exponent[s],
+                               int(command.ex[tile, row, s]) - scale_offset(design))
+                            at(cycle + s * h, dut.west.invalid[s], command.nan_x[tile, row, s])
                             if row == 0:
                                 at(cycle + s * h - 1, dut.w[s], pack(
                                     dut.w[s].shape(), exponent=command.ew[tile, s], invalid=command.nan_w[tile, s]))
@@ -222,9 +222,9 @@ def test_as_many_blocks_as_fit(name, sign):
 def test_neighbour_gets_everything_a_cycle_later(name):
     design = make(name)
     dut, rng = Accumulator.of(design), np.random.default_rng(1)
-    west, east = ({path: bits(value) for path, _, value in side.signature.flatten(side)}
+    west, east = ({path: bits(value)[:] for path, _, value in side.signature.flatten(side)}
                   for side in (dut.west, dut.east))
-    names = {"beat", "address"} | ({"scale", "load"} if design.blocked else set())
+    names = {"beat", "address"} | ({"load", "exponent", "invalid"} if design.blocked else set())
     assert {path[0] for path in west} == names and west.keys() == east.keys()
 
     async def play(ctx):
