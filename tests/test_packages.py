@@ -6,6 +6,7 @@ Covers: hbfp/__main__.py, hbfp/checkout.py.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -84,7 +85,11 @@ def test_no_command(capsys):
 @pytest.mark.slow
 def test_wheel_runs(tmp_path):
     """Alone, from another folder, and it brings nothing to the top but hbfp."""
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, ROOT],
+    sources = tmp_path / "sources"    # setuptools leaves what it copies beside them
+    sources.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "hbfp", *PARTS):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, sources / name)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sources],
                    check=True, capture_output=True)
     wheel, = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
