@@ -99,7 +99,7 @@ class SharedControl(Component):
 
     def body(self, platform):
         m, share, depth = Module(), self.params.share, self.params.depth
-        read, turn = self.read, self.turn
+        read = self.read
 
         # One entry a row, from its acceptance on; its totals follow.
         layout = entry_layout(self.params.exponent)
@@ -146,7 +146,12 @@ class SharedControl(Component):
         m.d.comb += [blocks_before.eq(blocks - (self.row != 0)),
                      self.room.eq((blocks_before == 0) | ((blocks_before == 1) & (self.row < following)))]
 
-        # First cycle, second cycle.
+        self._turns(m, entry, go, over, column, place)
+        return m
+
+    def _turns(self, m, entry, go, over, column, place):
+        """A column's first cycle and its second."""
+        share, depth, read, turn = self.params.share, self.params.depth, self.read, self.turn
         second = Signal()
         last = Signal()
         address = Signal(index(depth * share))
@@ -173,4 +178,3 @@ class SharedControl(Component):
         else:
             m.d.comb += [turn.read_address.eq(now), turn.fresh.eq(fresh), turn.keep.eq(second),
                          turn.write_address.eq(address)]
-        return m

@@ -113,8 +113,8 @@ class WeightBuffer(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        words, groups, step = params.words, params.groups, params.step
-        kr, kc = params.group
+        words, step = params.words, params.step
+        kr, _ = params.group
 
         # Fill: rows in order, tile after tile.
         row = Signal(index(kr))
@@ -164,31 +164,40 @@ class WeightBuffer(Component):
             with m.If(tile_word == words - 1):
                 m.d.sync += tile_word.eq(0)
 
-        mantissas = self.i.payload.mantissa
-        address = following
-        for j in range(groups):
-            bank = Ram(self.TILES * words, kr * kc * params.element.width, kr)
+        self._banks(m, beat, row, word, following)
+        if params.exponent:
+            self._scales(m, beat, tile_row, slot, released)
+        return m
+
+    def _banks(self, m, beat, row, word, address):
+        """Mantissas: a bank a column group, read one cycle later than that of the group before."""
+        params, mantissas = self.params, self.i.payload.mantissa
+        kr, kc = params.group
+        for j in range(params.groups):
+            bank = Ram(self.TILES * params.words, kr * kc * params.element.width, kr)
             m.submodules[f"bank{j}"] = bank
             columns = Cat(mantissas[j * kc + c] for c in range(kc))
             m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
                          bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(bank.r_data)]
-            if j + 1 < groups:
+            if j + 1 < params.groups:
                 address = delay(m, address, 1, f"address{j}", reset_less=False)
 
-        if params.exponent:
-            per_segment, size = params.height // kr, params.scale.size
-            for s in range(params.rows // params.height):
-                m.submodules[f"scale{s}"] = bank = Ram(self.TILES, size * groups)
-                # Every column group has taken its exponents: on to the next tile's.
-                advance = delay(m, released, (s + 1) * per_segment - 1, f"advance{s}", reset_less=False)
-                current = Signal(range(self.TILES), name=f"current{s}")
-                with m.If(advance):
-                    m.d.sync += current.eq(current + 1)
-                m.d.comb += [bank.w_en.eq(beat & (tile_row == (s + 1) * params.height - 1)), bank.w_addr.eq(slot),
-                             bank.r_en.eq(1), bank.r_addr.eq(current)]
-                for j in range(groups):
-                    columns = range(j * kc, (j + 1) * kc)
-                    m.d.comb += [bank.w_data.word_select(j, size).eq(Cat(
-                        *(self.i.payload.exponent[c] for c in columns), *(self.i.payload.invalid[c] for c in columns))),
-                        self.scale[s][j].eq(bank.r_data.word_select(j, size))]
-        return m
+    def _scales(self, m, beat, tile_row, slot, released):
+        """Exponents and flags of the columns: a bank a segment, with a word a tile."""
+        params, groups = self.params, self.params.groups
+        kr, kc = params.group
+        per_segment, size = params.height // kr, params.scale.size
+        for s in range(params.rows // params.height):
+            m.submodules[f"scale{s}"] = bank = Ram(self.TILES, size * groups)
+            # Every column group has taken its exponents: on to the next tile's.
+            advance = delay(m, released, (s + 1) * per_segment - 1, f"advance{s}", reset_less=False)
+            current = Signal(range(self.TILES), name=f"current{s}")
+            with m.If(advance):
+                m.d.sync += current.eq(current + 1)
+            m.d.comb += [bank.w_en.eq(beat & (tile_row == (s + 1) * params.height - 1)), bank.w_addr.eq(slot),
+                         bank.r_en.eq(1), bank.r_addr.eq(current)]
+            for j in range(groups):
+                columns = range(j * kc, (j + 1) * kc)
+                m.d.comb += [bank.w_data.word_select(j, size).eq(Cat(
+                    *(self.i.payload.exponent[c] for c in columns), *(self.i.payload.invalid[c] for c in columns))),
+                    self.scale[s][j].eq(bank.r_data.word_select(j, size))]

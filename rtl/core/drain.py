@@ -150,7 +150,12 @@ class Drain(Component):
             m.d.comb += [start.eq(pending), self.o.payload.value.eq(Cat(self.value))]
             return m
 
-        # Rows in the side unit share their operands: the last command's have to leave first.
+        self._operands(m, start, pending, move, Mux(current, Cat(steps[1]), Cat(steps[0])), flags)
+        return m
+
+    def _operands(self, m, start, pending, move, steps, flags):
+        """Rows in the side unit share their operands: the last command's have to leave first."""
+        params = self.params
         wanted = Signal(steps_layout())
         active = Signal(steps_layout())
         got = Signal(2)
@@ -158,7 +163,7 @@ class Drain(Component):
         empty = Signal()
         m.d.comb += [
             empty.eq(~Cat(valid for valid, _ in flags[1:]).any()),
-            Cat(wanted).eq(Mux(current, Cat(steps[1]), Cat(steps[0]))),
+            Cat(wanted).eq(steps),
             want.eq(Cat(wanted.scale, wanted.bias) & ~got),
             self.i_v.ready.eq(pending & empty & want.any()), start.eq(pending & empty & ~want.any()),
         ]
@@ -177,4 +182,3 @@ class Drain(Component):
                 lane.load_scale.eq(taken & factor), lane.load_bias.eq(taken & ~factor),
                 lane.i.eq(values[column]), self.o.payload.value[column].eq(lane.o),
             ]
-        return m

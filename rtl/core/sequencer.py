@@ -113,32 +113,8 @@ class Sequencer(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        layout = command_of(params.depth, params.side)
-
-        # Two commands: the one that runs and the next, so that a change costs no cycle.
-        queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
-        held = Signal(range(3))
-        offered = self.i_cmd.payload
-        good = Signal()
-        push = Signal()
         pop = Signal()
-        m.d.comb += [
-            self.i_cmd.ready.eq(held != 2),
-            good.eq(_within(offered.rows, params.depth) & _within(offered.tiles, params.tiles)),
-            push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
-        ]
-        with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):
-            m.d.sync += self.error.eq(1)
-        m.d.sync += held.eq(held + push - pop)
-        with m.If(pop):
-            m.d.sync += queue[0].eq(queue[1])
-        with m.If(push):
-            with m.If((held - pop)[:2] == 0):
-                m.d.sync += queue[0].eq(offered)
-            with m.Else():
-                m.d.sync += queue[1].eq(offered)
-        command = queue[0]
-
+        command, held = self._queue(m, pop)
         row = Signal(index(params.depth))
         tile = Signal(TILE_BITS)
         gap = Signal(range(params.interval))
@@ -192,3 +168,29 @@ class Sequencer(Component):
                 with m.If(closes):
                     m.d.sync += place.eq(0)
         return m
+
+    def _queue(self, m, pop):
+        """Two commands: the one that runs and the next, so that a change costs no cycle; and how many there are."""
+        params = self.params
+        layout = command_of(params.depth, params.side)
+        queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
+        held = Signal(range(3))
+        offered = self.i_cmd.payload
+        good = Signal()
+        push = Signal()
+        m.d.comb += [
+            self.i_cmd.ready.eq(held != 2),
+            good.eq(_within(offered.rows, params.depth) & _within(offered.tiles, params.tiles)),
+            push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
+        ]
+        with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):
+            m.d.sync += self.error.eq(1)
+        m.d.sync += held.eq(held + push - pop)
+        with m.If(pop):
+            m.d.sync += queue[0].eq(queue[1])
+        with m.If(push):
+            with m.If((held - pop)[:2] == 0):
+                m.d.sync += queue[0].eq(offered)
+            with m.Else():
+                m.d.sync += queue[1].eq(offered)
+        return queue[0], held
