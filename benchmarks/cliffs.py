@@ -1,0 +1,191 @@
+"""Every option of the golden model against the FP32 work it stands for, side by side in one run.
+
+    python -m benchmarks.cliffs [CASE ...] [--repeat 5] [--emulator FOLDER] [--microxcaling FOLDER]
+
+Each figure is the shortest processor time of --repeat rounds on one thread in which all sides take turns. The two
+published emulators are timed on the same work where their folders (clones of their repositories) are given; where one
+has no such option, the cell is empty.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import nn
+
+import golden.nn as gn
+from golden.bfp import decode, encode
+from golden.fast import kernels
+from golden.study.resnet import resnet20
+
+from .golden_speed import best, threads
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network, its input, a format and whether it trains or infers.
+
+    ``emulator`` and ``microxcaling`` are options of the published emulators that do the same work.
+    """
+    make: Callable[[], nn.Module]
+    shape: tuple[int, ...]
+    fmt: gn.HBFPFormat
+    accumulate: str = "fp32"
+    train: bool = True
+    emulator: dict | None = None
+    microxcaling: int | None = None
+
+
+def mlp():
+    """Three layers of 1024."""
+    return nn.Sequential(*[part for _ in range(3) for part in (nn.Linear(1024, 1024), nn.ReLU())])
+
+
+def convolution(channels, groups=1):
+    """Two convolutions: the input gradient of the second is part of a step."""
+    return nn.Sequential(*[nn.Conv2d(channels, channels, 3, padding=1, groups=groups, bias=False) for _ in range(2)])
+
+
+def _cases():
+    f, images, rows = gn.HBFPFormat, (64, 3, 32, 32), (256, 1024)
+    determ = dict(rounding_mode="determ", mant_bits=7, bfp_tile_size=24)
+    stoc = dict(determ, rounding_mode="stoc")
+    cases = {
+        "resnet20": Case(resnet20, images, f(block=(1, 16)), microxcaling=16),
+        "resnet20 tiles": Case(resnet20, images, f(block=(24, 24)), emulator=determ),
+        "resnet20 stochastic": Case(resnet20, images, f(block=(1, 16), rounding="stochastic"), emulator=stoc),
+        "resnet20 W 12": Case(resnet20, images, f(block=(1, 16), mantissa=12), emulator=dict(determ, mant_bits=11)),
+        "resnet20 W 16": Case(resnet20, images, f(block=(1, 16), mantissa=16), emulator=dict(determ, mant_bits=15)),
+        "resnet20 aligned": Case(resnet20, images, f(block=(1, 16)), "aligned"),
+        "mlp": Case(mlp, rows, f(), microxcaling=32),
+        "mlp tiles": Case(mlp, rows, f(block=(24, 24)), emulator=determ),
+        "mlp stochastic": Case(mlp, rows, f(rounding="stochastic"), emulator=stoc),
+        "mlp W 12": Case(mlp, rows, f(mantissa=12), emulator=dict(determ, mant_bits=11)),
+        "mlp W 16": Case(mlp, rows, f(mantissa=16), emulator=dict(determ, mant_bits=15)),
+        "mlp aligned": Case(mlp, rows, f(), "aligned"),
+        "depthwise": Case(lambda: convolution(64, 64), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,
+                          microxcaling=16),
+        "groups of 8": Case(lambda: convolution(64, 8), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,
+                            microxcaling=16),
+        "24 channels": Case(lambda: convolution(24), (64, 24, 32, 32), f(block=(1, 16)), emulator=determ,
+                            microxcaling=16),
+        "infer mlp": Case(mlp, (1, 1024), f(), train=False, emulator=determ, microxcaling=32),
+        "infer resnet20": Case(resnet20, (1, 3, 32, 32), f(block=(1, 16)), train=False, emulator=determ,
+                               microxcaling=16),
+    }
+    return cases
+
+
+CASES = _cases()
+
+
+def step(net, x, train):
+    """A call that trains one step with momentum, or infers."""
+    if not train:
+        net.eval()
+
+        @torch.no_grad()
+        def infer():
+            net(x)
+        return infer
+    optimiser = torch.optim.SGD(net.parameters(), 1e-3, momentum=0.9)
+
+    def one():
+        optimiser.zero_grad()
+        net(x).square().mean().backward()
+        optimiser.step()
+    return one
+
+
+def replaced(net, twins):
+    """``net`` with its Linear and Conv2d layers replaced by what ``twins`` makes of them."""
+    for name, layer in net.named_children():
+        if type(layer) in twins:
+            setattr(net, name, twins[type(layer)](layer))
+        else:
+            replaced(layer, twins)
+    return net
+
+
+def _conv_arguments(c):
+    return c.in_channels, c.out_channels, c.kernel_size, c.stride, c.padding, c.dilation, c.groups
+
+
+def emulated(case):
+    """The case on the published research emulator."""
+    from bfp.bfp_ops import BFPConv2d, BFPLinear
+    options = dict(num_format="bfp", epsilon=1e-8, weight_mant_bits=16, device="cpu", **case.emulator)
+    return replaced(case.make(), {
+        nn.Conv2d: lambda c: BFPConv2d(*_conv_arguments(c), c.bias is not None, **options),
+        nn.Linear: lambda c: BFPLinear(c.in_features, c.out_features, **options)})
+
+
+def microscaled(case):
+    """The case on microxcaling with MXINT8, every product of training quantised."""
+    import mx
+    specs = mx.finalize_mx_specs({"w_elem_format": "int8", "a_elem_format": "int8", "block_size": case.microxcaling,
+                                  "scale_bits": 8, "bfloat": 0, "custom_cuda": False, "quantize_backprop": True})
+    return replaced(case.make(), {
+        nn.Conv2d: lambda c: mx.Conv2d(*_conv_arguments(c), c.bias is not None, mx_specs=specs),
+        nn.Linear: lambda c: mx.Linear(c.in_features, c.out_features, c.bias is not None, mx_specs=specs)})
+
+
+def conversion(console, repeat):
+    """The public ``encode`` and ``decode`` beside the kernel that layers use and a copy."""
+    x = np.random.default_rng(0).standard_normal((4096, 4096), np.float32)
+    y = np.empty_like(x)
+    table = Table("4096 x 4096", "encode ms", "decode ms", "layers' kernel ms", "copy ms", title="Conversion")
+    for block in ((1, 32), (24, 24)):
+        fmt = gn.HBFPFormat(block=block)
+        blocks = encode(x, fmt)
+        times = best([lambda fmt=fmt: encode(x, fmt), lambda blocks=blocks: decode(blocks),
+                      lambda fmt=fmt: kernels.encoded(x, fmt, out=y), lambda: np.copyto(y, x)], repeat)
+        table.add_row(str(block), *(f"{1e3 * t:.1f}" for t in times))
+    console.print(table)
+
+
+def main():
+    """Run the cases asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help=f"of conversion, {', '.join(CASES)}; all by default")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--emulator", help="folder of the research emulator, github.com/parsa-epfl/HBFPEmulator")
+    parser.add_argument("--microxcaling", help="folder of github.com/microsoft/microxcaling")
+    options = parser.parse_args()
+    unknown = [name for name in options.cases if name not in (*CASES, "conversion")]
+    if unknown:
+        parser.error(f"case {unknown[0]!r}: must be of conversion, {', '.join(CASES)}")
+    sys.path += [folder for folder in (options.emulator, options.microxcaling) if folder]
+    console = Console(width=150)
+    table = Table("case", "FP32 ms", "ours ms", "ours / FP32", "emulator / ours", "microxcaling / ours",
+                  title="One training step, or one inference")
+    with threads(1):
+        if not options.cases or "conversion" in options.cases:
+            conversion(console, options.repeat)
+        for name in options.cases or CASES:
+            if name != "conversion":
+                table.add_row(name, *measure(CASES[name], options))
+    console.print(table)
+
+
+def measure(case, options):
+    """Cells of one row."""
+    x = torch.randn(case.shape)
+    nets = [case.make(), gn.convert(case.make(), case.fmt, accumulate=case.accumulate)]
+    if not case.train and hasattr(gn, "freeze"):
+        gn.freeze(nets[1])
+    others = [options.emulator and case.emulator and emulated, options.microxcaling and case.microxcaling
+              and microscaled]
+    nets += [make(case) for make in others if make]
+    fp32, ours, *rest = best([step(net, x, case.train) for net in nets], options.repeat * (1 if case.train else 20))
+    ratios = [f"{rest.pop(0) / ours:.1f}" if make else "" for make in others]
+    return f"{fp32 * 1e3:.2f}", f"{ours * 1e3:.2f}", f"{ours / fp32:.2f}", *ratios
+
+
+if __name__ == "__main__":
+    main()
