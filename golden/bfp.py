@@ -1,169 +1,43 @@
 """FP32 to blocks that share an exponent, and back, from the bit fields.
 
-The law is docs/numerics.md, sections 2 and 10. Nothing here uses log2, pow or division.
+The law is docs/numerics.md, sections 2 and 10. Nothing here uses log2, pow or division. ``encode`` and ``decode`` are
+compiled where there is a compiler; ``encode_plain`` and ``decode_plain`` are what they have to equal.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hbfp.fields import check_range
 from hbfp.format import HBFPFormat
 
+from .blocks import (
+    CANONICAL_NAN,
+    Blocks,
+    as_float32,
+    block_axis,
+    cut,
+    inner_axes,
+    join,
+    per_line,
+    public,
+    spread,
+    used_blocks,
+)
+from .fast import conversion, kernels
 from .rounding import shift_rne, shift_stochastic, shift_truncate
 
-#: The one NaN that ever leaves the hardware.
-CANONICAL_NAN = np.uint32(0x7FC00000)
+__all__ = ["CANONICAL_NAN", "Blocks", "as_float32", "block_axis", "cut", "decode", "decode_plain", "emulate", "encode",
+           "encode_plain", "join", "per_line", "spread", "used_blocks"]
+
 #: float32(1e-8), which the published research emulator adds to the maximum.
 _EMULATOR_EPSILON = np.uint32(0x322BCC77)
 #: Thresholds T of the emulator mode: (lowest k, highest k, T); 22 beyond. docs/numerics.md, section 10.
 _EMULATOR_THRESHOLDS = ((-64, 63, 11), (-32, 31, 5), (-16, 15, 2), (-8, 7, 1), (-4, 3, 0))
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """A tensor in HBFP.
-
-    Attributes
-    ----------
-    mantissa : ndarray of int32
-        Shape of the tensor; ``-limit .. limit``.
-    exponent : ndarray of int32
-        One per block. Blocks ``(1, B)``: the tensor's shape with the blocked axis cut to
-        ``ceil(length / B)``. Blocks ``(t, t)``: the last two axes cut. An invalid block holds what its
-        exponent field 255 gives, 129 (or the clamp).
-    invalid : ndarray of bool
-        One per block: the block held an Inf or a NaN.
-    fmt : HBFPFormat
-        The format.
-    axis : int
-        The blocked axis, counted from the end (-1 is the last); -1 for square tiles.
-    """
-    mantissa: np.ndarray
-    exponent: np.ndarray
-    invalid: np.ndarray
-    fmt: HBFPFormat
-    axis: int = -1
-
-
-def as_float32(x: ArrayLike, what: str = "x") -> np.ndarray:
-    """``x`` as a float32 array; any other dtype is refused, not converted."""
-    x = np.asarray(x)
-    if x.dtype != np.float32:
-        raise TypeError(f"{what} must be float32, not {x.dtype}")
-    return x
-
-
-def canonical(x: np.ndarray) -> np.ndarray:
-    """``x`` (float32) with every NaN replaced by the canonical one."""
-    return np.where(np.isnan(x), CANONICAL_NAN.view(np.float32), x)
-
-
-# --- Cutting a tensor into blocks ---------------------------------------------------------------
-
-
-def block_axis(ndim: int, fmt: HBFPFormat, axis: int) -> int:
-    """``axis`` counted from the end, checked against the number of dimensions."""
-    least = 2 if fmt.square else 1
-    if ndim < least:
-        raise ValueError(f"Blocks {fmt.block} need {least} or more dimensions, not {ndim}")
-    if fmt.square:
-        return -1
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"Axis must be {-ndim} to {ndim - 1}, not {axis!r}")
-    return axis - ndim if axis >= 0 else axis
-
-
-def block_sides(fmt: HBFPFormat, axis: int) -> tuple[int, int]:
-    """Rows and columns of a block of a matrix; ``axis`` is 0 or 1, or counted from the end."""
-    if fmt.square:
-        return fmt.block
-    return (1, fmt.terms) if axis in (-1, 1) else (fmt.terms, 1)
-
-
-def cut(x: np.ndarray, fmt: HBFPFormat, axis: int = -1) -> np.ndarray:
-    """``x`` padded with zeros and cut: ``(..., blocks, B)`` or ``(..., rows, t, columns, t)``."""
-    axis = block_axis(x.ndim, fmt, axis)
-    side = fmt.terms
-    if not fmt.square:
-        x = np.moveaxis(x, axis, -1)
-        x = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % side)])
-        return x.reshape(*x.shape[:-1], x.shape[-1] // side, side)
-    x = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(0, -x.shape[-2] % side), (0, -x.shape[-1] % side)])
-    return x.reshape(*x.shape[:-2], x.shape[-2] // side, side, x.shape[-1] // side, side)
-
-
-def join(pieces: np.ndarray, shape: tuple[int, ...], fmt: HBFPFormat, axis: int = -1) -> np.ndarray:
-    """Inverse of :func:`cut`: the tensor of ``shape`` without its padding."""
-    axis = block_axis(len(shape), fmt, axis)
-    if not fmt.square:
-        flat = pieces.reshape(*pieces.shape[:-2], -1) if pieces.size else np.zeros(
-            (*pieces.shape[:-2], pieces.shape[-2] * pieces.shape[-1]), pieces.dtype)
-        flat = np.moveaxis(flat, -1, axis)
-    else:
-        *lead, rows, side, columns, _ = pieces.shape
-        flat = pieces.reshape(*lead, rows * side, columns * side)
-    return np.ascontiguousarray(flat[tuple(slice(0, length) for length in shape)])
-
-
-def _inner(fmt):
-    """Axes of :func:`cut`'s result that run inside a block."""
-    return (-3, -1) if fmt.square else (-1,)
-
-
-def _outer(per_block, fmt, axis):
-    """Shape that :func:`cut` gives a per-block array, from its public shape."""
-    if fmt.square:
-        return per_block[..., :, None, :, None]
-    return np.moveaxis(per_block, axis, -1)[..., None]
-
-
-def _public(per_block, fmt, axis):
-    """Inverse of :func:`_outer`."""
-    if fmt.square:
-        return np.ascontiguousarray(per_block[..., :, 0, :, 0])
-    return np.ascontiguousarray(np.moveaxis(per_block[..., 0], -1, axis))
-
-
-def spread(per_block: np.ndarray, shape: tuple[int, ...], fmt: HBFPFormat, axis: int = -1) -> np.ndarray:
-    """A per-block array repeated over the elements of its blocks: an array of ``shape``."""
-    axis = block_axis(len(shape), fmt, axis)
-    outer = _outer(per_block, fmt, axis)
-    inner = list(outer.shape)
-    for position in _inner(fmt):
-        inner[position] = fmt.terms
-    return join(np.broadcast_to(outer, inner), shape, fmt, axis)
-
-
-def per_line(blocks: Blocks, per_block: np.ndarray, line: int) -> np.ndarray:
-    """A per-block array of a matrix, with one entry for each line along K and each block of the line.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        The matrix.
-    per_block : ndarray
-        Its exponents, or invalid flags.
-    line : int
-        0: lines are rows, as of x; 1: columns, as of w. One exponent of a tile serves every line that it covers.
-    """
-    if not blocks.fmt.square:
-        return per_block
-    return per_block.repeat(blocks.fmt.terms, line).take(np.arange(blocks.mantissa.shape[line]), line)
-
-
-def used_blocks(blocks: Blocks) -> np.ndarray:
-    """Which blocks hold a mantissa other than 0: bool, shape of ``blocks.exponent``."""
-    used = (cut(blocks.mantissa, blocks.fmt, blocks.axis) != 0).any(_inner(blocks.fmt), keepdims=True)
-    return _public(used, blocks.fmt, blocks.axis)
-
-
-# --- The conversion -----------------------------------------------------------------------------
-
-
 def encode(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1) -> Blocks:
     """FP32 to HBFP: docs/numerics.md, section 2.
+
+    The compiled kernels do it where there are any; :func:`encode_plain` is the definition, to the same bits.
 
     Parameters
     ----------
@@ -191,9 +65,22 @@ def encode(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, a
     x = as_float32(x)
     axis = block_axis(x.ndim, fmt, axis)
     noise = _check_noise(x, fmt, noise)
+    if kernels.library() is None:
+        return _encode(x, fmt, noise, axis)
+    return Blocks(*conversion.mantissas(x, fmt, noise, axis), fmt, axis)
+
+
+def encode_plain(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1) -> Blocks:
+    """The definition of :func:`encode`, in NumPy integers."""
+    x = as_float32(x)
+    axis = block_axis(x.ndim, fmt, axis)
+    return _encode(x, fmt, _check_noise(x, fmt, noise), axis)
+
+
+def _encode(x, fmt, noise, axis):
     bits = cut(x, fmt, axis).view(np.uint32).astype(np.int64)
     field, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
-    inner = _inner(fmt)
+    inner = inner_axes(fmt)
     top = field.max(inner, keepdims=True, initial=0)
     invalid = top == 255
     exponent = np.clip(top - 126, *fmt.exponent_range)
@@ -208,11 +95,11 @@ def encode(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, a
         case "truncate":
             magnitude = shift_truncate(significand, shift)
         case "stochastic":
-            magnitude = shift_stochastic(significand, shift, cut(noise, fmt, axis), fmt.noise_bits)
+            magnitude = shift_stochastic(significand, shift, cut(noise, fmt, axis).astype(np.int64), fmt.noise_bits)
     magnitude = np.where(invalid, 0, np.minimum(magnitude, fmt.limit))
     mantissa = np.where(bits >> 31, -magnitude, magnitude)
     return Blocks(join(mantissa.astype(np.int32), x.shape, fmt, axis),
-                  _public(exponent.astype(np.int32), fmt, axis), _public(invalid, fmt, axis), fmt, axis)
+                  public(exponent.astype(np.int32), fmt, axis), public(invalid, fmt, axis), fmt, axis)
 
 
 def _check_noise(x, fmt, noise):
@@ -229,7 +116,7 @@ def _check_noise(x, fmt, noise):
         raise TypeError(f"Noise must be integers, not {noise.dtype}")
     if noise.size and not (noise.min() >= 0 and noise.max() < 2 ** fmt.noise_bits):
         raise ValueError(f"Noise must be 0 to {2 ** fmt.noise_bits - 1}, not {noise.min()} to {noise.max()}")
-    return noise.astype(np.int64)
+    return noise
 
 
 def decode(blocks: Blocks) -> np.ndarray:
@@ -239,8 +126,15 @@ def decode(blocks: Blocks) -> np.ndarray:
     -------
     ndarray of float32
         Shape of the tensor. Exact because FP32 holds every such number of -126 <= E <= 128,
-        the smallest as subnormals.
+        the smallest as subnormals. :func:`decode_plain` is the definition, to the same bits.
     """
+    if kernels.library() is None or blocks.mantissa.dtype != np.int32:
+        return decode_plain(blocks)
+    return conversion.decoded(blocks)
+
+
+def decode_plain(blocks: Blocks) -> np.ndarray:
+    """The definition of :func:`decode`, in NumPy."""
     fmt, shape = blocks.fmt, blocks.mantissa.shape
     exponent = spread(blocks.exponent, shape, fmt, blocks.axis)
     wide = np.ldexp(blocks.mantissa.astype(np.float64), exponent - fmt.magnitude)

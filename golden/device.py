@@ -9,7 +9,7 @@ import numpy as np
 from hbfp.design import Design
 
 from . import core
-from .bfp import Blocks
+from .blocks import Blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from hbfp.fields import check_choice, check_range
 from hbfp.format import HBFPFormat
 
 from . import fp32
-from .bfp import CANONICAL_NAN, Blocks, as_float32, canonical, encode, per_line, spread, used_blocks
-from .fast import kernels
+from .bfp import encode
+from .blocks import CANONICAL_NAN, Blocks, as_float32, canonical, per_line, spread, used_blocks
+from .fast import aligned, kernels
 from .rounding import shift_half_up
 from .to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 
@@ -66,8 +67,7 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
     if accumulate == "fp32" and noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.library():
         a, x_span = kernels.encoded(np.ascontiguousarray(x), fmt)
         b, w_span = kernels.encoded(np.ascontiguousarray(w), w_fmt, axis=0)
-        if kernels.exact(fmt, w_fmt, x_span, w_span):
-            return kernels.product(a, b, fmt.terms)
+        return kernels.multiply(a, b, fmt, w_fmt, x_span, w_span)
     return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt, w_noise, axis=0), accumulate,
                          guard=guard, growth=growth)
 
@@ -86,7 +86,11 @@ def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int 
         raise ValueError("Blocks of x must run along axis 1 and those of w along axis 0")
     y = np.zeros((x.mantissa.shape[0], w.mantissa.shape[1]), np.float32)
     if accumulate == "aligned":
-        _accumulate_aligned(x, w, y, guard, growth)
+        _check_aligned(x, w, guard, growth)
+        if plain or kernels.library() is None:
+            _accumulate_aligned(x, w, y, guard)
+        else:
+            y = aligned.product(x, w, guard)
     elif not plain and (wide := _exact_float(x, w)):
         _accumulate_floats(x, w, y, wide)
     else:
@@ -178,8 +182,8 @@ def _accumulate_floats(x, w, y, wide):
             total[:] = canonical(total)
 
 
-def _accumulate_aligned(x, w, y, guard, growth):
-    """Accumulation ``aligned``: section 5."""
+def _check_aligned(x, w, guard, growth):
+    """``ValueError`` unless the accumulator is one that the golden model has, and wide enough."""
     check_range("Guard width", guard, 0, 16, " bits")
     check_range("Growth width", growth, 0, 16, " bits")
     width = _sum_width(x, w) + guard + growth
@@ -189,6 +193,10 @@ def _accumulate_aligned(x, w, y, guard, growth):
     if blocks > 2 ** growth:
         raise ValueError(f"Blocks along K must be at most 2^growth = {2 ** growth} for accumulation 'aligned', "
                          f"not {blocks}")
+
+
+def _accumulate_aligned(x, w, y, guard):
+    """Accumulation ``aligned``: section 5."""
     acc = last = None
     for total, step in _sums(x, w):
         total = total << guard

@@ -11,7 +11,8 @@ from numba import njit
 from hbfp.fields import check_range
 from hbfp.format import HBFPFormat
 
-from .bfp import block_axis, cut, join
+from .blocks import block_axis, cut, join
+from .fast import kernels, lanes
 from .spec.noise import LANE_STEP, TRIPLES
 
 _MASK = 0xFFFFFFFF
@@ -93,18 +94,20 @@ class Stream:
 
     def words(self, beats: int) -> np.ndarray:
         """Next states: uint32 ``(beats, lanes)``, each lane stepped before use."""
+        if kernels.library() is not None and len(self.state) <= lanes.MOST:
+            return lanes.words(self, beats)
         out = np.empty((beats, len(self.state)), np.uint32)
         _run(self.state, lane_triples(len(self.state)), out)
         return out
 
     def draw(self, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
         """Noise of the next tensor; see :func:`noise`."""
-        axis, lanes = block_axis(len(shape), fmt, axis), len(self.state)
+        axis, count = block_axis(len(shape), fmt, axis), len(self.state)
         elements = fmt.block[0] * fmt.terms
-        if elements % lanes:
-            raise ValueError(f"Lanes must divide the {elements} elements of a block, not {lanes!r}")
+        if elements % count:
+            raise ValueError(f"Lanes must divide the {elements} elements of a block, not {count!r}")
         pieces = cut(np.empty(shape, np.int8), fmt, axis).shape
-        words = self.words(int(np.prod(pieces, dtype=np.int64)) // lanes)
+        words = self.words(int(np.prod(pieces, dtype=np.int64)) // count)
         values = (words >> np.uint32(32 - fmt.noise_bits)).astype(np.int32)
         if fmt.square:
             *lead, rows, side, columns, _ = pieces

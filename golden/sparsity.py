@@ -4,7 +4,7 @@ import numpy as np
 
 from hbfp.fields import check_range
 
-from .bfp import as_float32
+from .blocks import as_float32
 
 #: Weights of a group.
 GROUP_RANGE = (1, 1024)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .bfp import canonical
+from .blocks import canonical
 from .rounding import bit_length, shift_rne
 
 #: Smallest normal FP32, and the largest value that rounds (24 bits, exponent unbounded) below it.

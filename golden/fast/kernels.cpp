@@ -1,258 +1,64 @@
-// Quick paths of the golden model; every result equals the NumPy definitions bit for bit (tests/golden/fast/test_kernels.py).
+// Quick paths of the golden model; every result equals the NumPy definitions bit for bit (tests/golden/fast).
 // Built by golden/fast/kernels.py. No fast-math: the order of the additions written here is the law.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-
-namespace {
-
-struct Format {
-    int32_t magnitude;            // bits m without sign
-    int32_t lowest, highest;      // shared exponent
-    int32_t rounding;             // 0 rne, 1 truncate, 2 stochastic
-    int32_t noise_bits;
-    int32_t gradual;              // keep subnormal elements
-};
-
-// What a conversion leaves to know: powers of two of the last bits in use, largest exponent, whether a block is invalid.
-struct Span {
-    int32_t low, high, invalid;
-};
-
-inline uint32_t word(float x) { uint32_t w; std::memcpy(&w, &x, 4); return w; }
-inline float real(uint32_t w) { float x; std::memcpy(&x, &w, 4); return x; }
-inline int32_t field_of(uint32_t w) { return int32_t(w >> 23 & 0xFF); }
-
-// One element, any case: docs/numerics.md, section 2, steps 2, 4 and 5. Sets `used` if the mantissa is not 0.
-float element(uint32_t w, int32_t exponent, const Format &f, int32_t noise, bool &used) {
-    int32_t field = field_of(w);
-    uint64_t significand = w & 0x7FFFFF;
-    if (field) significand |= 1 << 23;
-    else if (!f.gradual) return 0;
-    int32_t shift = exponent + 126 - std::max(field, 1) + 24 - f.magnitude;
-    shift = std::min(std::max(shift, 0), 63);
-    uint64_t m = significand >> shift;
-    if (f.rounding == 0 && shift) {
-        uint64_t rest = significand - (m << shift), half = uint64_t(1) << (shift - 1);
-        m += rest > half || (rest == half && (m & 1));
-    } else if (f.rounding == 2) {
-        uint64_t kept = shift > f.noise_bits ? significand >> (shift - f.noise_bits)
-                                             : significand << (f.noise_bits - shift);
-        m = (kept + uint64_t(noise)) >> f.noise_bits;
-    }
-    m = std::min(m, (uint64_t(1) << f.magnitude) - 1);
-    used |= m != 0;
-    float y = std::ldexp(float(m), exponent - f.magnitude);
-    return m && w >> 31 ? -y : y;
-}
-
-// A block of rows x columns, any case.
-void block_any(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
-               int64_t rows, int64_t columns, int32_t top, const Format &f, Span &span) {
-    int32_t exponent = std::min(std::max(top - 126, f.lowest), f.highest);
-    bool used = false;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            y[i * ldy + j] = top == 255 ? real(0x7FC00000)
-                : element(word(x[i * ldx + j]), exponent, f, noise ? noise[i * ldn + j] : 0, used);
-    span.invalid |= top == 255;
-    if (used) {
-        span.low = std::min(span.low, exponent - f.magnitude);
-        span.high = std::max(span.high, exponent);
-    }
-}
-
-// Blocks whose largest exponent field lies here, unclamped, may be rounded by float arithmetic: adding 1.5 * 2^23 steps
-// and taking it away again rounds to whole steps, ties to even, and no number on the way leaves the normal range.
-inline bool plain_range(int32_t top, const Format &f) {
-    return top >= 64 && top <= 220 && top - 126 >= f.lowest && top - 126 <= f.highest
-        && (f.rounding != 2 || f.noise_bits <= 24 - f.magnitude);
-}
-
-template <int ROUNDING>
-inline float plain(float x, float step, float magic, float limit, int32_t top, const Format &f, int32_t noise) {
-    if (ROUNDING == 0) {
-        float v = (x + magic) - magic;
-        v = v < -limit ? -limit : v;
-        return v > limit ? limit : v;
-    }
-    uint32_t w = word(x);
-    int32_t shift = top - field_of(w) + 24 - f.magnitude - (ROUNDING == 2 ? f.noise_bits : 0);
-    uint32_t m = ((w & 0x7FFFFF) | 1 << 23) >> (shift > 31 ? 31 : shift);
-    if (ROUNDING == 2) m = (m + uint32_t(noise)) >> f.noise_bits;
-    uint32_t most = (1u << f.magnitude) - 1;
-    float v = float(int32_t(m > most ? most : m)) * step;
-    return real(word(v) | (w & 0x80000000)) + 0.0f;                 // -0 becomes 0
-}
-
-inline float step_of(int32_t top, const Format &f) { return real(uint32_t(top + 1 - f.magnitude) << 23); }
-
-template <int ROUNDING>
-void tiles(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
-           int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
-    const float limit_steps = float((1 << f.magnitude) - 1);
-    int32_t lowest = 1 << 20, highest = -1;
-    for (int64_t r = 0; r < rows; r += high) {
-        int64_t h = std::min(high, rows - r);
-        for (int64_t c = 0; c < columns; c += wide) {
-            int64_t n = std::min(wide, columns - c);
-            const float *in = x + r * ldx + c;
-            float *out = y + r * ldy + c;
-            uint32_t largest = 0;
-            for (int64_t i = 0; i < h; i++)
-                for (int64_t j = 0; j < n; j++)
-                    largest = std::max(largest, word(in[i * ldx + j]) & 0x7FFFFFFF);
-            int32_t top = int32_t(largest >> 23);
-            if (top == 0 && !f.gradual) {
-                for (int64_t i = 0; i < h; i++) std::fill(out + i * ldy, out + i * ldy + n, 0.0f);
-                continue;
-            }
-            const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
-            if (!plain_range(top, f)) {
-                block_any(in, ldx, out, ldy, u, ldn, h, n, top, f, span);
-                continue;
-            }
-            lowest = std::min(lowest, top);
-            highest = std::max(highest, top);
-            const float step = step_of(top, f), magic = step * 12582912.0f, limit = step * limit_steps;
-            for (int64_t i = 0; i < h; i++)
-                for (int64_t j = 0; j < n; j++)
-                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step, magic, limit, top, f,
-                                                       ROUNDING == 2 ? u[i * ldn + j] : 0);
-        }
-    }
-    if (highest >= 0) {
-        span.low = std::min(span.low, lowest - 126 - f.magnitude);
-        span.high = std::max(span.high, highest - 126);
-    }
-}
-
-// Blocks of several rows: a band of `high` rows, many columns at once; each block `tile` columns wide.
-template <int ROUNDING>
-void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
-           int64_t rows, int64_t columns, int64_t high, int64_t tile, const Format &f, Span &span) {
-    constexpr int64_t most = 1024;                                  // BLOCK_LIMIT of golden/spec/format.py
-    const int64_t wide = tile * std::max<int64_t>(1, 512 / tile);
-    const float limit_steps = float((1 << f.magnitude) - 1);
-    const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
-    const bool noise_fits = ROUNDING != 2 || f.noise_bits <= 24 - f.magnitude;
-    int32_t lowest = 1 << 20, highest = -1;
-    for (int64_t r = 0; r < rows; r += high) {
-        int64_t h = std::min(high, rows - r);
-        for (int64_t c = 0; c < columns; c += wide) {
-            const int64_t n = std::min(wide, columns - c);
-            const float *in = x + r * ldx + c;
-            float *out = y + r * ldy + c;
-            const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
-            uint32_t largest[most] = {};
-            int32_t top[most], odd = 0, low = 1 << 20, up = -1;
-            float step[most], magic[most], limit[most];
-            for (int64_t i = 0; i < h; i++)
-                for (int64_t j = 0; j < n; j++)
-                    largest[j] = std::max(largest[j], word(in[i * ldx + j]) & 0x7FFFFFFF);
-            for (int64_t t = 0; tile > 1 && t < n; t += tile) {
-                int64_t end = std::min(t + tile, n);
-                uint32_t one = 0;
-                for (int64_t j = t; j < end; j++) one = std::max(one, largest[j]);
-                for (int64_t j = t; j < end; j++) largest[j] = one;
-            }
-            for (int64_t j = 0; j < n; j++) {
-                int32_t t = int32_t(largest[j] >> 23), zero = (t == 0) & !f.gradual;
-                odd |= !zero & ((t < bottom) | (t > roof));
-                low = std::min(low, zero ? 1 << 20 : t);
-                up = std::max(up, zero ? -1 : t);
-                top[j] = zero ? 1 << 20 : t;                        // shifts everything out
-                float s = step_of(zero ? 64 : t, f);
-                magic[j] = s * 12582912.0f;
-                limit[j] = zero ? 0.0f : s * limit_steps;
-                step[j] = zero ? 0.0f : s;
-            }
-            if (odd || !noise_fits) {
-                for (int64_t j = 0; j < n; j += tile)
-                    block_any(in + j, ldx, out + j, ldy, u ? u + j : nullptr, ldn, h, std::min(tile, n - j),
-                              int32_t(largest[j] >> 23), f, span);
-                continue;
-            }
-            lowest = std::min(lowest, low);
-            highest = std::max(highest, up);
-            for (int64_t i = 0; i < h; i++)
-                for (int64_t j = 0; j < n; j++)
-                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step[j], magic[j], limit[j], top[j], f,
-                                                       ROUNDING == 2 ? u[i * ldn + j] : 0) + 0.0f;
-        }
-    }
-    if (highest >= 0) {
-        span.low = std::min(span.low, lowest - 126 - f.magnitude);
-        span.high = std::max(span.high, highest - 126);
-    }
-}
-
-// --- Products ---------------------------------------------------------------------------------------------------
-
-typedef float Lanes __attribute__((vector_size(64)));
-constexpr int64_t LANES = 16;
-
-inline Lanes load(const float *p) { Lanes v; std::memcpy(&v, p, sizeof v); return v; }
-inline void store(float *p, Lanes v) { std::memcpy(p, &v, sizeof v); }
-
-// One block of `terms` along K into M x (16 N) sums: dot products from 0, then one addition each.
-template <int M, int N>
-inline void micro(const float *a, const int64_t *row, int64_t stride, const float *b, int64_t terms, float *y,
-                  int64_t ldy) {
-    Lanes p[M][N] = {};
-    for (int64_t k = 0; k < terms; k++) {
-        Lanes w[N];
-        for (int n = 0; n < N; n++) w[n] = load(b + k * N * LANES + n * LANES);
-        for (int m = 0; m < M; m++) {
-            float x = a[row[m] + k * stride];
-            for (int n = 0; n < N; n++) p[m][n] += x * w[n];
-        }
-    }
-    for (int m = 0; m < M; m++)
-        for (int n = 0; n < N; n++) store(y + m * ldy + n * LANES, load(y + m * ldy + n * LANES) + p[m][n]);
-}
-
-// A panel of 16 N columns; `packed` holds K rows of it, `y` a strip of sums (rows, 16 N) to and from which results go.
-template <int N, int ROWS>
-void panel(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms, int64_t blocks,
-           int64_t stride, const float *packed, float *y, int64_t ldy, int64_t columns) {
-    float sums[ROWS * N * LANES];
-    for (int64_t m = 0; m < m_count; m += ROWS) {
-        int64_t rows = std::min<int64_t>(ROWS, m_count - m);
-        std::fill(sums, sums + ROWS * N * LANES, 0.0f);
-        const float *b = packed;
-        for (int64_t j = 0; j < blocks; j++) {
-            const float *from = a + block[j];
-            if (rows == ROWS) micro<ROWS, N>(from, row + m, stride, b, terms[j], sums, N * LANES);
-            else
-                for (int64_t i = 0; i < rows; i++)
-                    micro<1, N>(from, row + m + i, stride, b, terms[j], sums + i * N * LANES, N * LANES);
-            b += terms[j] * N * LANES;
-        }
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t n = 0; n < columns; n++) {
-                float v = sums[i * N * LANES + n];
-                y[(m + i) * ldy + n] = v == v ? v : real(0x7FC00000);
-            }
-    }
-}
-
-}  // namespace
+#include "aligned.h"
+#include "convolve.h"
 
 extern "C" {
 
-// Values after conversion, as FP32: rows x columns of x in blocks high x wide. `noise` may be null unless stochastic.
+// See convert().
 void hbfp_encode(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
-                   int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format *f, Span *span) {
-#define HBFP_CALL(R) \
-    if (high > 1) bands<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span); \
-    else tiles<R>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span)
-    if (f->rounding == 0) { HBFP_CALL(0); }
-    else if (f->rounding == 1) { HBFP_CALL(1); }
-    else { HBFP_CALL(2); }
-#undef HBFP_CALL
+                 int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format *f, Span *span) {
+    convert(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, *f, *span);
+}
+
+// See convert_drawn().
+void hbfp_encode_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
+                       int64_t wide, const Format *f, Lanes *lanes, Span *span) {
+    convert_drawn(x, ldx, y, ldy, rows, columns, high, wide, *f, *lanes, *span);
+}
+
+// The next numbers of the generators; `out` has SLACK more.
+void hbfp_draw(Lanes *lanes, int32_t *out, int64_t numbers, int32_t bits) { lanes->draw(out, numbers, bits); }
+
+// y (columns, rows) = x (rows, columns) turned.
+void hbfp_turn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns) {
+    constexpr int64_t SIDE = 16;
+    for (int64_t r = 0; r < rows; r += SIDE)
+        for (int64_t c = 0; c < columns; c += SIDE)
+            for (int64_t j = c; j < std::min(c + SIDE, columns); j++)
+                for (int64_t i = r; i < std::min(r + SIDE, rows); i++) y[j * ldy + i] = x[i * ldx + j];
+}
+
+// Mantissas, exponents and flags of bands first .. last of a stack of contiguous matrices (rows, columns): docs/numerics.md,
+// section 2. A band is one row of blocks.
+#define HBFP_MANTISSAS(NAME, INT) \
+void NAME(const float *x, INT *m, int32_t *exponent, uint8_t *invalid, const int32_t *noise, int64_t rows, \
+          int64_t columns, int64_t high, int64_t wide, int64_t first, int64_t last, const Format *f) { \
+    const int64_t bands = (rows + high - 1) / high, blocks = (columns + wide - 1) / wide; \
+    std::vector<float> values; \
+    std::vector<uint32_t> largest; \
+    std::vector<double> scale; \
+    for (int64_t b = first; b < last; b++) { \
+        const int64_t top = b % bands * high, at = (b / bands * rows + top) * columns; \
+        mantissas(x + at, columns, m + at, columns, exponent + b * blocks, invalid + b * blocks, \
+                  noise ? noise + at : nullptr, columns, std::min(high, rows - top), columns, high, wide, *f, values, \
+                  largest, scale); \
+    } \
+}
+HBFP_MANTISSAS(hbfp_mantissas, int32_t)
+HBFP_MANTISSAS(hbfp_float_mantissas, float)
+#undef HBFP_MANTISSAS
+
+// The inverse, for the same stack.
+void hbfp_decode(const int32_t *m, const int32_t *exponent, const uint8_t *invalid, float *y, int64_t rows,
+                 int64_t columns, int64_t high, int64_t wide, int64_t first, int64_t last, int32_t magnitude) {
+    const int64_t bands = (rows + high - 1) / high, blocks = (columns + wide - 1) / wide;
+    for (int64_t b = first; b < last; b++) {
+        const int64_t top = b % bands * high, at = (b / bands * rows + top) * columns;
+        values(m + at, columns, exponent + b * blocks, invalid + b * blocks, y + at, columns, std::min(high, rows - top),
+               columns, wide, magnitude);
+    }
 }
 
 // y (m_count, n_count) = sum over blocks j, ascending, of the dot products of `terms[j]` elements:
@@ -260,28 +66,62 @@ void hbfp_encode(const float *x, int64_t ldx, float *y, int64_t ldy, const int32
 void hbfp_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
                   int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
                   float *y, int64_t ldy, float *work) {
-    int64_t k_count = 0;
-    for (int64_t j = 0; j < blocks; j++) k_count += terms[j];
-    for (int64_t n = 0; n < n_count;) {
-        int64_t left = n_count - n, wide = left > 32 ? 4 : left > 16 ? 2 : 1, lanes = wide * LANES;
-        int64_t columns = std::min(left, lanes);
-        const float *from = b + n * bn, *packed = work;
-        if (bn == 1 && bk == lanes && columns == lanes) packed = from;
-        else if (bn == 1)
-            for (int64_t k = 0; k < k_count; k++) {
-                std::copy(from + k * bk, from + k * bk + columns, work + k * lanes);
-                std::fill(work + k * lanes + columns, work + (k + 1) * lanes, 0.0f);
-            }
-        else                                                        // 16 rows of the panel at once, for the caches
-            for (int64_t k = 0; k < k_count; k += 16)
-                for (int64_t i = 0; i < lanes; i++)
-                    for (int64_t l = k; l < std::min(k + 16, k_count); l++)
-                        work[l * lanes + i] = i < columns ? from[l * bk + i * bn] : 0.0f;
-        if (wide == 4) panel<4, 6>(a, row, m_count, block, terms, blocks, stride, packed, y + n, ldy, columns);
-        else if (wide == 2) panel<2, 8>(a, row, m_count, block, terms, blocks, stride, packed, y + n, ldy, columns);
-        else panel<1, 16>(a, row, m_count, block, terms, blocks, stride, packed, y + n, ldy, columns);
-        n += columns;
+    multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, Flush{0, 0});
+}
+
+// The same for sums that FP32 does not hold: each exact in float64, rounded once.
+void hbfp_wide_product(const double *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
+                       int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
+                       float *y, int64_t ldy, double *work, const Flush *flush) {
+    multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, *flush);
+}
+
+// b (k, n) in panels, for hbfp_packed_product.
+void hbfp_pack(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, float *packed) {
+    pack_all(b, bk, bn, k, n, packed);
+}
+
+// hbfp_product with b from hbfp_pack.
+void hbfp_packed_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
+                         int64_t blocks, int64_t stride, const float *packed, int64_t n_count, float *y, int64_t ldy) {
+    multiply_packed(a, Rows{row, m_count, block, terms, blocks, stride}, packed, n_count, y, ldy, false, Flush{0, 0});
+}
+
+// See multiply_aligned(); `wide` where a block's sum or the accumulator needs more than float and int32 hold.
+void hbfp_aligned(const float *a, const int32_t *ea, int64_t m, int64_t k, int64_t side, const float *b,
+                  const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int32_t wide, float *y, const Flush *flush) {
+    const int64_t lanes = wide ? 16 : 32;
+    std::vector<double> doubles(wide ? k * (n + lanes) : 0), wide_a;
+    std::vector<float> floats(wide ? 0 : k * (n + lanes));
+    for (int64_t c = 0; c < n; c += lanes) {
+        const int64_t columns = std::min(lanes, n - c);
+        if (wide) pack(b + c, n, 1, k, columns, lanes, doubles.data() + c * k);
+        else pack(b + c, n, 1, k, columns, lanes, floats.data() + c * k);
     }
+    if (wide) wide_a.assign(a, a + m * k);
+    if (wide) multiply_aligned(wide_a.data(), ea, m, k, side, doubles.data(), eb, n, lde, guard, y, *flush);
+    else multiply_aligned(a, ea, m, k, side, floats.data(), eb, n, lde, guard, y, *flush);
+}
+
+// See patches_product(), patches_turned_product(), depthwise() and depthwise_turned(). `lanes` may be null.
+void hbfp_patches(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *b, float *y,
+                  int64_t first, int64_t last, const Flush *flush) {
+    patches_product(*p, *f, high, wide, lanes, *b, y, first, last, *flush);
+}
+
+void hbfp_patches_turned(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *g,
+                         float *y, const Flush *flush) {
+    patches_turned_product(*p, *f, high, wide, lanes, *g, y, *flush);
+}
+
+void hbfp_depthwise(const Patches *p, const Format *f, int64_t terms, const Values *w, float *y, int64_t first,
+                    int64_t last, const Flush *flush) {
+    depthwise(*p, *f, terms, *w, y, first, last, *flush);
+}
+
+void hbfp_depthwise_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, float *y,
+                           const Flush *flush) {
+    depthwise_turned(*p, *f, terms, *g, y, *flush);
 }
 
 // One product for each of `count` models, conversions included: y = q(a) q(b), a (m, k) and b (k, n) with strides of
@@ -300,11 +140,7 @@ void hbfp_stack(int64_t count, const float *a, int64_t a_step, int64_t am, int64
         else hbfp_encode(a + i * a_step, ak, qa, m, nullptr, 0, k, m, side, h, fa + i, &sa);
         if (bn == 1) hbfp_encode(b + i * b_step, bk, qb, n, nullptr, 0, k, n, side, h, fb + i, &sb);
         else hbfp_encode(b + i * b_step, bn, qb, k, nullptr, 0, n, k, h, side, fb + i, &sb);
-        uint64_t largest = uint64_t(side) * ((1 << fa[i].magnitude) - 1) * ((1 << fb[i].magnitude) - 1);
-        int32_t reach = sa.high + sb.high;
-        for (int64_t t = side; t; t >>= 1) reach++;
-        if (largest >> 24 || std::min(sa.low + sb.low, std::min(sa.low, sb.low)) < -126
-            || std::max(reach, std::max(sa.high, sb.high)) > 127) {
+        if (!exact(fa[i], fb[i], side, sa, sb)) {
             done[i] = 2;
             continue;
         }

@@ -22,21 +22,32 @@ from hbfp import entries, files
 from hbfp.fields import check_range
 from hbfp.format import ROUNDINGS, HBFPFormat
 
-from ..bfp import block_sides
+from ..blocks import block_sides
+from ..to_fp32 import FLUSHED_BELOW
 
 _SOURCE = Path(__file__).with_name("kernels.cpp")
+_HEADERS = sorted(_SOURCE.parent.glob("*.h"))
 _FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
 #: Nanoseconds of work, roughly, below which one thread does it alone: handing over costs about 50000.
 _ALONE = 200_000
 #: Nanoseconds, roughly, of one thread for an element's conversion and for a multiplication.
 _ELEMENT, _MULTIPLICATION = 0.5, 0.01
-_I64, _PTR = ctypes.c_int64, ctypes.c_void_p
+_I32, _I64, _PTR = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 
 
 class _Format(ctypes.Structure):
-    """``struct Format`` of kernels.cpp."""
+    """``struct Format`` of convert.h."""
     _fields_ = [(name, ctypes.c_int32) for name in
                 ("magnitude", "lowest", "highest", "rounding", "noise_bits", "gradual")]
+
+
+class Flush(ctypes.Structure):
+    """``struct Flush`` of product.h."""
+    _fields_ = [("sum", ctypes.c_double), ("total", ctypes.c_double)]
+
+
+#: For each rule of subnormals, the magnitudes below which block sums and running sums become +0.
+FLUSH = {"flush": Flush(float(FLUSHED_BELOW), 2.0 ** -126), "gradual": Flush(0, 0)}
 
 
 class Span(ctypes.Structure):
@@ -60,7 +71,7 @@ def _key(compiler):
     cpu = Path("/proc/cpuinfo")
     flags = next((line for line in cpu.read_text().splitlines() if line.startswith(("flags", "Features"))), "") \
         if cpu.exists() else ""
-    return files.key(_SOURCE.read_bytes(), *_FLAGS, version, flags)
+    return files.key(*(path.read_bytes() for path in (_SOURCE, *_HEADERS)), *_FLAGS, version, flags)
 
 
 @cache
@@ -80,6 +91,20 @@ def library() -> ctypes.CDLL | None:
     loaded = ctypes.CDLL(str(entries.entry(files.cache("kernels") / _key(compiler), make) / "kernels.so"))
     for name, arguments in (
             ("hbfp_encode", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
+            ("hbfp_encode_drawn", [_PTR, _I64, _PTR, *[_I64] * 5, *[_PTR] * 3]),
+            ("hbfp_draw", [_PTR, _PTR, _I64, _I32]),
+            ("hbfp_turn", [_PTR, _I64, _PTR, *[_I64] * 3]),
+            ("hbfp_mantissas", [*[_PTR] * 5, *[_I64] * 6, _PTR]),
+            ("hbfp_float_mantissas", [*[_PTR] * 5, *[_I64] * 6, _PTR]),
+            ("hbfp_decode", [*[_PTR] * 4, *[_I64] * 6, _I32]),
+            ("hbfp_wide_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _PTR, _PTR]),
+            ("hbfp_pack", [_PTR, *[_I64] * 4, _PTR]),
+            ("hbfp_packed_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _PTR, _I64]),
+            ("hbfp_aligned", [_PTR, _PTR, *[_I64] * 3, _PTR, _PTR, _I64, _I64, _I32, _I32, _PTR, _PTR]),
+            ("hbfp_patches", [_PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _I64, _PTR]),
+            ("hbfp_patches_turned", [_PTR, _PTR, _I64, _I64, *[_PTR] * 4]),
+            ("hbfp_depthwise", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR]),
+            ("hbfp_depthwise_turned", [_PTR, _PTR, _I64, *[_PTR] * 3]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),
             ("hbfp_row_sums", [_PTR, _I64, _I64, _I64, _PTR]),
             ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _I64, _PTR, _I64, _PTR])):
@@ -88,7 +113,7 @@ def library() -> ctypes.CDLL | None:
     return loaded
 
 
-def _loaded():
+def loaded() -> Any:
     """The compiled kernels of a caller that has asked whether there are any."""
     return library()
 
@@ -140,7 +165,8 @@ def split(count: int, work: float, call: Callable[[int, int], Any], grain: int =
 
 
 @lru_cache(1024)
-def _format(fmt):
+def format_of(fmt: HBFPFormat) -> ctypes.Structure:
+    """``struct Format`` of convert.h."""
     low, high = fmt.exponent_range
     return _Format(fmt.magnitude, low, high, ("rne", "truncate", "stochastic").index(fmt.rounding), fmt.noise_bits,
                    fmt.subnormals == "gradual")
@@ -151,7 +177,8 @@ assert set(ROUNDINGS) == {"rne", "truncate", "stochastic"}
 
 def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1,
             out: np.ndarray | None = None) -> tuple[np.ndarray, Span]:
-    """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`.
+    """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`; :func:`golden.fast.lanes.encoded` draws the
+    noise itself.
 
     Parameters
     ----------
@@ -171,7 +198,7 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
     if not x.size:
         return y, Span.empty()
     high, wide = block_sides(fmt, axis)
-    form, run = _format(fmt), _loaded().hbfp_encode
+    form, run = format_of(fmt), loaded().hbfp_encode
     source, target, dice = x.ctypes.data, y.ctypes.data, 0 if noise is None else noise.ctypes.data
     ldx, ldy = x.strides[0], y.strides[0]
 
@@ -184,6 +211,14 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
     for span in spans[1:]:
         spans[0] = spans[0].join(span)
     return y, spans[0]
+
+
+def turned(x: np.ndarray) -> np.ndarray:
+    """``x.T`` of a float32 matrix with contiguous rows, contiguous."""
+    rows, columns = x.shape
+    y = np.empty((columns, rows), np.float32)
+    loaded().hbfp_turn(x.ctypes.data, x.strides[0] // 4, y.ctypes.data, rows, rows, columns)
+    return y
 
 
 def exact(x_fmt: HBFPFormat, w_fmt: HBFPFormat, x_span: Span, w_span: Span) -> bool:
@@ -210,8 +245,16 @@ def _even_rows(m, stride):
     return np.arange(m, dtype=np.int64) * stride
 
 
+def multiply(a: np.ndarray, b: np.ndarray, a_fmt: HBFPFormat, b_fmt: HBFPFormat, a_span: Span, b_span: Span,
+             **options: Any) -> np.ndarray:
+    """:func:`product` in float32 where that is exact, else in float64, which always is."""
+    wide = None if exact(a_fmt, b_fmt, a_span, b_span) else FLUSH[a_fmt.subnormals]
+    return product(a, b, a_fmt.terms, wide=wide, **options)
+
+
 def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None = None,
-            blocks: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+            blocks: np.ndarray | None = None, out: np.ndarray | None = None,
+            wide: Flush | None = None) -> np.ndarray:
     """Block-ordered product of converted values: ``acc = acc + (exact dot product of a block)``, blocks ascending.
 
     Parameters
@@ -226,6 +269,9 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
         Element (m, k) of block j is ``a.flat[rows[m] + blocks[j] + k]``: convolutions without copies.
     out : ndarray of float32, optional
         (M, N), its last axis contiguous.
+    wide : Flush, optional
+        Take block sums in float64, rounded once to float32, and flush as it says. Without it block sums must be exact
+        in float32 (:func:`exact`).
 
     Returns
     -------
@@ -233,8 +279,10 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
         (M, N); NaN is canonical.
     """
     k, n = b.shape
+    if wide is not None:
+        a = a.astype(np.float64) if rows is None else np.asarray(a, np.float64, order="C")
     if rows is None:
-        row_stride, stride = (step // 4 for step in a.strides)
+        row_stride, stride = (step // a.itemsize for step in a.strides)
         rows = _even_rows(a.shape[0], row_stride)
     else:
         stride = 1
@@ -247,14 +295,15 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
     if not k:
         y[:] = 0
         return y
-    run, ldy = _loaded().hbfp_product, y.strides[0] // 4
+    run, ldy = loaded().hbfp_product if wide is None else loaded().hbfp_wide_product, y.strides[0] // 4
+    last = () if wide is None else (ctypes.addressof(wide),)
     bk, bn = (step // 4 for step in b.strides)
 
     def part(m_low, m_high, n_low, n_high):
-        work = np.empty(k * (64 if n_high - n_low > 32 else 32), np.float32)       # one panel of b
+        work = np.empty(k * (64 if n_high - n_low > 32 else 32), a.dtype)          # one panel of b
         run(a.ctypes.data, rows.ctypes.data + 8 * m_low, m_high - m_low, blocks.ctypes.data, terms.ctypes.data,
             len(terms), stride, b.ctypes.data + 4 * n_low * bn, bk, bn, n_high - n_low,
-            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data)
+            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data, *last)
     if n >= 128 * threads():                           # by columns, so that each panel is packed once
         split(n, m * k * n * _MULTIPLICATION, lambda low, high: part(0, m, low, high), 64)
     else:
@@ -275,7 +324,7 @@ class StackFormats:
     """
 
     def __init__(self, a: Sequence[HBFPFormat], b: Sequence[HBFPFormat]) -> None:
-        self.a, self.b = ((_Format * len(a))(*map(_format, side)) for side in (a, b))
+        self.a, self.b = ((_Format * len(a))(*map(format_of, side)) for side in (a, b))
         self.high = np.array([fmt.block[0] for fmt in a], np.int64)
         self.terms = np.array([fmt.terms for fmt in a], np.int64)
         self.where = (ctypes.addressof(self.a), ctypes.addressof(self.b), self.high.ctypes.data, self.terms.ctypes.data)
@@ -308,7 +357,7 @@ def stack_product(a: np.ndarray, b: np.ndarray, formats: StackFormats,
     def part(low, high):
         work = np.empty(m * k + k * n + 64 * k, np.float32)
         index = np.empty(m + 2 * k, np.int64)
-        _loaded().hbfp_stack(
+        loaded().hbfp_stack(
             high - low, at_a + 4 * low * a_step, a_step, am, ak, at_b + 4 * low * b_step, b_step, bk, bn, m, k, n,
             at_y + 4 * low * m * n, fa + form * low, fb + form * low, sides + 8 * low, lengths + 8 * low,
             at_done + 4 * low, work.ctypes.data, index.ctypes.data)
@@ -329,5 +378,5 @@ def row_sums(x: np.ndarray) -> np.ndarray:
             y += row
     elif x.size:
         x = np.ascontiguousarray(x)
-        _loaded().hbfp_row_sums(x.ctypes.data, *x.shape, y.ctypes.data)
+        loaded().hbfp_row_sums(x.ctypes.data, *x.shape, y.ctypes.data)
     return y

@@ -10,7 +10,7 @@ import torch
 
 from hbfp.format import HBFPFormat
 
-from ..bfp import CANONICAL_NAN, block_sides
+from ..blocks import CANONICAL_NAN, block_sides
 from ..to_fp32 import FLUSHED_BELOW
 
 _NAN = int(CANONICAL_NAN)

@@ -7,14 +7,16 @@ NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from hbfp.format import HBFPFormat
 
-from ..bfp import Blocks, decode, encode
-from ..fast import kernels
+from ..bfp import decode, encode
+from ..blocks import Blocks
+from ..fast import kernels, lanes
 from ..matmul import matmul_blocks
 from ..noise import Stream
 from . import portable
@@ -74,36 +76,70 @@ class Operand:
 
 
 class Encoded:
-    """One conversion: ``values`` as FP32, and what a fallback needs to repeat it."""
+    """One conversion: ``values`` as FP32 with their ``span``, or ``blocks`` where mantissas are needed."""
 
     def __init__(self, operand: Operand, axis: int) -> None:
-        source, fmt = operand.source, operand.fmt
-        self.fmt, self.axis = fmt, axis
-        noise = None
-        if operand.stream is not None and fmt.rounding == "stochastic":
-            noise = operand.stream.draw(tuple(source.shape), fmt, axis=axis)
-        if source.device.type != "cpu":
-            self.source, self.noise = source, None if noise is None else torch.from_numpy(noise).to(source.device)
-            self.values, self.span = portable.encoded(source, fmt, self.noise, axis=axis)
+        self.fmt, self.axis = operand.fmt, axis
+        self.on_cpu = operand.source.device.type == "cpu"
+        self.source = operand.source.numpy() if self.on_cpu else operand.source
+        self.noise = self._before = None
+        self._found: tuple[Any, Any] | None = None
+        stream = operand.stream if self.fmt.rounding == "stochastic" else None
+        if stream is None:
+            return                                     # nothing to draw: converted when needed
+        if self.on_cpu and lanes.fits(stream, self.fmt.terms):
+            self._before = Resumed(stream.state.copy())
+            self._found = lanes.encoded(np.ascontiguousarray(self.source), self.fmt, stream, axis=axis)
             return
-        self.source, self.noise = source.numpy(), noise
-        flip = self.source.strides[-1] != 4 and self.source.strides[0] == 4
-        matrix = self.source.T if flip else np.ascontiguousarray(self.source)
+        self.noise = stream.draw(tuple(self.source.shape), self.fmt, axis=axis)
+        if not self.on_cpu:
+            self.noise = torch.from_numpy(self.noise).to(operand.source.device)
+
+    @property
+    def values(self) -> Any:
+        """FP32 values of the source's shape: an array on the CPU, else a tensor."""
+        return self._convert()[0]
+
+    @property
+    def span(self) -> kernels.Span | None:
+        """What the compiled conversion met; None where there was none."""
+        return self._convert()[1]
+
+    def _convert(self):
+        if self._found is None:
+            if not self.on_cpu:
+                self._found = portable.encoded(self.source, self.fmt, self.noise, axis=self.axis)
+            elif kernels.library() is None:
+                self._found = decode(encode(self.source, self.fmt, self.noise, axis=self.axis)), None
+            else:
+                self._found = self._compiled()
+        return self._found
+
+    def _compiled(self):
+        source, noise, axis = self.source, self.noise, self.axis
+        flip = source.strides[-1] != 4 and source.strides[0] == 4
+        matrix = source.T if flip else np.ascontiguousarray(source)
         dice = None if noise is None else np.ascontiguousarray(noise.T if flip else noise)
-        if kernels.library() is None:
-            self.values, self.span = decode(encode(self.source, fmt, noise, axis=axis)), None
-            return
         turned = (-1 if axis == 0 else 0) if flip else axis
-        values, self.span = kernels.encoded(matrix, fmt, dice, axis=turned)
-        self.values = values.T if flip else values
+        values, span = kernels.encoded(matrix, self.fmt, dice, axis=turned)
+        return (values.T if flip else values), span
 
     def blocks(self, transposed: bool) -> Blocks:
         """:class:`golden.bfp.Blocks` of the matrix or its transpose."""
         source, noise, axis = self.source, self.noise, self.axis
+        if self._before is not None:
+            noise = Resumed(self._before.state.copy()).draw(source.shape, self.fmt, axis=axis)
         if transposed:
             source, axis = source.T, -1 if axis == 0 else 0
             noise = None if noise is None else noise.T
         return encode(source, self.fmt, noise, axis=axis)
+
+
+class Resumed(Stream):
+    """A stream that goes on from a state."""
+
+    def __init__(self, state: np.ndarray) -> None:
+        self.state = state
 
 
 def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, turn_b: bool = False) -> torch.Tensor:
@@ -117,17 +153,17 @@ def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, t
 
 
 def _product(a, b, formats, turn_a, turn_b):
-    if torch.is_tensor(a.values):
+    if not a.on_cpu:
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         if formats.order == "quick":
             return left @ right
         if formats.accumulate == "aligned":
             raise ValueError("Accumulation 'aligned' needs CPU tensors")
         return portable.product(left, right, a.fmt, b.fmt, a.span, b.span)
-    left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
     if formats.order == "quick":
+        left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         return torch.from_numpy(left) @ torch.from_numpy(right)
-    if formats.accumulate == "fp32" and a.span is not None and b.span is not None \
-            and kernels.exact(a.fmt, b.fmt, a.span, b.span):
-        return torch.from_numpy(kernels.product(left, right, a.fmt.terms))
+    if formats.accumulate == "fp32" and a.span is not None and b.span is not None:
+        left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
+        return torch.from_numpy(kernels.multiply(left, right, a.fmt, b.fmt, a.span, b.span))
     return torch.from_numpy(matmul_blocks(a.blocks(turn_a), b.blocks(turn_b), formats.accumulate))

@@ -5,7 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from golden.bfp import decode, encode  # noqa: E402
+from golden.bfp import decode_plain as decode  # noqa: E402
+from golden.bfp import encode_plain as encode  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
 from golden.nn import portable  # noqa: E402
 from hbfp.format import HBFPFormat  # noqa: E402

@@ -1,0 +1,271 @@
+// FP32 to blocks and back: docs/numerics.md, section 2.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "noise.h"
+
+namespace {
+
+struct Format {
+    int32_t magnitude;            // bits m without sign
+    int32_t lowest, highest;      // shared exponent
+    int32_t rounding;             // 0 rne, 1 truncate, 2 stochastic
+    int32_t noise_bits;
+    int32_t gradual;              // keep subnormal elements
+};
+
+// What a conversion leaves to know: powers of two of the last bits in use, largest exponent, whether a block is invalid.
+struct Span {
+    int32_t low, high, invalid;
+};
+
+inline uint32_t word(float x) { uint32_t w; std::memcpy(&w, &x, 4); return w; }
+inline float real(uint32_t w) { float x; std::memcpy(&x, &w, 4); return x; }
+inline int32_t field_of(uint32_t w) { return int32_t(w >> 23 & 0xFF); }
+
+// One element, any case: docs/numerics.md, section 2, steps 2, 4 and 5. Sets `used` if the mantissa is not 0.
+float element(uint32_t w, int32_t exponent, const Format &f, int32_t noise, bool &used) {
+    int32_t field = field_of(w);
+    uint64_t significand = w & 0x7FFFFF;
+    if (field) significand |= 1 << 23;
+    else if (!f.gradual) return 0;
+    int32_t shift = exponent + 126 - std::max(field, 1) + 24 - f.magnitude;
+    shift = std::min(std::max(shift, 0), 63);
+    uint64_t m = significand >> shift;
+    if (f.rounding == 0 && shift) {
+        uint64_t rest = significand - (m << shift), half = uint64_t(1) << (shift - 1);
+        m += rest > half || (rest == half && (m & 1));
+    } else if (f.rounding == 2) {
+        uint64_t kept = shift > f.noise_bits ? significand >> (shift - f.noise_bits)
+                                             : significand << (f.noise_bits - shift);
+        m = (kept + uint64_t(noise)) >> f.noise_bits;
+    }
+    m = std::min(m, (uint64_t(1) << f.magnitude) - 1);
+    used |= m != 0;
+    float y = std::ldexp(float(m), exponent - f.magnitude);
+    return m && w >> 31 ? -y : y;
+}
+
+// A block of rows x columns, any case.
+void block_any(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+               int64_t rows, int64_t columns, int32_t top, const Format &f, Span &span) {
+    int32_t exponent = std::min(std::max(top - 126, f.lowest), f.highest);
+    bool used = false;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            y[i * ldy + j] = top == 255 ? real(0x7FC00000)
+                : element(word(x[i * ldx + j]), exponent, f, noise ? noise[i * ldn + j] : 0, used);
+    span.invalid |= top == 255;
+    if (used) {
+        span.low = std::min(span.low, exponent - f.magnitude);
+        span.high = std::max(span.high, exponent);
+    }
+}
+
+// Blocks whose largest exponent field lies here, unclamped, may be rounded by float arithmetic: adding 1.5 * 2^23 steps
+// and taking it away again rounds to whole steps, ties to even, and no number on the way leaves the normal range.
+inline bool plain_range(int32_t top, const Format &f) {
+    return top >= 64 && top <= 220 && top - 126 >= f.lowest && top - 126 <= f.highest
+        && (f.rounding != 2 || f.noise_bits <= 24 - f.magnitude);
+}
+
+template <int ROUNDING>
+inline float plain(float x, float step, float magic, float limit, int32_t top, const Format &f, int32_t noise) {
+    if (ROUNDING == 0) {
+        float v = (x + magic) - magic;
+        v = v < -limit ? -limit : v;
+        return v > limit ? limit : v;
+    }
+    uint32_t w = word(x);
+    int32_t shift = top - field_of(w) + 24 - f.magnitude - (ROUNDING == 2 ? f.noise_bits : 0);
+    uint32_t m = ((w & 0x7FFFFF) | 1 << 23) >> (shift > 31 ? 31 : shift);
+    if (ROUNDING == 2) m = (m + uint32_t(noise)) >> f.noise_bits;
+    uint32_t most = (1u << f.magnitude) - 1;
+    float v = float(int32_t(m > most ? most : m)) * step;
+    return real(word(v) | (w & 0x80000000)) + 0.0f;                 // -0 becomes 0
+}
+
+inline float step_of(int32_t top, const Format &f) { return real(uint32_t(top + 1 - f.magnitude) << 23); }
+
+template <int ROUNDING>
+void tiles(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+           int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
+    const float limit_steps = float((1 << f.magnitude) - 1);
+    int32_t lowest = 1 << 20, highest = -1;
+    for (int64_t r = 0; r < rows; r += high) {
+        int64_t h = std::min(high, rows - r);
+        for (int64_t c = 0; c < columns; c += wide) {
+            int64_t n = std::min(wide, columns - c);
+            const float *in = x + r * ldx + c;
+            float *out = y + r * ldy + c;
+            uint32_t largest = 0;
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    largest = std::max(largest, word(in[i * ldx + j]) & 0x7FFFFFFF);
+            int32_t top = int32_t(largest >> 23);
+            if (top == 0 && !f.gradual) {
+                for (int64_t i = 0; i < h; i++) std::fill(out + i * ldy, out + i * ldy + n, 0.0f);
+                continue;
+            }
+            const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
+            if (!plain_range(top, f)) {
+                block_any(in, ldx, out, ldy, u, ldn, h, n, top, f, span);
+                continue;
+            }
+            lowest = std::min(lowest, top);
+            highest = std::max(highest, top);
+            const float step = step_of(top, f), magic = step * 12582912.0f, limit = step * limit_steps;
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step, magic, limit, top, f,
+                                                       ROUNDING == 2 ? u[i * ldn + j] : 0);
+        }
+    }
+    if (highest >= 0) {
+        span.low = std::min(span.low, lowest - 126 - f.magnitude);
+        span.high = std::max(span.high, highest - 126);
+    }
+}
+
+// Blocks of several rows: a band of `high` rows, many columns at once; each block `tile` columns wide.
+template <int ROUNDING>
+void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+           int64_t rows, int64_t columns, int64_t high, int64_t tile, const Format &f, Span &span) {
+    constexpr int64_t most = 1024;                                  // BLOCK_LIMIT of golden/spec/format.py
+    const int64_t wide = tile * std::max<int64_t>(1, 512 / tile);
+    const float limit_steps = float((1 << f.magnitude) - 1);
+    const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
+    const bool noise_fits = ROUNDING != 2 || f.noise_bits <= 24 - f.magnitude;
+    int32_t lowest = 1 << 20, highest = -1;
+    for (int64_t r = 0; r < rows; r += high) {
+        int64_t h = std::min(high, rows - r);
+        for (int64_t c = 0; c < columns; c += wide) {
+            const int64_t n = std::min(wide, columns - c);
+            const float *in = x + r * ldx + c;
+            float *out = y + r * ldy + c;
+            const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
+            uint32_t largest[most] = {};
+            int32_t top[most], odd = 0, low = 1 << 20, up = -1;
+            float step[most], magic[most], limit[most];
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    largest[j] = std::max(largest[j], word(in[i * ldx + j]) & 0x7FFFFFFF);
+            for (int64_t t = 0; tile > 1 && t < n; t += tile) {
+                int64_t end = std::min(t + tile, n);
+                uint32_t one = 0;
+                for (int64_t j = t; j < end; j++) one = std::max(one, largest[j]);
+                for (int64_t j = t; j < end; j++) largest[j] = one;
+            }
+            for (int64_t j = 0; j < n; j++) {
+                int32_t t = int32_t(largest[j] >> 23), zero = (t == 0) & !f.gradual;
+                odd |= !zero & ((t < bottom) | (t > roof));
+                low = std::min(low, zero ? 1 << 20 : t);
+                up = std::max(up, zero ? -1 : t);
+                top[j] = zero ? 1 << 20 : t;                        // shifts everything out
+                float s = step_of(zero ? 64 : t, f);
+                magic[j] = s * 12582912.0f;
+                limit[j] = zero ? 0.0f : s * limit_steps;
+                step[j] = zero ? 0.0f : s;
+            }
+            if (odd || !noise_fits) {
+                for (int64_t j = 0; j < n; j += tile)
+                    block_any(in + j, ldx, out + j, ldy, u ? u + j : nullptr, ldn, h, std::min(tile, n - j),
+                              int32_t(largest[j] >> 23), f, span);
+                continue;
+            }
+            lowest = std::min(lowest, low);
+            highest = std::max(highest, up);
+            for (int64_t i = 0; i < h; i++)
+                for (int64_t j = 0; j < n; j++)
+                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step[j], magic[j], limit[j], top[j], f,
+                                                       ROUNDING == 2 ? u[i * ldn + j] : 0) + 0.0f;
+        }
+    }
+    if (highest >= 0) {
+        span.low = std::min(span.low, lowest - 126 - f.magnitude);
+        span.high = std::max(span.high, highest - 126);
+    }
+}
+
+// Values after conversion, as FP32: rows x columns of x in blocks high x wide. `noise` may be null unless stochastic.
+void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+             int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
+    if (high > 1 && f.rounding == 0) bands<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    else if (high > 1 && f.rounding == 1) bands<1>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    else if (high > 1) bands<2>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    else if (f.rounding == 0) tiles<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    else if (f.rounding == 1) tiles<1>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    else tiles<2>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+}
+
+// The same with noise from the generators, which give it in the order of the hardware's stream.
+void convert_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
+                   int64_t wide, const Format &f, Lanes &lanes, Span &span) {
+    const int64_t blocks = (columns + wide - 1) / wide, ldn = blocks * wide + SLACK;
+    std::vector<int32_t> noise(high * ldn);
+    for (int64_t r = 0; r < rows; r += high) {
+        if (high == 1) lanes.draw(noise.data(), blocks * wide, f.noise_bits);
+        else
+            for (int64_t c = 0; c < blocks; c++)
+                for (int64_t i = 0; i < high; i++) lanes.draw(noise.data() + i * ldn + c * wide, wide, f.noise_bits);
+        convert(x + r * ldx, ldx, y + r * ldy, ldy, noise.data(), ldn, std::min(high, rows - r), columns, high, wide, f,
+                span);
+    }
+}
+
+// --- Mantissas and exponents ------------------------------------------------------------------------------------
+
+inline double power(int32_t exponent) {                            // 2^exponent, any exponent
+    uint64_t bits = uint64_t(std::min(std::max(exponent, -1000), 1000) + 1023) << 52;
+    double y;
+    std::memcpy(&y, &bits, 8);
+    return y;
+}
+
+// One band of blocks, h <= high rows: mantissas (as INT), and exponent and flag of each block.
+template <class INT>
+void mantissas(const float *x, int64_t ldx, INT *m, int64_t ldm, int32_t *exponent, uint8_t *invalid,
+               const int32_t *noise, int64_t ldn, int64_t h, int64_t columns, int64_t high, int64_t wide,
+               const Format &f, std::vector<float> &values, std::vector<uint32_t> &largest, std::vector<double> &scale) {
+    Span span{};
+    values.resize(h * columns);
+    largest.assign(columns, 0);
+    scale.resize(columns);
+    convert(x, ldx, values.data(), columns, noise, ldn, h, columns, high, wide, f, span);
+    for (int64_t i = 0; i < h; i++)
+        for (int64_t j = 0; j < columns; j++)
+            largest[j] = std::max(largest[j], word(x[i * ldx + j]) & 0x7FFFFFFF);
+    for (int64_t c = 0, b = 0; c < columns; c += wide, b++) {
+        const int64_t end = std::min(c + wide, columns);
+        uint32_t most = 0;
+        for (int64_t j = c; j < end; j++) most = std::max(most, largest[j]);
+        const int32_t top = int32_t(most >> 23), e = std::min(std::max(top - 126, f.lowest), f.highest);
+        exponent[b] = e;
+        invalid[b] = top == 255;
+        const double unit = power(f.magnitude - e);
+        for (int64_t j = c; j < end; j++) scale[j] = unit;
+        if (top == 255)
+            for (int64_t i = 0; i < h; i++) std::fill(&values[i * columns + c], &values[i * columns] + end, 0.0f);
+    }
+    for (int64_t i = 0; i < h; i++)
+        for (int64_t j = 0; j < columns; j++) m[i * ldm + j] = INT(double(values[i * columns + j]) * scale[j]);
+}
+
+// One band of blocks back: M * 2^(E - m), rounded once where that leaves FP32; NaN for an invalid block.
+void values(const int32_t *m, int64_t ldm, const int32_t *exponent, const uint8_t *invalid, float *y, int64_t ldy,
+            int64_t h, int64_t columns, int64_t wide, int32_t magnitude) {
+    for (int64_t c = 0, b = 0; c < columns; c += wide, b++) {
+        const int64_t end = std::min(c + wide, columns);
+        const double unit = power(std::min(std::max(exponent[b], -2000), 2000) - magnitude);
+        for (int64_t i = 0; i < h; i++)
+            for (int64_t j = c; j < end; j++)
+                y[i * ldy + j] = invalid[b] ? real(0x7FC00000) : float(double(m[i * ldm + j]) * unit);
+    }
+}
+
+}  // namespace

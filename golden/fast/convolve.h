@@ -1,0 +1,197 @@
+// Convolutions whose patches must be converted one by one: a strip of patches at a time, so that it stays in the caches.
+#pragma once
+
+#include "product.h"
+
+namespace {
+
+// Patches of a channels-last tensor: `segments` runs of `length` elements each, at row[pixel] + segment[s].
+struct Patches {
+    const float *x;
+    const int64_t *row, *segment;
+    int64_t pixels, segments, length;
+
+    int64_t columns() const { return segments * length; }
+
+    // Patches first .. first + rows, one behind the other.
+    void gather(int64_t first, int64_t rows, float *out) const {
+        for (int64_t i = first; i < first + rows; i++)
+            for (int64_t s = 0; s < segments; s++, out += length)
+                std::copy_n(x + row[i] + segment[s], length, out);
+    }
+};
+
+// The other operand, converted: (rows, n) with `ld` between rows.
+struct Values {
+    const float *data;
+    int64_t ld, n;
+    const Format *format;
+    const Span *span;
+};
+
+inline int64_t up_to(int64_t count, int64_t step) { return std::max<int64_t>(1, count / step) * step; }
+
+inline void encode(const float *x, float *y, int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f,
+                   Lanes *lanes, Span &span) {
+    if (lanes) convert_drawn(x, columns, y, columns, rows, columns, high, wide, f, *lanes, span);
+    else convert(x, columns, y, columns, nullptr, 0, rows, columns, high, wide, f, span);
+}
+
+// Operand b for both kinds of arithmetic, each packed when first needed.
+class Packed {
+  public:
+    Packed(const Values &b, int64_t k) : b_(b), k_(k) {}
+
+    // y (+)= a b, in floats where that is exact, else in doubles.
+    void multiply(bool floats, const float *a, int64_t size, const Rows &at, float *y, int64_t ldy, bool more,
+                  const Flush &flush) {
+        if (floats) {
+            multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, flush);
+            return;
+        }
+        wide_.assign(a, a + size);
+        multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, flush);
+    }
+
+  private:
+    const Values &b_;
+    int64_t k_;
+    std::vector<float> singles_;
+    std::vector<double> doubles_, wide_;
+
+    template <class T> const T *get(std::vector<T> &packed) {
+        if (packed.empty()) {
+            packed.resize(k_ * (b_.n + 64));
+            pack_all(b_.data, b_.ld, 1, k_, b_.n, packed.data());
+        }
+        return packed.data();
+    }
+};
+
+// y (pixels, n) = q(patches) b for pixels first .. last; `first` a multiple of `high`.
+void patches_product(const Patches &p, const Format &f, int64_t high, int64_t wide, Lanes *lanes, const Values &b,
+                     float *y, int64_t first, int64_t last, const Flush &flush) {
+    const int64_t k = p.columns(), most = (96 + high - 1) / high * high;
+    std::vector<float> strip(most * k);
+    std::vector<int64_t> row(most), block, terms;
+    for (int64_t i = 0; i < most; i++) row[i] = i * k;
+    for (int64_t c = 0; c < k; c += wide) {
+        block.push_back(c);
+        terms.push_back(std::min(wide, k - c));
+    }
+    Packed other(b, k);
+    for (int64_t m = first; m < last; m += most) {
+        const int64_t rows = std::min(most, last - m);
+        Span span{1 << 20, -(1 << 20), 0};
+        p.gather(m, rows, strip.data());
+        encode(strip.data(), strip.data(), rows, k, high, wide, f, lanes, span);
+        other.multiply(exact(f, *b.format, wide, span, *b.span), strip.data(), rows * k,
+                       Rows{row.data(), rows, block.data(), terms.data(), int64_t(block.size()), 1}, y + m * b.n, b.n,
+                       false, flush);
+    }
+}
+
+// y (columns of a patch, n) = q(patches)^T g, blocks of `high` pixels by `wide` columns.
+void patches_turned_product(const Patches &p, const Format &f, int64_t high, int64_t wide, Lanes *lanes, const Values &g,
+                            float *y, const Flush &flush) {
+    const int64_t k = p.columns(), most = up_to(std::max<int64_t>(1, 65536 / std::max<int64_t>(k, 1)), high);
+    std::vector<float> strip(most * k);
+    std::vector<int64_t> row(k), block, terms;
+    for (int64_t i = 0; i < k; i++) row[i] = i;
+    for (int64_t m = 0; m < p.pixels; m += most) {
+        const int64_t rows = std::min(most, p.pixels - m);
+        Span span{1 << 20, -(1 << 20), 0};
+        p.gather(m, rows, strip.data());
+        encode(strip.data(), strip.data(), rows, k, high, wide, f, lanes, span);
+        block.clear();
+        terms.clear();
+        for (int64_t i = 0; i < rows; i += high) {
+            block.push_back(i * k);
+            terms.push_back(std::min(high, rows - i));
+        }
+        const Values part{g.data + m * g.ld, g.ld, g.n, g.format, g.span};
+        Packed other(part, rows);
+        other.multiply(exact(f, *g.format, high, span, *g.span), strip.data(), rows * k,
+                       Rows{row.data(), k, block.data(), terms.data(), int64_t(block.size()), k}, y, g.n, m > 0, flush);
+    }
+}
+
+// --- One channel in and out a group -----------------------------------------------------------------------------
+
+// total[j] += sum over rows of a[i][j] * b[i][j]: exact in T, rounded once, flushed as add() does.
+template <class T>
+void dot_columns(const float *a, const float *b, int64_t repeat, int64_t rows, int64_t columns, int64_t lda, int64_t ldb,
+                 float *total, const Flush &flush) {
+    constexpr int64_t WIDE = 64;
+    for (int64_t r = 0; r < repeat; r++)
+        for (int64_t c = 0; c < columns; c += WIDE) {
+            const int64_t n = std::min(WIDE, columns - c);
+            T p[WIDE] = {};
+            for (int64_t i = 0; i < rows; i++) {
+                const float *x = a + i * lda + r * columns + c, *w = b + i * ldb + c;
+                if (n == WIDE)
+                    for (int64_t j = 0; j < WIDE; j++) p[j] += T(x[j]) * T(w[j]);
+                else
+                    for (int64_t j = 0; j < n; j++) p[j] += T(x[j]) * T(w[j]);
+            }
+            float *out = total + r * columns + c;
+            for (int64_t j = 0; j < n; j++) {
+                float v = out[j] + (std::fabs(p[j]) < T(flush.sum) ? 0.0f : float(p[j]));
+                out[j] = std::fabs(v) < float(flush.total) ? 0.0f : v;
+            }
+        }
+}
+
+inline void canonical(float *y, int64_t count) {
+    for (int64_t i = 0; i < count; i++) y[i] = y[i] == y[i] ? y[i] : real(0x7FC00000);
+}
+
+// y (pixels, channels): each channel's patch (segments, one element each) times its own column of w (segments, channels).
+void depthwise(const Patches &p, const Format &f, int64_t terms, const Values &w, float *y, int64_t first, int64_t last,
+               const Flush &flush) {
+    const int64_t c = p.length, most = std::max<int64_t>(1, 512 / c), ld = most * c;
+    std::vector<float> taps(p.segments * ld);
+    for (int64_t m = first; m < last; m += most) {
+        const int64_t rows = std::min(most, last - m), columns = rows * c;
+        for (int64_t s = 0; s < p.segments; s++)
+            for (int64_t i = 0; i < rows; i++)
+                std::copy_n(p.x + p.row[m + i] + p.segment[s], c, &taps[s * ld + i * c]);
+        Span span{1 << 20, -(1 << 20), 0};
+        convert(taps.data(), ld, taps.data(), ld, nullptr, 0, p.segments, columns, terms, 1, f, span);
+        const bool floats = exact(f, *w.format, terms, span, *w.span);
+        float *out = y + m * c;
+        std::fill(out, out + columns, 0.0f);
+        for (int64_t s = 0; s < p.segments; s += terms) {
+            const int64_t n = std::min(terms, p.segments - s);
+            if (floats) dot_columns<float>(&taps[s * ld], w.data + s * c, rows, n, c, ld, c, out, flush);
+            else dot_columns<double>(&taps[s * ld], w.data + s * c, rows, n, c, ld, c, out, flush);
+        }
+        canonical(out, columns);
+    }
+}
+
+// y (segments, channels): per tap and channel the products of x and g (pixels, channels) over blocks of pixels.
+void depthwise_turned(const Patches &p, const Format &f, int64_t terms, const Values &g, float *y, const Flush &flush) {
+    const int64_t c = p.length, most = up_to(std::max<int64_t>(1, 16384 / c), terms);
+    std::vector<float> strip(most * c);
+    std::fill(y, y + p.segments * c, 0.0f);
+    for (int64_t m = 0; m < p.pixels; m += most) {
+        const int64_t rows = std::min(most, p.pixels - m);
+        for (int64_t s = 0; s < p.segments; s++) {
+            for (int64_t i = 0; i < rows; i++)
+                std::copy_n(p.x + p.row[m + i] + p.segment[s], c, &strip[i * c]);
+            Span span{1 << 20, -(1 << 20), 0};
+            convert(strip.data(), c, strip.data(), c, nullptr, 0, rows, c, terms, 1, f, span);
+            const bool floats = exact(f, *g.format, terms, span, *g.span);
+            for (int64_t i = 0; i < rows; i += terms) {
+                const int64_t n = std::min(terms, rows - i);
+                const float *b = g.data + (m + i) * g.ld;
+                if (floats) dot_columns<float>(&strip[i * c], b, 1, n, c, c, g.ld, y + s * c, flush);
+                else dot_columns<double>(&strip[i * c], b, 1, n, c, c, g.ld, y + s * c, flush);
+            }
+        }
+    }
+    canonical(y, p.segments * c);
+}
+
+}  // namespace

@@ -1,0 +1,172 @@
+// Products in the hardware's order: dot products of blocks, exact in any order, then one addition each.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "convert.h"
+
+namespace {
+
+// Vectors of 64 bytes of what holds every partial sum of a block exactly: float (24 bits) or double (53 bits).
+template <class T> struct Vectors {
+    typedef T Type __attribute__((vector_size(64)));
+    static constexpr int64_t LANES = 64 / sizeof(T);
+};
+
+// Below what a block sum and a running sum become +0: docs/numerics.md, sections 4 and 5; 0 keeps subnormals.
+struct Flush {
+    double sum, total;
+};
+
+inline void add(float *y, Vectors<float>::Type p, const Flush &) {    // no float sum lies below 2^-126: exact()
+    Vectors<float>::Type v;
+    std::memcpy(&v, y, sizeof v);
+    v += p;
+    std::memcpy(y, &v, sizeof v);
+}
+
+inline void add(float *y, Vectors<double>::Type p, const Flush &flush) {
+    typedef float Half __attribute__((vector_size(32)));
+    p = (p < flush.sum) & (p > -flush.sum) ? p - p : p;
+    const float least = float(flush.total);
+    Half v;
+    std::memcpy(&v, y, sizeof v);
+    v += __builtin_convertvector(p, Half);
+    v = (v < least) & (v > -least) ? v - v : v;
+    std::memcpy(y, &v, sizeof v);
+}
+
+// One block of `terms` along K into M x (N vectors) sums.
+template <class T, int M, int N>
+inline void micro(const T *a, const int64_t *row, int64_t stride, const T *b, int64_t terms, float *y, int64_t ldy,
+                  const Flush &flush) {
+    typedef typename Vectors<T>::Type V;
+    constexpr int64_t LANES = Vectors<T>::LANES;
+    V p[M][N] = {};
+    for (int64_t k = 0; k < terms; k++) {
+        V w[N];
+        for (int n = 0; n < N; n++) std::memcpy(&w[n], b + (k * N + n) * LANES, sizeof(V));
+        for (int m = 0; m < M; m++) {
+            T x = a[row[m] + k * stride];
+            for (int n = 0; n < N; n++) p[m][n] += x * w[n];
+        }
+    }
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) add(y + m * ldy + n * LANES, p[m][n], flush);
+}
+
+// Where the elements of an operand with M rows lie: (m, k) of block j at row[m] + block[j] + k * stride.
+struct Rows {
+    const int64_t *row;
+    int64_t count;
+    const int64_t *block, *terms;
+    int64_t blocks, stride;
+
+    int64_t depth() const {
+        int64_t k = 0;
+        for (int64_t j = 0; j < blocks; j++) k += terms[j];
+        return k;
+    }
+};
+
+// A panel of N vectors of columns; `packed` holds K rows of it. `more`: the sums go on from what y holds.
+template <class T, int N, int ROWS>
+void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, int64_t columns, bool more,
+           const Flush &flush) {
+    constexpr int64_t LANES = N * Vectors<T>::LANES;
+    float sums[ROWS * LANES];
+    for (int64_t m = 0; m < at.count; m += ROWS) {
+        int64_t rows = std::min<int64_t>(ROWS, at.count - m);
+        std::fill(sums, sums + ROWS * LANES, 0.0f);
+        for (int64_t i = 0; more && i < rows; i++)
+            std::copy(y + (m + i) * ldy, y + (m + i) * ldy + columns, sums + i * LANES);
+        const T *b = packed;
+        for (int64_t j = 0; j < at.blocks; j++) {
+            const T *from = a + at.block[j];
+            if (rows == ROWS) micro<T, ROWS, N>(from, at.row + m, at.stride, b, at.terms[j], sums, LANES, flush);
+            else
+                for (int64_t i = 0; i < rows; i++)
+                    micro<T, 1, N>(from, at.row + m + i, at.stride, b, at.terms[j], sums + i * LANES, LANES, flush);
+            b += at.terms[j] * LANES;
+        }
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t n = 0; n < columns; n++) {
+                float v = sums[i * LANES + n];
+                y[(m + i) * ldy + n] = v == v ? v : real(0x7FC00000);
+            }
+    }
+}
+
+// Columns of the panel that starts where `left` columns are left.
+template <class T> inline int64_t panel_width(int64_t left) {
+    constexpr int64_t LANES = Vectors<T>::LANES;
+    return (left > 2 * LANES ? 4 : left > LANES ? 2 : 1) * LANES;
+}
+
+// Rows 0 .. k of `columns` columns of b, `lanes` wide, filled up with zeros.
+template <class T>
+void pack(const float *b, int64_t bk, int64_t bn, int64_t k_count, int64_t columns, int64_t lanes, T *packed) {
+    if (bn == 1)
+        for (int64_t k = 0; k < k_count; k++) {
+            std::copy(b + k * bk, b + k * bk + columns, packed + k * lanes);
+            std::fill(packed + k * lanes + columns, packed + (k + 1) * lanes, T(0));
+        }
+    else                                                            // 16 rows of the panel at once, for the caches
+        for (int64_t k = 0; k < k_count; k += 16)
+            for (int64_t i = 0; i < lanes; i++)
+                for (int64_t l = k; l < std::min(k + 16, k_count); l++)
+                    packed[l * lanes + i] = i < columns ? b[l * bk + i * bn] : 0.0f;
+}
+
+// All panels of b (k, n) behind each other.
+template <class T>
+void pack_all(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, T *packed) {
+    for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
+        const int64_t lanes = panel_width<T>(n - first);
+        pack(b + first * bn, bk, bn, k, std::min(lanes, n - first), lanes, packed + k * first);
+    }
+}
+
+// y (rows, n) = sum over blocks of `at`, ascending, of a's dot products with the panels of b.
+template <class T>
+void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, float *y, int64_t ldy, bool more,
+                     const Flush &flush) {
+    const int64_t k = at.depth();
+    for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
+        const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
+        const T *b = packed + k * first;
+        switch (lanes / Vectors<T>::LANES) {
+            case 4: panel<T, 4, 6>(a, at, b, y + first, ldy, columns, more, flush); break;
+            case 2: panel<T, 2, 8>(a, at, b, y + first, ldy, columns, more, flush); break;
+            default: panel<T, 1, 16>(a, at, b, y + first, ldy, columns, more, flush);
+        }
+    }
+}
+
+// The same for b that is packed on the way, a panel at a time, into `work` of k * 64 numbers.
+template <class T>
+void multiply(const T *a, const Rows &at, const float *b, int64_t bk, int64_t bn, int64_t n, float *y, int64_t ldy,
+              T *work, const Flush &flush) {
+    const int64_t k = at.depth();
+    for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
+        const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
+        const T *packed = work;
+        if constexpr (sizeof(T) == sizeof(float))
+            if (bn == 1 && bk == lanes && columns == lanes) packed = b + first;
+        if (packed == work) pack(b + first * bn, bk, bn, k, columns, lanes, work);
+        multiply_packed(a, at, packed, columns, y + first, ldy, false, flush);
+    }
+}
+
+// Whether FP32 holds every partial sum of a block, in any order, and none can lie below 2^-126.
+inline bool exact(const Format &fa, const Format &fb, int64_t terms, const Span &sa, const Span &sb) {
+    const uint64_t largest = uint64_t(terms) * ((1 << fa.magnitude) - 1) * ((1 << fb.magnitude) - 1);
+    int32_t reach = sa.high + sb.high;
+    for (int64_t t = terms; t; t >>= 1) reach++;
+    return !(largest >> 24) && std::min(sa.low + sb.low, std::min(sa.low, sb.low)) >= -126
+        && std::max(reach, std::max(sa.high, sb.high)) <= 127;
+}
+
+}  // namespace
