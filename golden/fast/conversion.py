@@ -1,4 +1,4 @@
-"""Compiled :func:`golden.bfp.encode` and :func:`golden.bfp.decode`: mantissas and exponents of a tensor of any shape."""
+"""Compiled :func:`golden.bfp.encode` and :func:`golden.bfp.decode`: any shape."""
 
 import ctypes
 import math

@@ -97,7 +97,8 @@ def library() -> ctypes.CDLL | None:
             ("hbfp_mantissas", [*[_PTR] * 5, *[_I64] * 6, _PTR]),
             ("hbfp_float_mantissas", [*[_PTR] * 5, *[_I64] * 6, _PTR]),
             ("hbfp_decode", [*[_PTR] * 4, *[_I64] * 6, _I32]),
-            ("hbfp_wide_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _PTR, _PTR]),
+            ("hbfp_wide_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _PTR,
+                                   _PTR]),
             ("hbfp_pack", [_PTR, *[_I64] * 4, _PTR]),
             ("hbfp_packed_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _PTR, _I64]),
             ("hbfp_aligned", [_PTR, _PTR, *[_I64] * 3, _PTR, _PTR, _I64, _I64, _I32, _I32, _PTR, _PTR]),
@@ -177,8 +178,7 @@ assert set(ROUNDINGS) == {"rne", "truncate", "stochastic"}
 
 def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1,
             out: np.ndarray | None = None) -> tuple[np.ndarray, Span]:
-    """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`; :func:`golden.fast.lanes.encoded` draws the
-    noise itself.
+    """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`.
 
     Parameters
     ----------

@@ -48,6 +48,16 @@ def fits(stream: Generators, terms: int) -> bool:
     return kernels.library() is not None and len(stream.state) <= MOST and terms % len(stream.state) == 0
 
 
+class Resumed:
+    """Generators that go on from where a stream will be after ``numbers`` more."""
+
+    def __init__(self, stream: Generators, numbers: int = 0) -> None:
+        self.state = stream.state.copy()
+        beats, most = numbers // len(self.state), 1 << 16
+        for start in range(0, beats, most):
+            words(self, min(most, beats - start))
+
+
 def words(stream: Generators, beats: int) -> np.ndarray:
     """Next states of at most :data:`MOST` lanes: uint32 ``(beats, lanes)``."""
     count = len(stream.state)
@@ -63,13 +73,19 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, stream: Generators, *, axis: int = -
     The noise is what ``stream.draw(x.shape, fmt, axis=axis)`` gives. ``x`` has contiguous rows.
     """
     if axis == 0 and not fmt.square:                   # drawn column by column
-        y, span = encoded(kernels.turned(x), fmt, stream)
-        return y.T, span
-    y, span = np.empty(x.shape, np.float32), kernels.Span.empty()
+        # Not a power of two between rows: the lines of a column would share one set of the cache.
+        y = np.empty((x.shape[1], x.shape[0] + 16), np.float32)[:, :x.shape[0]]
+        return y.T, _encode(kernels.turned(x), y, fmt, stream, -1)
+    y = np.empty(x.shape, np.float32)
+    return y, _encode(x, y, fmt, stream, axis)
+
+
+def _encode(x, y, fmt, stream, axis):
+    span = kernels.Span.empty()
     form, (high, wide) = kernels.format_of(fmt), block_sides(fmt, axis)
     if x.size:
         with Running(stream) as lanes:
             kernels.loaded().hbfp_encode_drawn(
-                x.ctypes.data, x.strides[0] // 4, y.ctypes.data, x.shape[1], *x.shape, high, wide,
+                x.ctypes.data, x.strides[0] // 4, y.ctypes.data, y.strides[0] // 4, *x.shape, high, wide,
                 ctypes.addressof(form), ctypes.addressof(lanes), ctypes.addressof(span))
-    return y, span
+    return span

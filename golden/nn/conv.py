@@ -18,7 +18,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from ..fast import kernels
+from ..fast import kernels, lanes, patches
 from ..noise import Stream
 from .formats import Formats
 from .products import Operand, check_float32, product
@@ -53,29 +53,72 @@ def _offsets(shape, size, stride, dilation, side):
     return starts((0, 1, 2)), (taps[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
 
 
-def _direct(x, fmt, other, formats):
-    """Whether the quick way serves: compiled kernels, FP32 accumulation, blocks along K, no dice.
+@lru_cache(64)
+def _runs(shape, size, stride, dilation):
+    """Where patches start in flat channels-last x of ``shape``, where their runs start in them, and a run's length."""
+    (kh, kw), c = size, shape[-1]
+    rows, taps = _offsets(shape, size, stride, dilation, c)
+    return (rows, taps[::kw].copy(), kw * c) if dilation[1] == 1 else (rows, taps, c)
 
-    It is in hardware order, and quicker than patches with BLAS: order ``quick`` takes it too.
-    """
-    return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32"
-            and not fmt.square and not other.square and x.numel() > 0
-            and "stochastic" not in (fmt.rounding, other.rounding))
+
+def _patch_rows(x, size, stride, dilation):
+    """:class:`golden.fast.patches.Patches` of channels-last ``x``."""
+    return patches.Patches(x.numpy(), *_runs(tuple(x.shape), size, stride, dilation))
+
+
+def _draws(fmt, stream):
+    """``stream`` if the format draws from it."""
+    return stream if fmt.rounding == "stochastic" else None
+
+
+def _compiled(x, pair, formats, stream):
+    """Whether the compiled ways serve: they are in hardware order, and quicker than patches with BLAS, so that order
+    ``quick`` takes them too."""
+    return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
+            and all(_draws(fmt, stream) is None or lanes.fits(stream, fmt.terms) for fmt in pair))
+
+
+def _encoded(x, fmt, stream, axis=-1):
+    """Compiled conversion of a matrix with contiguous rows, with noise from ``stream`` if the format takes any."""
+    if _draws(fmt, stream) is None:
+        return kernels.encoded(x, fmt, axis=axis)
+    return lanes.encoded(x, fmt, stream, axis=axis)
+
+
+def _drawn(rows, columns, fmt):
+    """Numbers that a stochastic conversion of a matrix takes, padding included."""
+    high, wide = fmt.block
+    return -(-rows // high) * high * -(-columns // wide) * wide
 
 
 def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
     """Patches of channels-last ``x`` times ``w`` (K, O): pixels (N, OH, OW, O)."""
     view = _patches(x, size, stride, dilation)
     n, oh, ow, kh, kw, c = view.shape
-    if c % fmt.terms == 0 and _direct(x, fmt, w_fmt, formats):
-        a, a_span = kernels.encoded(x.reshape(-1, c).numpy(), fmt)
-        b, b_span = kernels.encoded(w.numpy(), w_fmt, axis=0)
-        if kernels.exact(fmt, w_fmt, a_span, b_span):
-            rows, blocks = _offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
-            return torch.from_numpy(kernels.product(a, b, fmt.terms, rows=rows, blocks=blocks)).view(n, oh, ow, -1)
+    once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
+    if _compiled(x, (fmt, w_fmt), formats, stream) and once:
+        a, a_span = _encoded(x.view(-1, c).numpy(), fmt, stream)
+        b, b_span = _encoded(w.numpy(), w_fmt, stream, 0)
+        rows, blocks = _offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
+        y = kernels.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
+        return torch.from_numpy(y).view(n, oh, ow, -1)
+    if _compiled(x, (fmt, w_fmt), formats, stream):
+        rows, draws = _patch_rows(x, size, stride, dilation), _draws(fmt, stream)
+        later = draws and lanes.Resumed(draws, _drawn(rows.pixels, rows.columns, fmt))    # the patches draw first
+        b = patches.Values.of(*_values(w.numpy(), w_fmt, later or stream))
+        y = patches.product(rows, fmt, b, draws)
+        if later is not None:
+            stream.state[:] = later.state
+        return torch.from_numpy(y).view(n, oh, ow, -1)
     matrix = view.reshape(n * oh * ow, kh * kw * c)
     return product(Operand(matrix, fmt, stream).along(-1), Operand(w, w_fmt, stream).along(0),
                    formats).view(n, oh, ow, w.shape[1])
+
+
+def _values(x, fmt, stream):
+    """What :meth:`golden.fast.patches.Values.of` takes, of a matrix that is reduced over its rows."""
+    values, span = _encoded(x, fmt, stream, 0)
+    return values, fmt, span
 
 
 def _over_pixels(x, g, formats, stream, size, stride, dilation):
@@ -84,24 +127,21 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
     n, oh, ow, kh, kw, c = view.shape
     pixels, out = n * oh * ow, g.shape[-1]
     flat = g.reshape(pixels, out)
-    if _direct(x, formats.x, formats.g, formats):
-        b, b_span = kernels.encoded(flat.numpy(), formats.g, axis=0)
+    if _compiled(x, (formats.x, formats.g), formats, stream):
+        b, b_span = _encoded(flat.numpy(), formats.g, stream, 0)
+        draws = _draws(formats.x, stream)
+        if draws is None or formats.x.square:
+            y = patches.turned_product(_patch_rows(x, size, stride, dilation), formats.x,
+                                       patches.Values.of(b, formats.g, b_span), draws)
+            return torch.from_numpy(y).view(kh, kw, c, out)
         y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
-
-        def taps(first, last):
-            for tap in range(first, last):
-                i, j = divmod(tap, kw)
-                a = source[:, :, :, i, j].reshape(pixels, c)          # a copy, unless nothing was strided
-                a, a_span = kernels.encoded(a, formats.x, axis=0)
-                if not kernels.exact(formats.x, formats.g, a_span, b_span):
-                    return False
-                kernels.product(a.T, b, formats.x.terms, out=y[i, j])
-            return True
-        if all(kernels.split(kh * kw, 2.0 * kh * kw * x.numel(), taps)):
-            return torch.from_numpy(y)
+        for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
+            a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, stream, axis=0)
+            kernels.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])
+        return torch.from_numpy(y)
+    top = Operand(flat, formats.g, stream).along(0)
     matrix = view.reshape(pixels, kh * kw * c)
-    return product(Operand(matrix, formats.x, stream).along(0), Operand(flat, formats.g, stream).along(0), formats,
-                   turn_a=True).view(kh, kw, c, out)
+    return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True).view(kh, kw, c, out)
 
 
 class Conv2d(torch.autograd.Function):

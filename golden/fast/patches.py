@@ -1,0 +1,117 @@
+"""Compiled products with the patches of a convolution, which are converted a strip at a time and never stored."""
+
+import ctypes
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+
+from hbfp.format import HBFPFormat
+
+from ..blocks import block_sides
+from . import kernels, lanes
+
+
+class Values(ctypes.Structure):
+    """``struct Values`` of convolve.h: the other operand (rows, n), converted."""
+    _fields_ = [("data", ctypes.c_void_p), ("ld", ctypes.c_int64), ("n", ctypes.c_int64), ("format", ctypes.c_void_p),
+                ("span", ctypes.c_void_p)]
+
+    @classmethod
+    def of(cls, values: np.ndarray, fmt: HBFPFormat, span: kernels.Span) -> Self:
+        """From what :func:`golden.fast.kernels.encoded` gives."""
+        values, form = np.ascontiguousarray(values), kernels.format_of(fmt)
+        made = cls(values.ctypes.data, values.shape[1], values.shape[1], ctypes.addressof(form), ctypes.addressof(span))
+        made.keep = values, form, span
+        return made
+
+
+class Patches(ctypes.Structure):
+    """``struct Patches`` of convolve.h: where the patches of a contiguous tensor lie.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        The tensor.
+    rows, segments : ndarray of int64
+        Patch i is the runs ``x.flat[rows[i] + segments[s]:][:length]`` behind each other.
+    length : int
+        Elements of a run.
+    """
+    _fields_ = [("x", ctypes.c_void_p), ("row", ctypes.c_void_p), ("segment", ctypes.c_void_p),
+                ("pixels", ctypes.c_int64), ("segments", ctypes.c_int64), ("length", ctypes.c_int64)]
+
+    def __init__(self, x: np.ndarray, rows: np.ndarray, segments: np.ndarray, length: int) -> None:
+        super().__init__(x.ctypes.data, rows.ctypes.data, segments.ctypes.data, len(rows), len(segments), length)
+        self.keep = x, rows, segments
+
+    @property
+    def columns(self) -> int:
+        """Elements of a patch."""
+        return self.segments * self.length
+
+
+def _drawing(stream):
+    """Context that gives the address of the stream's generators, or 0."""
+    return nullcontext() if stream is None else lanes.Running(stream)
+
+
+def _address(running: Any) -> int:
+    return 0 if running is None else ctypes.addressof(running)
+
+
+def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None) -> np.ndarray:
+    """q(patches) times ``other`` (columns, n), blocks along the columns or tiles: (pixels, n) float32."""
+    y = np.empty((patches.pixels, other.n), np.float32)
+    form, flush, (high, wide) = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals], block_sides(fmt, -1)
+    with _drawing(stream) as running:
+        def part(first, last):
+            kernels.loaded().hbfp_patches(
+                ctypes.addressof(patches), ctypes.addressof(form), high, wide, _address(running),
+                ctypes.addressof(other), y.ctypes.data, first, last, ctypes.addressof(flush))
+        if stream is None:
+            kernels.split(patches.pixels, patches.pixels * patches.columns * (1 + 0.01 * other.n), part, high)
+        else:
+            part(0, patches.pixels)                    # the generators run through all
+    return y
+
+
+def turned_product(patches: Patches, fmt: HBFPFormat, other: Values,
+                   stream: lanes.Generators | None = None) -> np.ndarray:
+    """q(patches)^T times ``other`` (pixels, n), blocks along the pixels or tiles: (columns, n) float32.
+
+    A stream serves tiles alone: blocks along the pixels draw column by column.
+    """
+    y = np.empty((patches.columns, other.n), np.float32)
+    form, flush, (high, wide) = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals], block_sides(fmt, 0)
+    with _drawing(stream) as running:
+        kernels.loaded().hbfp_patches_turned(
+            ctypes.addressof(patches), ctypes.addressof(form), high, wide, _address(running), ctypes.addressof(other),
+            y.ctypes.data, ctypes.addressof(flush))
+    return y
+
+
+def depthwise(patches: Patches, fmt: HBFPFormat, other: Values) -> np.ndarray:
+    """Channel c of y (pixels, channels): the patches of channel c, blocks along the taps, times ``other[:, c]``.
+
+    ``patches`` has one run of all channels for each tap; ``other`` is (taps, channels).
+    """
+    y = np.empty((patches.pixels, patches.length), np.float32)
+    form, flush = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals]
+
+    def part(first, last):
+        kernels.loaded().hbfp_depthwise(
+            ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), y.ctypes.data,
+            first, last, ctypes.addressof(flush))
+    kernels.split(patches.pixels, patches.pixels * patches.columns * 1.0, part)
+    return y
+
+
+def depthwise_turned(patches: Patches, fmt: HBFPFormat, other: Values) -> np.ndarray:
+    """(taps, channels): for each tap and channel the product with ``other`` (pixels, channels), blocks of pixels."""
+    y = np.empty((patches.segments, patches.length), np.float32)
+    form, flush = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals]
+    kernels.loaded().hbfp_depthwise_turned(
+        ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), y.ctypes.data,
+        ctypes.addressof(flush))
+    return y
