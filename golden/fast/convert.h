@@ -81,51 +81,61 @@ inline float plain(float x, float step, float magic, float limit, int32_t top, c
         v = v < -limit ? -limit : v;
         return v > limit ? limit : v;
     }
-    uint32_t w = word(x);
-    int32_t shift = top - field_of(w) + 24 - f.magnitude - (ROUNDING == 2 ? f.noise_bits : 0);
-    uint32_t m = ((w & 0x7FFFFF) | 1 << 23) >> (shift > 31 ? 31 : shift);
-    if (ROUNDING == 2) m = (m + uint32_t(noise)) >> f.noise_bits;
-    uint32_t most = (1u << f.magnitude) - 1;
-    float v = float(int32_t(m > most ? most : m)) * step;
+    const uint32_t w = word(x);
+    const int32_t shift = std::min(top - field_of(w) + 24 - f.magnitude - (ROUNDING == 2 ? f.noise_bits : 0), 31);
+    int32_t m = int32_t((w & 0x7FFFFF) | 1 << 23) >> shift;
+    if (ROUNDING == 2) m = (m + noise) >> f.noise_bits;
+    const float v = float(std::min(m, (1 << f.magnitude) - 1)) * step;
     return real(word(v) | (w & 0x80000000)) + 0.0f;                 // -0 becomes 0
 }
 
 inline float step_of(int32_t top, const Format &f) { return real(uint32_t(top + 1 - f.magnitude) << 23); }
 
+// The largest magnitude of n elements, as bits; N, if not 0, is n at compile time.
+template <int N>
+inline uint32_t largest_of(const float *x, int64_t n) {
+    uint32_t largest = 0;
+#pragma GCC unroll 1                                                // vectors, not 16 scalar steps
+    for (int64_t j = 0; j < (N ? N : n); j++) largest = std::max(largest, word(x[j]) & 0x7FFFFFFF);
+    return largest;
+}
+
+template <int ROUNDING, int N>
+inline void plain_block(const float *x, float *y, const int32_t *noise, int64_t n, int32_t top, const Format &f) {
+    const float step = step_of(top, f), magic = step * 12582912.0f, limit = step * float((1 << f.magnitude) - 1);
+#pragma GCC unroll 1
+    for (int64_t j = 0; j < (N ? N : n); j++)
+        y[j] = plain<ROUNDING>(x[j], step, magic, limit, top, f, ROUNDING == 2 ? noise[j] : 0);
+}
+
+// Blocks of one row, n elements each.
 template <int ROUNDING>
-void tiles(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
-           int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
-    const float limit_steps = float((1 << f.magnitude) - 1);
+void segments(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
+              int64_t rows, int64_t columns, int64_t wide, const Format &f, Span &span) {
     int32_t lowest = 1 << 20, highest = -1;
-    for (int64_t r = 0; r < rows; r += high) {
-        int64_t h = std::min(high, rows - r);
+    for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c += wide) {
-            int64_t n = std::min(wide, columns - c);
+            const int64_t n = std::min(wide, columns - c);
             const float *in = x + r * ldx + c;
             float *out = y + r * ldy + c;
-            uint32_t largest = 0;
-            for (int64_t i = 0; i < h; i++)
-                for (int64_t j = 0; j < n; j++)
-                    largest = std::max(largest, word(in[i * ldx + j]) & 0x7FFFFFFF);
-            int32_t top = int32_t(largest >> 23);
+            const uint32_t largest = n == 16 ? largest_of<16>(in, n) : n == 32 ? largest_of<32>(in, n)
+                                   : largest_of<0>(in, n);
+            const int32_t top = int32_t(largest >> 23);
             if (top == 0 && !f.gradual) {
-                for (int64_t i = 0; i < h; i++) std::fill(out + i * ldy, out + i * ldy + n, 0.0f);
+                std::fill(out, out + n, 0.0f);
                 continue;
             }
             const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
             if (!plain_range(top, f)) {
-                block_any(in, ldx, out, ldy, u, ldn, h, n, top, f, span);
+                block_any(in, ldx, out, ldy, u, ldn, 1, n, top, f, span);
                 continue;
             }
             lowest = std::min(lowest, top);
             highest = std::max(highest, top);
-            const float step = step_of(top, f), magic = step * 12582912.0f, limit = step * limit_steps;
-            for (int64_t i = 0; i < h; i++)
-                for (int64_t j = 0; j < n; j++)
-                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step, magic, limit, top, f,
-                                                       ROUNDING == 2 ? u[i * ldn + j] : 0);
+            if (n == 16) plain_block<ROUNDING, 16>(in, out, u, n, top, f);
+            else if (n == 32) plain_block<ROUNDING, 32>(in, out, u, n, top, f);
+            else plain_block<ROUNDING, 0>(in, out, u, n, top, f);
         }
-    }
     if (highest >= 0) {
         span.low = std::min(span.low, lowest - 126 - f.magnitude);
         span.high = std::max(span.high, highest - 126);
@@ -198,21 +208,34 @@ void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *
     if (high > 1 && f.rounding == 0) bands<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (high > 1 && f.rounding == 1) bands<1>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (high > 1) bands<2>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
-    else if (f.rounding == 0) tiles<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
-    else if (f.rounding == 1) tiles<1>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
-    else tiles<2>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    else if (f.rounding == 0) segments<0>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
+    else if (f.rounding == 1) segments<1>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
+    else segments<2>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
 }
 
 // The same with noise from the generators, which give it in the order of the hardware's stream.
 void convert_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
                    int64_t wide, const Format &f, Lanes &lanes, Span &span) {
     const int64_t blocks = (columns + wide - 1) / wide, ldn = blocks * wide + SLACK;
+    if (high == 1 && columns % wide == 0 && ldx == columns && ldy == columns && rows > 1) {    // as good as one row
+        convert_drawn(x, ldx * rows, y, ldy * rows, 1, columns * rows, 1, wide, f, lanes, span);
+        return;
+    }
+    if (high == 1) {                                                // pieces that stay in the caches
+        const int64_t most = wide * std::max<int64_t>(1, 1024 / wide);
+        std::vector<int32_t> noise(most + SLACK);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c += most) {
+                const int64_t n = std::min(most, columns - c);
+                lanes.draw(noise.data(), (n + wide - 1) / wide * wide, f.noise_bits);
+                convert(x + r * ldx + c, ldx, y + r * ldy + c, ldy, noise.data(), most, 1, n, 1, wide, f, span);
+            }
+        return;
+    }
     std::vector<int32_t> noise(high * ldn);
     for (int64_t r = 0; r < rows; r += high) {
-        if (high == 1) lanes.draw(noise.data(), blocks * wide, f.noise_bits);
-        else
-            for (int64_t c = 0; c < blocks; c++)
-                for (int64_t i = 0; i < high; i++) lanes.draw(noise.data() + i * ldn + c * wide, wide, f.noise_bits);
+        for (int64_t c = 0; c < blocks; c++)
+            for (int64_t i = 0; i < high; i++) lanes.draw(noise.data() + i * ldn + c * wide, wide, f.noise_bits);
         convert(x + r * ldx, ldx, y + r * ldy, ldy, noise.data(), ldn, std::min(high, rows - r), columns, high, wide, f,
                 span);
     }
