@@ -61,7 +61,7 @@ def _cases():
         "resnet20 stochastic": Case(resnet20, images, f(block=(1, 16), rounding="stochastic"), emulator=stoc),
         "resnet20 W 12": Case(resnet20, images, f(block=(1, 16), mantissa=12), emulator=dict(determ, mant_bits=11)),
         "resnet20 W 16": Case(resnet20, images, f(block=(1, 16), mantissa=16), emulator=dict(determ, mant_bits=15)),
-        "resnet20 aligned": Case(resnet20, images, f(block=(1, 16)), "aligned"),
+        "64 channels aligned": Case(lambda: convolution(64), (4, 64, 32, 32), f(block=(1, 16)), "aligned"),
         "mlp": Case(mlp, rows, f(), microxcaling=32),
         "mlp tiles": Case(mlp, rows, f(block=(24, 24)), emulator=determ),
         "mlp stochastic": Case(mlp, rows, f(rounding="stochastic"), emulator=stoc),

@@ -38,12 +38,12 @@ inline void align_block(const T *a, int64_t lda, const int32_t *ea, int64_t lde,
                 I s, e;
                 std::memcpy(&s, sum, 64);
                 std::memcpy(&e, power, 64);
-                const I ahead = step - e, later = ahead > 0;
-                const I shift = later ? ahead : -ahead, some = (shift > 0) & 1;
-                I less = shift - some;
-                less = less > LONGEST ? less - less + LONGEST : less;
+                const I ahead = step - e, later = ahead > 0, most = step - step + LONGEST;
+                const I shift = later ? ahead : -ahead, some = shift > 0;             // some: -1 or 0
+                I less = shift + some;
+                less = less > most ? most : less;
                 const I moved = later ? s : total, kept = later ? total : s;
-                total = (((moved >> less) + some) >> some) + kept;
+                total = (((moved >> less) - some) >> -some) + kept;
                 step = later ? step : e;
             }
             std::memcpy(sum, &total, 64);

@@ -42,15 +42,16 @@ class Packed {
   public:
     Packed(const Values &b, int64_t k) : b_(b), k_(k) {}
 
-    // y (+)= a b, in floats where that is exact, else in doubles.
-    void multiply(bool floats, const float *a, int64_t size, const Rows &at, float *y, int64_t ldy, bool more,
-                  const Flush &flush) {
-        if (floats) {
-            multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, flush);
+    // y (+)= a b, `a` of `size` elements converted from format f, in floats where that is exact, else in doubles.
+    void multiply(const float *a, int64_t size, const Format &f, const Span &span, int64_t terms, const Rows &at,
+                  float *y, int64_t ldy, bool more, const Flush &flush) {
+        if (exact(f, *b_.format, terms, span, *b_.span)) {
+            multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, Keep());
             return;
         }
         wide_.assign(a, a + size);
-        multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, flush);
+        if (small(span, *b_.span)) multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, flush);
+        else multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, Keep());
     }
 
   private:
@@ -85,7 +86,7 @@ void patches_product(const Patches &p, const Format &f, int64_t high, int64_t wi
         Span span{1 << 20, -(1 << 20), 0};
         p.gather(m, rows, strip.data());
         encode(strip.data(), strip.data(), rows, k, high, wide, f, lanes, span);
-        other.multiply(exact(f, *b.format, wide, span, *b.span), strip.data(), rows * k,
+        other.multiply(strip.data(), rows * k, f, span, wide,
                        Rows{row.data(), rows, block.data(), terms.data(), int64_t(block.size()), 1}, y + m * b.n, b.n,
                        false, flush);
     }
@@ -111,7 +112,7 @@ void patches_turned_product(const Patches &p, const Format &f, int64_t high, int
         }
         const Values part{g.data + m * g.ld, g.ld, g.n, g.format, g.span};
         Packed other(part, rows);
-        other.multiply(exact(f, *g.format, high, span, *g.span), strip.data(), rows * k,
+        other.multiply(strip.data(), rows * k, f, span, high,
                        Rows{row.data(), k, block.data(), terms.data(), int64_t(block.size()), k}, y, g.n, m > 0, flush);
     }
 }

@@ -66,14 +66,16 @@ void hbfp_decode(const int32_t *m, const int32_t *exponent, const uint8_t *inval
 void hbfp_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
                   int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
                   float *y, int64_t ldy, float *work) {
-    multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, Flush{0, 0});
+    multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, Keep());
 }
 
 // The same for sums that FP32 does not hold: each exact in float64, rounded once.
 void hbfp_wide_product(const double *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
                        int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
                        float *y, int64_t ldy, double *work, const Flush *flush) {
-    multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, *flush);
+    const Rows at{row, m_count, block, terms, blocks, stride};
+    if (flush->sum > 0) multiply(a, at, b, bk, bn, n_count, y, ldy, work, *flush);
+    else multiply(a, at, b, bk, bn, n_count, y, ldy, work, Keep());
 }
 
 // b (k, n) in panels, for hbfp_packed_product.
@@ -84,7 +86,7 @@ void hbfp_pack(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, flo
 // hbfp_product with b from hbfp_pack.
 void hbfp_packed_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
                          int64_t blocks, int64_t stride, const float *packed, int64_t n_count, float *y, int64_t ldy) {
-    multiply_packed(a, Rows{row, m_count, block, terms, blocks, stride}, packed, n_count, y, ldy, false, Flush{0, 0});
+    multiply_packed(a, Rows{row, m_count, block, terms, blocks, stride}, packed, n_count, y, ldy, false, Keep());
 }
 
 // See multiply_aligned(); `wide` where a block's sum or the accumulator needs more than float and int32 hold.

@@ -248,8 +248,10 @@ def _even_rows(m, stride):
 def multiply(a: np.ndarray, b: np.ndarray, a_fmt: HBFPFormat, b_fmt: HBFPFormat, a_span: Span, b_span: Span,
              **options: Any) -> np.ndarray:
     """:func:`product` in float32 where that is exact, else in float64, which always is."""
-    wide = None if exact(a_fmt, b_fmt, a_span, b_span) else FLUSH[a_fmt.subnormals]
-    return product(a, b, a_fmt.terms, wide=wide, **options)
+    if exact(a_fmt, b_fmt, a_span, b_span):
+        return product(a, b, a_fmt.terms, **options)
+    small = a_span.low + b_span.low < -126             # else no sum is: all are multiples of the last bits in use
+    return product(a, b, a_fmt.terms, wide=FLUSH[a_fmt.subnormals if small else "gradual"], **options)
 
 
 def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None = None,

@@ -15,20 +15,31 @@ template <class T> struct Vectors {
     static constexpr int64_t LANES = 64 / sizeof(T);
 };
 
+typedef float Half __attribute__((vector_size(32)));
+
 // Below what a block sum and a running sum become +0: docs/numerics.md, sections 4 and 5; 0 keeps subnormals.
 struct Flush {
     double sum, total;
 };
 
-inline void add(float *y, Vectors<float>::Type p, const Flush &) {    // no float sum lies below 2^-126: exact()
+// Where no sum lies below 2^-126.
+struct Keep {};
+
+inline void add(float *y, Vectors<float>::Type p, const Keep &) {
     Vectors<float>::Type v;
     std::memcpy(&v, y, sizeof v);
     v += p;
     std::memcpy(y, &v, sizeof v);
 }
 
+inline void add(float *y, Vectors<double>::Type p, const Keep &) {
+    Half v;
+    std::memcpy(&v, y, sizeof v);
+    v += __builtin_convertvector(p, Half);
+    std::memcpy(y, &v, sizeof v);
+}
+
 inline void add(float *y, Vectors<double>::Type p, const Flush &flush) {
-    typedef float Half __attribute__((vector_size(32)));
     p = (p < flush.sum) & (p > -flush.sum) ? p - p : p;
     const float least = float(flush.total);
     Half v;
@@ -39,9 +50,9 @@ inline void add(float *y, Vectors<double>::Type p, const Flush &flush) {
 }
 
 // One block of `terms` along K into M x (N vectors) sums.
-template <class T, int M, int N>
+template <class T, int M, int N, class Rule>
 inline void micro(const T *a, const int64_t *row, int64_t stride, const T *b, int64_t terms, float *y, int64_t ldy,
-                  const Flush &flush) {
+                  const Rule &rule) {
     typedef typename Vectors<T>::Type V;
     constexpr int64_t LANES = Vectors<T>::LANES;
     V p[M][N] = {};
@@ -54,7 +65,7 @@ inline void micro(const T *a, const int64_t *row, int64_t stride, const T *b, in
         }
     }
     for (int m = 0; m < M; m++)
-        for (int n = 0; n < N; n++) add(y + m * ldy + n * LANES, p[m][n], flush);
+        for (int n = 0; n < N; n++) add(y + m * ldy + n * LANES, p[m][n], rule);
 }
 
 // Where the elements of an operand with M rows lie: (m, k) of block j at row[m] + block[j] + k * stride.
@@ -72,9 +83,9 @@ struct Rows {
 };
 
 // A panel of N vectors of columns; `packed` holds K rows of it. `more`: the sums go on from what y holds.
-template <class T, int N, int ROWS>
+template <class T, int N, int ROWS, class Rule>
 void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, int64_t columns, bool more,
-           const Flush &flush) {
+           const Rule &rule) {
     constexpr int64_t LANES = N * Vectors<T>::LANES;
     float sums[ROWS * LANES];
     for (int64_t m = 0; m < at.count; m += ROWS) {
@@ -85,10 +96,10 @@ void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, i
         const T *b = packed;
         for (int64_t j = 0; j < at.blocks; j++) {
             const T *from = a + at.block[j];
-            if (rows == ROWS) micro<T, ROWS, N>(from, at.row + m, at.stride, b, at.terms[j], sums, LANES, flush);
+            if (rows == ROWS) micro<T, ROWS, N>(from, at.row + m, at.stride, b, at.terms[j], sums, LANES, rule);
             else
                 for (int64_t i = 0; i < rows; i++)
-                    micro<T, 1, N>(from, at.row + m + i, at.stride, b, at.terms[j], sums + i * LANES, LANES, flush);
+                    micro<T, 1, N>(from, at.row + m + i, at.stride, b, at.terms[j], sums + i * LANES, LANES, rule);
             b += at.terms[j] * LANES;
         }
         for (int64_t i = 0; i < rows; i++)
@@ -130,25 +141,25 @@ void pack_all(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, T *p
 }
 
 // y (rows, n) = sum over blocks of `at`, ascending, of a's dot products with the panels of b.
-template <class T>
+template <class T, class Rule>
 void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, float *y, int64_t ldy, bool more,
-                     const Flush &flush) {
+                     const Rule &rule) {
     const int64_t k = at.depth();
     for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
         const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
         const T *b = packed + k * first;
         switch (lanes / Vectors<T>::LANES) {
-            case 4: panel<T, 4, 6>(a, at, b, y + first, ldy, columns, more, flush); break;
-            case 2: panel<T, 2, 8>(a, at, b, y + first, ldy, columns, more, flush); break;
-            default: panel<T, 1, 16>(a, at, b, y + first, ldy, columns, more, flush);
+            case 4: panel<T, 4, 6>(a, at, b, y + first, ldy, columns, more, rule); break;
+            case 2: panel<T, 2, 8>(a, at, b, y + first, ldy, columns, more, rule); break;
+            default: panel<T, 1, 16>(a, at, b, y + first, ldy, columns, more, rule);
         }
     }
 }
 
 // The same for b that is packed on the way, a panel at a time, into `work` of k * 64 numbers.
-template <class T>
+template <class T, class Rule>
 void multiply(const T *a, const Rows &at, const float *b, int64_t bk, int64_t bn, int64_t n, float *y, int64_t ldy,
-              T *work, const Flush &flush) {
+              T *work, const Rule &rule) {
     const int64_t k = at.depth();
     for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
         const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
@@ -156,7 +167,7 @@ void multiply(const T *a, const Rows &at, const float *b, int64_t bk, int64_t bn
         if constexpr (sizeof(T) == sizeof(float))
             if (bn == 1 && bk == lanes && columns == lanes) packed = b + first;
         if (packed == work) pack(b + first * bn, bk, bn, k, columns, lanes, work);
-        multiply_packed(a, at, packed, columns, y + first, ldy, false, flush);
+        multiply_packed(a, at, packed, columns, y + first, ldy, false, rule);
     }
 }
 
@@ -168,5 +179,8 @@ inline bool exact(const Format &fa, const Format &fb, int64_t terms, const Span 
     return !(largest >> 24) && std::min(sa.low + sb.low, std::min(sa.low, sb.low)) >= -126
         && std::max(reach, std::max(sa.high, sb.high)) <= 127;
 }
+
+// Whether any sum of blocks may lie below 2^-126: all are multiples of the product of the last bits in use.
+inline bool small(const Span &sa, const Span &sb) { return sa.low + sb.low < -126; }
 
 }  // namespace
