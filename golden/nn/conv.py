@@ -57,7 +57,7 @@ def _offsets(shape, size, stride, dilation, side):
 def _runs(shape, size, stride, dilation):
     """Where patches start in flat channels-last x of ``shape``, where their runs start in them, and a run's length."""
     (kh, kw), c = size, shape[-1]
-    rows, taps = _offsets(shape, size, stride, dilation, c)
+    rows, taps = _taps(shape, size, stride, dilation)
     return (rows, taps[::kw].copy(), kw * c) if dilation[1] == 1 else (rows, taps, c)
 
 
@@ -176,19 +176,77 @@ class Conv2d(torch.autograd.Function):
         return gx, gw, None, None, None, None, None
 
 
-def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
-    """Gradient (N, C, H, W) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
-    n, c, h, wide = shape
-    o, _, kh, kw = w.shape
-    full = [d * (k - 1) for d, k in zip(dilation, (kh, kw), strict=True)]
-    spread = torch.zeros(n, h + 2 * padding[0] + full[0], wide + 2 * padding[1] + full[1], o, device=g.device)
+def _spread(g, size, shape, stride, padding, dilation):
+    """``g`` (N, O, OH, OW) channels last, spread by the stride and padded: its patches make the input's gradient."""
+    n, _, h, wide = shape
+    full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
+    spread = torch.zeros(n, h + 2 * padding[0] + full[0], wide + 2 * padding[1] + full[1], g.shape[1], device=g.device)
     oh, ow = g.shape[2:]
     spread[:, full[0]:full[0] + (oh - 1) * stride[0] + 1:stride[0],
            full[1]:full[1] + (ow - 1) * stride[1] + 1:stride[1]] = g.permute(0, 2, 3, 1)
-    spread = spread[:, padding[0]:padding[0] + h + full[0], padding[1]:padding[1] + wide + full[1]].contiguous()
-    turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, c).contiguous()
-    y = _over_channels(spread, turned, formats.g, formats.w, formats, stream, (kh, kw), (1, 1), dilation)
+    return spread[:, padding[0]:padding[0] + h + full[0], padding[1]:padding[1] + wide + full[1]].contiguous()
+
+
+def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
+    """Gradient (N, C, H, W) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
+    spread = _spread(g, w.shape[2:], shape, stride, padding, dilation)
+    turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, shape[1]).contiguous()
+    y = _over_channels(spread, turned, formats.g, formats.w, formats, stream, tuple(w.shape[2:]), (1, 1), dilation)
     return y.permute(0, 3, 1, 2)
+
+
+class Depthwise(torch.autograd.Function):
+    """Convolution of each channel alone, and its two gradients: the bits of a :class:`Conv2d` per channel."""
+
+    @staticmethod
+    def serves(x: torch.Tensor, w: torch.Tensor, groups: int, formats: Formats) -> bool:
+        """Whether all channels can go through the kernels together."""
+        return (groups == x.shape[1] == w.shape[0] and not formats.stochastic and not formats.x.square
+                and not formats.w.square and not formats.g.square
+                and _compiled(x, (formats.x, formats.w, formats.g), formats, None))
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
+                dilation: tuple[int, int], formats: Formats) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (C, 1, kh, kw) -> (N, C, OH, OW), channels last in memory."""
+        ctx.save_for_backward(x, w)
+        ctx.options = stride, padding, dilation, formats
+        ph, pw = padding
+        ctx.last = _channels_last(x.detach(), (pw, pw, ph, ph))
+        return _per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x`` and ``w``."""
+        x, w = ctx.saved_tensors
+        stride, padding, dilation, formats = ctx.options
+        size, c = tuple(w.shape[2:]), w.shape[0]
+        gx = gw = None
+        if ctx.needs_input_grad[0]:
+            spread = _spread(g, size, x.shape, stride, padding, dilation)
+            gx = _per_channel(spread, w.detach().flip(2, 3), formats.g, formats.w, (1, 1), dilation)
+        if ctx.needs_input_grad[1]:
+            top = g.permute(0, 2, 3, 1).reshape(-1, c).contiguous().numpy()
+            rows = patches.Patches(ctx.last.numpy(), *_taps(tuple(ctx.last.shape), size, stride, dilation), c)
+            y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*_values(top, formats.g, None)))
+            gw = torch.from_numpy(y).T.reshape(w.shape)
+        return gx, gw, None, None, None, None
+
+
+def _taps(shape, size, stride, dilation):
+    """Where patches and their taps start in flat channels-last x of ``shape``."""
+    return _offsets(shape, size, stride, dilation, shape[-1])
+
+
+def _per_channel(last, w, fmt, w_fmt, stride, dilation):
+    """Channels-last ``last``, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
+    c, size = w.shape[0], tuple(w.shape[2:])
+    n, oh, ow = _patches(last, size, stride, dilation).shape[:3]
+    rows = patches.Patches(last.numpy(), *_taps(tuple(last.shape), size, stride, dilation), c)
+    taps = w.reshape(c, -1).T.contiguous().numpy()
+    y = patches.depthwise(rows, fmt, patches.Values.of(*_values(taps, w_fmt, None)))
+    return torch.from_numpy(y).view(n, oh, ow, c).permute(0, 3, 1, 2)
 
 
 @torch.compiler.disable
@@ -203,6 +261,8 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
     for axis in range(2):
         if x.shape[2 + axis] + 2 * padding[axis] < dilation[axis] * (w.shape[2 + axis] - 1) + 1:
             raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
+    if groups > 1 and Depthwise.serves(x, w, groups, formats):
+        return Depthwise.apply(x, w, stride, padding, dilation, formats)
     parts = [Conv2d.apply(a, b, stride, padding, dilation, formats, stream)
              for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
     return parts[0] if groups == 1 else torch.cat(parts, 1)
