@@ -2,7 +2,7 @@
 // Built by golden/fast/kernels.py. No fast-math: the order of the additions written here is the law.
 
 #include "aligned.h"
-#include "convolve.h"
+#include "depthwise.h"
 
 extern "C" {
 
