@@ -105,6 +105,32 @@ void hbfp_aligned(const float *a, const int32_t *ea, int64_t m, int64_t k, int64
     else multiply_aligned(a, ea, m, k, side, floats.data(), eb, n, lde, guard, y, *flush);
 }
 
+// x (N, C, H, W), any strides, into zeroed y (N, YH, YW, C) at rows top + i * step_h, columns left + j * step_w; what
+// falls outside is left out. `s`: strides of x, then N, C, H, W, YH, YW, top, left, step_h, step_w.
+void hbfp_lay(const float *x, const int64_t *s, float *y) {
+    const int64_t sn = s[0], sc = s[1], sh = s[2], sw = s[3], n = s[4], c = s[5], h = s[6], w = s[7], yh = s[8], yw = s[9],
+                  top = s[10], left = s[11], step_h = s[12], step_w = s[13];
+    constexpr int64_t SIDE = 16;
+    for (int64_t image = 0; image < n; image++)
+        for (int64_t i = 0; i < h; i++) {
+            const int64_t row = top + i * step_h;
+            if (row < 0 || row >= yh) continue;
+            const float *from = x + image * sn + i * sh;
+            float *to = y + (image * yh + row) * yw * c;
+            const int64_t first = left < 0 ? (-left + step_w - 1) / step_w : 0;
+            const int64_t last = std::min(w, (yw - left + step_w - 1) / step_w);
+            if (sc == 1)
+                for (int64_t j = first; j < last; j++)
+                    std::copy_n(from + j * sw, c, to + (left + j * step_w) * c);
+            else
+                for (int64_t k = 0; k < c; k += SIDE)
+                    for (int64_t j = first; j < last; j += SIDE)
+                        for (int64_t l = k; l < std::min(k + SIDE, c); l++)
+                            for (int64_t i = j; i < std::min(j + SIDE, last); i++)
+                                to[(left + i * step_w) * c + l] = from[l * sc + i * sw];
+        }
+}
+
 // See patches_product(), patches_turned_product(), depthwise() and depthwise_turned(). `lanes` may be null.
 void hbfp_patches(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *b, float *y,
                   int64_t first, int64_t last, const Flush *flush) {

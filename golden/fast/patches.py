@@ -60,6 +60,16 @@ def _address(running: Any) -> int:
     return 0 if running is None else ctypes.addressof(running)
 
 
+def laid(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
+         step: tuple[int, int] = (1, 1)) -> np.ndarray:
+    """``x`` (N, C, H, W) channels last, (N, *shape, C), at ``corner`` and spread by ``step``; zeros around."""
+    n, c, h, w = x.shape
+    y = np.zeros((n, *shape, c), np.float32)
+    numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *shape, *corner, *step], np.int64)
+    kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)
+    return y
+
+
 def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None) -> np.ndarray:
     """q(patches) times ``other`` (columns, n), blocks along the columns or tiles: (pixels, n) float32."""
     y = np.empty((patches.pixels, other.n), np.float32)

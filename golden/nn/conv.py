@@ -26,6 +26,10 @@ from .products import Operand, check_float32, product
 
 def _channels_last(x, padding):
     """(N, C, H, W) -> (N, H + padding, W + padding, C), contiguous; padding (left, right, top, bottom)."""
+    left, right, top, bottom = padding
+    if x.device.type == "cpu" and kernels.library() is not None:
+        size = x.shape[2] + top + bottom, x.shape[3] + left + right
+        return torch.from_numpy(patches.laid(x.numpy(), size, (top, left)))
     x = x.permute(0, 2, 3, 1)
     return (pad(x, (0, 0, *padding)) if any(padding) else x).contiguous()
 
@@ -180,6 +184,9 @@ def _spread(g, size, shape, stride, padding, dilation):
     """``g`` (N, O, OH, OW) channels last, spread by the stride and padded: its patches make the input's gradient."""
     n, _, h, wide = shape
     full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
+    if g.device.type == "cpu" and kernels.library() is not None:
+        corner = full[0] - padding[0], full[1] - padding[1]
+        return torch.from_numpy(patches.laid(g.numpy(), (h + full[0], wide + full[1]), corner, stride))
     spread = torch.zeros(n, h + 2 * padding[0] + full[0], wide + 2 * padding[1] + full[1], g.shape[1], device=g.device)
     oh, ow = g.shape[2:]
     spread[:, full[0]:full[0] + (oh - 1) * stride[0] + 1:stride[0],
