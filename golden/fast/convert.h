@@ -202,10 +202,67 @@ void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *no
     }
 }
 
+// Blocks of one column, rounding `rne`, without subnormals: 16 columns at a time, their steps in registers.
+void columns_rne(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
+                 const Format &f, Span &span) {
+    typedef float Floats __attribute__((vector_size(64)));
+    typedef int32_t Ints __attribute__((vector_size(64)));
+    const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
+    const float most = float((1 << f.magnitude) - 1);
+    Ints lowest = Ints{} + (1 << 20), highest = Ints{} - 1;
+    for (int64_t r = 0; r < rows; r += high) {
+        const int64_t h = std::min(high, rows - r), whole = columns / 16 * 16;
+        if (whole < columns) bands<0>(x + r * ldx + whole, ldx, y + r * ldy + whole, ldy, nullptr, 0, h, columns - whole, high,
+                                      1, f, span);
+        for (int64_t c = 0; c < whole; c += 16) {
+            const float *in = x + r * ldx + c;
+            float *out = y + r * ldy + c;
+            Ints largest = {}, size;
+            for (int64_t i = 0; i < h; i++) {
+                std::memcpy(&size, in + i * ldx, 64);
+                size &= 0x7FFFFFFF;
+                largest = size > largest ? size : largest;
+            }
+            const Ints top = largest >> 23, zero = top == 0, odd = ~zero & ((top < bottom) | (top > roof));
+            int32_t any = 0;
+            for (int i = 0; i < 16; i++) any |= odd[i];
+            if (any) {
+                for (int i = 0; i < 16; i++)
+                    block_any(in + i, ldx, out + i, ldy, nullptr, 0, h, 1, top[i], f, span);
+                continue;
+            }
+            const Ints none = zero & (1 << 20), at_least = top | none;
+            lowest = at_least < lowest ? at_least : lowest;
+            highest = top > highest ? top : highest;
+            const Floats step = Floats((top + (1 - f.magnitude)) << 23 & ~zero), magic = step * 12582912.0f,
+                         limit = step * most;
+            for (int64_t i = 0; i < h; i++) {
+                Floats v;
+                std::memcpy(&v, in + i * ldx, 64);
+                v = (v + magic) - magic;
+                v = v < -limit ? -limit : v;
+                v = (v > limit ? limit : v) + 0.0f;                 // -0 becomes 0
+                std::memcpy(out + i * ldy, &v, 64);
+            }
+        }
+    }
+    int32_t low = 1 << 20, up = -1;
+    for (int i = 0; i < 16; i++) {
+        low = std::min(low, lowest[i]);
+        up = std::max(up, highest[i]);
+    }
+    if (up > 0) {
+        span.low = std::min(span.low, low - 126 - f.magnitude);
+        span.high = std::max(span.high, up - 126);
+    }
+}
+
 // Values after conversion, as FP32: rows x columns of x in blocks high x wide. `noise` may be null unless stochastic.
 void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
              int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
-    if (high > 1 && f.rounding == 0) bands<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
+    if (high > 1 && wide == 1 && f.rounding == 0 && !f.gradual)
+        columns_rne(x, ldx, y, ldy, rows, columns, high, f, span);
+    else if (high > 1 && f.rounding == 0) bands<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (high > 1 && f.rounding == 1) bands<1>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (high > 1) bands<2>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (f.rounding == 0) segments<0>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);

@@ -314,6 +314,31 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
     return y
 
 
+def packed(b: np.ndarray) -> np.ndarray:
+    """``b`` (K, N), any strides, as :func:`packed_product` takes it: for an operand that serves many products."""
+    k, n = b.shape
+    y = np.empty(k * (n + 64), np.float32)
+    loaded().hbfp_pack(b.ctypes.data, b.strides[0] // 4, b.strides[1] // 4, k, n, y.ctypes.data)
+    return y
+
+
+def packed_product(a: np.ndarray, b: np.ndarray, side: int, n: int) -> np.ndarray:
+    """:func:`product` of ``a`` (M, K) and what :func:`packed` made of (K, n)."""
+    m, k = a.shape
+    row_stride, stride = (step // 4 for step in a.strides)
+    first, terms = _even_blocks(k, side, stride)
+    y = np.zeros((m, n), np.float32)
+
+    def part(low, high):
+        rows = _even_rows(high - low, row_stride)
+        loaded().hbfp_packed_product(
+            a.ctypes.data + 4 * low * row_stride, rows.ctypes.data, high - low, first.ctypes.data, terms.ctypes.data,
+            len(terms), stride, b.ctypes.data, n, y.ctypes.data + 4 * low * n, n)
+    if y.size and k:
+        split(m, m * k * n * _MULTIPLICATION, part, 48)
+    return y
+
+
 # --- Several models at once ---------------------------------------------------------------------
 
 

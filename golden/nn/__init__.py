@@ -9,6 +9,7 @@ from hbfp.format import HBFPFormat
 from ..schedule import MixedMantissa
 from . import functional
 from .formats import Formats
+from .frozen import freeze, thaw
 from .inspect import fp32_products
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
 from .optimiser import wide_weights
@@ -18,5 +19,5 @@ from .report import Report, report
 from .state import weights
 
 __all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
-           "MixedMantissa", "Report", "convert", "fp32_products", "functional", "hbfp_layers",
-           "quantise", "report", "weights", "wide_weights"]
+           "MixedMantissa", "Report", "convert", "fp32_products", "freeze", "functional", "hbfp_layers",
+           "quantise", "report", "thaw", "weights", "wide_weights"]

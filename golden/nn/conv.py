@@ -95,22 +95,27 @@ def _drawn(rows, columns, fmt):
     return -(-rows // high) * high * -(-columns // wide) * wide
 
 
-def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
-    """Patches of channels-last ``x`` times ``w`` (K, O): pixels (N, OH, OW, O)."""
+def weight_matrix(w: torch.Tensor) -> torch.Tensor:
+    """``w`` (O, C, kh, kw) as the matrix (K, O) that patches are multiplied with."""
+    return w.permute(2, 3, 1, 0).reshape(-1, w.shape[0]).contiguous()
+
+
+def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation, kept=None):
+    """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O)."""
     view = _patches(x, size, stride, dilation)
     n, oh, ow, kh, kw, c = view.shape
     once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
     if _compiled(x, (fmt, w_fmt), formats, stream) and once:
         a, a_span = _encoded(x.view(-1, c).numpy(), fmt, stream)
-        b, b_span = _encoded(w.numpy(), w_fmt, stream, 0)
+        b, b_span = kept or _encoded(w.numpy(), w_fmt, stream, 0)
         rows, blocks = _offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
         y = kernels.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
         return torch.from_numpy(y).view(n, oh, ow, -1)
     if _compiled(x, (fmt, w_fmt), formats, stream):
         rows, draws = _patch_rows(x, size, stride, dilation), _draws(fmt, stream)
         later = draws and lanes.Resumed(draws, _drawn(rows.pixels, rows.columns, fmt))    # the patches draw first
-        b = patches.Values.of(*_values(w.numpy(), w_fmt, later or stream))
-        y = patches.product(rows, fmt, b, draws)
+        b, b_span = kept or _encoded(w.numpy(), w_fmt, later or stream, 0)
+        y = patches.product(rows, fmt, patches.Values.of(b, w_fmt, b_span), draws)
         if later is not None:
             stream.state[:] = later.state
         return torch.from_numpy(y).view(n, oh, ow, -1)
@@ -153,15 +158,17 @@ class Conv2d(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
-                dilation: tuple[int, int], formats: Formats, stream: Stream | None) -> torch.Tensor:
+                dilation: tuple[int, int], formats: Formats, stream: Stream | None, kept: Any = None) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (O, C, kh, kw) -> (N, O, OH, OW), channels last in memory."""
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, formats, stream
         ph, pw = padding
         last = _channels_last(x.detach(), (pw, pw, ph, ph))
         ctx.last = last
-        matrix = w.detach().permute(2, 3, 1, 0).reshape(-1, w.shape[0]).contiguous()
-        y = _over_channels(last, matrix, formats.x, formats.w, formats, stream, tuple(w.shape[2:]), stride, dilation)
+        if not _compiled(last, (formats.x, formats.w), formats, stream):
+            kept = None
+        y = _over_channels(last, None if kept else weight_matrix(w.detach()), formats.x, formats.w, formats, stream,
+                           tuple(w.shape[2:]), stride, dilation, kept)
         return y.permute(0, 3, 1, 2)
 
     @staticmethod
@@ -177,7 +184,7 @@ class Conv2d(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             last = g.permute(0, 2, 3, 1).contiguous()
             gw = _over_pixels(ctx.last, last, formats, stream, size, stride, dilation).permute(3, 2, 0, 1)
-        return gx, gw, None, None, None, None, None
+        return gx, gw, None, None, None, None, None, None
 
 
 def _spread(g, size, shape, stride, padding, dilation):
@@ -259,8 +266,11 @@ def _per_channel(last, w, fmt, w_fmt, stride, dilation):
 @torch.compiler.disable
 def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[int, int] = (1, 1),
            padding: tuple[int, int] = (0, 0), dilation: tuple[int, int] = (1, 1), groups: int = 1,
-           stream: Stream | None = None) -> torch.Tensor:
-    """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around."""
+           stream: Stream | None = None, kept: Any = None) -> torch.Tensor:
+    """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around.
+
+    ``kept`` is the compiled conversion of :func:`weight_matrix`, without groups, for a call that needs no gradients.
+    """
     check_float32(input=x, weight=w)
     if x.dim() != 4 or w.dim() != 4 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError(f"Shapes of input and weight must be (N, C, H, W) and (O, C / groups, kh, kw), not "
@@ -270,6 +280,6 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
             raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
     if groups > 1 and Depthwise.serves(x, w, groups, formats):
         return Depthwise.apply(x, w, stride, padding, dilation, formats)
-    parts = [Conv2d.apply(a, b, stride, padding, dilation, formats, stream)
+    parts = [Conv2d.apply(a, b, stride, padding, dilation, formats, stream, kept)
              for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
     return parts[0] if groups == 1 else torch.cat(parts, 1)

@@ -8,6 +8,7 @@ import functools
 from typing import Any, Self
 
 import torch
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import PackedSequence
 
 from hbfp.format import HBFPFormat
@@ -47,6 +48,8 @@ def _refuse_formats(**arguments):
 
 class HBFPLayer(HBFPState):
     """What all layers share: ``formats``, which may change between steps, and the noise."""
+    #: What :func:`golden.nn.freeze` keeps.
+    frozen: Any = None
 
     def _setup(self, fmt, seed, **options):
         check_types(self)
@@ -116,6 +119,10 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(..., in_features) -> (..., out_features)."""
         with self.hbfp_call() as (formats, stream):
+            if self.frozen is not None and not torch.compiler.is_compiling():
+                y = self.frozen.linear(self, input, formats, stream)
+                if y is not None:
+                    return y
             return functional.linear(input, self.weight, self.bias, formats, stream=stream)
 
 
@@ -141,10 +148,14 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
     @_layer
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """(N, C, H, W) -> (N, O, OH, OW); without N, too."""
-        if self.padding_mode != "zeros":
-            input = torch.nn.functional.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-        padding = 0 if self.padding_mode != "zeros" else self.padding
         with self.hbfp_call() as (formats, stream):
+            if self.frozen is not None and not torch.compiler.is_compiling():
+                y = self.frozen.conv2d(self, input, formats, stream)
+                if y is not None:
+                    return y
+            padding = self.padding
+            if self.padding_mode != "zeros":
+                input, padding = pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
             return convolution(2, input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups,
                                formats, stream=stream)
 

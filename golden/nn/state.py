@@ -47,6 +47,10 @@ class _Repeated(Stream):
     def words(self, beats):
         return self.live.words(beats) if self.over else super().words(beats)
 
+    def finish(self):
+        """The pass is over: from here on the numbers are those of the live stream."""
+        self.over, self.state = True, self.live.state
+
 
 def untraced_noise(forward: Any) -> Any:
     """Decorator of methods: where torch.compile traces, what draws noise runs as it is."""
@@ -133,7 +137,7 @@ class HBFPState(torch.nn.Module):
                 yield formats, stream
             finally:
                 if isinstance(stream, _Repeated):
-                    stream.over = True
+                    stream.finish()
 
     def _noise(self):
         """The stream of one forward pass."""
