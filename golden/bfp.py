@@ -137,9 +137,8 @@ def decode_plain(blocks: Blocks) -> np.ndarray:
     """The definition of :func:`decode`, in NumPy."""
     fmt, shape = blocks.fmt, blocks.mantissa.shape
     exponent = spread(blocks.exponent, shape, fmt, blocks.axis)
-    wide = np.ldexp(blocks.mantissa.astype(np.float64), exponent - fmt.magnitude)
     with np.errstate(all="ignore"):
-        x = wide.astype(np.float32)
+        x = np.ldexp(blocks.mantissa.astype(np.float64), exponent - fmt.magnitude).astype(np.float32)
     x[spread(blocks.invalid, shape, fmt, blocks.axis)] = CANONICAL_NAN.view(np.float32)
     return x
 
