@@ -1,0 +1,150 @@
+"""Frozen weights give the bits of weights that are converted at every call, and follow every change."""
+
+import copy
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import golden.nn as gn  # noqa: E402
+from golden.fast import kernels  # noqa: E402
+
+FORMATS = {"hbfp8": gn.HBFPFormat(block=(1, 16)), "wide": gn.HBFPFormat(mantissa=12, block=(1, 32)),
+           "tile": gn.HBFPFormat(mantissa=6, block=(24, 24)), "odd": gn.HBFPFormat(mantissa=5, block=(1, 7))}
+
+
+def model(fmt=None, **options):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(16, 32, 3, 2), torch.nn.ReLU(),
+        torch.nn.Conv2d(32, 32, 3, groups=4), torch.nn.Flatten(), torch.nn.Linear(32, 70), torch.nn.ReLU(),
+        torch.nn.Linear(70, 10, bias=False))
+    return gn.convert(net, fmt, **options)
+
+
+def bits(y):
+    return y.detach().contiguous().view(torch.int32)
+
+
+def same(net, x):
+    """The frozen ``net`` gives what its thawed copy gives; returns that."""
+    with torch.no_grad():
+        want, got = gn.thaw(copy.deepcopy(net))(x), net(x)
+    assert torch.equal(bits(got), bits(want))
+    return want
+
+
+@pytest.mark.parametrize("batch", [0, 1, 5, 50])
+@pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS)
+def test_same_bits(fmt, batch):
+    net = model(fmt)
+    assert gn.freeze(net) is net
+    for scale in (1, 1e-30, 1e30, float("nan")):
+        same(net, torch.randn(batch, 3, 7, 7) * scale)
+
+
+def count_conversions(monkeypatch):
+    """Shapes of what is converted from here on."""
+    seen, encoded = [], kernels.encoded
+
+    def count(x, *args, **options):
+        seen.append(x.shape)
+        return encoded(x, *args, **options)
+    monkeypatch.setattr(kernels, "encoded", count)
+    return seen
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+def test_weights_are_converted_once(monkeypatch):
+    net = gn.freeze(gn.convert(torch.nn.Sequential(torch.nn.Linear(32, 48), torch.nn.Linear(48, 16))))
+    seen = count_conversions(monkeypatch)
+    with torch.no_grad():
+        net(torch.randn(3, 32))
+        assert seen == [(48, 32), (3, 32), (16, 48), (3, 48)]
+        net(torch.randn(3, 32))
+    assert seen[4:] == [(3, 32), (3, 48)]
+
+
+def step(net):
+    optimiser = torch.optim.SGD(net.parameters(), 0.1)
+    net(torch.randn(2, 3, 7, 7)).square().sum().backward()
+    optimiser.step()
+
+
+def another_parameter(net):
+    net[6].weight = torch.nn.Parameter(torch.randn(70, 32))
+
+
+def another_format(net):
+    gn.convert(net, gn.HBFPFormat(mantissa=3, block=(1, 16)))
+
+
+CHANGES = {
+    "step": step, "parameter": another_parameter, "format": another_format,
+    "load": lambda net: net.load_state_dict({k: v + 0.5 for k, v in net.state_dict().items()}),
+    "in place": lambda net: torch.nn.init.ones_(net[8].weight),
+    "data": lambda net: setattr(net[0].weight, "data", torch.randn(16, 3, 3, 3)),
+    "past autograd": lambda net: (net[0].weight.data.mul_(3), gn.freeze(net))}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_changes_are_followed(change):
+    net, x = gn.freeze(model(FORMATS["hbfp8"])), torch.randn(3, 3, 7, 7)
+    before = same(net, x)
+    change(net)
+    assert not torch.equal(before, same(net, x))
+
+
+def test_gradients_are_those_of_a_model_that_is_not_frozen():
+    results = []
+    for prepare in (gn.freeze, gn.thaw):
+        net = prepare(model(FORMATS["hbfp8"]))
+        torch.manual_seed(1)
+        x = torch.randn(3, 3, 7, 7, requires_grad=True)
+        y = net(x)
+        y.square().sum().backward()
+        results.append([y, x.grad, *(p.grad for p in net.parameters())])
+    for a, b in zip(*results, strict=True):
+        assert torch.equal(bits(a), bits(b))
+
+
+def test_inputs_may_draw():
+    fmt = gn.HBFPFormat(block=(1, 16), rounding="stochastic")
+    rne = gn.HBFPFormat(block=(1, 16))
+    net = gn.freeze(model(fmt, w=rne))
+    for scale in (1, 1e-30):                           # the second leaves what float32 holds exactly
+        other = gn.thaw(copy.deepcopy(net))
+        x = torch.randn(3, 3, 7, 7) * scale
+        with torch.no_grad():
+            for _ in range(2):
+                assert torch.equal(bits(net(x)), bits(other(x)))
+        for a, b in zip(net.buffers(), other.buffers(), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_without_a_compiler_nothing_changes(monkeypatch):
+    net, x = gn.freeze(model(FORMATS["hbfp8"])), torch.randn(3, 3, 7, 7)
+    want = same(net, x)
+    monkeypatch.setattr(kernels, "library", lambda: None)
+    assert torch.equal(bits(same(net, x)), bits(want))
+
+
+def test_wrong_input_is_refused_as_before():
+    net = gn.freeze(gn.HBFPLinear(32, 8))
+    with torch.no_grad(), pytest.raises(TypeError, match=r"^input must be float32, not float64$"):
+        net(torch.randn(2, 32).double())
+    with torch.no_grad(), pytest.raises(ValueError, match=r"^Shapes of input and weight must be "):
+        net(torch.randn(2, 31))
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"fmt": gn.HBFPFormat(rounding="stochastic")},
+     "rounds its weights stochastically, anew at every call; w needs rounding 'rne' or 'truncate'"),
+    ({"order": "quick"}, "needs order 'block' and accumulation 'fp32', not 'quick' and 'fp32'"),
+    ({"accumulate": "aligned"}, "needs order 'block' and accumulation 'fp32', not 'block' and 'aligned'")])
+def test_what_cannot_be_kept_is_refused(options, message):
+    net = torch.nn.Sequential(gn.HBFPLinear(4, 4), gn.HBFPLinear(4, 4, **options))
+    with pytest.raises(ValueError, match=rf"^Layer '1' cannot be frozen: it {re.escape(message)}$"):
+        gn.freeze(net)
+    assert net[0].frozen is None
