@@ -27,6 +27,8 @@ from .products import Operand, check_float32, product
 def _channels_last(x, padding):
     """(N, C, H, W) -> (N, H + padding, W + padding, C), contiguous; padding (left, right, top, bottom)."""
     left, right, top, bottom = padding
+    if not any(padding) and x.permute(0, 2, 3, 1).is_contiguous():
+        return x.permute(0, 2, 3, 1)
     if x.device.type == "cpu" and kernels.library() is not None:
         size = x.shape[2] + top + bottom, x.shape[3] + left + right
         return torch.from_numpy(patches.laid(x.numpy(), size, (top, left)))
@@ -154,37 +156,40 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
 
 
 class Conv2d(torch.autograd.Function):
-    """Convolution without groups and its two gradients."""
+    """Convolution and its two gradients, group after group."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
-                dilation: tuple[int, int], formats: Formats, stream: Stream | None, kept: Any = None) -> torch.Tensor:
-        """``x`` (N, C, H, W), ``w`` (O, C, kh, kw) -> (N, O, OH, OW), channels last in memory."""
+                dilation: tuple[int, int], formats: Formats, stream: Stream | None, groups: int = 1,
+                kept: Any = None) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory."""
         ctx.save_for_backward(x, w)
-        ctx.options = stride, padding, dilation, formats, stream
-        ph, pw = padding
-        last = _channels_last(x.detach(), (pw, pw, ph, ph))
-        ctx.last = last
-        if not _compiled(last, (formats.x, formats.w), formats, stream):
+        ctx.options, ctx.groups = (stride, padding, dilation, formats, stream), groups
+        (ph, pw), size = padding, tuple(w.shape[2:])
+        ctx.last = [_channels_last(part, (pw, pw, ph, ph)) for part in x.detach().chunk(groups, 1)]
+        if not _compiled(ctx.last[0], (formats.x, formats.w), formats, stream):
             kept = None
-        y = _over_channels(last, None if kept else weight_matrix(w.detach()), formats.x, formats.w, formats, stream,
-                           tuple(w.shape[2:]), stride, dilation, kept)
-        return y.permute(0, 3, 1, 2)
+        parts = [_over_channels(last, None if kept else weight_matrix(own), formats.x, formats.w, formats, stream, size,
+                                stride, dilation, kept)
+                 for last, own in zip(ctx.last, w.detach().chunk(groups), strict=True)]
+        return (parts[0] if groups == 1 else torch.cat(parts, -1)).permute(0, 3, 1, 2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors
-        stride, padding, dilation, formats, stream = ctx.options
-        size = tuple(w.shape[2:])
-        gx = gw = None
-        if ctx.needs_input_grad[0]:
-            gx = _input_gradient(g, w, x.shape, stride, padding, dilation, formats, stream)
-        if ctx.needs_input_grad[1]:
-            last = g.permute(0, 2, 3, 1).contiguous()
-            gw = _over_pixels(ctx.last, last, formats, stream, size, stride, dilation).permute(3, 2, 0, 1)
-        return gx, gw, None, None, None, None, None, None
+        (stride, padding, dilation, formats, stream), size = ctx.options, tuple(w.shape[2:])
+        shape = x.shape[0], x.shape[1] // ctx.groups, *x.shape[2:]
+        gx, gw = [], []
+        for last, own, top in zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1), strict=True):
+            if ctx.needs_input_grad[0]:
+                gx.append(_input_gradient(top, own, shape, stride, padding, dilation, formats, stream))
+            if ctx.needs_input_grad[1]:
+                flat = _channels_last(top, (0, 0, 0, 0))
+                gw.append(_over_pixels(last, flat, formats, stream, size, stride, dilation))
+        return (torch.cat(gx, -1).permute(0, 3, 1, 2) if gx else None,
+                torch.cat(gw, -1).permute(3, 2, 0, 1) if gw else None, *[None] * 7)
 
 
 def _spread(g, size, shape, stride, padding, dilation):
@@ -202,11 +207,10 @@ def _spread(g, size, shape, stride, padding, dilation):
 
 
 def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
-    """Gradient (N, C, H, W) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
+    """Gradient (N, H, W, C) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
     spread = _spread(g, w.shape[2:], shape, stride, padding, dilation)
     turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, shape[1]).contiguous()
-    y = _over_channels(spread, turned, formats.g, formats.w, formats, stream, tuple(w.shape[2:]), (1, 1), dilation)
-    return y.permute(0, 3, 1, 2)
+    return _over_channels(spread, turned, formats.g, formats.w, formats, stream, tuple(w.shape[2:]), (1, 1), dilation)
 
 
 class Depthwise(torch.autograd.Function):
@@ -280,6 +284,4 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
             raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
     if groups > 1 and Depthwise.serves(x, w, groups, formats):
         return Depthwise.apply(x, w, stride, padding, dilation, formats)
-    parts = [Conv2d.apply(a, b, stride, padding, dilation, formats, stream, kept)
-             for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
-    return parts[0] if groups == 1 else torch.cat(parts, 1)
+    return Conv2d.apply(x, w, stride, padding, dilation, formats, stream, groups, kept)

@@ -47,7 +47,7 @@ def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
     turned = w.flip(2).permute(2, 0, 1, 3, 4).flatten(0, 1)
     y = conv._input_gradient(joined, turned, (n * d, c, *shape[3:]), stride[1:], padding[1:], dilation[1:], formats,
                              stream)
-    return y.unflatten(0, (n, d)).transpose(1, 2)
+    return y.unflatten(0, (n, d)).permute(0, 4, 1, 2, 3)                             # of (n * d, H, W, C)
 
 
 def _weight_gradient(x, g, kernel, stride, padding, dilation, formats, stream):
