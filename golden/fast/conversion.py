@@ -17,7 +17,7 @@ _ELEMENT = 1.0
 def _stack(shape, fmt, axis):
     """The tensor as matrices (count, rows, columns), the sides of a block, and the shape of a per-block array."""
     if fmt.square:
-        rows, columns, (high, wide) = *shape[-2:], fmt.block
+        (rows, columns), (high, wide) = shape[-2:], fmt.block
         per_block = (*shape[:-2], -(-rows // high), -(-columns // wide))
     else:
         at = axis + len(shape)
@@ -43,7 +43,8 @@ def mantissas(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None, axis: in
         low, high = fmt.exponent_range
         return np.zeros(x.shape, dtype), np.full(per_block, min(max(-126, low), high), np.int32), \
             np.zeros(per_block, bool)
-    mantissa, exponent = np.empty(x.shape, dtype), np.empty(per_block, np.int32)
+    mantissa: np.ndarray = np.empty(x.shape, dtype)
+    exponent = np.empty(per_block, np.int32)
     invalid = np.empty(per_block, bool)
     run = kernels.loaded().hbfp_mantissas if dtype is np.int32 else kernels.loaded().hbfp_float_mantissas
     form = kernels.format_of(fmt)

@@ -167,7 +167,7 @@ def split(count: int, work: float, call: Callable[[int, int], Any], grain: int =
 
 
 @lru_cache(1024)
-def format_of(fmt: HBFPFormat) -> ctypes.Structure:
+def format_of(fmt: HBFPFormat) -> _Format:
     """``struct Format`` of convert.h."""
     low, high = fmt.exponent_range
     return _Format(fmt.magnitude, low, high, ("rne", "truncate", "stochastic").index(fmt.rounding), fmt.noise_bits,

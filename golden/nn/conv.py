@@ -62,7 +62,7 @@ def _offsets(shape, size, stride, dilation, side):
 @lru_cache(64)
 def _runs(shape, size, stride, dilation):
     """Where patches start in flat channels-last x of ``shape``, where their runs start in them, and a run's length."""
-    (kh, kw), c = size, shape[-1]
+    kw, c = size[1], shape[-1]
     rows, taps = _taps(shape, size, stride, dilation)
     return (rows, taps[::kw].copy(), kw * c) if dilation[1] == 1 else (rows, taps, c)
 
@@ -246,7 +246,8 @@ class Depthwise(torch.autograd.Function):
             gx = _per_channel(spread, w.detach().flip(2, 3), formats.g, formats.w, (1, 1), dilation)
         if ctx.needs_input_grad[1]:
             top = g.permute(0, 2, 3, 1).reshape(-1, c).contiguous().numpy()
-            rows = patches.Patches(ctx.last.numpy(), *_taps(tuple(ctx.last.shape), size, stride, dilation), c)
+            pixels, taps = _taps(tuple(ctx.last.shape), size, stride, dilation)
+            rows = patches.Patches(ctx.last.numpy(), pixels, taps, c)
             y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*_values(top, formats.g, None)))
             gw = torch.from_numpy(y).T.reshape(w.shape)
         return gx, gw, None, None, None, None

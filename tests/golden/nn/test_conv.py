@@ -64,8 +64,8 @@ class Plain:
 
 
 @pytest.mark.parametrize("rounding", ["rne", "truncate", "stochastic"])
-@pytest.mark.parametrize("mantissa, block, scale", [(4, (1, 8), 1), (12, (1, 8), 1), (4, (8, 8), 1), (12, (8, 8), 1e-18),
-                                                    (4, (1, 12), 1e-18), (8, (1, 5), 1)])
+@pytest.mark.parametrize("mantissa, block, scale", [
+    (4, (1, 8), 1), (12, (1, 8), 1), (4, (8, 8), 1), (12, (8, 8), 1e-18), (4, (1, 12), 1e-18), (8, (1, 5), 1)])
 @pytest.mark.parametrize("c, o, size, stride, padding, dilation", CONVOLUTIONS)
 def test_three_products(c, o, size, stride, padding, dilation, mantissa, block, scale, rounding):
     torch.manual_seed(c)
