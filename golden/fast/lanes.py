@@ -20,27 +20,30 @@ class Generators(Protocol):
     state: np.ndarray
 
 
-class _Lanes(ctypes.Structure):
-    """``struct Lanes`` of noise.h."""
-    _fields_ = [("state", ctypes.c_uint32 * MOST), ("shifts", ctypes.c_uint32 * MOST * 3), ("count", ctypes.c_int64)]
+def _layout():
+    """``struct Lanes`` of noise.h as words, little-endian: states, three rows of shifts, the count in 64 bits."""
+    words = np.zeros(4 * MOST + 2, np.uint32)
+    words[MOST:4 * MOST].reshape(3, MOST)[:] = np.array([TRIPLES[lane % len(TRIPLES)] for lane in range(MOST)]).T
+    return words
+
+
+_LAYOUT = _layout()
 
 
 class Running:
     """A stream's generators as the kernels read them; on leaving, the stream goes on from where they are."""
 
     def __init__(self, stream: Generators) -> None:
-        self.stream = stream
+        self.stream, self.words = stream, _LAYOUT.copy()
 
-    def __enter__(self) -> ctypes.Structure:
-        state = self.stream.state
-        self.lanes = _Lanes(count=len(state))
-        self.lanes.state[:len(state)] = state.tolist()
-        for kind, shifts in enumerate(zip(*(TRIPLES[lane % len(TRIPLES)] for lane in range(MOST)), strict=True)):
-            self.lanes.shifts[kind][:] = shifts
-        return self.lanes
+    def __enter__(self) -> int:
+        """Their address."""
+        self.count = len(self.stream.state)
+        self.words[:self.count], self.words[4 * MOST] = self.stream.state, self.count
+        return self.words.ctypes.data
 
     def __exit__(self, *_: object) -> None:
-        self.stream.state[:] = self.lanes.state[:len(self.stream.state)]
+        self.stream.state[:] = self.words[:self.count]
 
 
 def fits(stream: Generators, terms: int) -> bool:
@@ -63,7 +66,7 @@ def words(stream: Generators, beats: int) -> np.ndarray:
     count = len(stream.state)
     out = np.empty(beats * count + SLACK, np.uint32)
     with Running(stream) as lanes:
-        kernels.loaded().hbfp_draw(ctypes.addressof(lanes), out.ctypes.data, beats * count, 32)
+        kernels.loaded().hbfp_draw(lanes, out.ctypes.data, beats * count, 32)
     return out[:beats * count].reshape(beats, count)
 
 
@@ -87,5 +90,5 @@ def _encode(x, y, fmt, stream, axis):
         with Running(stream) as lanes:
             kernels.loaded().hbfp_encode_drawn(
                 x.ctypes.data, x.strides[0] // 4, y.ctypes.data, y.strides[0] // 4, *x.shape, high, wide,
-                ctypes.addressof(form), ctypes.addressof(lanes), ctypes.addressof(span))
+                ctypes.addressof(form), lanes, ctypes.addressof(span))
     return span

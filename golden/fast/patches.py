@@ -2,7 +2,7 @@
 
 import ctypes
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -53,11 +53,7 @@ class Patches(ctypes.Structure):
 
 def _drawing(stream):
     """Context that gives the address of the stream's generators, or 0."""
-    return nullcontext() if stream is None else lanes.Running(stream)
-
-
-def _address(running: Any) -> int:
-    return 0 if running is None else ctypes.addressof(running)
+    return nullcontext(0) if stream is None else lanes.Running(stream)
 
 
 def laid(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
@@ -77,7 +73,7 @@ def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Gene
     with _drawing(stream) as running:
         def part(first, last):
             kernels.loaded().hbfp_patches(
-                ctypes.addressof(patches), ctypes.addressof(form), high, wide, _address(running),
+                ctypes.addressof(patches), ctypes.addressof(form), high, wide, running,
                 ctypes.addressof(other), y.ctypes.data, first, last, ctypes.addressof(flush))
         if stream is None:
             kernels.split(patches.pixels, patches.pixels * patches.columns * (1 + 0.01 * other.n), part, high)
@@ -96,7 +92,7 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values,
     form, flush, (high, wide) = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals], block_sides(fmt, 0)
     with _drawing(stream) as running:
         kernels.loaded().hbfp_patches_turned(
-            ctypes.addressof(patches), ctypes.addressof(form), high, wide, _address(running), ctypes.addressof(other),
+            ctypes.addressof(patches), ctypes.addressof(form), high, wide, running, ctypes.addressof(other),
             y.ctypes.data, ctypes.addressof(flush))
     return y
 

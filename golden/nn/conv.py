@@ -245,7 +245,7 @@ class Depthwise(torch.autograd.Function):
             spread = _spread(g, size, x.shape, stride, padding, dilation)
             gx = _per_channel(spread, w.detach().flip(2, 3), formats.g, formats.w, (1, 1), dilation)
         if ctx.needs_input_grad[1]:
-            top = g.permute(0, 2, 3, 1).reshape(-1, c).contiguous().numpy()
+            top = _channels_last(g, (0, 0, 0, 0)).reshape(-1, c).numpy()
             pixels, taps = _taps(tuple(ctx.last.shape), size, stride, dilation)
             rows = patches.Patches(ctx.last.numpy(), pixels, taps, c)
             y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*_values(top, formats.g, None)))
