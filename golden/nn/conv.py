@@ -145,6 +145,8 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
             y = patches.turned_product(_patch_rows(x, size, stride, dilation), formats.x,
                                        patches.Values.of(b, formats.g, b_span), draws)
             return torch.from_numpy(y).view(kh, kw, c, out)
+        if b.strides[1] != 4:                          # once, rather than in each of the products below
+            b = kernels.turned(b.T)
         y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
         for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
             a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, stream, axis=0)
