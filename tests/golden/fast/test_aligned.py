@@ -99,3 +99,14 @@ def test_nothing_to_add():
         m, k, n = shape
         for accumulate in ("fp32", "aligned"):
             check(np.zeros((m, k), np.float32), np.zeros((k, n), np.float32), HBFPFormat(mantissa=12), accumulate)
+
+
+def test_a_sum_beyond_53_bits_is_rounded_once():
+    # 2^37 + 2^13 is half way between two FP32 numbers; the second block adds 2^-16, which float64 does not hold beside it.
+    x, w = (np.zeros((2048, 1), np.float32) for _ in range(2))
+    x[:512], w[:512], x[512], w[512] = 2 ** 14, 2 ** 14, 2 ** 13, 1
+    x[1024:1027, 0], w[1024:1027, 0] = np.ldexp([2 ** 14, 1, 2 ** 14], -8), np.ldexp([2 ** 14, 1, -2 ** 14], -8)
+    fmt = HBFPFormat(mantissa=16, block=(1, 1024))
+    for sign in (1, -1):
+        got = check(sign * np.ascontiguousarray(x.T), w, fmt, "aligned", guard=16, growth=4)
+        assert got[0, 0] == sign * (2 ** 37 + 2 ** 14)

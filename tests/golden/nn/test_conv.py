@@ -168,3 +168,19 @@ def test_threads_change_nothing(block):
             kernels.set_threads(None)
     for a, b in zip(*results, strict=True):
         same(a, b.detach().numpy())
+
+
+@pytest.mark.parametrize("block", [(1, 32), (1, 12), (8, 8)])
+def test_more_pixels_than_a_strip(block):
+    fmt = gn.HBFPFormat(block=block)
+    x, w = torch.randn(2, 16, 24, 24), torch.randn(5, 16, 3, 3)
+    y, _, gw = run(lambda x, w: functional.conv2d(x, w, padding=1, formats=fmt), x, w, 1)
+    torch.manual_seed(1)
+    g = torch.randn_like(y).permute(0, 2, 3, 1).reshape(-1, 5).numpy()
+    rows = unfolded(np.pad(x.permute(0, 2, 3, 1).numpy(), ((0, 0), (1, 1), (1, 1), (0, 0))), (3, 3), (1, 1), (1, 1))
+    rows = rows.astype(np.float32)
+    matrix = np.ascontiguousarray(w.permute(2, 3, 1, 0).reshape(-1, 5).numpy())
+    for got, a, b in ((y.permute(0, 2, 3, 1).reshape(-1, 5), rows, matrix),
+                      (gw.permute(2, 3, 1, 0).reshape(-1, 5), np.ascontiguousarray(rows.T), g)):
+        want = matmul_blocks(encode_plain(a, fmt), encode_plain(np.ascontiguousarray(b), fmt, axis=0), plain=True)
+        same(got, want)

@@ -113,9 +113,10 @@ def test_inputs_may_draw():
     fmt = gn.HBFPFormat(block=(1, 16), rounding="stochastic")
     rne = gn.HBFPFormat(block=(1, 16))
     net = gn.freeze(model(fmt, w=rne))
-    for scale in (1, 1e-30):                           # the second leaves what float32 holds exactly
+    alone = gn.freeze(gn.convert(torch.nn.Sequential(torch.nn.Linear(40, 8)), fmt, w=rne))
+    for net, x in ((net, torch.randn(3, 3, 7, 7)), (alone, torch.randn(3, 40)),
+                   (alone, torch.randn(3, 40) * 1e-37)):     # the last leaves what float32 holds exactly
         other = gn.thaw(copy.deepcopy(net))
-        x = torch.randn(3, 3, 7, 7) * scale
         with torch.no_grad():
             for _ in range(2):
                 assert torch.equal(bits(net(x)), bits(other(x)))
