@@ -183,7 +183,7 @@ def measure(case, options):
               and microscaled]
     nets += [make(case) for make in others if make]
     fp32, ours, *rest = best([step(net, x, case.train) for net in nets], options.repeat * (1 if case.train else 20))
-    ratios = [f"{rest.pop(0) / ours:.1f}" if make else "" for make in others]
+    ratios = [f"{rest.pop(0) / ours:.2f}" if make else "" for make in others]
     return f"{fp32 * 1e3:.2f}", f"{ours * 1e3:.2f}", f"{ours / fp32:.2f}", *ratios
 
 

@@ -58,7 +58,7 @@ def _drawing(stream):
 
 def laid(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
          step: tuple[int, int] = (1, 1)) -> np.ndarray:
-    """``x`` (N, C, H, W) channels last, (N, *shape, C), at ``corner`` and spread by ``step``; zeros around."""
+    """``x`` (N, C, H, W) channels last, sides ``shape``, from ``corner`` on, spread by ``step``; zeros around."""
     n, c, h, w = x.shape
     y = np.zeros((n, *shape, c), np.float32)
     numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *shape, *corner, *step], np.int64)

@@ -102,7 +102,7 @@ def test_nothing_to_add():
 
 
 def test_a_sum_beyond_53_bits_is_rounded_once():
-    # 2^37 + 2^13 is half way between two FP32 numbers; the second block adds 2^-16, which float64 does not hold beside it.
+    # 2^37 + 2^13 is half way between two FP32 numbers; the second block adds 2^-16, which float64 cannot hold with it.
     x, w = (np.zeros((2048, 1), np.float32) for _ in range(2))
     x[:512], w[:512], x[512], w[512] = 2 ** 14, 2 ** 14, 2 ** 13, 1
     x[1024:1027, 0], w[1024:1027, 0] = np.ldexp([2 ** 14, 1, 2 ** 14], -8), np.ldexp([2 ** 14, 1, -2 ** 14], -8)

@@ -114,13 +114,13 @@ def test_inputs_may_draw():
     rne = gn.HBFPFormat(block=(1, 16))
     net = gn.freeze(model(fmt, w=rne))
     alone = gn.freeze(gn.convert(torch.nn.Sequential(torch.nn.Linear(40, 8)), fmt, w=rne))
-    for net, x in ((net, torch.randn(3, 3, 7, 7)), (alone, torch.randn(3, 40)),
-                   (alone, torch.randn(3, 40) * 1e-37)):     # the last leaves what float32 holds exactly
-        other = gn.thaw(copy.deepcopy(net))
+    for frozen, x in ((net, torch.randn(3, 3, 7, 7)), (alone, torch.randn(3, 40)),
+                      (alone, torch.randn(3, 40) * 1e-37)):    # the last leaves what float32 holds exactly
+        other = gn.thaw(copy.deepcopy(frozen))
         with torch.no_grad():
             for _ in range(2):
-                assert torch.equal(bits(net(x)), bits(other(x)))
-        for a, b in zip(net.buffers(), other.buffers(), strict=True):
+                assert torch.equal(bits(frozen(x)), bits(other(x)))
+        for a, b in zip(frozen.buffers(), other.buffers(), strict=True):
             assert torch.equal(a, b)
 
 
