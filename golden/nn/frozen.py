@@ -60,8 +60,8 @@ def _check(name, layer):
     if formats.mode != "hbfp":
         problem = f"needs mode 'hbfp', not {formats.mode!r}"
     elif formats.w.rounding == "stochastic":
-        problem = "rounds its weights stochastically, anew at every call; w needs rounding 'rne' or 'truncate', or " \
-                  "the model eval()"
+        problem = "rounds its weights stochastically, anew at every call; w needs rounding 'rne' or 'truncate', " \
+                  "or eval()"
     elif formats.accumulate != "fp32" or formats.order != "block":
         problem = "needs order 'block' and accumulation 'fp32', not " \
                   f"{formats.order!r} and {formats.accumulate!r}"

@@ -124,6 +124,53 @@ def test_inputs_may_draw():
             assert torch.equal(a, b)
 
 
+def test_evaluation_draws_nothing():
+    """What is stochastic in training rounds to nearest, weights too; in training it is as if not frozen."""
+    fmt = gn.HBFPFormat(mantissa=4, block=(1, 16), rounding="stochastic")
+    net, x = gn.freeze(model(fmt).eval()), torch.randn(3, 3, 7, 7)
+    before = [b.clone() for b in net.buffers()]
+    near = gn.convert(copy.deepcopy(net), gn.HBFPFormat(mantissa=4, block=(1, 16)))
+    assert torch.equal(bits(same(net, x)), bits(same(near, x)))
+    assert before and all(torch.equal(a, b) for a, b in zip(before, net.buffers(), strict=True))
+    same(net.train(), x)
+    assert not all(torch.equal(a, b) for a, b in zip(before, net.buffers(), strict=True))
+
+
+CALLS = {
+    "same": (torch.nn.Conv2d(16, 8, 3, padding="same"), torch.float32, (2, 16, 6, 6)),
+    "reflect": (torch.nn.Conv2d(16, 8, 3, padding=1, padding_mode="reflect"), torch.float32, (2, 16, 6, 6)),
+    "no batch": (torch.nn.Conv2d(16, 8, 3), torch.float32, (16, 6, 6)),
+    "narrow convolution": (torch.nn.Conv2d(16, 8, 3), torch.bfloat16, (2, 16, 6, 6)),
+    "narrow": (torch.nn.Linear(16, 8), torch.float16, (2, 16)),
+    "one row": (torch.nn.Linear(16, 8), torch.float32, (16,))}
+
+
+@pytest.mark.parametrize("layer, dtype, shape", CALLS.values(), ids=CALLS)
+def test_every_call_of_a_layer(layer, dtype, shape):
+    net = gn.freeze(gn.convert(torch.nn.Sequential(copy.deepcopy(layer).to(dtype)), FORMATS["hbfp8"]))
+    x = torch.randn(shape).to(dtype)
+    with torch.no_grad():
+        want, got = gn.thaw(copy.deepcopy(net))(x), net(x)
+    assert got.dtype == dtype and torch.equal(got, want)
+
+
+def test_mode_emulator_set_later():
+    net, tile = gn.freeze(model(FORMATS["tile"])), gn.HBFPFormat(mantissa=4, block=(24, 24))
+    gn.convert(net, tile, mode="emulator")
+    same(net, torch.randn(3, 3, 7, 7))
+
+
+def test_traced_and_counted():
+    """Exported, compiled and reported as without."""
+    net, x = gn.freeze(model(FORMATS["hbfp8"]).eval()), torch.randn(3, 3, 7, 7)
+    want = same(net, x)
+    with torch.no_grad():
+        assert torch.equal(bits(torch.export.export(net, (x,)).module()(x)), bits(want))
+        assert str(gn.report(net, x)) == str(gn.report(gn.thaw(copy.deepcopy(net)), x))
+    with torch.no_grad(), pytest.raises(NotImplementedError, match="^HBFP products do not run under torch.func "):
+        torch.vmap(net[6])(torch.randn(2, 3, 32))
+
+
 def test_without_a_compiler_nothing_changes(monkeypatch):
     net, x = gn.freeze(model(FORMATS["hbfp8"])), torch.randn(3, 3, 7, 7)
     want = same(net, x)
@@ -141,7 +188,8 @@ def test_wrong_input_is_refused_as_before():
 
 @pytest.mark.parametrize("options, message", [
     ({"fmt": gn.HBFPFormat(rounding="stochastic")},
-     "rounds its weights stochastically, anew at every call; w needs rounding 'rne' or 'truncate'"),
+     "rounds its weights stochastically, anew at every call; w needs rounding 'rne' or 'truncate', or eval()"),
+    ({"fmt": gn.HBFPFormat(block=(24, 24)), "mode": "emulator"}, "needs mode 'hbfp', not 'emulator'"),
     ({"order": "quick"}, "needs order 'block' and accumulation 'fp32', not 'quick' and 'fp32'"),
     ({"accumulate": "aligned"}, "needs order 'block' and accumulation 'fp32', not 'block' and 'aligned'")])
 def test_what_cannot_be_kept_is_refused(options, message):
