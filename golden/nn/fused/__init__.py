@@ -13,10 +13,11 @@ on its part, which is the same computation by construction. The models keep thei
 no gradient needs scaling.
 """
 
-from .dropout import SeededDropout
-from .job import Each, Job, fuse
+from .dropout import SeededDropout, seed_dropout
+from .each import Each
+from .job import Job, fuse
 from .linear import FusedLinear
 from .loss import cross_entropy, mse_loss
 from .step import Step
 
-__all__ = ["Each", "FusedLinear", "Job", "SeededDropout", "Step", "cross_entropy", "fuse", "mse_loss"]
+__all__ = ["Each", "FusedLinear", "Job", "SeededDropout", "Step", "cross_entropy", "fuse", "mse_loss", "seed_dropout"]

@@ -7,35 +7,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..layers import HBFPLinear
-from .linear import FusedLinear
+from ..layers import HBFPLayer, HBFPLinear
+from .dropout import FusedDropout, SeededDropout
+from .each import Each, EachRecurrent
+from .linear import FusedFP32Linear, FusedLinear
+from .parameters import Parameters
+from .pointwise import EXACT, ROUNDED, Pointwise
 
-#: Modules without state that treat each sample alone, in operations that round nothing: safe on all models at once.
-ELEMENTWISE = (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.Threshold, nn.Identity, nn.Flatten, nn.Unflatten,
-               nn.MaxPool1d, nn.MaxPool2d)
-
-
-class Each(nn.Module):
-    """A layer that runs model by model, each on its part of the batch."""
-
-    def __init__(self, layers: Sequence[nn.Module]) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
-
-    def __getattr__(self, name):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(self._modules["layers"][0], name)
-
-    def forward(self, *inputs: Any, **options: Any) -> Any:
-        """Positional tensors are cut along their first dimension; options go to every model."""
-        count = len(self.layers)
-        parts = [x.chunk(count) if torch.is_tensor(x) else (x,) * count for x in inputs]
-        results = [layer(*(part[i] for part in parts), **options) for i, layer in enumerate(self.layers)]
-        if torch.is_tensor(results[0]):
-            return torch.cat(results)
-        return tuple(None if part[0] is None else torch.cat(part) for part in zip(*results, strict=True))
+#: Layers whose models run in one call.
+FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, SeededDropout: FusedDropout}
 
 
 class Job(nn.Module):
@@ -44,22 +24,25 @@ class Job(nn.Module):
     Attributes
     ----------
     models : list of Module
-        The models, which own the parameters; save and evaluate them alone at any time.
+        The models, whose parameters are the job's; save and evaluate them alone at any time.
     count : int
         Their number.
+    held : Parameters
+        Where their parameters lie.
     """
 
-    def __init__(self, models: Sequence[nn.Module], net: nn.Module) -> None:
+    def __init__(self, models: Sequence[nn.Module], net: nn.Module, held: Parameters) -> None:
         super().__init__()
-        self.models, self.count, self.net = list(models), len(models), net
+        self.models, self.count, self.net, self.held = list(models), len(models), net, held
 
-    def forward(self, inputs: torch.Tensor, shared: bool = False) -> torch.Tensor:
-        """(models * N, ...) -> (models * N, ...); ``shared`` gives one batch (N, ...) to every model."""
+    @torch.compiler.disable
+    def forward(self, inputs: Any, *others: Any, shared: bool = False, **options: Any) -> Any:
+        """What a model takes and gives, the first dimension (models * N); ``shared`` gives one batch to every model."""
         if shared:
             inputs = inputs.repeat(self.count, *[1] * (inputs.dim() - 1))
         if len(inputs) % self.count:
             raise ValueError(f"Batch must be a multiple of the {self.count} models, not {len(inputs)}")
-        return self.net(inputs)
+        return self.net(inputs, *others, **options)
 
     def train(self, mode: bool = True) -> nn.Module:
         """Training or evaluation mode, also of the models alone."""
@@ -85,33 +68,134 @@ def fuse(models: Iterable[nn.Module]) -> Job:
     Raises
     ------
     ValueError
-        If there is no model, or two differ in architecture, or a part cannot run in a job.
+        If there is no model, or two differ in architecture, or a part cannot run in a job: which, and why.
     """
     models = list(models)
     if not models:
         raise ValueError("Models must be at least one, not []")
-    return Job(models, _merge(models, ""))
+    if len({id(model) for model in models}) < len(models):
+        raise ValueError("Models must be different objects")
+    _check(models)
+    held = Parameters(models)
+    return Job(models, _Merge(held)(models, ""), held)
 
 
-def _merge(parts, name):
-    """One module for the same part of every model."""
-    first = parts[0]
-    shapes = [[tuple(p.shape) for p in part.parameters()] for part in parts]
-    if any(type(part) is not type(first) for part in parts) or any(shape != shapes[0] for shape in shapes):
-        raise ValueError(f"Models must have one architecture; they differ at {name or 'the top'!r}")
-    if isinstance(first, nn.Dropout) and first.p:
-        raise ValueError(f"Dropout at {name!r} must be golden.nn.fused.SeededDropout to run in a job")
-    if getattr(first, "batch_first", True) is not True:
-        raise ValueError(f"Layer at {name!r} must have batch_first=True to run in a job")
-    if type(first) is HBFPLinear and first.weight.device.type == "cpu":
-        return FusedLinear(parts)
-    if type(first) in ELEMENTWISE:
-        return first
-    children = dict(first.named_children())
-    own = list(first.parameters(recurse=False)) + list(first.buffers(recurse=False))
-    if not children or own:
-        return Each(parts)
-    merged = copy.copy(first)
-    merged._modules = {leaf: _merge([getattr(part, leaf) for part in parts], f"{name}.{leaf}".lstrip("."))
-                       for leaf in children}
-    return merged
+# --- What a job refuses ---------------------------------------------------------------------------
+
+#: Attributes of layers that each model may have otherwise, because they are read from the model's own layer.
+OWN = {"training", "seed", "p", "eps", "momentum"}
+
+
+def _check(models):
+    """Refuse models that differ, or that hold what cannot run in a job."""
+    names = [[name for name, _ in model.named_modules()] for model in models]
+    parameters = [[(name, tuple(p.shape), p.requires_grad) for name, p in model.named_parameters()] for model in models]
+    for own, model in zip(parameters[1:], models[1:], strict=True):
+        if own != parameters[0] and type(model) is type(models[0]):
+            odd = next((a[0] for a, b in zip(own, parameters[0], strict=False) if a != b), "")
+            where = odd.rpartition(".")[0] or "the top"
+            raise ValueError(f"Models must have one architecture; they differ at {where!r}")
+    for name in names[0]:
+        try:
+            parts = [model.get_submodule(name) for model in models]
+        except AttributeError:
+            parts = []
+        if len({type(part) for part in parts}) != 1:
+            raise ValueError(f"Models must have one architecture; they differ at {name or 'the top'!r}")
+        for part in parts:
+            _check_part(part, name)
+
+
+def _check_part(part, name):
+    """Refuse a layer that cannot give in a job what it gives alone."""
+    where = f"at {name!r}" if name else "at the top"
+    if isinstance(part, nn.Dropout) and part.p:
+        raise ValueError(f"Dropout {where} must be golden.nn.fused.SeededDropout to run in a job")
+    if isinstance(part, (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)) and part.p:
+        raise ValueError(f"{type(part).__name__} {where} draws from torch's one generator, in another order in a job; "
+                         "golden.nn.fused.SeededDropout has its own")
+    inner = getattr(part, "dropout", 0)
+    if isinstance(part, (nn.MultiheadAttention, nn.RNNBase)) and inner:
+        raise ValueError(f"Layer {where} must have dropout=0 to run in a job, not {inner!r}")
+    if getattr(part, "batch_first", True) is not True:
+        raise ValueError(f"Layer {where} must have batch_first=True to run in a job")
+
+
+# --- Joining --------------------------------------------------------------------------------------
+
+
+class _Merge:
+    """Makes one module of the same part of every model; a part that stands twice stays one."""
+
+    def __init__(self, held):
+        self.held, self.done = held, {}
+
+    def __call__(self, parts, name):
+        first = parts[0]
+        if id(first) not in self.done:
+            self.done[id(first)] = self._one(parts, name)
+        return self.done[id(first)]
+
+    def _one(self, parts, name):
+        first, kind = parts[0], type(parts[0])
+        if any(_hooked(part) for part in parts) or hasattr(first, "parametrizations"):
+            return Each(parts, self.held)
+        if kind in EXACT:
+            return Each(parts, self.held) if _difference(parts) else first
+        if kind in ROUNDED:
+            return Each(parts, self.held) if _difference(parts) else Pointwise(parts, self.held)
+        if kind in FUSED and all(self.held.holds(p) for p in first.parameters()):
+            return FUSED[kind](parts, self.held)
+        if isinstance(first, nn.RNNBase):
+            return EachRecurrent(parts, self.held)
+        children = dict(first.named_children())
+        own = list(first.parameters(recurse=False)) + list(first.buffers(recurse=False))
+        if not children or own or isinstance(first, (HBFPLayer, nn.MultiheadAttention)):
+            return Each(parts, self.held)
+        return self._container(parts, name, children)
+
+    def _container(self, parts, name, children):
+        """A copy of the first model's container around the joined parts."""
+        first, where = parts[0], f"at {name!r}" if name else "at the top"
+        odd = _difference(parts)
+        if odd:
+            raise ValueError(f"Models must have one architecture; {odd!r} {where} differs")
+        for key, value in vars(first).items():
+            if key[0] != "_" and _holds_layers(value):
+                raise ValueError(f"{type(first).__name__} {where} holds layers or tensors in {key!r}, outside its "
+                                 "modules, where a job cannot join them; make it a ModuleList or ParameterList")
+        merged = copy.copy(first)
+        if isinstance(merged, nn.TransformerEncoderLayer):
+            merged.activation_relu_or_gelu = 0         # no shortcut past the parts
+        if isinstance(merged, nn.TransformerEncoder):
+            merged.use_nested_tensor = False
+        merged._modules = {leaf: self([getattr(part, leaf) for part in parts], f"{name}.{leaf}".lstrip("."))
+                           for leaf in children}
+        return merged
+
+
+def _hooked(part):
+    """Whether a layer has hooks, which run only where it is called itself."""
+    return any(getattr(part, name) for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
+                                                "_backward_pre_hooks"))
+
+
+def _difference(parts):
+    """An attribute in which layers differ, as far as plain values tell, or None."""
+    plain = (bool, int, float, str, tuple, type(None))
+    for key, value in vars(parts[0]).items():
+        if key[0] == "_" or key in OWN or not isinstance(value, plain):
+            continue
+        if any(vars(part).get(key) != value for part in parts[1:]):
+            return key
+    return None
+
+
+def _holds_layers(value):
+    """Whether a plain attribute is, or holds, a module or tensor."""
+    if isinstance(value, dict):
+        return any(map(_holds_layers, value.values()))
+    if isinstance(value, (list, tuple, set)):
+        return any(map(_holds_layers, value))
+    owner = getattr(value, "__self__", None)
+    return isinstance(value, (nn.Module, torch.Tensor)) or isinstance(owner, nn.Module)

@@ -1,113 +1,93 @@
-"""The same linear layer of several models, in one call."""
+"""The same fully connected layer of several models."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from ...fast import kernels
 from ..layers import HBFPLinear
-from ..ops import row_sums
-from ..products import Operand, check_float32, product
+from ..products import check_float32
+from .each import Each, Fused
+from .parameters import Parameters
+from .products import Linear, Products
 
 
-class _StackedLinear(torch.autograd.Function):
-    """``y = x w^T + b`` of every model: x (models, N, I), w (models, O, I), b (models, O), and the gradients."""
+class FusedLinear(Fused):
+    """:class:`~golden.nn.HBFPLinear` of several models, in one call; each with its own formats and noise."""
 
-    @staticmethod
-    def forward(ctx, x, layer, *parameters):
-        w = layer.stacked
-        ctx.save_for_backward(x, *parameters)
-        ctx.layer = layer
-        y, ctx.operands = layer.products(x, w.transpose(1, 2), "y", None)
-        return y if layer.biases is None else y + layer.biases[:, None]
+    def __init__(self, layers: Sequence[HBFPLinear], parameters: Parameters) -> None:
+        super().__init__(layers, parameters)
+        self.weights, self.biases = parameters.stack(layers[0].weight), parameters.stack(layers[0].bias)
+        self.products = Products(layers)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        x, *parameters = ctx.saved_tensors
-        layer, gx, gw, gb = ctx.layer, None, (None,) * ctx.layer.count, ()
-        g = g.contiguous()
-        tops = [None] * layer.count
-        if ctx.needs_input_grad[0]:
-            gx, tops = layer.products(g, layer.stacked, "gx", ctx.operands, tops)
-        if any(ctx.needs_input_grad[2:]):
-            gw, _ = layer.products(g.transpose(1, 2), x, "gw", ctx.operands, tops)
-            gw = gw.unbind(0)
-            gb = () if layer.biases is None else row_sums(g, layer.count).unbind(0)
-        elif layer.biases is not None:
-            gb = (None,) * layer.count
-        return gx, None, *gw, *gb
-
-
-class FusedLinear(nn.Module):
-    """The same linear layer of several models, in one call.
-
-    Parameters
-    ----------
-    layers : sequence of HBFPLinear
-        Of equal shape; each with its own formats and noise. Their weights move into one tensor.
-    """
-
-    def __init__(self, layers: Sequence[HBFPLinear]) -> None:
-        super().__init__()
-        self.layers, self.count = list(layers), len(layers)
-        self.stacked = torch.stack([layer.weight.detach() for layer in layers])
-        self.biases = None if layers[0].bias is None else torch.stack([layer.bias.detach() for layer in layers])
-        for i, layer in enumerate(layers):
-            layer.weight.data = self.stacked[i]
-            if self.biases is not None:
-                layer.bias.data = self.biases[i]
-        self.parameters_of_models = [layer.weight for layer in layers]
-        if self.biases is not None:
-            self.parameters_of_models += [layer.bias for layer in layers]
-        self._formats = None
-
-    def _refresh(self):
-        """Formats as the kernel reads them, made again when a schedule has changed one."""
-        formats = [layer.formats for layer in self.layers]
-        if formats == self._formats:
-            return
-        self._formats = formats
-        roles = {"y": ("x", "w"), "gx": ("g", "w"), "gw": ("g", "x")}
-        self.kernel = {name: kernels.StackFormats(*([getattr(f, role) for f in formats] for role in pair))
-                       for name, pair in roles.items()}
-        # 2: models that only the general way computes.
-        self.skip = np.array([2 * (f.stochastic or f.order != "block" or f.accumulate != "fp32"
-                                   or kernels.library() is None) for f in formats], np.int32)
-
-    def products(self, a: torch.Tensor, b: torch.Tensor, which: str, operands: Any,
-                 tops: list[Any] | None = None) -> tuple[torch.Tensor, list[Any]]:
-        """One of the three products for all models; the general way where the quick one does not serve."""
-        a, b = a.detach(), b.detach()
-        y, done = kernels.stack_product(a.numpy(), b.numpy(), self.kernel[which], self.skip)
-        y = torch.from_numpy(y)
-        made: list[Any] = list(tops or [None] * self.count) if which != "y" else [None] * self.count
-        for i in np.flatnonzero(done != 1):
-            layer, formats = self.layers[i], self.layers[i].formats
-            if which == "y":
-                made[i] = Operand(a[i], formats.x, layer.stream), Operand(b[i].T, formats.w, layer.stream)
-                y[i] = product(made[i][0].along(-1), made[i][1].along(-1), formats, turn_b=True)
-                continue
-            x, w = operands[i] or (None, None)
-            if which == "gx":
-                made[i] = Operand(a[i], formats.g, layer.stream)
-                w = w or Operand(b[i], formats.w, layer.stream)
-                y[i] = product(made[i].along(-1), w.along(0), formats)
-            else:
-                top = made[i] or Operand(a[i].T, formats.g, layer.stream)
-                x = x or Operand(b[i], formats.x, layer.stream)
-                y[i] = product(top.along(0), x.along(0), formats, turn_a=True)
-        return y, made
-
-    @torch.compiler.disable
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, ..., I) -> (models * N, ..., O)."""
         check_float32(input=x)
-        self._refresh()
-        rows = x.reshape(self.count, -1, x.shape[-1])
-        y = _StackedLinear.apply(rows.contiguous(), self, *self.parameters_of_models)
-        return y.reshape(*x.shape[:-1], y.shape[-1])
+        rows = x.reshape(self.count, -1, x.shape[-1]).contiguous()
+        y = Linear.apply(rows, self.weights, self.biases, self.products.refresh())
+        return y.view(*x.shape[:-1], y.shape[-1])
+
+
+class FusedFP32Linear(Fused):
+    """``torch.nn.Linear`` of several models, in FP32: torch's own products, one after the other in one call."""
+
+    def __init__(self, layers: Sequence[nn.Linear], parameters: Parameters) -> None:
+        super().__init__(layers, parameters)
+        self.weights, self.biases = parameters.stack(layers[0].weight), parameters.stack(layers[0].bias)
+        self.each = Each(layers, parameters)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(models * N, ..., I) -> (models * N, ..., O)."""
+        if not (x.dim() in (2, 3) and x.is_contiguous() and x.dtype == torch.float32):
+            return self.each(x)        # torch takes another way, whose low bits are others
+        y = _FP32Linear.apply(x.view(self.count, -1, x.shape[-1]), self.weights, self.biases)
+        return y.view(*x.shape[:-1], y.shape[-1])
+
+
+class _FP32Linear(torch.autograd.Function):
+    """``y = x w^T + bias`` of x (models, M, I), w (models, O, I), bias (models, O) or None, and the gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        """(models, M, O)."""
+        ctx.save_for_backward(x, w)
+        turned = w.transpose(1, 2).unbind(0)
+        if bias is None:
+            return products(torch.mm, aligned(x), turned, (x.shape[1], w.shape[1]))
+        return products(torch.addmm, bias.unbind(0), aligned(x), turned, (x.shape[1], w.shape[1]))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x``, ``w`` and ``bias``."""
+        x, w = ctx.saved_tensors
+        g, gx, gw, gb = g.contiguous(), None, None, None
+        tops = aligned(g)
+        if ctx.needs_input_grad[0]:
+            gx = products(torch.mm, tops, w.unbind(0), tuple(x.shape[1:]))
+        if ctx.needs_input_grad[1]:
+            gw = products(torch.mm, [top.t() for top in tops], aligned(x), tuple(w.shape[1:]))
+        if ctx.needs_input_grad[2]:
+            gb = torch.stack([top.sum(0) for top in tops])
+        return gx, gw, gb
+
+
+def aligned(stack: torch.Tensor) -> Sequence[torch.Tensor]:
+    """Each model's tensor, beginning where torch begins its own: on that depend the low bits of some libraries."""
+    parts = stack.unbind(0)
+    if stack.data_ptr() % 64 or stack.stride(0) % 16:
+        return [part.clone() for part in parts]
+    return parts
+
+
+def products(call: Any, *operands: Any) -> torch.Tensor:
+    """``call`` of torch, with ``out``, for each model; the last of ``operands`` is the shape of each result."""
+    *sides, shape = operands
+    y = torch.empty(len(sides[0]), *shape)
+    if y.stride(0) % 16:
+        return torch.stack([call(*own) for own in zip(*sides, strict=True)])
+    for out, *own in zip(y.unbind(0), *sides, strict=True):
+        call(*own, out=out)
+    return y

@@ -1,0 +1,153 @@
+"""Products of many pairs of matrices at once, each pair in the formats of its model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...fast import kernels
+from ..formats import Formats
+from ..layers import HBFPLayer
+from ..products import Operand, product
+
+#: The three products of ``y = a b``, as roles of their operands in :class:`~golden.nn.Formats`.
+ROLES = {"y": ("x", "w"), "ga": ("g", "w"), "gb": ("x", "g"), "gb turned": ("g", "x")}
+
+
+def quick(formats: Formats) -> bool:
+    """Whether the kernels for many models serve a format; if not, every product goes the general way."""
+    return not (formats.stochastic or formats.order != "block" or formats.accumulate != "fp32"
+                or kernels.library() is None)
+
+
+class Products:
+    """Products of the models of a job in the formats that their layers have at the moment.
+
+    Parameters
+    ----------
+    layers : sequence of HBFPLayer
+        The same layer of each model.
+    """
+
+    def __init__(self, layers: Sequence[HBFPLayer]) -> None:
+        self.layers, self.count = list(layers), len(layers)
+        self._formats: list[Formats] = []
+        self._kernels: dict[tuple[str, int], Any] = {}
+
+    def refresh(self) -> "Products":
+        """Take up formats that a schedule has changed; to be called before a forward pass."""
+        formats = [layer.formats for layer in self.layers]
+        if formats != self._formats:
+            self._formats, self._kernels = formats, {}
+            self.all_quick = all(map(quick, formats))
+        return self
+
+    def _kernel(self, which, repeat):
+        found = self._kernels.get((which, repeat))
+        if found is None:
+            each = [f for f in self._formats for _ in range(repeat)]
+            first, second = ROLES[which]
+            # 2: models that only the general way computes.
+            skip = np.array([0 if quick(f) else 2 for f in each], np.int32)
+            found = kernels.StackFormats([getattr(f, first) for f in each], [getattr(f, second) for f in each]), skip
+            self._kernels[which, repeat] = found
+        return found
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
+        """Products of (models * R, M, K) and (models * R, K, N) in the roles of :data:`ROLES`.
+
+        Returns
+        -------
+        tuple of (Tensor, list of int)
+            (models * R, M, N), and the pairs that are left to :meth:`general`.
+        """
+        formats, skip = self._kernel(which, len(a) // self.count)
+        y, done = kernels.stack_product(a.numpy(), b.numpy(), formats, skip)
+        return torch.from_numpy(y), (done != 1).nonzero()[0].tolist()
+
+    def formats(self, pair: int, pairs: int) -> Formats:
+        """Of one pair of ``pairs``."""
+        return self._formats[pair * self.count // pairs]
+
+    def operand(self, source: torch.Tensor, role: str, pair: int, pairs: int) -> Operand:
+        """A matrix of one pair, to be converted the general way."""
+        model = pair * self.count // pairs
+        return Operand(source, getattr(self._formats[model], role), self.layers[model].stream)
+
+
+class Matmul(torch.autograd.Function):
+    """``y = a b`` of (models * R, M, K) and (models * R, K, N), as :class:`golden.nn.ops.Matmul` for each model."""
+
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, products: Products) -> torch.Tensor:
+        """(models * R, M, N)."""
+        ctx.save_for_backward(a, b)
+        ctx.products, ctx.operands, pairs = products, {}, len(a)
+        y, left = products(a.detach(), b.detach(), "y")
+        for i in left:
+            x, w = products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs)
+            ctx.operands[i] = x, w
+            y[i] = product(x.along(-1), w.along(0), products.formats(i, pairs))
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``a`` and ``b``."""
+        a, b = ctx.saved_tensors
+        products, g, pairs = ctx.products, g.contiguous(), len(a)
+        ga, left_a = products(g, b.detach().transpose(1, 2), "ga")
+        gb, left_b = products(a.detach().transpose(1, 2), g, "gb")
+        for i in sorted({*left_a, *left_b}):
+            formats = products.formats(i, pairs)
+            x, w = ctx.operands.get(i) or (products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs))
+            top = products.operand(g[i], "g", i, pairs)
+            if i in left_a:
+                ga[i] = product(top.along(-1), w.along(-1), formats, turn_b=True)
+            if i in left_b:
+                gb[i] = product(x.along(0), top.along(0), formats, turn_a=True)
+        return ga, gb, None
+
+
+class Linear(torch.autograd.Function):
+    """``y = x w^T + bias`` of every model: x (models, M, I), w (models, O, I), bias (models, O) or None."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None,
+                products: Products) -> torch.Tensor:
+        """(models, M, O)."""
+        ctx.save_for_backward(x, w)
+        ctx.products, ctx.operands, pairs = products, {}, len(x)
+        y, left = products(x.detach(), w.detach().transpose(1, 2), "y")
+        for i in left:
+            one, other = products.operand(x[i], "x", i, pairs), products.operand(w[i], "w", i, pairs)
+            ctx.operands[i] = one, other
+            y[i] = product(one.along(-1), other.along(-1), products.formats(i, pairs), turn_b=True)
+        return y if bias is None else y.add_(bias.detach()[:, None])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x``, ``w`` and ``bias``."""
+        x, w = ctx.saved_tensors
+        products, g, pairs = ctx.products, g.contiguous(), len(x)
+        gx = gw = gb = None
+        left_x: list[int] = []
+        left_w: list[int] = []
+        if ctx.needs_input_grad[0]:
+            gx, left_x = products(g, w.detach(), "ga")
+        if ctx.needs_input_grad[1]:
+            gw, left_w = products(g.transpose(1, 2), x.detach(), "gb turned")
+        for i in sorted({*left_x, *left_w}):
+            formats = products.formats(i, pairs)
+            one, other = ctx.operands.get(i) or (products.operand(x[i], "x", i, pairs),
+                                                 products.operand(w[i], "w", i, pairs))
+            top = products.operand(g[i], "g", i, pairs)
+            if i in left_x:
+                gx[i] = product(top.along(-1), other.along(0), formats)
+            if i in left_w:
+                gw[i] = product(top.along(0), one.along(0), formats, turn_a=True)
+        if ctx.needs_input_grad[2]:
+            gb = torch.from_numpy(kernels.row_sums(g.numpy()))
+        return gx, gw, gb, None
