@@ -75,7 +75,9 @@ def run_each(layers: Sequence[nn.Module], leaves: Sequence[Any], tree: Any, axes
         From number and tensor of an output to the dimension that it is joined along.
     """
     count = len(layers)
-    parts = [(x,) * count if axis is None else x.chunk(count, axis) for x, axis in zip(leaves, axes, strict=True)]
+    cut: dict[Any, Sequence[Any]] = {}         # what is one tensor stays one: attention asks whether query is key
+    parts = [(x,) * count if axis is None else cut.setdefault((id(x), axis), x.chunk(count, axis))
+             for x, axis in zip(leaves, axes, strict=True)]
     results = []
     for layer, own in zip(layers, zip(*parts, strict=True), strict=True):
         arguments, options = _pytree.tree_unflatten(list(own), tree)

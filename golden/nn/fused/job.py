@@ -7,15 +7,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..layers import HBFPLayer, HBFPLinear
+from ..layers import HBFPLayer, HBFPLinear, HBFPMultiheadAttention
+from .attention import FusedAttention
 from .dropout import FusedDropout, SeededDropout
 from .each import Each, EachRecurrent
+from .layers import LOOPED
 from .linear import FusedFP32Linear, FusedLinear
 from .parameters import Parameters
 from .pointwise import EXACT, ROUNDED, Pointwise
 
 #: Layers whose models run in one call.
-FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, SeededDropout: FusedDropout}
+FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, SeededDropout: FusedDropout,
+         HBFPMultiheadAttention: FusedAttention, **LOOPED}
 
 
 class Job(nn.Module):
