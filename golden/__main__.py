@@ -34,6 +34,7 @@ from hbfp.values import (
 
 from . import options
 from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
+from .study.tune_command import add_tune, prepare_tune
 
 EXAMPLES = """\
 examples:
@@ -41,6 +42,7 @@ examples:
   python -m golden train --task digits --mantissa 3 --block 1,16 --boost 6 --seed 2
   python -m golden sweep --task teacher --seeds 5           fp32, hbfp8, 6, 4, 4 boosted, 3, 3 boosted
   python -m golden sweep --widths fp32,8,4,4+6 --scheduler tcp://host:8786
+  python -m golden tune --trials 32 --mantissa 4,6,8        rates, widths and formats; models train as jobs
   python -m golden error                                    QSNR of 4, 6 and 8 bits, blocks 16 to 576
   python -m golden error --prune 2:4 --mantissa 4           pruning and quantising in both orders
   python -m golden schedule --base 4 --boost 6              share of the arithmetic at each width
@@ -52,7 +54,8 @@ examples:
 def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
-    commands = parser.add_subparsers(dest="command", metavar="train|sweep|error|schedule|space|dispatch", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="train|sweep|tune|error|schedule|space|dispatch",
+                                     required=True)
     train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=EXAMPLES)
     sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves", epilog=EXAMPLES)
     for command in (train, sweep):
@@ -70,6 +73,7 @@ def make_parser() -> Parser:
     sweep.add_argument("--widths", default="fp32,8,6,4,4+6,3,3+6", help="fp32, W, or W+BOOST, separated by commas")
     sweep.add_argument("--jobs", default="-1", help="processes; -1: one per processor")
     sweep.add_argument("--scheduler", help="address of a Dask scheduler, tcp://host:8786 (pip install 'hbfp[dask]')")
+    add_tune(commands, EXAMPLES)
     error = commands.add_parser("error", help="signal to quantisation noise; pruning with quantisation",
                                 epilog=EXAMPLES)
     error.add_argument("--distribution", default="normal", help="normal, uniform or laplace, unit variance")
@@ -260,8 +264,8 @@ def _shares(base, boost):
     Console(highlight=False).print(table)
 
 
-COMMANDS = {"train": _train, "sweep": _sweep, "error": _error, "schedule": _schedule, "space": prepare_space,
-            "dispatch": prepare_dispatch}
+COMMANDS = {"train": _train, "sweep": _sweep, "tune": prepare_tune, "error": _error, "schedule": _schedule,
+            "space": prepare_space, "dispatch": prepare_dispatch}
 
 
 def prepare(args: argparse.Namespace) -> Callable[[], object]:

@@ -15,9 +15,10 @@ no gradient needs scaling.
 
 from .dropout import SeededDropout, seed_dropout
 from .each import Each
-from .job import Job, fuse
+from .job import Job, fuse, signature
 from .linear import FusedLinear
 from .loss import cross_entropy, mse_loss
 from .step import Step
 
-__all__ = ["Each", "FusedLinear", "Job", "SeededDropout", "Step", "cross_entropy", "fuse", "mse_loss", "seed_dropout"]
+__all__ = ["Each", "FusedLinear", "Job", "SeededDropout", "Step", "cross_entropy", "fuse", "mse_loss", "seed_dropout",
+           "signature"]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -18,8 +19,8 @@ class FusedAttention(Fused):
 
     def __init__(self, layers: Sequence[HBFPMultiheadAttention], parameters: Parameters) -> None:
         super().__init__(layers, parameters)
-        self.weights, self.biases = (parameters.stack(getattr(layers[0], f"in_proj_{kind}"))
-                                     for kind in ("weight", "bias"))
+        self.weights: Any = parameters.stack(layers[0].in_proj_weight)
+        self.biases = parameters.stack(layers[0].in_proj_bias)
         self.products, self.each = Products(layers), Each(layers, parameters)
         self.out = FusedLinear([layer.out_proj for layer in layers], parameters)
 

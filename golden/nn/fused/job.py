@@ -148,6 +148,7 @@ class _Merge:
         if kind in ROUNDED:
             return Each(parts, self.held) if _difference(parts) else Pointwise(parts, self.held)
         if kind in FUSED and all(self.held.holds(p) for p in first.parameters()):
+            _refuse_difference(parts, name)
             return FUSED[kind](parts, self.held)
         if isinstance(first, nn.RNNBase):
             return EachRecurrent(parts, self.held)
@@ -160,9 +161,7 @@ class _Merge:
     def _container(self, parts, name, children):
         """A copy of the first model's container around the joined parts."""
         first, where = parts[0], f"at {name!r}" if name else "at the top"
-        odd = _difference(parts)
-        if odd:
-            raise ValueError(f"Models must have one architecture; {odd!r} {where} differs")
+        _refuse_difference(parts, name)
         for key, value in vars(first).items():
             if key[0] != "_" and _holds_layers(value):
                 raise ValueError(f"{type(first).__name__} {where} holds layers or tensors in {key!r}, outside its "
@@ -183,15 +182,31 @@ def _hooked(part):
                                                 "_backward_pre_hooks"))
 
 
+def _plain(part):
+    """What a layer was made with, as far as plain values tell and a job asks for equal ones."""
+    kinds = (bool, int, float, str, tuple, type(None))
+    return {key: value for key, value in vars(part).items()
+            if key[0] != "_" and key not in OWN and isinstance(value, kinds)}
+
+
 def _difference(parts):
-    """An attribute in which layers differ, as far as plain values tell, or None."""
-    plain = (bool, int, float, str, tuple, type(None))
-    for key, value in vars(parts[0]).items():
-        if key[0] == "_" or key in OWN or not isinstance(value, plain):
-            continue
-        if any(vars(part).get(key) != value for part in parts[1:]):
-            return key
-    return None
+    """An attribute in which layers differ, or None."""
+    first, *others = map(_plain, parts)
+    return next((key for key in first if any(other.get(key) != first[key] for other in others)), None)
+
+
+def _refuse_difference(parts, name):
+    odd = _difference(parts)
+    if odd:
+        values = ", ".join(dict.fromkeys(repr(getattr(part, odd, None)) for part in parts))
+        raise ValueError(f"Models must have one architecture; {odd} of {name or 'the top'!r} differs: {values}")
+
+
+def signature(model: nn.Module) -> str:
+    """Text that is equal for models of one architecture, which may be tried in one job."""
+    parts = [(name, type(part).__qualname__, sorted(_plain(part).items(), key=str)) for name, part in
+             model.named_modules()]
+    return repr((parts, [(name, tuple(p.shape), p.requires_grad) for name, p in model.named_parameters()]))
 
 
 def _holds_layers(value):

@@ -132,7 +132,9 @@ class Linear(torch.autograd.Function):
         """Gradients of ``x``, ``w`` and ``bias``."""
         x, w = ctx.saved_tensors
         products, g, pairs = ctx.products, g.contiguous(), len(x)
-        gx = gw = gb = None
+        gx: Any = None
+        gw: Any = None
+        gb = None
         left_x: list[int] = []
         left_w: list[int] = []
         if ctx.needs_input_grad[0]:

@@ -1,0 +1,73 @@
+"""``python -m golden tune``: its command line."""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hbfp.files import output
+from hbfp.format import BLOCK_LIMIT, MANTISSA_RANGE, ROUNDINGS
+from hbfp.values import OptionError, choice, refuse, several, whole, words_of, writable_folder
+
+#: The names of golden.study.tune.SEARCHES, which needs Optuna.
+SEARCHES = ("random", "halving", "hyperband")
+
+
+def add_tune(commands: Any, examples: str) -> None:
+    """Add the subcommand."""
+    tune = commands.add_parser("tune", help="search for hyper-parameters and formats; goes on where it was killed",
+                               epilog=examples)
+    tune.add_argument("--model", default="digits", help="digits, or a Python file like golden/study/zoo/digits.py")
+    tune.add_argument("--trials", default="32")
+    tune.add_argument("--epochs", default="9", help="epochs of a trial that is not ended early")
+    tune.add_argument("--together", default="16", help="trials of a round, which share jobs")
+    tune.add_argument("--search", default="hyperband", help=", ".join(SEARCHES))
+    tune.add_argument("--mantissa", default="8", help="widths to choose from, 0 for FP32: 0,4,6,8")
+    tune.add_argument("--block", default="16", help="block lengths to choose from")
+    tune.add_argument("--rounding", default="rne", help=f"to choose from: {', '.join(ROUNDINGS)}")
+    tune.add_argument("--seed", default="0")
+    tune.add_argument("--memory", default="0", help="MiB for a job; 0: half of the machine's")
+    tune.add_argument("--out", default=str(output("golden", "tune")), help="folder of the search's state and table")
+
+
+def prepare_tune(args: argparse.Namespace) -> Callable[[], object]:
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    mantissas = tuple(whole("mantissa", word, 0, MANTISSA_RANGE[1]) for word in words_of("mantissa", args.mantissa))
+    if 0 < min((width for width in mantissas if width), default=MANTISSA_RANGE[0]) < MANTISSA_RANGE[0]:
+        raise refuse("mantissa", args.mantissa, f"must be 0 or {MANTISSA_RANGE[0]} to {MANTISSA_RANGE[1]}")
+    options = dict(
+        model=args.model, trials=whole("trials", args.trials, 1, 1_000_000),
+        epochs=whole("epochs", args.epochs, 1, 100_000), together=whole("together", args.together, 1, 1024),
+        search=choice("search", args.search, SEARCHES), mantissas=mantissas,
+        blocks=tuple(whole("block", word, 1, BLOCK_LIMIT) for word in words_of("block", args.block)),
+        roundings=tuple(several("rounding", ",".join(words_of("rounding", args.rounding)), ROUNDINGS)),
+        seed=whole("seed", args.seed, 0, 2 ** 31 - 1))
+    memory = whole("memory", args.memory, 0, 1 << 30) << 20
+    folder = writable_folder("out", args.out)
+    try:
+        from .tune import ModelError, Search, tune
+    except ModuleNotFoundError as error:
+        if error.name != "optuna":
+            raise
+        raise OptionError("tuning needs Optuna: pip install 'hbfp[tune]'") from None
+    return partial(_tune, tune, Search(**options), folder, memory, ModelError)
+
+
+def _tune(tune, search, folder, memory, failure):
+    console = Console(highlight=False)
+    try:
+        rows = tune(search, folder, memory=memory or None,
+                    report=lambda line: console.print(line, soft_wrap=True))
+    except failure as error:
+        raise OptionError(str(error)) from None
+    names = list(dict.fromkeys(name for row in rows for name in row["params"]))
+    table = Table("trial", "accuracy %", "epochs", *names, title=f"The ten best of {len(rows)} trials")
+    for row in rows[:10]:
+        table.add_row(str(row["number"]), f"{row['value']:.2f}", str(row["epochs"]),
+                      *(f"{value:.4g}" if isinstance(value := row["params"].get(name, ""), float) else str(value)
+                        for name in names))
+    console.print(table)
+    console.print(f"all trials {folder}/search.json, Optuna's storage {folder}/study.journal", soft_wrap=True)
