@@ -69,6 +69,11 @@ def make_parser() -> Parser:
     options.add_options(sweep, options.SWEEP)
     train.add_argument("--seed", default="0")
     train.add_argument("--boost", default="0", help="width of the last epoch and of the first and last layer; 0: none")
+    train.add_argument("--last-epochs", default="1", help="boosted epochs at the end")
+    train.add_argument("--intervals", default="", help="further boosted epochs, from 0: 10-12,20-22")
+    train.add_argument("--ends", default="yes", help="yes or no: whether first and last layer are always boosted")
+    train.add_argument("--first", default="0", help="another width of the first layer; 0: as --ends says")
+    train.add_argument("--last", default="0", help="another width of the last layer; 0: as --ends says")
     sweep.add_argument("--seeds", default="5", help="runs of each configuration")
     sweep.add_argument("--widths", default="fp32,8,6,4,4+6,3,3+6", help="fp32, W, or W+BOOST, separated by commas")
     sweep.add_argument("--jobs", default="-1", help="processes; -1: one per processor")
@@ -89,7 +94,7 @@ def make_parser() -> Parser:
     return parser
 
 
-def _runs(args, design, configurations, seeds):
+def _runs(args, design, configurations, seeds, boosts=None):
     """The :class:`~golden.study.experiment.Run` of every configuration (width or None, boost) and seed."""
     from .study.experiment import Run
     from .study.tasks import TASKS
@@ -104,7 +109,8 @@ def _runs(args, design, configurations, seeds):
             fmt = width and replace(design.format, mantissa=width)
         for seed in seeds:
             try:
-                runs.append(Run(fmt=fmt, boost=boost, seed=seed, wide=args.wide and fmt is not None, **common))
+                runs.append(Run(fmt=fmt, boost=boost, seed=seed, wide=args.wide and fmt is not None, **common,
+                                **(boosts or {})))
             except ValueError as error:
                 raise OptionError(str(error)) from None
     return runs
@@ -120,8 +126,33 @@ def _train(args):
         options.design(args, ("arithmetic",), "on training in FP32")
         if args.wide:
             raise OptionError("--wide: must not be given for training in FP32, whose weights are as wide as they are")
-    one, = _runs(args, design, [("given", boost)], [seed])
+    one, = _runs(args, design, [("given", boost)], [seed], _boosts(args, boost))
     return partial(_train_one, one, folder)
+
+
+def _boosts(args, boost):
+    """What is boosted, as options of :class:`~golden.study.experiment.Run`."""
+    given = {"last_epochs": whole("last-epochs", args.last_epochs, *options.EPOCHS_RANGE),
+             "ends": choice("ends", args.ends, ("yes", "no")) == "yes",
+             "first": whole("first", args.first, 0, MANTISSA_RANGE[1]),
+             "last": whole("last", args.last, 0, MANTISSA_RANGE[1]), "intervals": _intervals(args.intervals)}
+    plain = {"last_epochs": 1, "ends": True, "first": 0, "last": 0, "intervals": ()}
+    odd = next((name for name in plain if given[name] != plain[name] and not boost), None)
+    if odd:
+        raise refuse(odd, getattr(args, odd), "has no effect without --boost")
+    return given
+
+
+def _intervals(text):
+    """Pairs (first epoch, epoch after the last) of ``A-B,C-D``."""
+    pairs = []
+    for word in text.split(",") if text else ():
+        start, dash, stop = word.partition("-")
+        try:
+            pairs.append((whole("intervals", start, 0, 10 ** 6), whole("intervals", stop, 0, 10 ** 6) + 1))
+        except OptionError:
+            raise refuse("intervals", text, "must be pairs of epochs such as 10-12,20-22") from None
+    return tuple(pairs)
 
 
 def _train_one(one, folder):
@@ -140,6 +171,9 @@ def _train_one(one, folder):
     next(bar, None)
     console.print(f"{result['name']}, task {one.task}, seed {one.seed}: {result['accuracy']:.2f} % of the test data "
                   f"after {one.epochs} epochs")
+    if result["share"]:
+        console.print("share of the HBFP arithmetic: " + ", ".join(f"{float(share) * 100:.2f} % at {width} bits"
+                                                                   for width, share in result["share"].items()))
     console.print(f"parameters sha256 {result['digest'][:16]}, result {folder}/runs/{one.key}.json", soft_wrap=True)
 
 

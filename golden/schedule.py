@@ -28,6 +28,10 @@ class MixedMantissa:
         Epochs at the end in which every layer is boosted.
     ends : bool
         Whether the first and the last layer are always boosted.
+    first, last : int
+        Width of the first and of the last layer in every epoch, in place of what ``ends`` says; 0: as ``ends`` says.
+    intervals : tuple of (int, int)
+        Further epochs in which every layer is boosted: from the first of a pair, counted from 0, to before the second.
 
     Raises
     ------
@@ -39,23 +43,53 @@ class MixedMantissa:
     epochs: int = 160
     last_epochs: int = 1
     ends: bool = True
+    first: int = 0
+    last: int = 0
+    intervals: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self):
         check_range("Base width", self.base, *MANTISSA_RANGE, " bits")
         check_range("Boosted width", self.boosted, *MANTISSA_RANGE, " bits")
         check_range("Epochs", self.epochs, 1, 1_000_000)
         check_range("Last epochs", self.last_epochs, 0, self.epochs)
+        for name, width in (("First layer's width", self.first), ("Last layer's width", self.last)):
+            if width:
+                check_range(name, width, *MANTISSA_RANGE, " bits")
+        for start, stop in self.intervals:
+            if not 0 <= start < stop <= self.epochs:
+                raise ValueError(f"Interval must be two epochs with 0 <= START < STOP <= {self.epochs}, not "
+                                 f"{start!r}, {stop!r}")
 
     def mantissa(self, layer: int, layers: int, epoch: int) -> int:
-        """Width of ``layer`` of ``layers`` in ``epoch``, each counted from 0."""
+        """Width of ``layer`` of ``layers`` in ``epoch``, each counted from 0; the widest of all that is asked for."""
         check_range("Epoch", epoch, 0, self.epochs - 1)
         check_range("Layer", layer, 0, layers - 1)
-        boosted = epoch >= self.epochs - self.last_epochs or (self.ends and layer in (0, layers - 1))
-        return self.boosted if boosted else self.base
+        asked = self._end(layer, layers)
+        return max([self.boosted, *asked]) if self._whole(epoch) else max(asked, default=self.base)
+
+    def _whole(self, epoch):
+        """Whether every layer is boosted in an epoch."""
+        return epoch >= self.epochs - self.last_epochs or any(start <= epoch < stop for start, stop in self.intervals)
+
+    def _end(self, layer, layers):
+        """The widths that a layer has as first or last, none if it is neither or nothing is asked for."""
+        general = self.boosted if self.ends else 0
+        asked = (self.first or general) * (layer == 0), (self.last or general) * (layer == layers - 1)
+        return [width for width in asked if width]
 
     def apply(self, layers: Any, epoch: int) -> None:
-        """Give each of ``layers`` (as of :func:`golden.nn.hbfp_layers`, without names or with) its width."""
-        layers = [layer[1] if isinstance(layer, tuple) else layer for layer in layers]
+        """Give each of ``layers`` (as of :func:`golden.nn.hbfp_layers`, without names or with) its width.
+
+        With names, what lies inside a layer, such as an attention's output projection, is a part of it, not a layer.
+        """
+        layers = list(layers)
+        outer: list[Any] = []
+        for item in layers:
+            if isinstance(item, tuple):
+                if outer and item[0].startswith(f"{outer[-1][0]}."):
+                    continue
+                outer.append(item)
+        layers = [item[1] for item in outer] if outer else layers
         for index, layer in enumerate(layers):
             layer.formats = layer.formats.with_mantissa(self.mantissa(index, len(layers), epoch))
 
@@ -74,8 +108,11 @@ class MixedMantissa:
             Width -> share, adding up to 1.
         """
         done: dict[int, int] = {}
-        for epochs, epoch in ((self.epochs - self.last_epochs, 0), (self.last_epochs, self.epochs - 1)):
-            for index, count in enumerate(macs if epochs else ()):
+        kinds = {self._whole(epoch): epoch for epoch in range(self.epochs)}
+        whole = sum(map(self._whole, range(self.epochs)))
+        for kind, epoch in kinds.items():
+            epochs = whole if kind else self.epochs - whole
+            for index, count in enumerate(macs):
                 width = self.mantissa(index, len(macs), epoch)
                 done[width] = done.get(width, 0) + epochs * count
         total = sum(done.values())

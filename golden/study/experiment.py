@@ -17,7 +17,7 @@ from ..nn.optimiser import wide_weights
 from ..nn.replace import convert, hbfp_layers
 from ..options import BATCH_RANGE, EPOCHS_RANGE, SEED_RANGE
 from ..schedule import MixedMantissa
-from . import tasks
+from . import shares, tasks
 
 #: Defaults of a task: epochs, batch, learning rate.
 RECIPES = {"digits": (30, 32, 0.05), "teacher": (25, 64, 0.1)}
@@ -35,7 +35,7 @@ class Run:
         Format of all roles; None trains in FP32.
     boost : int
         Mantissa width of the last epoch and of the first and last layer; 0 for none.
-    last_epochs, ends : int, bool
+    last_epochs, ends, first, last, intervals
         What is boosted, as of :class:`golden.schedule.MixedMantissa`.
     wide : bool
         Keep master weights in HBFP with 16-bit mantissas.
@@ -53,6 +53,9 @@ class Run:
     boost: int = 0
     last_epochs: int = 1
     ends: bool = True
+    first: int = 0
+    last: int = 0
+    intervals: tuple[tuple[int, int], ...] = ()
     wide: bool = False
     accumulate: str = "fp32"
     seed: int = 0
@@ -79,7 +82,8 @@ class Run:
         if not self.boost or self.fmt is None:
             return None
         return MixedMantissa(base=self.fmt.mantissa, boosted=self.boost, epochs=self.epochs,
-                             last_epochs=self.last_epochs, ends=self.ends)
+                             last_epochs=self.last_epochs, ends=self.ends, first=self.first, last=self.last,
+                             intervals=self.intervals)
 
     @property
     def name(self) -> str:
@@ -88,9 +92,19 @@ class Run:
             return "fp32"
         text = f"hbfp{self.fmt.mantissa}" + (f"+{self.boost}" if self.boost else "")
         extras = [self.fmt.rounding] * (self.fmt.rounding != "rne") + ["wide"] * self.wide
-        if self.boost and not (self.last_epochs == 1 and self.ends):
-            extras.append(f"boosted: {self.last_epochs} epochs" + " and ends" * self.ends)
+        published = self.last_epochs == 1 and self.ends and not (self.first or self.last or self.intervals)
+        if self.boost and not published:
+            extras.append(f"boosted: {self.boosts}")
         return " ".join([text, "x".join(map(str, self.fmt.block)), *extras])
+
+    @property
+    def boosts(self) -> str:
+        """What is boosted, in words."""
+        words = [f"last {self.last_epochs} epochs"] * bool(self.last_epochs)
+        words += [f"epochs {start} to {stop - 1}" for start, stop in self.intervals]
+        for name, width in (("first", self.first), ("last", self.last)):
+            words += [f"{name} layer" + f" at {width}" * bool(width)] * bool(self.ends or width)
+        return ", ".join(words) or "nothing"
 
     @property
     def key(self) -> str:
@@ -121,8 +135,9 @@ def train(run: Run, folder: Path | None = None, progress: Callable[[int], object
     Returns
     -------
     dict
-        ``run`` (its data), ``name``, ``accuracy`` in percent on the test data after the last epoch,
-        ``curve`` (loss and accuracy per epoch), ``digest`` (SHA-256 of the final parameters).
+        ``run`` (its data), ``name``, ``share`` of the arithmetic at each width, ``accuracy`` in percent on
+        the test data after the last epoch, ``curve`` (loss and accuracy per epoch), ``digest`` (SHA-256 of the final
+        parameters).
     """
     folder = None if folder is None else Path(folder)
     if folder:
@@ -146,6 +161,7 @@ def _train(run, folder, progress):
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         net = tasks.network(run.task)
+    counts = shares.products(net, x[:1])
     if run.fmt is not None:
         # Layers count on from here: a thousand to each run, around and around in 32 bits.
         convert(net, run.fmt, seed=(1 + 1000 * run.seed) % (2 ** 32 - 1000), accumulate=run.accumulate)
@@ -185,7 +201,11 @@ def _train(run, folder, progress):
     if progress:
         progress(run.epochs)
     digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in net.parameters())).hexdigest()
-    result = {"run": asdict(run), "name": run.name, "accuracy": curve[-1]["accuracy"], "curve": curve, "digest": digest}
+    share = {run.fmt.mantissa: 1.0} if run.fmt else {}
+    if schedule:
+        share = shares.share_of(schedule, net, counts)
+    result = {"run": asdict(run), "name": run.name, "share": share,
+              "accuracy": curve[-1]["accuracy"], "curve": curve, "digest": digest}
     result = json.loads(json.dumps(result))            # as it will be read back
     if folder:
         _save(folder / f"{run.key}.json", lambda path: path.write_text(json.dumps(result, indent=1) + "\n"))

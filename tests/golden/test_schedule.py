@@ -1,6 +1,6 @@
 """Mixed mantissas: who is boosted when, and the share of the arithmetic.
 
-Covers: golden/study/resnet.py.
+Covers: golden/study/resnet.py, golden/study/shares.py, golden/study/text.py.
 """
 
 import pytest
@@ -14,6 +14,55 @@ def test_who_is_boosted_when():
         [6, 4, 4, 6], [6, 4, 4, 6], [6, 6, 6, 6]]
     assert MixedMantissa(epochs=3, ends=False, last_epochs=2).mantissa(0, 4, 1) == 6
     assert MixedMantissa(epochs=3, ends=False, last_epochs=0).mantissa(0, 4, 2) == 4
+
+
+@pytest.mark.parametrize("options, widths", [
+    (dict(ends=False), ([4, 4, 4], [4, 4, 4], [6, 6, 6])),
+    (dict(last_epochs=0), ([6, 4, 6], [6, 4, 6], [6, 4, 6])),
+    (dict(last_epochs=0, ends=False, first=5), ([5, 4, 4],) * 3),
+    (dict(last_epochs=0, ends=False, last=8), ([4, 4, 8],) * 3),
+    (dict(last_epochs=0, first=8), ([8, 4, 6],) * 3),
+    (dict(ends=False, first=8), ([8, 4, 4], [8, 4, 4], [8, 6, 6])),
+    (dict(ends=False, first=5), ([5, 4, 4], [5, 4, 4], [6, 6, 6])),
+    (dict(last_epochs=0, ends=False, intervals=((0, 1),)), ([6, 6, 6], [4, 4, 4], [4, 4, 4])),
+    (dict(ends=False, intervals=((1, 2),), last=3), ([4, 4, 3], [6, 6, 6], [6, 6, 6]))])
+def test_each_part_alone(options, widths):
+    schedule = MixedMantissa(epochs=3, **options)
+    assert tuple([schedule.mantissa(layer, 3, epoch) for layer in range(3)] for epoch in range(3)) == widths
+    share = schedule.share([1, 1, 1])
+    flat = [width for epoch in widths for width in epoch]
+    assert share == {width: pytest.approx(flat.count(width) / 9) for width in sorted(set(flat))}
+
+
+@pytest.mark.parametrize("options, message", [
+    (dict(first=1), "First layer's width must be 2 to 16 bits, not 1"),
+    (dict(last=17), "Last layer's width must be 2 to 16 bits, not 17"),
+    (dict(intervals=((2, 2),)), "Interval must be two epochs with 0 <= START < STOP <= 160, not 2, 2"),
+    (dict(intervals=((0, 161),)), "Interval must be two epochs with 0 <= START < STOP <= 160, not 0, 161")])
+def test_wrong_parts(options, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        MixedMantissa(**options)
+
+
+def test_share_of_a_net_with_attention():
+    """Attention with all that lies in it is one layer: neither its output projection nor its scores are the last."""
+    torch = pytest.importorskip("torch")
+    import golden.nn as gn
+    from golden.study import shares
+    from golden.study.text import CHARACTERS, LENGTH, CharacterTransformer, load
+    net, (x, y, *_) = CharacterTransformer(layers=2), load(8, 4)
+    assert torch.equal(x.flatten()[1:], y.flatten()[:-1]) and set(x.unique().tolist()) <= set(range(CHARACTERS))
+    counts = shares.products(net, x[:1])
+    gn.convert(net, gn.HBFPFormat(mantissa=4, block=(1, 16)))
+    attention = LENGTH * 4 * 32 * 32 + 2 * LENGTH * LENGTH * 32
+    mlp = LENGTH * 4 * 32 * 32
+    ends = LENGTH * 32 * CHARACTERS
+    assert shares.layer_macs(net, counts) == [ends, *[attention, mlp, mlp] * 2, ends]
+    schedule = MixedMantissa(epochs=4, last_epochs=0)
+    schedule.apply(gn.hbfp_layers(net), 0)
+    assert [layer.formats.w.mantissa for _, layer in gn.hbfp_layers(net)] == [6, *[4] * 8, 6]
+    total = 2 * ends + 2 * (attention + 2 * mlp)
+    assert shares.share_of(schedule, net, counts)[6] == pytest.approx(2 * ends / total)
 
 
 def test_share_by_hand():

@@ -116,8 +116,10 @@ def test_tasks_have_all_classes():
 
 def test_names_and_recipes():
     assert Run(fmt=HBFP4, boost=6).name == "hbfp4+6 1x16"
-    assert Run(fmt=HBFP4, boost=6, ends=False).name == "hbfp4+6 1x16 boosted: 1 epochs"
-    assert Run(fmt=HBFP4, boost=6, last_epochs=0).name == "hbfp4+6 1x16 boosted: 0 epochs and ends"
+    assert Run(fmt=HBFP4, boost=6, ends=False).name == "hbfp4+6 1x16 boosted: last 1 epochs"
+    assert Run(fmt=HBFP4, boost=6, last_epochs=0).name == "hbfp4+6 1x16 boosted: first layer, last layer"
+    assert Run(fmt=HBFP4, boost=6, ends=False, last=8, intervals=((3, 5),), last_epochs=0).name == (
+        "hbfp4+6 1x16 boosted: epochs 3 to 4, last layer at 8")
     assert Run(fmt=STOCHASTIC, wide=True).name == "hbfp4 1x16 stochastic wide"
     assert Run(task="teacher").epochs == experiment.RECIPES["teacher"][0]
     assert len({Run(seed=0).key, Run(seed=1).key, Run(fmt=None).key}) == 3
