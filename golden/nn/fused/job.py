@@ -152,7 +152,7 @@ class _Merge:
             return FUSED[kind](parts, self.held)
         if isinstance(first, nn.RNNBase):
             return EachRecurrent(parts, self.held)
-        children = dict(first.named_children())
+        children = {leaf: part for leaf, part in first._modules.items() if part is not None}
         own = list(first.parameters(recurse=False)) + list(first.buffers(recurse=False))
         if not children or own or isinstance(first, (HBFPLayer, nn.MultiheadAttention)):
             return Each(parts, self.held)
@@ -171,8 +171,8 @@ class _Merge:
             merged.activation_relu_or_gelu = 0         # no shortcut past the parts
         if isinstance(merged, nn.TransformerEncoder):
             merged.use_nested_tensor = False
-        merged._modules = {leaf: self([getattr(part, leaf) for part in parts], f"{name}.{leaf}".lstrip("."))
-                           for leaf in children}
+        merged._modules = dict(first._modules) | {
+            leaf: self([part._modules[leaf] for part in parts], f"{name}.{leaf}".lstrip(".")) for leaf in children}
         return merged
 
 

@@ -1,7 +1,9 @@
 """A job of several models gives the bits of the models trained one by one.
 
-Covers: golden/nn/fused/dropout.py, golden/nn/fused/job.py, golden/nn/fused/linear.py.
-Covers: golden/nn/fused/loss.py, golden/nn/fused/step.py.
+Covers: golden/nn/fused/attention.py, golden/nn/fused/dropout.py, golden/nn/fused/each.py, golden/nn/fused/job.py.
+Covers: golden/nn/fused/layers.py, golden/nn/fused/linear.py, golden/nn/fused/loop.py, golden/nn/fused/loss.py.
+Covers: golden/nn/fused/parameters.py, golden/nn/fused/pointwise.py, golden/nn/fused/products.py.
+Covers: golden/nn/fused/step.py, golden/nn/fused/updates.py.
 """
 
 import copy
@@ -131,8 +133,9 @@ def convolutional(index):
 
 
 @pytest.mark.parametrize("build, shape, classes, steps", [
-    (mlp, (24, 64), 10, 100), (mlp, (7, 64), 10, 6), (Attention, (5, 4, 6), 4, 6), (Words, (6, 5), 4, 6),
-    (convolutional, (4, 3, 12, 12), 4, 6), pytest.param(Attention, (5, 4, 6), 4, 100, marks=pytest.mark.slow),
+    (mlp, (24, 64), 10, 12), (mlp, (7, 64), 10, 4), (Attention, (5, 4, 6), 4, 4), (Words, (6, 5), 4, 4),
+    (convolutional, (4, 3, 12, 12), 4, 4), pytest.param(mlp, (24, 64), 10, 100, marks=pytest.mark.slow),
+    pytest.param(Attention, (5, 4, 6), 4, 100, marks=pytest.mark.slow),
     pytest.param(Words, (6, 5), 4, 100, marks=pytest.mark.slow),
     pytest.param(convolutional, (4, 3, 12, 12), 4, 100, marks=pytest.mark.slow)])
 def test_job_equals_serial_runs(build, shape, classes, steps):
@@ -142,30 +145,215 @@ def test_job_equals_serial_runs(build, shape, classes, steps):
             assert not a.is_floating_point() or a.isfinite().all()
 
 
-def test_joint_step_equals_eight_steps():
-    decays, models = [0, 1e-3] * 4, [[gn.convert(mlp(torch.manual_seed(i))) for i in range(8)] for _ in range(2)]
-    own = [[torch.optim.SGD(m.parameters(), 0.01 * (i + 1), momentum=0.9, weight_decay=decays[i])
-            for i, m in enumerate(side)] for side in models]
-    jobs = [fused.fuse(side) for side in models]
-    update = fused.Step(jobs[1], own[1])
-    assert update.joint
-    for round_ in range(20):
-        x, t = torch.randn(8 * 4, 64), torch.randint(10, (32,))
-        for job, optimisers in zip(jobs, own, strict=True):
-            for i, optimiser in enumerate(optimisers):
-                if job is jobs[0]:
-                    optimiser.zero_grad()
-                optimiser.param_groups[0]["lr"] = 0.01 * (i + 1) / (1 + round_)
-            if job is jobs[1]:
+class Encoder(torch.nn.Module):
+    """A layer of torch's transformer under a causal mask."""
+
+    def __init__(self, index):
+        super().__init__()
+        self.embed = torch.nn.Linear(6, 16)
+        self.layer = torch.nn.TransformerEncoderLayer(16, 2, 32, 0, torch.nn.functional.relu, batch_first=True)
+        self.head = torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        mask = torch.nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.head(self.layer(self.embed(x), src_mask=mask).mean(1))
+
+
+class Recurrent(torch.nn.Module):
+    """Nested outputs: a sequence, and a tuple of states whose second dimension is the batch."""
+
+    def __init__(self, index):
+        super().__init__()
+        self.words = torch.nn.Embedding(9, 12, padding_idx=4)
+        self.lstm = torch.nn.LSTM(12, 8, 2, batch_first=True)
+        self.gru = torch.nn.GRU(8, 8, batch_first=True)
+        self.norm = torch.nn.LayerNorm(8)
+        self.head = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(self.words((x * 2).round().clamp(-4, 4).long() + 4))
+        y, _ = self.gru(y, h[:1] + c[1:])
+        return self.head(self.norm(y[:, -1] + h[-1]))
+
+
+def lines(index):
+    return torch.nn.Sequential(torch.nn.Conv1d(3, 8, 3, padding=1), torch.nn.BatchNorm1d(8, momentum=None),
+                               torch.nn.SiLU(), torch.nn.AvgPool1d(2), torch.nn.ConvTranspose1d(8, 4, 3, 2),
+                               torch.nn.Tanh(), torch.nn.Flatten(), torch.nn.Linear(52, 4))
+
+
+def planes(index):
+    return torch.nn.Sequential(torch.nn.Conv2d(4, 8, 3, groups=2), torch.nn.Sigmoid(),
+                               torch.nn.ConvTranspose2d(8, 4, 3, 2, bias=False), torch.nn.MaxPool2d(2),
+                               torch.nn.BatchNorm2d(4, affine=False, track_running_stats=False),
+                               torch.nn.AdaptiveAvgPool2d(3), torch.nn.Softplus(), torch.nn.Flatten(),
+                               fused.SeededDropout(0.1 * index, index), torch.nn.Linear(36, 4, bias=False))
+
+
+#: Optimiser -> options of three models.
+OPTIMISERS = {
+    "SGD": (torch.optim.SGD, [dict(lr=0.1), dict(lr=0.05), dict(lr=0.1, weight_decay=0.01)]),
+    "SGD, momentum": (torch.optim.SGD, [dict(lr=0.1, momentum=0.9, dampening=0.1), dict(lr=0.1, momentum=0.5),
+                                        dict(lr=0.1, momentum=0.5, weight_decay=0.01)]),
+    "SGD, Nesterov": (torch.optim.SGD, [dict(lr=0.1 * m, momentum=m, nesterov=True) for m in (0.9, 0.9, 0.5)]),
+    "Adam": (torch.optim.Adam, [dict(lr=0.01), dict(lr=0.02, betas=(0.8, 0.99)), dict(eps=1e-4, weight_decay=0.01)]),
+    "AdamW": (torch.optim.AdamW, [dict(lr=0.01), dict(lr=0.01, weight_decay=0.2), dict(betas=(0.5, 0.9))]),
+    "Adadelta": (torch.optim.Adadelta, [dict(), dict(lr=0.5, rho=0.8), dict(eps=1e-4, weight_decay=0.01)])}
+
+
+def both(build, shape, kind, hbfp, steps=4):
+    """Three models alone, and as a job; their optimisers; the job's step."""
+    optimiser, options = OPTIMISERS[kind]
+    sides, owns, update = [], [], None
+    for side in range(2):
+        models = []
+        for index in range(3):
+            torch.manual_seed(index)
+            models.append(build(index))
+            if hbfp:
+                fmt = gn.HBFPFormat(mantissa=(8, 4, 6)[index], block=((1, 16), (8, 8), (1, 8))[index])
+                gn.convert(models[-1], fmt, exclude=[kind for kind in UNKNOWN if any(
+                    isinstance(part, kind) for part in models[-1].modules())], seed=index)
+        own = [optimiser(model.parameters(), **o) for model, o in zip(models, options, strict=True)]
+        data = [list(batches(shape, 4, index, steps)) for index in range(3)]
+        if side:
+            job = fused.fuse(models)
+            update = fused.Step(job, own)
+        for step in range(steps):
+            xs, ts = zip(*(part[step] for part in data), strict=True)
+            if side:
                 update.zero_grad()
-            fused.cross_entropy(job(x), t, 8).backward()
-        for optimiser in own[0]:
-            optimiser.step()
-        update()
-    for a, b, c, d in zip(*models, *own, strict=True):
-        assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
-        for p, q in zip(c.state_dict()["state"].values(), d.state_dict()["state"].values(), strict=True):
-            assert torch.equal(p["momentum_buffer"], q["momentum_buffer"])
+                fused.cross_entropy(job(torch.cat(xs)), torch.cat(ts), 3).backward()
+                update()
+                continue
+            for model, one, x, t in zip(models, own, xs, ts, strict=True):
+                one.zero_grad()
+                torch.nn.functional.cross_entropy(model(x), t).backward()
+                one.step()
+        sides.append(models)
+        owns.append(own)
+    return *sides, owns, update
+
+
+#: Layers that convert leaves in FP32 and warns of.
+UNKNOWN = (torch.nn.Conv1d, torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.GRU)
+
+
+def assert_equal_states(models, others):
+    for one, other in zip(models, others, strict=True):
+        for (name, a), b in zip(one.state_dict().items(), other.state_dict().values(), strict=True):
+            assert torch.equal(a, b), name
+            assert not a.is_floating_point() or a.isfinite().all()
+
+
+@pytest.mark.parametrize("hbfp", [False, True], ids=["FP32", "HBFP"])
+@pytest.mark.parametrize("build, shape, kind", [
+    (mlp, (8, 64), "SGD"), (mlp, (5, 64), "SGD, momentum"), (Encoder, (8, 4, 6), "Adam"), (Encoder, (3, 5, 6), "AdamW"),
+    (Recurrent, (4, 5), "Adadelta"), (lines, (4, 3, 12), "SGD, Nesterov"), (planes, (4, 4, 8, 8), "AdamW")])
+def test_every_layer_and_optimiser_equals_models_alone(build, shape, kind, hbfp):
+    alone, joined, (own, other), update = both(build, shape, kind, hbfp)
+    assert update.joint
+    assert_equal_states(alone, joined)
+    for one, two in zip(own, other, strict=True):
+        for a, b in zip(one.state_dict()["state"].values(), two.state_dict()["state"].values(), strict=True):
+            assert a.keys() == b.keys()
+            for name in a:
+                assert (a[name] is None and b[name] is None) or torch.equal(a[name], b[name]), name
+
+
+def test_optimisers_may_go_on_alone_and_be_loaded():
+    """The joint update takes over a state that was loaded, and leaves one with which torch's own steps go on."""
+    alone, joined, (own, other), update = both(mlp, (5, 64), "Adam", False, steps=2)
+    for one in other:
+        one.load_state_dict(copy.deepcopy(one.state_dict()))
+    for turn in range(4):
+        for models in (alone, joined):
+            for index, model in enumerate(models):
+                torch.manual_seed(turn)
+                model.zero_grad()
+                targets = torch.tensor([0, 1, 2, 3, index])
+                torch.nn.functional.cross_entropy(model(torch.randn(5, 64)), targets).backward()
+        for one in own:
+            one.step()
+        if turn == 1:
+            for one in other:
+                one.step()
+        else:
+            update()
+        assert_equal_states(alone, joined)
+
+
+def test_gradients_add_up_and_freeze_as_alone():
+    models, twins = ([mlp(torch.manual_seed(i)) for i in range(3)] for _ in range(2))
+    for model in (*models, *twins):
+        model[0].requires_grad_(False)
+    job, x = fused.fuse(twins), torch.randn(3 * 8, 64)
+    for _ in range(2):
+        for model, part in zip(models, x.chunk(3), strict=True):
+            model(part).square().sum().backward()
+        job(x).square().sum().backward()
+    for model, twin in zip(models, twins, strict=True):
+        for a, b in zip(model.parameters(), twin.parameters(), strict=True):
+            assert (a.grad is None and b.grad is None) or torch.equal(a.grad, b.grad)
+
+
+def test_one_layer_in_two_places_and_one_weight_in_two_layers():
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = self.b = torch.nn.Linear(8, 8)
+            self.c = torch.nn.Linear(8, 8, bias=False)
+            self.c.weight = self.a.weight
+
+        def forward(self, x):
+            return self.c(self.b(self.a(x)))
+    models, twins = ([Tied() for _ in range(3)] for _ in range(2))
+    for model, twin in zip(models, twins, strict=True):
+        twin.load_state_dict(model.state_dict())
+    job, x = fused.fuse(twins), torch.randn(3 * 8, 8)
+    job(x).square().sum().backward()
+    for model, twin, part in zip(models, twins, x.chunk(3), strict=True):
+        model(part).square().sum().backward()
+        assert torch.equal(model.a.weight.grad, twin.a.weight.grad) and twin.c.weight is twin.a.weight
+
+
+def test_models_stay_alive_after_an_older_job():
+    """Fused again, without one of them, models and optimisers go on with their values."""
+    alone, joined, (own, other), _ = both(mlp, (5, 64), "Adam", False, steps=2)
+    job = fused.fuse(joined[1:])
+    update, x, t = fused.Step(job, other[1:]), torch.randn(10, 64), torch.randint(10, (10,))
+    update.zero_grad()
+    fused.cross_entropy(job(x), t, 2).backward()
+    update()
+    for model, one, a, b in zip(alone[1:], own[1:], x.chunk(2), t.chunk(2), strict=True):
+        one.zero_grad()
+        torch.nn.functional.cross_entropy(model(a), b).backward()
+        one.step()
+    assert_equal_states(alone, joined)
+
+
+def test_schedulers_and_hooks_serve(recwarn):
+    models = [gn.convert(mlp(i)) for i in range(2)]
+    own = [torch.optim.SGD(model.parameters(), 0.1, momentum=0.9) for model in models]
+    job = fused.fuse(models)
+    update = fused.Step(job, own)
+    rates = [torch.optim.lr_scheduler.StepLR(one, 1) for one in own]
+    fused.cross_entropy(job(torch.randn(4, 64)), torch.randint(10, (4,)), 2).backward()
+    update()
+    for rate in rates:
+        rate.step()
+    assert not recwarn.list and own[0].param_groups[0]["lr"] == pytest.approx(0.01)
+    gn.wide_weights(own[1])                            # a hook: the optimisers make their own steps
+    update()
+    store = models[1][0].weight.detach().clone()
+    gn.wide_weights(torch.optim.SGD(models[1].parameters(), 0.1))
+    assert torch.equal(store, models[1][0].weight)
+
+
+def test_seed_dropout():
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.25), torch.nn.Sequential(torch.nn.Dropout(0.5)))
+    fused.seed_dropout(net, 7)
+    assert [(part.p, part.seed) for part in (net[1], net[2][0])] == [(0.25, 7), (0.5, 8)]
 
 
 def test_wrong_optimisers():
@@ -210,10 +398,38 @@ def test_row_sums_are_in_ascending_order():
     (lambda: [torch.nn.Sequential(torch.nn.Dropout(0.1))],
      r"^Dropout at '0' must be golden.nn.fused.SeededDropout to run in a job$"),
     (lambda: [torch.nn.Sequential(torch.nn.MultiheadAttention(4, 2))],
-     r"^Layer at '0' must have batch_first=True to run in a job$")])
+     r"^Layer at '0' must have batch_first=True to run in a job$"),
+    (lambda: [torch.nn.LSTM(2, 2, 2, batch_first=True, dropout=0.5)],
+     r"^Layer at the top must have dropout=0 to run in a job, not 0.5$"),
+    (lambda: [torch.nn.Sequential(torch.nn.Dropout2d(0.1))],
+     (r"^Dropout2d at '0' draws from torch's one generator, in another order in a job; "
+      r"golden.nn.fused.SeededDropout has its own$")),
+    (lambda: [torch.nn.Sequential(torch.nn.Conv2d(1, 1, 3, stride=s)) for s in (1, 2)],
+     r"^Models must have one architecture; stride of '0' differs: \(1, 1\), \(2, 2\)$"),
+    (lambda: [torch.nn.Sequential(torch.nn.Linear(2, 2)), torch.nn.Sequential(gn.HBFPLinear(2, 2))],
+     r"^Models must have one architecture; they differ at '0'$"),
+    (lambda: [torch.nn.Linear(2, 2)] * 2, r"^Models must be different objects$"),
+    (lambda: [Listed(), Listed()],
+     (r"^Listed at the top holds layers or tensors in 'every', outside its modules, where a job cannot join them; "
+      r"make it a ModuleList or ParameterList$"))])
 def test_wrong_models(models, message):
     with pytest.raises(ValueError, match=message):
         fused.fuse(models())
+
+
+class Listed(torch.nn.Module):
+    """Layers in a plain list beside the modules."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(2, 2)
+        self.every = [self.a]
+
+
+def test_wrong_shapes_of_a_loss():
+    with pytest.raises(ValueError, match=r"^Shapes of logits and targets must be \(2 \* N, classes\) and \(2 \* N,\), "
+                                         r"not \(3, 4\) and \(3,\)$"):
+        fused.cross_entropy(torch.randn(3, 4), torch.zeros(3).long(), 2)
 
 
 def test_wrong_batch():
