@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..layers import HBFPLayer, HBFPLinear, HBFPMultiheadAttention
+from ..layers import HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention
 from .attention import FusedAttention
+from .convolution import StackedConv2d
 from .dropout import FusedDropout, SeededDropout
 from .each import Each, EachRecurrent
 from .layers import LOOPED
@@ -18,7 +19,7 @@ from .pointwise import EXACT, ROUNDED, Pointwise
 
 #: Layers whose models run in one call.
 FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, SeededDropout: FusedDropout,
-         HBFPMultiheadAttention: FusedAttention, **LOOPED}
+         HBFPMultiheadAttention: FusedAttention, **LOOPED, HBFPConv2d: StackedConv2d}
 
 
 class Job(nn.Module):

@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 from .. import conv
-from ..layers import HBFPConv2d
 from ..products import check_float32
 from .each import Each, Fused
 from .loop import Loop, Operation
@@ -156,7 +155,7 @@ class FusedEmbedding(Looped):
 
 #: Layer -> what runs it for all models.
 LOOPED: dict[type, type[Looped]] = {
-    HBFPConv2d: FusedConv2d, nn.LayerNorm: FusedLayerNorm, nn.Embedding: FusedEmbedding,
+    nn.LayerNorm: FusedLayerNorm, nn.Embedding: FusedEmbedding,
     **dict.fromkeys((nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d),
                     FusedConvolution),
     **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d), FusedBatchNorm)}

@@ -1,6 +1,7 @@
 """A job of several models gives the bits of the models trained one by one.
 
-Covers: golden/nn/fused/attention.py, golden/nn/fused/dropout.py, golden/nn/fused/each.py, golden/nn/fused/job.py.
+Covers: golden/nn/fused/attention.py, golden/nn/fused/convolution.py, golden/nn/fused/dropout.py.
+Covers: golden/nn/fused/each.py, golden/nn/fused/job.py.
 Covers: golden/nn/fused/layers.py, golden/nn/fused/linear.py, golden/nn/fused/loop.py, golden/nn/fused/loss.py.
 Covers: golden/nn/fused/parameters.py, golden/nn/fused/pointwise.py, golden/nn/fused/products.py.
 Covers: golden/nn/fused/step.py, golden/nn/fused/updates.py.
@@ -348,6 +349,21 @@ def test_schedulers_and_hooks_serve(recwarn):
     store = models[1][0].weight.detach().clone()
     gn.wide_weights(torch.optim.SGD(models[1].parameters(), 0.1))
     assert torch.equal(store, models[1][0].weight)
+
+
+def test_large_images_take_turns(monkeypatch):
+    """Patches too large for memory: the same bits, model by model."""
+    from golden.nn.fused import convolution
+    nets = [gn.convert(convolutional(i), gn.HBFPFormat(mantissa=4, block=(1, 8)), seed=i) for i in range(2)]
+    job, x = fused.fuse(copy.deepcopy(nets)), torch.randn(8, 3, 12, 12)
+    twin = fused.fuse(nets)
+    job(x).square().sum().backward()
+    monkeypatch.setattr(convolution, "PATCHES", 0)
+    monkeypatch.setattr(convolution._Convolution, "apply", None)
+    twin(x).square().sum().backward()
+    for model, other in zip(job.models, twin.models, strict=True):
+        for a, b in zip(model.parameters(), other.parameters(), strict=True):
+            assert torch.equal(a.grad, b.grad)
 
 
 def test_seed_dropout():
