@@ -72,7 +72,7 @@ def main():
     """Train and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.boosters", description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="runs of each case (default %(default)s)")
-    parser.add_argument("--epochs", type=int, default=12, help="(default %(default)s)")
+    parser.add_argument("--epochs", type=int, default=8, help="(default %(default)s)")
     parser.add_argument("--batch", type=int, default=64, help="(default %(default)s)")
     parser.add_argument("--base", type=int, default=4, help="narrow width (default %(default)s)")
     parser.add_argument("--boost", type=int, default=6, help="boosted width (default %(default)s)")
