@@ -129,18 +129,12 @@ def _check_part(part, name):
 
 
 class _Merge:
-    """Makes one module of the same part of every model; a part that stands twice stays one."""
+    """Makes one module of the same part of every model; parameters that stand in several parts have one stack."""
 
     def __init__(self, held):
-        self.held, self.done = held, {}
+        self.held = held
 
     def __call__(self, parts, name):
-        first = parts[0]
-        if id(first) not in self.done:
-            self.done[id(first)] = self._one(parts, name)
-        return self.done[id(first)]
-
-    def _one(self, parts, name):
         first, kind = parts[0], type(parts[0])
         if any(_hooked(part) for part in parts) or hasattr(first, "parametrizations"):
             return Each(parts, self.held)
