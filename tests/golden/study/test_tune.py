@@ -16,6 +16,7 @@ pytest.importorskip("optuna")
 from golden.nn import fused  # noqa: E402
 from golden.study import tune as module  # noqa: E402
 from golden.study.tune import Model, ModelError, Search, most_together, tune  # noqa: E402
+from golden.study.zoo import digits  # noqa: E402
 
 SMALL = """
 import torch
@@ -172,7 +173,7 @@ def test_folder_of_another_search_is_refused(small, tmp_path):
 
 def test_zoo_and_command(tmp_path, capsys):
     from golden.__main__ import main
-    assert Model("digits").batch == 32
+    assert Model("digits").batch == digits.BATCH
     assert main(["tune", "--trials", "2", "--epochs", "1", "--out", str(tmp_path / "out")]) == 0
     assert re.search(r"The ten best of 2 trials.*all trials \S+/search.json, Optuna's storage \S+/study.journal\n$",
                      capsys.readouterr().out, re.S)
