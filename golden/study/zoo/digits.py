@@ -7,7 +7,7 @@ Any file with such functions can be given to ``python -m golden tune --model FIL
 import torch
 from torch import nn
 
-from golden.study import tasks
+from hbfp.golden.study import tasks
 
 BATCH = 32
 
