@@ -94,10 +94,13 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     """
     scores = matmul(query, key.transpose(-1, -2), formats, stream=stream)
     scores = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
-    weights = scores.softmax(-1)
-    if mask is not None:
-        weights = weights.masked_fill((scores == float("-inf")).all(-1, keepdim=True), 0.0)
-    weights = torch.dropout(weights, dropout, dropout > 0)
+    weights = torch.dropout(shares(scores, mask), dropout, dropout > 0)
     return matmul(weights, value, formats, stream=stream), weights
+
+
+def shares(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Softmax of masked scores (..., L, S); zeros for a query that takes part in nothing."""
+    if mask is None:
+        return scores.softmax(-1)
+    scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
+    return scores.softmax(-1).masked_fill((scores == float("-inf")).all(-1, keepdim=True), 0.0)

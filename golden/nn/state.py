@@ -65,6 +65,12 @@ def untraced_noise(forward: Any) -> Any:
     return method
 
 
+def runs_once() -> bool:
+    """Whether a forward pass made now is certain not to be one of two that activation checkpointing makes."""
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    return torch._C._current_graph_task_id() == -1 and hooks is None and torch.is_grad_enabled()
+
+
 class HBFPState(torch.nn.Module):
     """Mixed into modules; its names start with ``hbfp_`` but for the buffer ``noise_state``."""
     noise_state: torch.Tensor | None
@@ -142,10 +148,9 @@ class HBFPState(torch.nn.Module):
     def _noise(self):
         """The stream of one forward pass."""
         live = _BufferStream(self.noise_state)
-        again = torch._C._current_graph_task_id() != -1        # within a backward pass
-        hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
-        if not again and hooks is None and torch.is_grad_enabled():
+        if runs_once():
             return live
+        again = torch._C._current_graph_task_id() != -1        # within a backward pass
         # Checkpointing restores torch's generator before it repeats a pass: a number drawn from it tells which.
         ticket = int(torch.randint(2 ** 63 - 1, (), device="cpu"))
         starts = self.__dict__.setdefault("_hbfp_starts", OrderedDict())

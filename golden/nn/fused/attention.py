@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from .. import functional
 from ..layers import HBFPMultiheadAttention
-from ..products import check_float32
 from .each import Each, Fused
 from .linear import FusedLinear
 from .parameters import Parameters
@@ -29,14 +29,17 @@ class FusedAttention(Fused):
                 attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """As of the layer alone, batches (models * N, L, E); a mask of two dimensions serves every model."""
-        check_float32(query=query, key=key, value=value)
         first, products = self.layers[0], self.products.refresh()
+        masks = [mask for mask in (key_padding_mask, attn_mask) if mask is not None and mask.dtype != torch.bool]
+        if not products.serve(query, key, value, *masks):
+            return self.each(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights,
+                             is_causal)
         weights = self.weights.chunk(3, 1)
         biases = (None,) * 3 if self.biases is None else self.biases.chunk(3, 1)
         q, k, v = (self._heads(*three, products) for three in zip((query, key, value), weights, biases, strict=True))
         mask = first._mask(query, key, key_padding_mask, attn_mask, is_causal)
         scores = self._matmul(q, k.transpose(-1, -2), products) / math.sqrt(q.shape[-1])
-        shares = (scores if mask is None else scores + mask).softmax(-1)
+        shares = functional.shares(scores, mask)
         y = self.out(self._matmul(shares, v, products).transpose(1, 2).flatten(2))
         return y, (shares.mean(1) if average_attn_weights else shares) if need_weights else None
 

@@ -1,8 +1,8 @@
 """The same HBFP convolution of several models, over patches of all their images at once.
 
 The law is that of :mod:`golden.nn.conv`: K in the order kernel row, kernel column, channel. One call multiplies the
-patches of each model by its weights, which pays where images are small; where patches would take too much memory,
-models take turns.
+patches of each model by its weights, which pays where images are small; where patches would take too much memory, or a
+model draws noise, whose order is that module's own, models take turns.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from ..layers import HBFPConv2d
-from ..products import check_float32, product
+from ..products import product
 from .each import Fused
 from .layers import FusedConv2d
 from .parameters import Parameters
@@ -32,13 +32,16 @@ class StackedConv2d(Fused):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, C, H, W) -> (models * N, O, OH, OW)."""
-        check_float32(input=x)
-        first, size = self.layers[0], max(x.shape[1], self.layers[0].out_channels)
+        first, products = self.layers[0], self.products.refresh()
+        if not (products.all_quick and products.serve(x) and x.dim() == 4 and x.shape[1] == first.in_channels
+                and all(map(self.loop.serves, self.layers))):
+            return self.loop(x)
+        size = max(x.shape[1], first.out_channels)
         numbers = x.shape[0] * (x.shape[2] + 2 * first.padding[0]) * (x.shape[3] + 2 * first.padding[1]) * size
         taps = first.kernel_size[0] * first.kernel_size[1]
-        if first.groups != 1 or numbers * taps > PATCHES:
+        if numbers * taps > PATCHES:
             return self.loop(x)
-        y = _Convolution.apply(x, self.weights, self.products.refresh(), first.stride, first.padding, first.dilation)
+        y = _Convolution.apply(x, self.weights, products, first.stride, first.padding, first.dilation)
         if self.biases is None:
             return y
         return _AddBias.apply(y, self.biases)

@@ -83,6 +83,13 @@ def run_each(layers: Sequence[nn.Module], leaves: Sequence[Any], tree: Any, axes
         arguments, options = _pytree.tree_unflatten(list(own), tree)
         flat, shape = _pytree.tree_flatten(layer(*arguments, **options))
         results.append(flat)
-    joined = [torch.cat(peers, axis_of(i, peers[0])) if torch.is_tensor(peers[0]) else peers[0]
+    joined = [_join(peers, axis_of(i, peers[0])) if torch.is_tensor(peers[0]) else peers[0]
               for i, peers in enumerate(zip(*results, strict=True))]
     return _pytree.tree_unflatten(joined, shape)
+
+
+def _join(peers, axis):
+    """Tensors behind each other, in memory as the first: on that depends in which order torch sums gradients."""
+    order = sorted(range(peers[0].dim()), key=lambda d: -peers[0].stride(d))
+    whole = torch.cat([peer.permute(order) for peer in peers], order.index(axis))
+    return whole.permute([order.index(d) for d in range(len(order))])

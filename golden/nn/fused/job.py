@@ -8,12 +8,14 @@ import torch
 from torch import nn
 
 from ..layers import HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention
+from ..scope import Scope
 from .attention import FusedAttention
 from .convolution import StackedConv2d
 from .dropout import FusedDropout, SeededDropout
 from .each import Each, EachRecurrent
 from .layers import LOOPED
 from .linear import FusedFP32Linear, FusedLinear
+from .own import Together
 from .parameters import Parameters
 from .pointwise import EXACT, ROUNDED, Pointwise
 
@@ -87,7 +89,7 @@ def fuse(models: Iterable[nn.Module]) -> Job:
 # --- What a job refuses ---------------------------------------------------------------------------
 
 #: Attributes of layers that each model may have otherwise, because they are read from the model's own layer.
-OWN = {"training", "seed", "p", "eps", "momentum"}
+OWN = {"training", "seed", "p", "eps", "momentum", "hbfp_seed", "hbfp_strict", "frozen"}
 
 
 def _check(models):
@@ -168,6 +170,9 @@ class _Merge:
             merged.use_nested_tensor = False
         merged._modules = dict(first._modules) | {
             leaf: self([part._modules[leaf] for part in parts], f"{name}.{leaf}".lstrip(".")) for leaf in children}
+        if isinstance(merged, Scope):
+            merged._buffers = dict(first._buffers)
+            merged.hbfp_forward = Together(parts, merged, Each(parts, self.held))
         return merged
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from .. import conv
-from ..products import check_float32
+from ..state import runs_once
 from .each import Each, Fused
 from .loop import Loop, Operation
 from .parameters import Parameters
@@ -65,15 +65,18 @@ class FusedConv2d(Looped):
     """:class:`~golden.nn.HBFPConv2d`; each model with its own formats and noise."""
 
     def serves(self, layer: Any) -> bool:
-        return layer.groups == 1
+        formats = layer.hbfp_now
+        return (layer.groups == 1 and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+                and formats.mode == "hbfp" and (runs_once() or not formats.stochastic))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, C, H, W) -> (models * N, O, OH, OW)."""
-        check_float32(input=x)
+        if x.dim() != 4 or x.dtype != torch.float32 or x.shape[1] != self.layers[0].in_channels:
+            return self.each(x)
         return super().forward(x)
 
     def operation(self, layer: Any) -> Operation:
-        options = (layer.stride, layer.padding, layer.dilation, layer.formats, layer.stream)
+        options = (layer.stride, layer.padding, layer.dilation, layer.hbfp_now, layer.stream)
 
         def forward(x, weight, bias):
             ctx = SimpleNamespace(save_for_backward=lambda *_: None)

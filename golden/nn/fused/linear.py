@@ -8,7 +8,6 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from ..layers import HBFPLinear
-from ..products import check_float32
 from .each import Each, Fused
 from .parameters import Parameters
 from .products import Linear, Products
@@ -20,13 +19,15 @@ class FusedLinear(Fused):
     def __init__(self, layers: Sequence[HBFPLinear], parameters: Parameters) -> None:
         super().__init__(layers, parameters)
         self.weights, self.biases = parameters.stack(layers[0].weight), parameters.stack(layers[0].bias)
-        self.products = Products(layers)
+        self.products, self.each = Products(layers), Each(layers, parameters)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, ..., I) -> (models * N, ..., O)."""
-        check_float32(input=x)
+        products = self.products.refresh()
+        if not products.serve(x):
+            return self.each(x)
         rows = x.reshape(self.count, -1, x.shape[-1]).contiguous()
-        y = Linear.apply(rows, self.weights, self.biases, self.products.refresh())
+        y = Linear.apply(rows, self.weights, self.biases, products)
         return y.view(*x.shape[:-1], y.shape[-1])
 
 

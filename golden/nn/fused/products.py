@@ -10,6 +10,7 @@ from ...fast import kernels
 from ..formats import Formats
 from ..layers import HBFPLayer
 from ..products import Operand, product
+from ..state import runs_once
 
 #: The three products of ``y = a b``, as roles of their operands in :class:`~golden.nn.Formats`.
 ROLES = {"y": ("x", "w"), "ga": ("g", "w"), "gb": ("x", "g"), "gb turned": ("g", "x")}
@@ -17,7 +18,7 @@ ROLES = {"y": ("x", "w"), "ga": ("g", "w"), "gb": ("x", "g"), "gb turned": ("g",
 
 def quick(formats: Formats) -> bool:
     """Whether the kernels for many models serve a format; if not, every product goes the general way."""
-    return not (formats.stochastic or formats.order != "block" or formats.accumulate != "fp32"
+    return not (formats.stochastic or formats.mode != "hbfp" or formats.order != "block" or formats.accumulate != "fp32"
                 or kernels.library() is None)
 
 
@@ -36,12 +37,17 @@ class Products:
         self._kernels: dict[tuple[str, int], Any] = {}
 
     def refresh(self) -> "Products":
-        """Take up formats that a schedule has changed; to be called before a forward pass."""
-        formats = [layer.formats for layer in self.layers]
+        """Take up the formats of a call made now, which schedules and modes change; called before a forward pass."""
+        formats = [layer.hbfp_now for layer in self.layers]
         if formats != self._formats:
             self._formats, self._kernels = formats, {}
             self.all_quick = all(map(quick, formats))
         return self
+
+    def serve(self, *inputs: torch.Tensor) -> bool:
+        """Whether a forward pass on ``inputs`` can go through here; if not, it goes model by model."""
+        return (all(x.dtype == torch.float32 for x in inputs) and all(f.mode == "hbfp" for f in self._formats)
+                and (runs_once() or not any(f.stochastic for f in self._formats)))
 
     def _kernel(self, which, repeat):
         found = self._kernels.get((which, repeat))

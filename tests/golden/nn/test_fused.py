@@ -213,8 +213,7 @@ def both(build, shape, kind, hbfp, steps=4):
             models.append(build(index))
             if hbfp:
                 fmt = gn.HBFPFormat(mantissa=(8, 4, 6)[index], block=((1, 16), (8, 8), (1, 8))[index])
-                gn.convert(models[-1], fmt, exclude=[kind for kind in UNKNOWN if any(
-                    isinstance(part, kind) for part in models[-1].modules())], seed=index)
+                gn.convert(models[-1], fmt, seed=index)
         own = [optimiser(model.parameters(), **o) for model, o in zip(models, options, strict=True)]
         data = [list(batches(shape, 4, index, steps)) for index in range(3)]
         if side:
@@ -234,10 +233,6 @@ def both(build, shape, kind, hbfp, steps=4):
         sides.append(models)
         owns.append(own)
     return *sides, owns, update
-
-
-#: Layers that convert leaves in FP32 and warns of.
-UNKNOWN = (torch.nn.Conv1d, torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.GRU)
 
 
 def assert_equal_states(models, others):

@@ -1,0 +1,152 @@
+"""Jobs of converted models in evaluation, with own products, and with calls that no fused layer serves.
+
+Covers: golden/nn/fused/own.py.
+"""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import golden.nn as gn  # noqa: E402
+from golden.nn import fused  # noqa: E402
+
+ROWS = gn.HBFPFormat(mantissa=4, block=(1, 8))
+NOISY = gn.HBFPFormat(mantissa=4, block=(1, 8), rounding="stochastic")
+TILES = gn.HBFPFormat(mantissa=3, block=(4, 4))
+
+
+class Own(torch.nn.Module):
+    """Attention in the model's own code, with layers around."""
+
+    def __init__(self):
+        super().__init__()
+        self.project, self.head = torch.nn.Linear(8, 24), torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        q, k, v = self.project(x).chunk(3, -1)
+        return self.head((q @ k.mT).softmax(-1) @ v)
+
+
+class Rows(torch.nn.Module):
+    """Own code without products around layers that have them."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.inner = torch.nn.Linear(8, 8), Own()
+
+    def forward(self, x):
+        return self.inner(x + self.body(x).relu())
+
+
+class Attention(torch.nn.Module):
+    """Attention under a mask."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril(-1)
+        if not torch.is_grad_enabled():
+            mask[0] = True                             # a query that takes part in nothing: its gradient is NaN
+        return self.attention(x, x, x, attn_mask=mask)[0]
+
+
+def convolution(**options):
+    return lambda: torch.nn.Sequential(torch.nn.Conv2d(8, 16, 3, **options), torch.nn.ReLU(), torch.nn.Conv2d(16, 4, 1))
+
+
+def linear():
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+
+
+#: Model -> shape of one model's batch.
+NETS = {"linear": (linear, (3, 5, 8)), "attention": (Attention, (3, 5, 8)), "own": (Own, (3, 5, 8)),
+        "nested": (Rows, (3, 5, 8)), "convolution": (convolution(padding=1, stride=2), (3, 8, 6, 5)),
+        "same": (convolution(padding="same"), (3, 8, 6, 5)), "groups": (convolution(groups=2), (3, 8, 6, 5)),
+        "reflect": (convolution(padding=1, padding_mode="reflect"), (3, 8, 6, 5))}
+#: What the three models are converted to.
+KINDS = {"alike": [(ROWS, {})] * 3,
+         "widths": [(ROWS, {}), (gn.HBFPFormat(mantissa=6, block=(1, 16)), {}), ("hbfp8", {})],
+         "noise": [(NOISY, {})] * 3, "noise beside": [(ROWS, {}), (NOISY, {}), (TILES, {})], "tiles": [(TILES, {})] * 3,
+         "quick": [(ROWS, {"order": "quick"})] * 3, "aligned": [(ROWS, {"accumulate": "aligned"})] * 3,
+         "emulator": [(gn.HBFPFormat(mantissa=4, block=(24, 24)), {"mode": "emulator"})] * 3}
+
+
+def models(build, kind):
+    made = []
+    for index, (fmt, options) in enumerate(KINDS[kind]):
+        torch.manual_seed(index)
+        made.append(gn.convert(build(), fmt, seed=10 * index, **options))
+    return made
+
+
+def assert_same(job, alone, x, training):
+    """Outputs, gradients and noise of a job are those of the models alone."""
+    job.train(training)
+    inputs = x.clone().requires_grad_()
+    y = job(inputs)
+    y.square().sum().backward()
+    for model, twin, part, own, gradient in zip(alone, job.models, x.chunk(3), y.chunk(3), inputs.grad.chunk(3),
+                                                strict=True):
+        part = part.clone().requires_grad_()
+        want = model.train(training)(part)
+        want.square().sum().backward()
+        assert torch.equal(own, want) and torch.equal(gradient, part.grad)
+        for (name, a), b in zip(model.named_parameters(), twin.parameters(), strict=True):
+            assert torch.equal(a.grad, b.grad), name
+            a.grad = b.grad = None
+        assert all(torch.equal(a, b) for a, b in zip(model.buffers(), twin.buffers(), strict=True))
+    with torch.no_grad():
+        assert torch.equal(job(x), torch.cat([model(part) for model, part in zip(alone, x.chunk(3), strict=True)]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("build, shape", NETS.values(), ids=NETS)
+def test_training_and_evaluation_equal_models_alone(build, shape, kind):
+    alone = models(build, kind)
+    job = fused.fuse(copy.deepcopy(alone))
+    for step, training in enumerate((True, False, True)):
+        torch.manual_seed(step)
+        assert_same(job, alone, torch.randn(9, *shape[1:]), training)
+
+
+def test_formats_of_own_products_change():
+    """A schedule changes what a module's own code multiplies in; equal formats part, and meet again."""
+    alone = models(Rows, "alike")
+    job, x = fused.fuse(copy.deepcopy(alone)), torch.randn(9, 5, 8)
+    before = job(x)
+    for widths in ((3, 3, 3), (3, 6, 8), (7, 7, 7)):
+        for group in (alone, job.models):
+            for model, mantissa in zip(group, widths, strict=True):
+                for _, part in gn.hbfp_layers(model, own=True):
+                    part.formats = part.formats.with_mantissa(mantissa)
+        assert_same(job, alone, x, True)
+    assert not torch.equal(before, job(x))
+
+
+def test_own_products_run_once_where_they_can(monkeypatch):
+    calls, forward = [], Own.forward
+    monkeypatch.setattr(Own, "forward", lambda self, x: calls.append(len(x)) or forward(self, x))
+    for kind, want in (("alike", [9]), ("widths", [3, 3, 3]), ("noise", [3, 3, 3]), ("tiles", [3, 3, 3])):
+        calls.clear()
+        fused.fuse(models(Own, kind))(torch.randn(9, 5, 8))
+        assert calls == want
+
+
+def test_checkpointing_repeats_the_noise_of_a_job():
+    from torch.utils.checkpoint import checkpoint
+    x, found = torch.randn(9, 5, 8), []
+    for run in (lambda job: job(x), lambda job: checkpoint(job, x, use_reentrant=False)):
+        torch.manual_seed(1)
+        job = fused.fuse(models(linear, "noise"))
+        run(job).square().sum().backward()
+        found.append([p.grad for model in job.models for p in model.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def test_a_scope_that_differs_in_seed_alone_is_the_same_architecture():
+    twins = [gn.convert(Own(), ROWS, seed=seed, strict=seed == 1) for seed in (1, 2)]
+    assert fused.fuse(twins).count == 2
