@@ -19,6 +19,10 @@ from .record import note
 from .state import HBFPState, untraced_noise
 
 
+class OwnProduct(BaseException):
+    """A scope of a job whose models have to multiply alone has met a product; no ``except`` of its code is meant."""
+
+
 class _Here(threading.local):
     """Where this thread is: the innermost scope and what holds in it, and whether the mode is on the stack, and on."""
 
@@ -39,6 +43,8 @@ class _Mode(TorchFunctionMode):
         before, _HERE.off = _HERE.off, True
         try:
             if _HERE.formats is not None and func in handlers.HANDLERS and not _inside():
+                if _HERE.scope.hbfp_apart:
+                    raise OwnProduct
                 try:
                     return handlers.run(func, args, kwargs, _HERE.formats, _HERE.stream)
                 except handlers.Refused as reason:
@@ -67,6 +73,8 @@ class Scope(HBFPState):
     """Mixed into the class of a module whose own products are HBFP, or FP32 if its formats are None."""
     hbfp_name: str
     hbfp_strict: bool
+    #: Whether a product in its own code is an :class:`OwnProduct`.
+    hbfp_apart = False
 
     def hbfp_set_formats(self, formats: FormatLike) -> None:
         """Change the formats; None keeps the products in FP32."""

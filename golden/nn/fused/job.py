@@ -150,7 +150,9 @@ class _Merge:
         if isinstance(first, nn.RNNBase):
             return EachRecurrent(parts, self.held)
         children = {leaf: part for leaf, part in first._modules.items() if part is not None}
-        own = list(first.parameters(recurse=False)) + list(first.buffers(recurse=False))
+        own = list(first.parameters(recurse=False)) + [
+            buffer for leaf, buffer in first.named_buffers(recurse=False)
+            if leaf != "noise_state" or not isinstance(first, Scope)]
         if not children or own or isinstance(first, (HBFPLayer, nn.MultiheadAttention)):
             return Each(parts, self.held)
         return self._container(parts, name, children)
@@ -172,6 +174,7 @@ class _Merge:
             leaf: self([part._modules[leaf] for part in parts], f"{name}.{leaf}".lstrip(".")) for leaf in children}
         if isinstance(merged, Scope):
             merged._buffers = dict(first._buffers)
+            merged.noise_state = None                  # it draws nothing
             merged.hbfp_forward = Together(parts, merged, Each(parts, self.held))
         return merged
 

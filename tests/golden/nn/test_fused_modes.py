@@ -130,10 +130,58 @@ def test_formats_of_own_products_change():
 def test_own_products_run_once_where_they_can(monkeypatch):
     calls, forward = [], Own.forward
     monkeypatch.setattr(Own, "forward", lambda self, x: calls.append(len(x)) or forward(self, x))
-    for kind, want in (("alike", [9]), ("widths", [3, 3, 3]), ("noise", [3, 3, 3]), ("tiles", [3, 3, 3])):
+    for kind, want in (("alike", [9, 9]), ("widths", [9, *[3] * 6]), ("noise", [9, *[3] * 6]),
+                       ("tiles", [9, *[3] * 6])):
         calls.clear()
-        fused.fuse(models(Own, kind))(torch.randn(9, 5, 8))
+        job = fused.fuse(models(Own, kind))
+        job(torch.randn(9, 5, 8))
+        job(torch.randn(9, 5, 8))
         assert calls == want
+
+
+class Uses(torch.nn.Module):
+    """Everything that a forward pass changes comes before the product."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop, self.norm, self.body = fused.SeededDropout(0.5, 3), torch.nn.BatchNorm1d(5), torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.body(self.norm(self.drop(x)))
+        return y @ y.mT
+
+
+def test_what_ran_before_an_own_product_is_put_back():
+    """The pass that finds that models multiply alone leaves no trace: noise, statistics, dropout."""
+    for kind in ("noise", "noise beside", "widths"):
+        alone = models(Uses, kind)
+        job = fused.fuse(copy.deepcopy(alone))
+        for step in range(2):
+            torch.manual_seed(step)
+            assert_same(job, alone, torch.randn(9, 5, 8), True)
+
+
+def test_own_code_without_products_runs_once(monkeypatch):
+    calls, forward = [], Rows.forward
+    monkeypatch.setattr(Rows, "forward", lambda self, x: calls.append(len(x)) or forward(self, x))
+    job, x = fused.fuse(models(Rows, "noise beside")), torch.randn(9, 5, 8)
+    job(x)
+    job(x)
+    assert calls == [9, 9]
+
+
+def test_inputs_changed_before_an_own_product_are_refused():
+    class Changes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.act = torch.nn.ReLU(inplace=True)
+
+        def forward(self, x):
+            return self.act(x) @ x.mT
+    job = fused.fuse([gn.convert(Changes(), fmt) for fmt in ("hbfp8", "hbfp4")])
+    with pytest.raises(RuntimeError, match="^A module of a job must not change its input in place before it multiplies "
+                                           "in formats that differ between the models$"):
+        job(torch.randn(4, 5, 8))
 
 
 def test_checkpointing_repeats_the_noise_of_a_job():
