@@ -63,7 +63,7 @@ class Parameters:
         return id(parameter) in self._stacks
 
     def stack(self, parameter: torch.Tensor | None) -> torch.Tensor | None:
-        """Of all models, (models, *shape), by the first model's ``parameter``; None for None."""
+        """Of all models, ``(models, *shape)``, by the first model's ``parameter``; None for None."""
         return None if parameter is None else self._stacks[id(parameter)]
 
     def rows(self, like: torch.Tensor) -> list[list[torch.Tensor]]:
