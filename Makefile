@@ -2,7 +2,7 @@
 # Design options go through DESIGN, for example: make DESIGN="--mantissa 4 --rows 16"
 
 PYTHON ?= python3
-EXTRAS ?= test,train,docs
+EXTRAS ?= test,train,tune,docs
 DESIGN ?=
 
 VENV := .venv
