@@ -27,7 +27,7 @@ def ports(cell, declared):
 
     Parameters
     ----------
-    cell : rtl.cell.Cell
+    cell : rtl.lib.component.Component
     declared : collection of str
         Ports that the module has; clock and reset are among them only where something uses them.
     """
