@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cosim.emit import EmitError, emit
-from gen.units import PARTS, UNITS
+from gen.units import CORE_UNITS, FREE_UNITS
 from hbfp import generator
 from hbfp.options import design_from_values
 
@@ -50,5 +50,5 @@ def test_refusal_names_the_command(tmp_path, monkeypatch):
         emit(DESIGN, unit="gate")
     words = " ".join([*DESIGN.words(), "--unit", "gate"])
     assert str(caught.value) == (f"python -m gen {words}: python -m gen: error: --unit gate: must be one of "
-                                 f"{', '.join((*UNITS, *PARTS))}")
+                                 f"{', '.join((*CORE_UNITS, *FREE_UNITS))}")
     assert not [path for path in (tmp_path / "designs").iterdir() if not path.name.endswith(".lock")]
