@@ -12,12 +12,13 @@ from .formats import Formats
 from .frozen import freeze, thaw
 from .inspect import fp32_products
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
+from .operand_errors import Errors, errors
 from .optimiser import wide_weights
 from .quantise import quantise
 from .replace import convert, hbfp_layers
 from .report import Report, report
 from .state import weights
 
-__all__ = ["Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
-           "MixedMantissa", "Report", "convert", "fp32_products", "freeze", "functional", "hbfp_layers",
+__all__ = ["Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
+           "MixedMantissa", "Report", "convert", "errors", "fp32_products", "freeze", "functional", "hbfp_layers",
            "quantise", "report", "thaw", "weights", "wide_weights"]

@@ -22,6 +22,7 @@ from ..fast import kernels, lanes, patches
 from ..noise import Stream
 from .formats import Formats
 from .products import Operand, check_float32, product
+from .record import watcher
 
 
 def _channels_last(x, padding):
@@ -81,7 +82,7 @@ def _compiled(x, pair, formats, stream):
     """Whether the compiled ways serve: they are in hardware order, and quicker than patches with BLAS, so that order
     ``quick`` takes them too."""
     return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
-            and all(_draws(fmt, stream) is None or lanes.fits(stream, fmt.terms) for fmt in pair))
+            and watcher() is None and all(_draws(fmt, stream) is None or lanes.fits(stream, fmt.terms) for fmt in pair))
 
 
 def _encoded(x, fmt, stream, axis=-1):

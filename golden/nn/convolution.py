@@ -33,7 +33,7 @@ def convolution(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torc
     else:
         run = library.conv2d if dims == 2 else library.conv3d
         y = run(input, weight, formats, stream, groups=groups, **options)
-    note(f"conv{dims}d", formats, y.numel() * weight[0].numel())
+    note(f"conv{dims}d", formats, y.numel() * weight[0].numel(), y=y)
     return _biased(y, bias).to(dtype)
 
 
@@ -53,7 +53,7 @@ def transposed(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch
     for _ in range(3 - dims):
         input, weight = input.unsqueeze(2), weight.unsqueeze(2)
     y = library.conv_transpose3d(input, weight, formats, stream, groups=groups, **options)
-    note(f"conv_transpose{dims}d", formats, input.numel() * weight[0].numel())
+    note(f"conv_transpose{dims}d", formats, input.numel() * weight[0].numel(), y=y)
     return _biased(y.reshape(*y.shape[:2], *y.shape[5 - dims:]), bias).to(dtype)
 
 

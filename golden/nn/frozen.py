@@ -10,7 +10,7 @@ from ..noise import Stream
 from . import conv, layers, library
 from .formats import Formats
 from .products import Encoded, Operand
-from .record import note
+from .record import note, watcher
 
 
 def freeze(module: torch.nn.Module) -> torch.nn.Module:
@@ -81,7 +81,7 @@ class Frozen:
         """Whether a call may use kept weights: it needs no gradient, and weights can be kept for such calls."""
         if torch.is_grad_enabled() and (x.requires_grad or any(p.requires_grad for p in layer.parameters())):
             return False
-        if torch._C._functorch.is_functorch_wrapped_tensor(x) or library.traced(x, formats, stream):
+        if torch._C._functorch.is_functorch_wrapped_tensor(x) or library.traced(x, formats, stream) or watcher():
             return False
         return (kernels.library() is not None and formats.w.rounding != "stochastic" and formats.mode == "hbfp"
                 and formats.order == "block" and formats.accumulate == "fp32"

@@ -46,7 +46,7 @@ def _linear(operation, input, weight, bias, formats, stream):
     """:func:`linear` under the name of what it stands for."""
     (input, weight, bias), dtype = single(input, weight, bias)
     y = library.linear(input, weight, bias, formats, stream)
-    note(operation, formats, input.numel() * weight.shape[0])
+    note(operation, formats, input.numel() * weight.shape[0], y=y)
     return y.to(dtype)
 
 
@@ -58,7 +58,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = None, *,
         return _linear("matmul", a, b.mT, None, formats, stream)
     (a, b), dtype = single(a, b)
     y = library.matmul(a, b, formats, stream)
-    note("matmul", formats, a.numel() * b.shape[-1])
+    note("matmul", formats, a.numel() * b.shape[-1], y=y)
     return y.to(dtype)
 
 
@@ -71,7 +71,7 @@ def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
     formats = Formats.of(formats)
     (input, weight, bias), dtype = single(input, weight, bias)
     y = library.conv2d(input, weight, formats, stream, stride=stride, padding=padding, dilation=dilation, groups=groups)
-    note("conv2d", formats, y.numel() * weight[0].numel())
+    note("conv2d", formats, y.numel() * weight[0].numel(), y=y)
     return (y if bias is None else y + bias[:, None, None]).to(dtype)
 
 

@@ -43,15 +43,18 @@ def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list
 
 
 @contextmanager
-def names_running(module: torch.nn.Module) -> Iterator[Callable[[], str]]:
-    """Gives a function that says the name of the innermost module that is running."""
+def names_running(module: torch.nn.Module, outside: Any = "") -> Iterator[Callable[[], Any]]:
+    """Gives a function that says the name of the innermost module that is running, or ``outside``."""
     path: list[str] = []
     handles = []
+
+    def leave(*_):                                     # what a hook returns would be the module's output
+        path.pop()
     for name, part in module.named_modules():
         handles.append(part.register_forward_pre_hook(lambda *_, name=name: path.append(name)))
-        handles.append(part.register_forward_hook(lambda *_: path.pop() and None, always_call=True))
+        handles.append(part.register_forward_hook(leave, always_call=True))
     try:
-        yield lambda: path[-1] if path else ""
+        yield lambda: path[-1] if path else outside
     finally:
         for handle in handles:
             handle.remove()

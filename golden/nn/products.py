@@ -21,6 +21,7 @@ from ..matmul import matmul_blocks
 from ..noise import Stream
 from . import portable
 from .formats import Formats
+from .record import watcher
 
 _IN_HBFP = ContextVar("in_hbfp", default=False)
 
@@ -148,6 +149,9 @@ def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, t
     ``a`` must have been converted along its columns' dimension K, ``b`` along its rows' (tiles
     serve both).
     """
+    watching = watcher()
+    if watching is not None:
+        watching.product(a, b, turn_a)
     with as_hbfp():
         return _product(a, b, formats, turn_a, turn_b)
 

@@ -1,8 +1,9 @@
-"""Who wants to hear of every HBFP product, and of every one that stays FP32 for a reason."""
+"""Who wants to hear of every HBFP product, and of every one that stays FP32 for a reason, and who to see operands."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, Protocol
 
 import torch
 
@@ -14,13 +15,45 @@ Listener = Callable[[str, Formats | None, int, str], None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
-def note(operation: str, formats: Formats | None, macs: int, reason: str = "") -> None:
-    """Tell the listener, if there is one."""
+class Watcher(Protocol):
+    """Who sees operands. While one watches, everything goes through :func:`golden.nn.products.product`, which is slower
+    where a convolution or a frozen layer has a way of its own, and has the same bits."""
+
+    def product(self, a: Any, b: Any, turned: bool) -> None:
+        """Two :class:`golden.nn.products.Encoded` are multiplied; ``turned``: the first is transposed before."""
+
+    def result(self, operation: str, formats: Formats, y: torch.Tensor) -> None:
+        """The products seen since the last call made ``y``."""
+
+
+_WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+def watcher() -> Watcher | None:
+    """Who watches, if anybody does."""
+    return _WATCHER.get()
+
+
+@contextmanager
+def watched(by: Watcher) -> Iterator[None]:
+    """Within, ``by`` sees operands."""
+    token = _WATCHER.set(by)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def note(operation: str, formats: Formats | None, macs: int, reason: str = "", y: torch.Tensor | None = None) -> None:
+    """Tell the listener, if there is one, and the watcher of the result ``y``."""
     if torch.compiler.is_dynamo_compiling():               # nobody listens there
         return
     listener = _LISTENER.get()
     if listener is not None:
         listener(operation, formats, macs, reason)
+    watching = watcher()
+    if watching is not None and formats is not None and y is not None:
+        watching.result(operation, formats, y)
 
 
 @contextmanager

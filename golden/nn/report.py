@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
+from hbfp.format import HBFPFormat
+
 from .formats import Formats
 from .inspect import Watch, names_running
 from .record import listening
@@ -100,7 +102,7 @@ def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
     found: dict[tuple[str, str, str], Entry] = {}
     reasons: dict[str, str] = {}
 
-    with names_running(module) as running, _evaluating(module):
+    with names_running(module) as running, evaluating(module):
         def add(operation, name, flops, reason=""):
             layer = running()
             entry = found.setdefault((layer, operation, name),
@@ -129,10 +131,14 @@ def _estimate(args):
     return 2 * rows * sum(t.numel() for t in tensors[1:])
 
 
+def words(fmt: HBFPFormat) -> str:
+    """A format in a table."""
+    return f"hbfp{fmt.mantissa} {fmt.block}" + ("" if fmt.rounding == "rne" else f" {fmt.rounding}")
+
+
 def _text(formats):
     """The formats of x, w and g, once if they are equal."""
-    texts = [f"hbfp{fmt.mantissa} {fmt.block}" + ("" if fmt.rounding == "rne" else f" {fmt.rounding}")
-             for fmt in (formats.x, formats.w, formats.g)]
+    texts = [words(fmt) for fmt in (formats.x, formats.w, formats.g)]
     text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
     return text if formats.mode == "hbfp" else f"{text} {formats.mode}"
 
@@ -151,7 +157,7 @@ def _reason(parts, layer, reasons):
 
 
 @contextmanager
-def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode, and every part's own mode again afterwards."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
