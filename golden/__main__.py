@@ -34,6 +34,7 @@ from hbfp.values import (
 
 from . import options
 from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
+from .study.layers_command import add_layers, prepare_layers
 from .study.tune_command import add_tune, prepare_tune
 
 EXAMPLES = """\
@@ -45,6 +46,7 @@ examples:
   python -m golden tune --trials 32 --mantissa 4,6,8        rates, widths and formats; models train as jobs
   python -m golden error                                    QSNR of 4, 6 and 8 bits, blocks 16 to 576
   python -m golden error --prune 2:4 --mantissa 4           pruning and quantising in both orders
+  python -m golden layers --model mine.py --mantissa 4      errors of a model's operands, layer by layer
   python -m golden schedule --base 4 --boost 6              share of the arithmetic at each width
   python -m golden space --workload lstm --json space.json  throughput, power and area against latency
   python -m golden dispatch --load 0.5 --batch 14 --timeout 3 --quantum 0.05 --policy priority
@@ -54,7 +56,7 @@ examples:
 def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
-    commands = parser.add_subparsers(dest="command", metavar="train|sweep|tune|error|schedule|space|dispatch",
+    commands = parser.add_subparsers(dest="command", metavar="train|sweep|tune|error|layers|schedule|space|dispatch",
                                      required=True)
     train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=EXAMPLES)
     sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves", epilog=EXAMPLES)
@@ -86,6 +88,7 @@ def make_parser() -> Parser:
     error.add_argument("--prune", metavar="N:M", help="compare both orders of N:M pruning and quantisation")
     error.add_argument("--out", help="folder for error.json")
     options.add_options(error, options.FORMAT)
+    add_layers(commands, EXAMPLES)
     schedule = commands.add_parser("schedule", help="share of the arithmetic at each mantissa width", epilog=EXAMPLES)
     schedule.add_argument("--base", default="4")
     schedule.add_argument("--boost", default="6")
@@ -298,8 +301,8 @@ def _shares(base, boost):
     Console(highlight=False).print(table)
 
 
-COMMANDS = {"train": _train, "sweep": _sweep, "tune": prepare_tune, "error": _error, "schedule": _schedule,
-            "space": prepare_space, "dispatch": prepare_dispatch}
+COMMANDS = {"train": _train, "sweep": _sweep, "tune": prepare_tune, "error": _error, "layers": prepare_layers,
+            "schedule": _schedule, "space": prepare_space, "dispatch": prepare_dispatch}
 
 
 def prepare(args: argparse.Namespace) -> Callable[[], object]:

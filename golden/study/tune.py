@@ -105,16 +105,21 @@ class Model:
             line = next(iter(str(error).splitlines()), "")
             raise ModelError(f"--model {self.path}: {what}{': ' * bool(what)}{type(error).__name__}: {line}") from error
 
-    def make(self, trial: optuna.Trial, search: Search) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
-        """Model and optimiser of a trial, from its own seed."""
-        fmt = _format(trial, search)
-        seed = search.seed * 1_000_003 + trial.number
+    def net(self, trial: optuna.Trial, seed: int) -> torch.nn.Module:
+        """Model of a trial, in FP32, its weights drawn from ``seed``."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             net = self.call("model(trial)", lambda: self._model(trial))
         if not isinstance(net, torch.nn.Module):
             raise ModelError(f"--model {self.path}: model(trial) must return a torch.nn.Module, not "
                              f"{type(net).__name__}")
+        return net
+
+    def make(self, trial: optuna.Trial, search: Search) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+        """Model and optimiser of a trial, from its own seed."""
+        fmt = _format(trial, search)
+        seed = search.seed * 1_000_003 + trial.number
+        net = self.net(trial, seed)
         fused.seed_dropout(net, seed)
         if fmt is not None:
             net = self.call("convert", lambda: convert(net, fmt, seed=1 + 1000 * seed % 2 ** 31))

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -283,6 +285,14 @@ def test_table_and_json():
         "nonzero": 8, "saturated": 0, "flushed": 1, "signal": signal, "noise": noise, "exponents": {"3": 2},
         "invalid": 0, "qsnr": 10 * math.log10(signal / noise), "saturated_share": 0.0, "flushed_share": 0.125}
     assert json.loads(found.json())["operands"][1]["qsnr"] is None
+
+
+def test_example_of_the_page(capsys):
+    page = (Path(__file__).parents[3] / "docs/golden.md").read_text()
+    code = re.search(r"## Errors, layer by layer\n.*?```python\n(.*?)```", page, re.S)[1]
+    exec(compile(code, "docs/golden.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 10 + 1 and re.fullmatch(r"[02] (y|gx|gw) [xwg] \{.*\}", lines[-1])
 
 
 def test_refused():
