@@ -173,7 +173,7 @@ def errors(module: torch.nn.Module, *inputs: Any, loss: Callable[[Any], torch.Te
     if seen.pending:
         raise ValueError("Operands cannot be seen in a graph of torch.compile or in a fused job: give the model itself")
     if not seen.found:
-        raise ValueError("No product of the model is HBFP: convert it first")
+        raise ValueError("No product of the model is HBFP: convert it first; of a fused job give one of its models")
     return Errors(list(seen.found.values()))
 
 
@@ -190,9 +190,10 @@ class _Seen:
         """See :class:`golden.nn.record.Watcher`."""
         node: Any = torch._C._current_autograd_node()  # the function whose backward runs
         if node in self.made and self.running() is None:
+            layer, operation = self.made[node]
             product, roles = ("gw", _WEIGHTS[node.name()]) if turned else ("gx", "gw")
             for role, encoded in zip(roles, (a, b), strict=True):
-                self._add(*self.made[node], product, role, encoded)
+                self._add(layer, operation, product, role, encoded)
         elif not self.again:
             self.pending += [("x", a), ("w", b)]
 

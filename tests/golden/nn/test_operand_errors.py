@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import golden.nn as gn  # noqa: E402
 from golden.bfp import encode  # noqa: E402
+from golden.nn import fused  # noqa: E402
 from golden.nn.inspect import names_running  # noqa: E402
 from golden.nn.operand_errors import OperandError  # noqa: E402
 from hbfp.format import HBFPFormat  # noqa: E402
@@ -296,9 +297,10 @@ def test_example_of_the_page(capsys):
 
 
 def test_refused():
-    x = torch.randn(2, 10)
+    x = torch.randn(2, 2, 10)
+    nothing = "No product of the model is HBFP: convert it first; of a fused job give one of its models"
     for net, options, message in (
-            (Net(), {}, "No product of the model is HBFP: convert it first"),
+            (Net(), {}, nothing), (fused.fuse([gn.convert(torch.nn.Linear(10, 2), FMT) for _ in "ab"]), {}, nothing),
             (gn.convert(Net().requires_grad_(False), FMT), {"loss": torch.sum},
              "A loss needs a parameter with requires_grad, and the model has none"),
             (gn.convert(Net(), HBFPFormat(mantissa=4, block=(4, 4)), mode="emulator"), {},
