@@ -17,8 +17,9 @@ from .optimiser import wide_weights
 from .quantise import quantise
 from .replace import convert, hbfp_layers
 from .report import Report, report
+from .sparse import densify, sparsify
 from .state import weights
 
 __all__ = ["Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
-           "MixedMantissa", "Report", "convert", "errors", "fp32_products", "freeze", "functional", "hbfp_layers",
-           "quantise", "report", "thaw", "weights", "wide_weights"]
+           "MixedMantissa", "Report", "convert", "densify", "errors", "fp32_products", "freeze", "functional",
+           "hbfp_layers", "quantise", "report", "sparsify", "thaw", "weights", "wide_weights"]

@@ -88,10 +88,12 @@ class Frozen:
                 and all(t.device.type == "cpu" and t.dtype == torch.float32 for t in (x, *layer.parameters())))
 
     def _refresh(self, layer, fmt, convert):
-        weight = layer.weight.detach()
-        made_of = layer.weight._version, weight.data_ptr(), weight.stride(), fmt
+        sources = [t.detach() for t in (layer.weight, *layer.buffers(recurse=False))]    # a mask is a buffer
+        made_of = fmt, [(t._version, t.data_ptr(), t.stride()) for t in sources]
         if made_of != self._made_of:
-            self._weight, self._kept = weight, convert(weight)       # the tensor too: its address stays taken
+            self._sources = sources                                  # their addresses stay taken
+            self._weight = layer.used_weight().detach()
+            self._kept = convert(self._weight)
             self._made_of = made_of
         return self._kept
 
@@ -123,7 +125,7 @@ class Frozen:
             return None
         kept = self._refresh(layer, formats.w, lambda w: kernels.encoded(conv.weight_matrix(w).numpy(), formats.w,
                                                                          axis=0))
-        y = conv.conv2d(x, layer.weight.detach(), formats, stride=layer.stride, padding=padding,
+        y = conv.conv2d(x, self._weight, formats, stride=layer.stride, padding=padding,
                         dilation=layer.dilation, stream=stream, kept=kept)
         note("conv2d", formats, y.numel() * layer.weight[0].numel())
         return y if layer.bias is None else y + layer.bias.detach()[:, None, None]

@@ -88,6 +88,10 @@ class HBFPLayer(HBFPState):
         twin._setup(fmt, seed, **options)
         return twin
 
+    def used_weight(self) -> torch.Tensor:
+        """What products take as the weight: ``weight`` itself, or what the mask of :mod:`golden.nn.sparse` leaves."""
+        return self.weight
+
     def extra_repr(self) -> str:
         """The twin's text and the mantissa widths."""
         f, text = self.formats, super().extra_repr()
@@ -123,7 +127,7 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
                 y = self.frozen.linear(self, input, formats, stream)
                 if y is not None:
                     return y
-            return functional.linear(input, self.weight, self.bias, formats, stream=stream)
+            return functional.linear(input, self.used_weight(), self.bias, formats, stream=stream)
 
 
 class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
@@ -156,8 +160,8 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
             padding = self.padding
             if self.padding_mode != "zeros":
                 input, padding = pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
-            return convolution(2, input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups,
-                               formats, stream=stream)
+            return convolution(2, input, self.used_weight(), self.bias, self.stride, padding, self.dilation,
+                               self.groups, formats, stream=stream)
 
 
 class HBFPLSTM(HBFPLayer, torch.nn.LSTM):

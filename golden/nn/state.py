@@ -185,7 +185,10 @@ class HBFPState(torch.nn.Module):
             unexpected.remove(name)
 
 
+#: Buffers that a model does not have in plain torch: the noise, and what :mod:`golden.nn.sparse` adds.
+OURS = ("noise_state", "weight_mask", "mask_rule")
+
 
 def weights(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """The ``state_dict`` without the noise: what the model has in plain torch."""
-    return {name: value for name, value in module.state_dict().items() if name.rpartition(".")[2] != "noise_state"}
+    """The ``state_dict`` without noise and masks: what the model has in plain torch; sparse weights are dense in it."""
+    return {name: value for name, value in module.state_dict().items() if name.rpartition(".")[2] not in OURS}
