@@ -3,6 +3,7 @@
 import copy
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,8 @@ def model(fmt="hbfp4", **options):
     net = torch.nn.Sequential(
         torch.nn.Conv2d(4, 6, 3, padding=1, groups=2), torch.nn.ReLU(), torch.nn.Conv2d(6, 8, 3, 2), torch.nn.ReLU(),
         torch.nn.Flatten(), torch.nn.Linear(32, 37), torch.nn.ReLU(), torch.nn.Linear(37, 10))
+    with torch.no_grad():
+        net[0].weight[3:] *= 0.1                                              # groups with other exponents
     return gn.convert(net, fmt, **options)
 
 
@@ -351,3 +354,13 @@ def test_stochastic_and_narrow_weights():
     net = gn.sparsify(model().bfloat16())
     plain = gn.densify(copy.deepcopy(net))
     assert net(x.bfloat16()).dtype == torch.bfloat16 and torch.equal(net(x.bfloat16()), plain(x.bfloat16()))
+
+
+def test_page(capsys):
+    """The example of the page runs and says what the page says."""
+    text = (Path(__file__).parents[3] / "docs/golden.md").read_text().split("\n## Sparse weights in training\n")[1]
+    code = re.findall(r"^```python\n(.*?)^```$", text.split("\n## ")[0], re.MULTILINE | re.DOTALL)
+    torch.manual_seed(0)
+    exec(compile(code[0], "docs/golden.md", "exec"), {})
+    shown = re.findall(r"print\(.*?\) +# (.*)", code[0])
+    assert shown and capsys.readouterr().out.splitlines() == shown
