@@ -256,6 +256,7 @@ def test_company(order):
     program = torch.export.export(net, (x,))
     assert torch.equal(y, bits(program.module()(x)))
     assert "hbfp.sparse_weight.default" in {str(node.target) for node in program.graph.nodes}
+    torch._dynamo.reset()
     compiled = torch.compile(copy.deepcopy(net), backend="eager", fullgraph=True)
     assert torch.equal(y, bits(compiled(x)))
     gn.freeze(net)
