@@ -17,7 +17,7 @@ from .optimiser import wide_weights
 from .quantise import quantise
 from .replace import convert, hbfp_layers
 from .report import Report, report
-from .sparse import densify, sparsify
+from .sparsify import densify, sparsify
 from .state import weights
 
 __all__ = ["Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",

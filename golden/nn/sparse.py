@@ -6,22 +6,16 @@ as converted along K of the forward product, and lies over those values; every p
 which in the forward product changes no bit. The gradient passes straight through, to pruned elements, too.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
 
-from hbfp.fields import check_choice, check_range
-
-from ..sparsity import GROUP_RANGE, keep_mask
+from ..sparsity import keep_mask
 from .formats import FormatLike, Formats
 from .layers import HBFPConv2d, HBFPLayer, HBFPLinear
 from .products import check_float32
 from .quantise import quantise
-from .replace import hbfp_layers
-from .scope import OwnProducts, plain
-from .select import Choice, inside, matches
 
 #: What comes first; what a weight loses in the second step is as the first left it.
 SPARSE_ORDERS = ("sparsify-quantise", "quantise-sparsify")
@@ -76,19 +70,30 @@ class Interval:
         self.steps = steps
 
 
-def _after_steps(layers, interval):
-    """The hook of an optimiser that counts steps; layers that have another interval by now are left alone."""
-    def after(optimiser, args, kwargs):
-        for layer in layers:
-            if layer.mask_interval is interval:
-                layer.mask_rule[3] += 1
-                if int(layer.mask_rule[3]) % interval.steps == 0:
-                    layer.refresh_mask()
-    return after
+def mask_of(layer: HBFPLayer, n: int, m: int, order: str) -> torch.Tensor:
+    """The mask of a layer's weight, on its device."""
+    weight = layer.weight.detach().float()
+    if order == "quantise-sparsify":
+        weight = _quantised(weight, getattr(layer, "groups", 1), layer.formats)
+    kept = torch.from_numpy(keep_mask(_matrix(weight).cpu().numpy(), n, m, axis=0))
+    return _unfolded(kept, weight.shape).contiguous().to(weight.device)
+
+
+def unfit(layer: HBFPLayer, formats: Formats, order: str) -> str | None:
+    """Why a layer cannot be sparse in this way, or None."""
+    if order == "sparsify-quantise":
+        return None
+    if formats.w.rounding == "stochastic":
+        return "order 'quantise-sparsify' needs rounding 'rne' or 'truncate' for w, not 'stochastic'"
+    if formats.mode != "hbfp":
+        return f"order 'quantise-sparsify' needs mode 'hbfp', not {formats.mode!r}"
+    if layer.weight.dtype != torch.float32:
+        return f"order 'quantise-sparsify' needs float32 weights, not {str(layer.weight.dtype).removeprefix('torch.')}"
+    return None
 
 
 class Sparse(HBFPLayer):
-    """Mixed into layers with N:M sparse weights; :func:`sparsify` makes them.
+    """Mixed into layers with N:M sparse weights; :func:`golden.nn.sparsify` makes them.
 
     Attributes
     ----------
@@ -113,7 +118,7 @@ class Sparse(HBFPLayer):
     @torch.no_grad()
     def refresh_mask(self) -> None:
         """Make the mask anew, of the weight as it is now."""
-        self.weight_mask.copy_(_mask(self, *self.sparsity, self.mask_order))
+        self.weight_mask.copy_(mask_of(self, *self.sparsity, self.mask_order))
 
     def used_weight(self) -> torch.Tensor:
         """What products take as the weight; its gradient goes to all of ``weight``."""
@@ -125,7 +130,7 @@ class Sparse(HBFPLayer):
 
     def hbfp_set_formats(self, formats: FormatLike) -> None:
         """Change the formats; the mask stays until it is made anew."""
-        problem = _unfit(self, Formats.of(formats), self.mask_order)
+        problem = unfit(self, Formats.of(formats), self.mask_order)
         if problem:
             raise ValueError(f"Layer {self.mask_name!r} is sparse and cannot have this format: {problem}")
         super().hbfp_set_formats(formats)
@@ -174,152 +179,3 @@ class SparseLinear(Sparse, HBFPLinear):
 
 class SparseConv2d(Sparse, HBFPConv2d):
     """:class:`~golden.nn.HBFPConv2d` with N:M sparse weights."""
-
-
-_SPARSE: dict[type, type] = {HBFPLinear: SparseLinear, HBFPConv2d: SparseConv2d}
-_DENSE = {sparse: dense for dense, sparse in _SPARSE.items()}
-
-
-def sparsify(module: torch.nn.Module, sparsity: str = "2:4", order: str = "sparsify-quantise", *,
-             layers: Choice | Iterable[Choice] | None = None, optimiser: torch.optim.Optimizer | None = None,
-             every: int = 1) -> torch.nn.Module:
-    """Make weights of a converted model N:M sparse, in place, now and in training; all layers asked for, or none.
-
-    Parameters, their names and optimisers stay as they are. Each layer gets its mask as a buffer, made of its weight as
-    it is now; :func:`densify` ends it. Again on a sparse layer it makes another mask, and ends the interval of before.
-    Make models sparse before they become a job of :mod:`golden.nn.fused`, which does not see it afterwards.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        A model that :func:`golden.nn.convert` has converted.
-    sparsity : str
-        N:M, such as ``"2:4"``: of each M weights along K the N of largest magnitude stay; see
-        :func:`golden.sparsity.prune`.
-    order : str
-        One of :data:`SPARSE_ORDERS`.
-    layers : sequence of str, type or function, optional
-        Which layers, as ``exclude`` of :func:`golden.nn.convert` says them; a container stands for all HBFP layers in
-        it. All HBFP layers with weights by default.
-    optimiser : torch.optim.Optimizer, optional
-        Masks are made anew after its steps. Without it they stay as they are; so they do in copies of the model.
-    every : int
-        After how many steps.
-
-    Returns
-    -------
-    torch.nn.Module
-        ``module``.
-
-    Raises
-    ------
-    TypeError
-        If ``module`` is no module or ``optimiser`` no optimiser, or ``layers`` holds anything else.
-    ValueError
-        If sparsity, order or interval is none, there is no HBFP layer, or a layer cannot be sparse. The model is as it
-        was.
-    """
-    if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
-    if optimiser is not None and not isinstance(optimiser, torch.optim.Optimizer):
-        raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
-    n, m = _named_sparsity(sparsity)
-    check_choice("Order", order, SPARSE_ORDERS)
-    check_range("Interval", every, 1, 2 ** 31 - 1, " steps")
-    if optimiser is None and every != 1:
-        raise ValueError(f"An interval of {every} steps needs the optimiser that makes them; give optimiser=...")
-    held = None if optimiser is None else {id(p) for group in optimiser.param_groups for p in group["params"]}
-    chosen = _chosen(module, layers)
-    for name, layer in chosen:
-        problem = _problem(layer, order, held)
-        if problem:
-            raise ValueError(f"Layer {name!r} ({_kind(layer)}) cannot be sparse: {problem}; layers=... chooses others")
-    masks = [_mask(layer, n, m, order) for _, layer in chosen]
-    interval = None if optimiser is None else Interval(every)
-    for (name, layer), mask in zip(chosen, masks, strict=True):
-        layer.__class__ = _SPARSE.get(type(layer), type(layer))
-        layer.sparsity, layer.mask_order, layer.mask_name, layer.mask_interval = (n, m), order, name, interval
-        layer.register_buffer("weight_mask", mask)
-        layer.register_buffer("mask_rule", torch.tensor([n, m, SPARSE_ORDERS.index(order), 0]))
-    if optimiser is not None:
-        optimiser.register_step_post_hook(_after_steps([layer for _, layer in chosen], interval))
-    return module
-
-
-@torch.no_grad()
-def densify(module: torch.nn.Module) -> torch.nn.Module:
-    """Undo :func:`sparsify`, in place: the weights become what their products saw, so that results keep their bits.
-
-    Returns
-    -------
-    torch.nn.Module
-        ``module``.
-    """
-    for layer in module.modules():
-        if isinstance(layer, Sparse):
-            layer.weight.copy_(layer.used_weight())
-            for name in ("weight_mask", "mask_rule"):
-                delattr(layer, name)
-            for name in ("sparsity", "mask_order", "mask_name", "mask_interval"):
-                delattr(layer, name)
-            layer.__class__ = _DENSE[type(layer)]
-    return module
-
-
-def _chosen(module, layers):
-    """Name and layer of all that are meant."""
-    every = [(name, layer.module if isinstance(layer, OwnProducts) else layer) for name, layer in hbfp_layers(module)]
-    if layers is not None:
-        choices = [layers] if isinstance(layers, (str, type)) or callable(layers) else layers
-        names = [name for choice in choices for name in matches(module, choice, "Layers")]
-        every = [(name, layer) for name, layer in every if inside(name, names)]
-    if not every:
-        raise ValueError("There is no HBFP layer with weights to make sparse; golden.nn.convert(model, fmt) makes them")
-    return every
-
-
-def _kind(layer):
-    return plain(type(layer)).__name__
-
-
-def _mask(layer, n, m, order):
-    """The mask of a layer's weight, on its device."""
-    weight = layer.weight.detach().float()
-    if order == "quantise-sparsify":
-        weight = _quantised(weight, getattr(layer, "groups", 1), layer.formats)
-    kept = torch.from_numpy(keep_mask(_matrix(weight).cpu().numpy(), n, m, axis=0))
-    return _unfolded(kept, weight.shape).contiguous().to(weight.device)
-
-
-def _unfit(layer, formats, order):
-    """Why a layer cannot be sparse in this way, or None."""
-    if order == "sparsify-quantise":
-        return None
-    if formats.w.rounding == "stochastic":
-        return "order 'quantise-sparsify' needs rounding 'rne' or 'truncate' for w, not 'stochastic'"
-    if formats.mode != "hbfp":
-        return f"order 'quantise-sparsify' needs mode 'hbfp', not {formats.mode!r}"
-    if layer.weight.dtype != torch.float32:
-        return f"order 'quantise-sparsify' needs float32 weights, not {str(layer.weight.dtype).removeprefix('torch.')}"
-    return None
-
-
-def _problem(layer, order, held):
-    """Why :func:`sparsify` refuses a layer, or None; ``held`` are the optimiser's parameters."""
-    if type(layer) not in (*_SPARSE, *_DENSE):
-        return "only HBFPLinear and HBFPConv2d can be"
-    if layer.weight.is_meta:
-        return "its weight has no values on the device meta; load them first"
-    if held is not None and id(layer.weight) not in held:
-        return "the optimiser does not have its weight; leave optimiser out to keep the mask as it is"
-    return _unfit(layer, layer.formats, order)
-
-
-def _named_sparsity(sparsity):
-    """N and M of text such as ``"2:4"``."""
-    n, colon, m = sparsity.partition(":") if isinstance(sparsity, str) else ("", "", "")
-    if not (colon and n.isdecimal() and m.isdecimal()):
-        raise ValueError(f"Sparsity must be N:M such as '2:4', not {sparsity!r}")
-    check_range("Group M", int(m), *GROUP_RANGE, " elements")
-    check_range("Kept N", int(n), 0, int(m), f" of a group of {m}")
-    return int(n), int(m)

@@ -1,4 +1,7 @@
-"""Sparse weights in training are those of golden.sparsity, and their products those of golden.matmul, bit for bit."""
+"""Sparse weights in training are those of golden.sparsity, and their products those of golden.matmul, bit for bit.
+
+Covers: golden/nn/sparsify.py.
+"""
 
 import copy
 import io
@@ -279,6 +282,15 @@ def test_compiled_training_has_the_same_bits(order):
         y.square().sum().backward()
         found.append([y.detach(), *(p.grad.clone() for p in net.parameters())])
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def test_models_in_a_job_are_refused():
+    nets = [model() for _ in range(2)]
+    fused.fuse(nets)
+    with pytest.raises(ValueError, match=re.escape(
+            "Layer '0' (HBFPConv2d) cannot be sparse: its weight is part of a larger tensor, as in a job of "
+            "golden.nn.fused; sparsify first, then fuse; layers=... chooses others") + "$"):
+        gn.sparsify(nets[0])
 
 
 def test_job():
