@@ -27,7 +27,7 @@ def harness(top, ports, clocked):
     for side, into in ((inside, "given"), (outside, "got")):
         place = 0
         for name, port in side.items():
-            wires.append(f".{name}({into}[{place + port['width'] - 1}:{place}])")
+            wires.append(f".{name}({into}[{place + port.width - 1}:{place}])")
             place += port.width
     return (f"module harness(input clk, input i, input load, output o);\n"
             f"  reg [{count[True] - 1}:0] given;\n  wire [{count[False] - 1}:0] got;\n"

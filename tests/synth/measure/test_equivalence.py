@@ -45,7 +45,7 @@ def test_units_with_units_inside_are_cut_there():
 @pytest.mark.parametrize("name, what, instead", [
     ("encode_lane_m4", r"~\((\w+) & (\w+)\)", r"~(\1 | \2)"),
     ("element_m8", r"~\((\w+) & (\w+)\)", r"~(\1 | \2)"),
-    ("element_m4", r"if \(swap\) complements\[1\]", r"if (rst) complements[1]"),
+    ("element_m4", r"if \(west__swap\) complements\[1\]", r"if (rst) complements[1]"),
     ("element_m4", r"posedge clk", r"negedge clk")])
 def test_wrong_netlist_is_found(name, what, instead):
     (unit, mapped), = parts(name)

@@ -2,17 +2,16 @@
 
 import pytest
 
+from hbfp.manifest import Port
 from hbfp.options import design_from_values
 from synth.measure import placement
 
 
 def test_harness_has_a_register_at_every_port():
-    text = placement.harness("top", {"a": {"direction": "in", "width": 3}, "y": {"direction": "out", "width": 4},
-                                 "b": {"direction": "in", "width": 2}}, clocked=True)
+    text = placement.harness("top", {"a": Port("in", 3), "y": Port("out", 4), "b": Port("in", 2)}, clocked=True)
     assert "top dut (.clk(clk), .rst(given[0:0]), .a(given[3:1]), .b(given[5:4]), .y(got[3:0]));" in text
     assert "reg [5:0] given;" in text and "wire [3:0] got;" in text and "reg [4:0] kept;" in text
-    assert ".clk" not in placement.harness("top", {"a": {"direction": "in", "width": 1},
-                                               "y": {"direction": "out", "width": 1}}, clocked=False)
+    assert ".clk" not in placement.harness("top", {"a": Port("in", 1), "y": Port("out", 1)}, clocked=False)
 
 
 @pytest.mark.synth
