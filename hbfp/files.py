@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from errno import EISDIR
 from pathlib import Path
 
-from filelock import FileLock
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -140,6 +138,8 @@ def lock(path, wait=-1):
     TimeoutError
         If another has it for more than ``wait`` seconds; -1 waits for ever.
     """
+    from filelock import FileLock  # most commands hold none, and it takes a while to load
+
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_name(f".{path.name}.lock"), timeout=wait):
