@@ -17,6 +17,11 @@ def inside(name: str, containers: Iterable[str]) -> bool:
     return any(not top or name == top or name.startswith(f"{top}.") for top in containers)
 
 
+def choices(given: Choice | Iterable[Choice]) -> Iterable[Choice]:
+    """One choice or several, as several."""
+    return [given] if isinstance(given, (str, type)) or callable(given) else given
+
+
 def matches(module: torch.nn.Module, choice: Any, argument: str) -> list[str]:
     """Names of all modules that one choice means.
 
@@ -44,7 +49,7 @@ def matches(module: torch.nn.Module, choice: Any, argument: str) -> list[str]:
 def excluded(module: torch.nn.Module, exclude: Choice | Iterable[Choice], whole: Callable[[Any], bool]) -> list[str]:
     """Names of all modules that ``exclude`` means; ``whole`` says of a module whether its parts go with it."""
     found: list[str] = []
-    for choice in [exclude] if isinstance(exclude, (str, type)) or callable(exclude) else exclude:
+    for choice in choices(exclude):
         names = matches(module, choice, "Exclude")
         found += names
         if isinstance(choice, str):

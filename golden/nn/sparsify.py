@@ -10,7 +10,7 @@ from ..sparsity import GROUP_RANGE
 from .layers import HBFPConv2d, HBFPLinear
 from .replace import hbfp_layers
 from .scope import OwnProducts, plain
-from .select import Choice, inside, matches
+from .select import Choice, choices, inside, matches
 from .sparse import SPARSE_ORDERS, Interval, Sparse, SparseConv2d, SparseLinear, mask_of, unfit
 
 _SPARSE: dict[type, type] = {HBFPLinear: SparseLinear, HBFPConv2d: SparseConv2d}
@@ -118,8 +118,7 @@ def _chosen(module, layers):
     """Name and layer of all that are meant."""
     every = [(name, layer.module if isinstance(layer, OwnProducts) else layer) for name, layer in hbfp_layers(module)]
     if layers is not None:
-        choices = [layers] if isinstance(layers, (str, type)) or callable(layers) else layers
-        names = [name for choice in choices for name in matches(module, choice, "Layers")]
+        names = [name for choice in choices(layers) for name in matches(module, choice, "Layers")]
         every = [(name, layer) for name, layer in every if inside(name, names)]
     if not every:
         raise ValueError("There is no HBFP layer with weights to make sparse; golden.nn.convert(model, fmt) makes them")
