@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from hbfp.files import output
+from hbfp.files import output, write
 from hbfp.values import OptionError, make_folder, readable_file, refuse, whole, words_of, writable_folder, writing
 
 from .. import options
@@ -63,7 +63,7 @@ def _layers(layers, name, fmt, folder, **given):
         console.print(str(found), soft_wrap=True, markup=False)
         make_folder("out", folder)
         with writing("out", folder):
-            (folder / "layers.json").write_text(found.json() + "\n")
+            write(folder / "layers.json", found.json() + "\n")
             layers.picture(found, folder / "layers.png", f"{Path(name).name}, HBFP{fmt.mantissa} {fmt.block}")
     except layers.ModelError as error:
         raise OptionError(str(error)) from None
