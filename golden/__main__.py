@@ -6,7 +6,6 @@ if __name__ == "__main__":
     interrupts.end_silently()    # before all that takes a while to load
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hbfp.command import Parser, run
-from hbfp.files import output
+from hbfp.files import output, write_json
 from hbfp.format import MANTISSA_RANGE
 from hbfp.values import (
     JOBS_RANGE,
@@ -218,7 +217,7 @@ def _sweep_all(runs, folder, task, jobs, scheduler):
         table.add_row(name, f"{mean:.2f}", f"{deviation:.2f}", str(count))
     console.print(table)
     with writing("out", folder):
-        (folder / f"{task}.json").write_text(json.dumps({"summary": figures, "results": results}, indent=1) + "\n")
+        write_json(folder / f"{task}.json", {"summary": figures, "results": results})
         picture(results, folder / f"{task}.png")
     console.print(f"results {folder}/{task}.json, curves {folder}/{task}.png", soft_wrap=True)
 
@@ -244,7 +243,7 @@ def _write_error(folder, work):
     if folder is not None:
         make_folder("out", folder)
         with writing("out", folder):
-            (folder / "error.json").write_text(json.dumps(data, indent=1) + "\n")
+            write_json(folder / "error.json", data)
 
 
 def _quantisation_error(distribution, elements, widths, console):

@@ -6,7 +6,6 @@ operator of its Verilog changed at random, and the right verdict is FAILED; a ch
 an operand that is always zero, may pass.
 """
 
-import json
 import os
 from functools import partial
 
@@ -62,7 +61,7 @@ def work(args):
     if args.json:
         data = {"seed": args.seed, "broken": args.broken, "count": args.count, "right": good, "results": results}
         with writing("json", args.json):
-            files.write(args.json, json.dumps(data, indent=1) + "\n")
+            files.write_json(args.json, data)
     compared = sum(entry["compared"] for entry in results.values())
     console.print(f"{good} of {args.count} designs {right}; {compared:,} outputs compared; {results_file()}",
                   markup=False, soft_wrap=True)

@@ -1,10 +1,8 @@
 """What a co-simulation found, as a table and as JSON."""
 
-import json
-
 from rich.table import Table
 
-from hbfp.files import write
+from hbfp.files import write_json
 from hbfp.values import writing
 
 
@@ -45,5 +43,5 @@ def finish(args, design, outcomes, files, console, manifest=None):
                 "outcomes": [outcome.as_dict() for outcome in outcomes],
                 "passed": bool(outcomes) and all(outcome.passed for outcome in outcomes)}
         with writing("json", args.json):
-            write(args.json, json.dumps(data, indent=1) + "\n")
+            write_json(args.json, data)
     return 0 if outcomes and all(outcome.passed for outcome in outcomes) else 1

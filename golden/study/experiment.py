@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import torch
 
+from hbfp import files
 from hbfp.fields import check_choice, check_range
 from hbfp.format import HBFPFormat
 
@@ -112,13 +112,6 @@ class Run:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _save(path, write):
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    write(temporary)
-    os.replace(temporary, path)
-
-
 def train(run: Run, folder: Path | None = None, progress: Callable[[int], object] | None = None) -> dict[str, Any]:
     """Train, epoch by epoch, with a checkpoint after each.
 
@@ -197,7 +190,8 @@ def _train(run, folder, progress):
         curve.append({"loss": loss_sum / len(x), "accuracy": accuracy})
         if checkpoint:
             state = {name: part.state_dict() for name, part in parts.items()} | {"curve": curve}
-            _save(checkpoint, lambda path, state=state: torch.save(state, path))
+            with files.replacing(checkpoint) as temporary:
+                torch.save(state, temporary)
     if progress:
         progress(run.epochs)
     digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in net.parameters())).hexdigest()
@@ -208,6 +202,6 @@ def _train(run, folder, progress):
               "accuracy": curve[-1]["accuracy"], "curve": curve, "digest": digest}
     result = json.loads(json.dumps(result))            # as it will be read back
     if folder:
-        _save(folder / f"{run.key}.json", lambda path: path.write_text(json.dumps(result, indent=1) + "\n"))
+        files.write_json(folder / f"{run.key}.json", result)
         checkpoint.unlink(missing_ok=True)
     return result
