@@ -7,6 +7,7 @@ DESIGN ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable
 
 .PHONY: all test regression matrix area docs clean simulator
 all: $(VENV)/.main
@@ -40,16 +41,16 @@ clean:
 simulator:
 	@sh .ci/test-tools
 
-$(VENV)/.main: pyproject.toml
+$(VENV)/.main: pyproject.toml requirements.lock
 	@sh .ci/check-tools $(PYTHON)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(INSTALL) ".[hardware]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/.main
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	$(INSTALL) ".[$(EXTRAS)]"
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.main
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(INSTALL) ".[docs]"
 	touch $@

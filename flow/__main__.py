@@ -1,9 +1,9 @@
 """``python -m flow``: one design from parameters to proven and measured Verilog."""
 
 if __name__ == "__main__":
-    from hbfp import interrupts
+    from hbfp import loading
 
-    interrupts.end_silently()    # before all that takes a while to load
+    loading.watch("flow")    # before all that takes a while to load
 
 import json
 import subprocess
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from hbfp import files
 from hbfp.command import BAD_INPUT, INTERRUPTED, Parser, run
+from hbfp.extras import need
 from hbfp.manifest import FILE, Manifest
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import writable_folder
@@ -109,6 +110,7 @@ def work(words, design, folder):
 
 def main(argv=None):
     """Run the job; return its exit status."""
+    need("amaranth", "cocotb")
     words = list(sys.argv[1:] if argv is None else argv)
     return run(make_parser(), partial(prepare, words), words, {StepError: 1})
 

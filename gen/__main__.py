@@ -1,9 +1,9 @@
 """``python -m gen``: a design in, Verilog and its manifest out."""
 
 if __name__ == "__main__":
-    from hbfp import interrupts
+    from hbfp import loading
 
-    interrupts.end_silently()    # before all that takes a while to load
+    loading.watch("gen")    # before all that takes a while to load
 
 import gc
 import sys

@@ -1,9 +1,9 @@
 """``python -m golden``: numbers. Training in HBFP, sweeps over formats, error studies."""
 
 if __name__ == "__main__":
-    from hbfp import interrupts
+    from hbfp import loading
 
-    interrupts.end_silently()    # before all that takes a while to load
+    loading.watch("golden")    # before all that takes a while to load
 
 import argparse
 import sys
@@ -306,12 +306,7 @@ COMMANDS = {"train": _train, "sweep": _sweep, "tune": prepare_tune, "error": _er
 
 def prepare(args: argparse.Namespace) -> Callable[[], object]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    try:
-        return COMMANDS[args.command](args)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise OptionError("training needs PyTorch: pip install 'hbfp[train]'") from None
+    return COMMANDS[args.command](args)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

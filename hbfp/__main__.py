@@ -3,6 +3,7 @@
 import sys
 from importlib import import_module
 
+from . import loading
 from .command import BAD_INPUT, Parser
 from .values import shown
 
@@ -22,6 +23,8 @@ def main(arguments=None):
     if words[0] not in COMMANDS:
         parser.error(f"command {shown(words[0])}: must be one of {', '.join(COMMANDS)}")
     part, first = COMMANDS[words[0]]
+    if arguments is None:
+        loading.watch(part)
     return import_module(f"hbfp.{part}.__main__").main([*first, *words[1:]])
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from .extras import missing
 from .values import OptionError, flag, shown
 
 #: Exit statuses: bad input; the reader of our output has gone; Ctrl-C.
@@ -70,7 +71,8 @@ def run(parser, prepare, argv=None, failures=None):
     Raises
     ------
     SystemExit
-        With status 2 after one line on standard error: bad input, or output that cannot be written.
+        With status 2 after one line on standard error: bad input, output that cannot be written, or a library of an
+        extra that is not installed.
     """
     failures = failures or {}
     for stream in (sys.stdout, sys.stderr):
@@ -82,6 +84,11 @@ def run(parser, prepare, argv=None, failures=None):
         return status
     except OptionError as error:
         parser.error(str(error))
+    except ModuleNotFoundError as error:
+        line = missing(error, parser.prog)
+        if line is None:
+            raise
+        parser.error(line)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

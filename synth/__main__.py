@@ -1,11 +1,13 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
 if __name__ == "__main__":
-    from hbfp import interrupts
+    from hbfp import loading
 
-    interrupts.end_silently()    # before all that takes a while to load
+    loading.watch("synth")    # before all that takes a while to load
 
 import sys
+
+from hbfp.extras import need
 
 from .command import core, fetch, fpga, netlist, sweep
 
@@ -14,6 +16,7 @@ COMMANDS = {"fetch": fetch, "sweep": sweep, "fpga": fpga, "netlist": netlist}
 
 def main(argv=None):
     """Run the command; return its exit status."""
+    need("amaranth")
     argv = sys.argv[1:] if argv is None else argv
     command = COMMANDS.get(argv[0]) if argv else None
     return command.main(argv[1:]) if command else core.main(argv)

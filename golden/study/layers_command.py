@@ -34,12 +34,7 @@ def prepare_layers(args: argparse.Namespace) -> Callable[[], object]:
     if fmt.rounding == "stochastic":
         raise refuse("rounding", fmt.rounding, "must be rne or truncate: models run in evaluation mode")
     folder = writable_folder("out", args.out)
-    try:
-        from . import layers
-    except ModuleNotFoundError as error:
-        if error.name != "optuna":
-            raise
-        raise OptionError("files with models need Optuna: pip install 'hbfp[tune]'") from None
+    from . import layers
     return partial(_layers, layers, args.model, fmt, folder, params=params, checkpoint=checkpoint, seed=seed)
 
 

@@ -47,12 +47,7 @@ def prepare_tune(args: argparse.Namespace) -> Callable[[], object]:
         seed=whole("seed", args.seed, 0, 2 ** 31 - 1))
     memory = whole("memory", args.memory, 0, 1 << 30) << 20
     folder = writable_folder("out", args.out)
-    try:
-        from .tune import ModelError, Search, tune
-    except ModuleNotFoundError as error:
-        if error.name != "optuna":
-            raise
-        raise OptionError("tuning needs Optuna: pip install 'hbfp[tune]'") from None
+    from .tune import ModelError, Search, tune
     return partial(_tune, tune, Search(**options), folder, memory, ModelError)
 
 

@@ -58,7 +58,7 @@ def prepare(args):
     found = fpga.designs(values, words_of("mantissa", args.mantissa), against)
     folder = writable_folder("out", args.out)
     if clocked and nextpnr.device(family) and not nextpnr.find(family):
-        raise OptionError(f"--clock: needs nextpnr: pip install yowasp-nextpnr-{family}")
+        raise OptionError("--clock: needs nextpnr: pip install 'hbfp[fpga]'")
     return partial(work, args, family, kinds, found, units, clocked, folder)
 
 

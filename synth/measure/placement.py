@@ -58,7 +58,7 @@ def clock(design, unit, recipe, limit=900):
         return "no router"
     tool = nextpnr.find(family)
     if tool is None:
-        raise SynthError(f"clocks need nextpnr: pip install yowasp-nextpnr-{family}, or leave out --clock")
+        raise SynthError("clocks need nextpnr: pip install 'hbfp[fpga]', or leave out --clock")
     text, manifest = generate(design, unit)
     top = manifest.top
     clocked = bool(re.search(r"^  input clk;", partition.split(text)[top], re.MULTILINE))

