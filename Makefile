@@ -1,9 +1,11 @@
 # Two commands: `make` runs the main job on the default design, `make test` passes the tests.
 # Design options go through DESIGN, for example: make DESIGN="--mantissa 4 --rows 16"
+# Tests run in two processes, a file at a time each; more: make test PROCESSES=8
 
 PYTHON ?= python3
 EXTRAS ?= test,train,tune,docs
 DESIGN ?=
+PROCESSES ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +16,7 @@ all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
 test: simulator $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n $(PROCESSES) --dist loadfile
 
 # Hours, not minutes: every case of the long sweeps.
 regression: simulator $(VENV)/.test
