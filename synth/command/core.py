@@ -18,12 +18,14 @@ from ..tools import opensta
 from ..tools.errors import FAILURES
 from .options import (
     add_flow_options,
+    add_memory_option,
     baselines,
     check_unit,
     choose_target,
     jobs,
     least_area,
     make_console,
+    memory_bit,
     mover,
     progress_bar,
 )
@@ -56,6 +58,7 @@ def make_parser():
                     description="Area of a design by Yosys, by component, and of baselines with the same dataflow.")
     add_design_options(parser)
     add_flow_options(parser)
+    add_memory_option(parser)
     parser.add_argument("--against", metavar="NAMES", help=f"baselines: {','.join(BASELINES)} (default: fp32,int)")
     parser.add_argument("--unit", metavar="NAME", default="core", help="a part alone, as python -m gen --unit")
     parser.add_argument("--timing", action="store_true", help="clock periods too (by OpenSTA: python -m synth fetch)")
@@ -67,7 +70,7 @@ def make_parser():
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    design, args.jobs = least_area(args), jobs(args)
+    design, args.jobs, args.bit = least_area(args), jobs(args), memory_bit(args)
     names = [None] if args.recipe is None else words_of("recipe", args.recipe)
     check_unit(args.unit)
     if args.unit != "core" and (len(names) > 1 or args.timing or args.equal_clock):
@@ -92,7 +95,7 @@ def measure_part(args, design, targets, against, folder):
         if args.unit in dot_product.DOT_PRODUCT_UNITS:
             single, beside = dot_product.compare(design, args.unit, recipe, cells, against, progress)
         else:
-            single = measure(design, recipe, cells, args.unit, progress)
+            single = measure(design, recipe, cells, args.unit, progress, args.bit)
     make_folder("out", folder)
     console.print(tables.breakdown_table(single))
     data = single.as_dict()
@@ -126,7 +129,7 @@ def measure_core(args, design, targets, against, folder):
 
 def _compared(design, recipe, cells, against, args, progress):
     """One recipe's figures, with the clocks that the options ask for."""
-    found = compare(design, recipe, cells, against, args.jobs, progress)
+    found = compare(design, recipe, cells, against, args.jobs, progress, args.bit)
     if args.timing:
         found.periods = clock_periods(design, found, recipe, cells)
     if args.equal_clock:

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hbfp.options import design_from_values, values_from_args
-from hbfp.values import JOBS_RANGE, choice, refuse, several, whole
+from hbfp.values import JOBS_RANGE, choice, number, refuse, several, whole
 
 from ..compare.baselines import BASELINES
+from ..measure.memories import BIT, BIT_RANGE
 from ..tools import library, recipes
 
 RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
@@ -49,6 +50,17 @@ def add_flow_options(parser):
 def jobs(args):
     """The number of processes; OptionError if it is none."""
     return whole("jobs", args.jobs, *JOBS_RANGE)
+
+
+def add_memory_option(parser):
+    """Add the price of a bit of memory, which :func:`memory_bit` reads."""
+    parser.add_argument("--memory-bit", metavar="N", default=str(BIT), help="NAND2-equivalents of a bit of memory, {} "
+                        "to {} (default: %(default)s, assumed for one write and one read port)".format(*BIT_RANGE))
+
+
+def memory_bit(args):
+    """NAND2-equivalents of a bit of memory; OptionError if that is no number in range."""
+    return number("memory-bit", args.memory_bit, *BIT_RANGE)
 
 
 def check_unit(name):

@@ -13,7 +13,17 @@ from ..compare.design_space import AXES, PLANS, axes_of, cross, designs_of_plan
 from ..report import sweep_table, tables
 from ..report.html import write_page
 from ..tools.errors import FAILURES
-from .options import add_flow_options, baselines, choose_target, jobs, make_console, mover, progress_bar
+from .options import (
+    add_flow_options,
+    add_memory_option,
+    baselines,
+    choose_target,
+    jobs,
+    make_console,
+    memory_bit,
+    mover,
+    progress_bar,
+)
 
 EXAMPLES = """\
 examples:
@@ -35,6 +45,7 @@ def make_parser():
                             help=f"values with commas between (default: {','.join(default) or 'as python -m gen'})")
     parser.add_argument("--plan", metavar="NAME", help=f"designs by name instead: {', '.join(PLANS)}")
     add_flow_options(parser)
+    add_memory_option(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
     parser.add_argument("--clocks", action="store_true", help="clocks of groups and pipelines at 32 x 32 too (by "
@@ -46,7 +57,7 @@ def make_parser():
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    args.jobs, args.scheduler = jobs(args), address("scheduler", args.scheduler)
+    args.jobs, args.scheduler, args.bit = jobs(args), address("scheduler", args.scheduler), memory_bit(args)
     recipes, libraries = ([None] if text is None else words_of(name, text)
                           for name, text in (("recipe", args.recipe), ("liberty", args.liberty)))
     targets = [choose_target(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
@@ -66,7 +77,7 @@ def work(args, designs, left_out, targets, against, folder):
     console = make_console()
     with progress_bar(console) as bar:
         progress = mover(bar, f"{len(designs)} designs", f"{len(designs)} designs, ")
-        comparisons = sweep.run(designs, targets, against, args.jobs, args.scheduler, progress)
+        comparisons = sweep.run(designs, targets, against, args.jobs, args.scheduler, progress, args.bit)
         progress = mover(bar, "clocks", "clocks, ") if args.clocks else None
         clocked = sweep.clock_points(designs, against, *targets[0], args.jobs, progress) if args.clocks else ()
     make_folder("out", folder)

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass, field
 
+from ..measure import memories
 from ..measure.area import Report, measure
 from .baselines import baseline
 from .prepare import prepare
 from .published import published_ratios
 
+#: Scopes with memories, at the price of the report.
+MEMORY_SCOPES = ("core and memories", "everything")
 #: Scopes of a ratio, as in :meth:`synth.measure.area.Report.scopes`.
-SCOPES = ("mac", "element", "core", "core and side")
+SCOPES = ("mac", "element", "core", "core and side", *MEMORY_SCOPES)
 
 
 @dataclass
@@ -50,7 +53,7 @@ class Comparison:
                 "published": published_ratios(self.report.design.format.mantissa)}
 
 
-def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None):
+def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None, bit=memories.BIT):
     """Measure a design and its baselines.
 
     All units of all designs are synthesised first, in ``jobs`` processes; the reports then come from the cache.
@@ -65,9 +68,11 @@ def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2
     jobs : int
     progress : callable, optional
         ``progress(done, total, name)``.
+    bit : float
+        NAND2-equivalents of a bit of memory.
     """
     designs = [design] + [baseline(design, name) for name in against if name != design.arithmetic]
     prepare(designs, [(recipe, library)], jobs, progress)
-    reports = [measure(each, recipe, library) for each in designs]
+    reports = [measure(each, recipe, library, bit=bit) for each in designs]
     baselines = {each.arithmetic: report for each, report in zip(designs[1:], reports[1:], strict=True)}
     return Comparison(reports[0], baselines)

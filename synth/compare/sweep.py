@@ -2,6 +2,7 @@
 
 import itertools
 
+from ..measure import memories
 from ..measure.area import measure
 from .baselines import baseline
 from .clocks import pareto, variants
@@ -10,11 +11,11 @@ from .design_space import is_plain
 from .prepare import prepare
 
 
-def run(designs, targets, against, jobs, scheduler=None, progress=None):
+def run(designs, targets, against, jobs, scheduler=None, progress=None, bit=memories.BIT):
     """Comparisons of ``designs`` under each (recipe, library) of ``targets``.
 
     A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, so that none is
-    larger than it need be.
+    larger than it need be. A bit of memory takes ``bit`` NAND2-equivalents.
 
     What is in the cache costs nothing, so a sweep that was stopped goes on where it was.
 
@@ -27,7 +28,7 @@ def run(designs, targets, against, jobs, scheduler=None, progress=None):
     everyone = [each for design in designs
                 for each in [design, *itertools.chain(*_baselines(design, against).values())]]
     prepare(everyone, targets, jobs, progress, scheduler, go_on=True)
-    return [_compared(design, recipe, library, against) for recipe, library in targets for design in designs]
+    return [_compared(design, recipe, library, against, bit) for recipe, library in targets for design in designs]
 
 
 def _baselines(design, against):
@@ -36,13 +37,13 @@ def _baselines(design, against):
     return {name: list(dict.fromkeys([each, *variants(each, depths=(0,))])) for name, each in own.items()}
 
 
-def _compared(design, recipe, library, against):
+def _compared(design, recipe, library, against, bit):
     """The comparison of a design whose units are in the cache."""
     same, smallest = {}, {}
     for name, cores in _baselines(design, against).items():
-        reports = [measure(core, recipe, library) for core in cores]
+        reports = [measure(core, recipe, library, bit=bit) for core in cores]
         same[name], smallest[name] = reports[0], min(reports, key=lambda report: report.scopes()["core"])
-    return Comparison(measure(design, recipe, library), same, smallest=smallest)
+    return Comparison(measure(design, recipe, library, bit=bit), same, smallest=smallest)
 
 
 def clock_points(designs, against, recipe, library, jobs, progress=None):

@@ -11,7 +11,7 @@ from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
 from ..tools.errors import SynthError
-from . import partition
+from . import memories, partition
 
 #: Rows of the breakdown; the manifest says which one a module counts to.
 COMPONENTS = ("elements", "skew", "weight load", "accumulation", "converter", "control", "side unit")
@@ -68,6 +68,8 @@ class Report:
     components : dict
         Name -> figures of all of it.
     macs : int
+    bit : float
+        NAND2-equivalents of a bit of memory: :mod:`synth.measure.memories`.
     """
     name: str
     design: Design
@@ -77,10 +79,11 @@ class Report:
     units: dict
     components: dict
     macs: int
+    bit: float = memories.BIT
 
     @property
     def core(self):
-        """All that the ratios count: no memories, no side unit."""
+        """The core's logic: no memories, no side unit."""
         return sum((fig for name, fig in self.components.items() if name not in BESIDE), Figures())
 
     @property
@@ -97,7 +100,9 @@ class Report:
         """NAND2-equivalents per MAC of each scope."""
         element = self.element
         return {"mac": element.area - (element.registers or 0), "element": element.area,
-                "core": self.core.area / self.macs, "core and side": self.whole.area / self.macs}
+                "core": self.core.area / self.macs, "core and side": self.whole.area / self.macs,
+                "core and memories": (self.core.area + self.core.bits * self.bit) / self.macs,
+                "everything": (self.whole.area + self.whole.bits * self.bit) / self.macs}
 
     def as_dict(self):
         """Plain data."""
@@ -165,7 +170,7 @@ def measure_unit(unit, recipe, library=None):
     return figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
 
 
-def measure(design, recipe="area", library=None, unit="core", progress=None):
+def measure(design, recipe="area", library=None, unit="core", progress=None, bit=memories.BIT):
     """The report of a design.
 
     Parameters
@@ -179,6 +184,8 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
         A part alone, as ``python -m gen --unit``.
     progress : callable, optional
         Called as ``progress(done, total, name)``.
+    bit : float
+        NAND2-equivalents of a bit of memory.
     """
     text, manifest = generate(design, unit)
     found = partition.units(text, manifest)
@@ -203,7 +210,7 @@ def measure(design, recipe="area", library=None, unit="core", progress=None):
     tools = {"yosys": yosys.find()[1]} | manifest.tools
     library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
                            "file": library.path.name}
-    return Report(manifest.top, design, recipe, library, tools, entries, components, macs)
+    return Report(manifest.top, design, recipe, library, tools, entries, components, macs, bit)
 
 
 def owners(units):

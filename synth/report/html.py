@@ -83,9 +83,9 @@ def _basis(report):
     if report.library:
         library = f"{report.library['name']} (sha256 {report.library['sha256'][:12]})"
     return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; "
-            f"{tools_text(report.tools)}. Not counted: {NOT_COUNTED}. Ratios are of whole cores without side "
-            "units; baselines are of the same generator, with the same shape and dataflow; "
-            "floats are those of the group in which they are smallest.")
+            f"{tools_text(report.tools)}. Memories: {report.bit:g} a bit. Not counted: {NOT_COUNTED}. "
+            "Ratios are of cores without side units and memories; baselines are of the same generator, with the same "
+            "shape and dataflow; floats are those of the group in which they are smallest.")
 
 
 def write_page(folder, comparisons, points=()):

@@ -16,6 +16,8 @@ def _option(name, report):
     return str(describe.flat(report.design)[name])
 
 
+#: Heads of what stands beside the core alone, and the scopes.
+_BESIDE = {"+ side": "core and side", "+ memories": "core and memories", "everything": "everything"}
 #: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
 #: differ between designs.
 _COLUMNS = {
@@ -39,25 +41,28 @@ def table(comparisons):
     texts = {head: [text(comparison.report) for comparison in comparisons] for head, text in _COLUMNS.items()}
     shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
     names = list(comparisons[0].baselines)
-    result = Table(title="NAND2-equivalents per MAC; ratios of whole cores", title_justify="left",
-                   caption=_smallest_line(comparisons), caption_justify="left")
+    result = Table(title=f"NAND2-equivalents per MAC; memories: {comparisons[0].report.bit:g} a bit",
+                   title_justify="left", caption=_smallest_line(comparisons), caption_justify="left")
     for head in shown:
         result.add_column(head)
-    heads = (["core / int"] if name == "int" else [f"{name} / core", "same group"] for name in names)
-    for head in ("element", "core", *itertools.chain(*heads)):
+    heads = (["core / int"] if name == "int" else [f"{name} / core", "same group", *_BESIDE] for name in names)
+    for head in ("element", "core", *_BESIDE, *itertools.chain(*heads)):
         result.add_column(head, justify="right")
     for n, comparison in enumerate(comparisons):
         scopes = comparison.report.scopes()
         cells = itertools.chain(*(_ratio_cells(comparison, name) for name in names))
-        result.add_row(*(column[n] for column in shown.values()), f"{scopes['element']:.1f}", f"{scopes['core']:.1f}",
-                       *cells)
+        result.add_row(*(column[n] for column in shown.values()),
+                       *(f"{scopes[scope]:.1f}" for scope in ("element", "core", *_BESIDE.values())), *cells)
     return result
 
 
 def _ratio_cells(comparison, name):
     """What the table says of one baseline; bold is the ratio to the smallest float core."""
-    same, smallest = (ratios[name]["core"] for ratios in (comparison.ratios, comparison.smallest_ratios))
-    return [f"{1 / same:.3f}"] if name == "int" else [f"[bold]{smallest:.2f}[/bold]", f"{same:.2f}"]
+    same, smallest = comparison.ratios[name]["core"], comparison.smallest_ratios[name]
+    if name == "int":
+        return [f"{1 / same:.3f}"]
+    beside = (f"{smallest[scope]:.2f}" for scope in _BESIDE.values())
+    return [f"[bold]{smallest['core']:.2f}[/bold]", f"{same:.2f}", *beside]
 
 
 def _smallest_line(comparisons):

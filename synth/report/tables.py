@@ -8,11 +8,11 @@ from rich.table import Table
 from ..compare import dot_product
 from ..compare.baselines import BASELINES
 from ..compare.clocks import WHATS, smallest
-from ..compare.comparison import SCOPES
+from ..compare.comparison import MEMORY_SCOPES, SCOPES
 from ..measure.area import BESIDE
 
 #: What no figure here contains.
-NOT_COUNTED = "memories (given in bits), clock tree, wires, pads"
+NOT_COUNTED = "clock tree, wires, pads"
 
 
 def _number(value):
@@ -41,8 +41,11 @@ def breakdown_table(report):
         table.add_row(name, _number(fig.area / report.macs), _number(fig.area), _number(getattr(fig, silicon)), share,
                       f"{fig.cells:,}", f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
     table.add_section()
-    table.add_row("core", _number(core.area / report.macs), _number(core.area), _number(getattr(core, silicon)), "",
-                  f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
+    table.add_row("core without memories", _number(core.area / report.macs), _number(core.area),
+                  _number(getattr(core, silicon)), "", f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
+    scopes = report.scopes()
+    for name, text in (("core and memories", "core and memories"), ("everything", "core, side unit and memories")):
+        table.add_row(f"{text}, {report.bit:g} a bit", _number(scopes[name]), _number(scopes[name] * report.macs))
     return table
 
 
@@ -145,11 +148,14 @@ def comparison_tables(comparison):
 def csv_text(comparisons):
     """One row per design and recipe; the columns are stable."""
     out = io.StringIO()
+    logic = [scope for scope in SCOPES if scope not in MEMORY_SCOPES]
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["name", "arithmetic", "mantissa", "rows", "cols", "block", "group", "pipeline", "share",
-                     "accumulate", "recipe", "library", *(f"{scope} nand2" for scope in SCOPES), "um2", "transistors",
+                     "accumulate", "recipe", "library", *(f"{scope} nand2" for scope in logic), "um2", "transistors",
                      "cells", "flipflops", "bits", *(f"{name} over core" for name in BASELINES),
-                     *(f"smallest {name} over core" for name in BASELINES)])
+                     *(f"smallest {name} over core" for name in BASELINES),
+                     *(f"{scope} nand2" for scope in MEMORY_SCOPES),
+                     *(f"smallest {name} over {scope}" for scope in MEMORY_SCOPES for name in BASELINES)])
     for comparison in comparisons:
         report, design = comparison.report, comparison.report.design
         fmt, core, scopes = design.format, report.core, report.scopes()
@@ -157,9 +163,12 @@ def csv_text(comparisons):
                          "x".join(map(str, fmt.block)), "x".join(map(str, design.group)), design.pipeline,
                          design.share, design.accumulate, report.recipe,
                          report.library["name"] if report.library else "generic",
-                         *(f"{scopes[scope]:.2f}" for scope in SCOPES),
+                         *(f"{scopes[scope]:.2f}" for scope in logic),
                          "" if core.um2 is None else f"{core.um2:.0f}", core.transistors or "", core.cells,
                          core.flipflops, core.bits,
                          *(f"{ratios[name]['core']:.3f}" if name in ratios else ""
-                           for ratios in (comparison.ratios, comparison.smallest_ratios) for name in BASELINES)])
+                           for ratios in (comparison.ratios, comparison.smallest_ratios) for name in BASELINES),
+                         *(f"{scopes[scope]:.2f}" for scope in MEMORY_SCOPES),
+                         *(f"{comparison.smallest_ratios[name][scope]:.3f}" if name in comparison.smallest_ratios
+                           else "" for scope in MEMORY_SCOPES for name in BASELINES)])
     return out.getvalue()

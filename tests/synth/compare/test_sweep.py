@@ -29,8 +29,8 @@ def test_every_figure_is_of_the_smallest_float_core():
 
 def test_smallest_group_of_a_float_is_found(monkeypatch):
     """Groups of 2 x 4 are the smallest here; integers keep the design's."""
-    monkeypatch.setattr(sweep, "measure", lambda design, *_: FakeReport(
+    monkeypatch.setattr(sweep, "measure", lambda design, *_, bit: FakeReport(
         abs(design.group[0] * design.group[1] - 8) + 400, design))
-    found = sweep._compared(Design(), "area", None, ["fp32", "int"])
+    found = sweep._compared(Design(), "area", None, ["fp32", "int"], 1.2)
     assert found.baselines["fp32"].design.group == found.baselines["int"].design.group == (8, 4)
     assert found.smallest["fp32"].design.group == (2, 4) and found.smallest["int"].design.group == (8, 4)

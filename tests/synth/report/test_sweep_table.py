@@ -16,10 +16,13 @@ def test_table_has_the_columns_that_differ():
                for core, block, share in ((500, 32, 1), (420, 64, 2))]
     found = sweep_table.table(comparisons)
     assert [column.header for column in found.columns] == [
-        "W", "array", "block", "share", "element", "core", "fp32 / core", "same group", "core / int"]
+        "W", "array", "block", "share", "element", "core", "+ side", "+ memories", "everything", "fp32 / core",
+        "same group", "+ side", "+ memories", "everything", "core / int"]
     assert [list(column.cells) for column in found.columns[3:]] == [
-        ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["[bold]9.00[/bold]", "[bold]10.71[/bold]"],
-        ["10.00", "11.90"], ["1.250", "1.050"]]
+        ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["505.0", "425.0"], ["600.0", "520.0"],
+        ["605.0", "525.0"], ["[bold]9.00[/bold]", "[bold]10.71[/bold]"],
+        ["10.00", "11.90"], ["8.92", "10.60"], ["7.67", "8.85"], ["7.61", "8.77"], ["1.250", "1.050"]]
+    assert found.title == "NAND2-equivalents per MAC; memories: 1.2 a bit"
     assert found.caption == "floats in the smallest group found: lean FP32 4,500 in groups of 2 x 4"
 
 
@@ -27,5 +30,6 @@ def test_options_without_a_column_of_their_own_are_shown_where_they_differ():
     comparisons = [Comparison(FakeReport(500, Design(format=HBFPFormat(exponent=exponent))), {})
                    for exponent in (8, 10)]
     found = sweep_table.table(comparisons)
-    assert [column.header for column in found.columns] == ["W", "array", "block", "exponent", "element", "core"]
+    assert [column.header for column in found.columns] == [
+        "W", "array", "block", "exponent", "element", "core", "+ side", "+ memories", "everything"]
     assert list(found.columns[3].cells) == ["8", "10"]
