@@ -9,6 +9,7 @@ from hbfp import describe
 
 from ..compare.baselines import BASELINES
 from ..compare.design_space import AXES, FIRST
+from .tables import number
 
 
 def _option(name, report):
@@ -17,7 +18,7 @@ def _option(name, report):
 
 
 #: Heads of what stands beside the core alone, and the scopes.
-_BESIDE = {"+ side": "core and side", "+ memories": "core and memories", "everything": "everything"}
+_BESIDE = {"+ side": "core and side", "+ RAM": "core and memories", "+ both": "everything"}
 #: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
 #: differ between designs.
 _COLUMNS = {
@@ -42,9 +43,9 @@ def table(comparisons):
     shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
     names = list(comparisons[0].baselines)
     result = Table(title=f"NAND2-equivalents per MAC; memories: {comparisons[0].report.bit:g} a bit",
-                   title_justify="left", caption=_smallest_line(comparisons), caption_justify="left")
+                   title_justify="left", padding=0, caption=_smallest_line(comparisons), caption_justify="left")
     for head in shown:
-        result.add_column(head)
+        result.add_column(head, no_wrap=True)
     heads = (["core / int"] if name == "int" else [f"{name} / core", "same group", *_BESIDE] for name in names)
     for head in ("element", "core", *_BESIDE, *itertools.chain(*heads)):
         result.add_column(head, justify="right")
@@ -52,7 +53,7 @@ def table(comparisons):
         scopes = comparison.report.scopes()
         cells = itertools.chain(*(_ratio_cells(comparison, name) for name in names))
         result.add_row(*(column[n] for column in shown.values()),
-                       *(f"{scopes[scope]:.1f}" for scope in ("element", "core", *_BESIDE.values())), *cells)
+                       *(number(scopes[scope]) for scope in ("element", "core", *_BESIDE.values())), *cells)
     return result
 
 

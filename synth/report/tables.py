@@ -15,7 +15,8 @@ from ..measure.area import BESIDE
 NOT_COUNTED = "clock tree, wires, pads"
 
 
-def _number(value):
+def number(value):
+    """An area as tables print it."""
     return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
@@ -38,14 +39,14 @@ def breakdown_table(report):
         if not fig.cells and not fig.bits:
             continue
         share = "beside" if name in BESIDE else f"{fig.area / core.area:.1%}" if core.area else ""
-        table.add_row(name, _number(fig.area / report.macs), _number(fig.area), _number(getattr(fig, silicon)), share,
+        table.add_row(name, number(fig.area / report.macs), number(fig.area), number(getattr(fig, silicon)), share,
                       f"{fig.cells:,}", f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
     table.add_section()
-    table.add_row("core without memories", _number(core.area / report.macs), _number(core.area),
-                  _number(getattr(core, silicon)), "", f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
+    table.add_row("core without memories", number(core.area / report.macs), number(core.area),
+                  number(getattr(core, silicon)), "", f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
     scopes = report.scopes()
     for name, text in (("core and memories", "core and memories"), ("everything", "core, side unit and memories")):
-        table.add_row(f"{text}, {report.bit:g} a bit", _number(scopes[name]), _number(scopes[name] * report.macs))
+        table.add_row(f"{text}, {report.bit:g} a bit", number(scopes[name]), number(scopes[name] * report.macs))
     return table
 
 
@@ -59,7 +60,7 @@ def ratio_table(comparison):
     table.add_column("core, NAND2 a MAC", justify="right")
     for name, ratios in comparison.ratios.items():
         table.add_row(BASELINES[name], *(f"{ratios[scope]:.2f} x" if scope in ratios else "" for scope in SCOPES),
-                      _number(comparison.baselines[name].scopes()["core"]))
+                      number(comparison.baselines[name].scopes()["core"]))
     return table
 
 
@@ -80,7 +81,7 @@ def _cells(point, what="core"):
     """Group, registers, period and area of a point."""
     if point is None:
         return ["none", "", "", ""]
-    return ["{} x {}".format(*point.group), str(point.pipeline), f"{point.period(what):.1f}", _number(point.area)]
+    return ["{} x {}".format(*point.group), str(point.pipeline), f"{point.period(what):.1f}", number(point.area)]
 
 
 def clock_tables(clocks):

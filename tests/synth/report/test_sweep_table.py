@@ -16,8 +16,8 @@ def test_table_has_the_columns_that_differ():
                for core, block, share in ((500, 32, 1), (420, 64, 2))]
     found = sweep_table.table(comparisons)
     assert [column.header for column in found.columns] == [
-        "W", "array", "block", "share", "element", "core", "+ side", "+ memories", "everything", "fp32 / core",
-        "same group", "+ side", "+ memories", "everything", "core / int"]
+        "W", "array", "block", "share", "element", "core", "+ side", "+ RAM", "+ both", "fp32 / core",
+        "same group", "+ side", "+ RAM", "+ both", "core / int"]
     assert [list(column.cells) for column in found.columns[3:]] == [
         ["1", "2"], ["490.0", "410.0"], ["500.0", "420.0"], ["505.0", "425.0"], ["600.0", "520.0"],
         ["605.0", "525.0"], ["[bold]9.00[/bold]", "[bold]10.71[/bold]"],
@@ -31,5 +31,5 @@ def test_options_without_a_column_of_their_own_are_shown_where_they_differ():
                    for exponent in (8, 10)]
     found = sweep_table.table(comparisons)
     assert [column.header for column in found.columns] == [
-        "W", "array", "block", "exponent", "element", "core", "+ side", "+ memories", "everything"]
+        "W", "array", "block", "exponent", "element", "core", "+ side", "+ RAM", "+ both"]
     assert list(found.columns[3].cells) == ["8", "10"]
