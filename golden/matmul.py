@@ -86,7 +86,7 @@ def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int 
         raise ValueError("Blocks of x must run along axis 1 and those of w along axis 0")
     y = np.zeros((x.mantissa.shape[0], w.mantissa.shape[1]), np.float32)
     if accumulate == "aligned":
-        _check_aligned(x, w, guard, growth)
+        check_aligned(x.fmt, w.fmt, x.exponent.shape[-1], guard, growth)
         if plain or kernels.library() is None:
             _accumulate_aligned(x, w, y, guard)
         else:
@@ -182,14 +182,14 @@ def _accumulate_floats(x, w, y, wide):
             total[:] = canonical(total)
 
 
-def _check_aligned(x, w, guard, growth):
-    """``ValueError`` unless the accumulator is one that the golden model has, and wide enough."""
+def check_aligned(x_fmt: HBFPFormat, w_fmt: HBFPFormat, blocks: int, guard: int, growth: int) -> None:
+    """``ValueError`` unless the accumulator is one that the golden model has, and wide enough for ``blocks`` along K.
+    """
     check_range("Guard width", guard, 0, 16, " bits")
     check_range("Growth width", growth, 0, 16, " bits")
-    width = _sum_width(x, w) + guard + growth
+    width = x_fmt.sum_width(x_fmt.terms, w_fmt) + guard + growth
     if width > _WIDEST:
         raise ValueError(f"Accumulator must be at most {_WIDEST} bits wide in the golden model, not {width}")
-    blocks = x.exponent.shape[-1]
     if blocks > 2 ** growth:
         raise ValueError(f"Blocks along K must be at most 2^growth = {2 ** growth} for accumulation 'aligned', "
                          f"not {blocks}")

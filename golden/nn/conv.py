@@ -10,6 +10,7 @@ each as :func:`golden.matmul.matmul` gives it. Where blocks ``(1, B)`` fit the c
 falls into the same block in every patch, so it is converted once and the patches are never built.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +21,9 @@ from torch.nn.functional import pad
 
 from ..fast import kernels, lanes, patches
 from ..noise import Stream
+from . import portable
 from .formats import Formats
-from .products import Operand, check_float32, product
+from .products import Operand, check_float32, pieces_of, product
 from .record import watcher
 
 
@@ -81,7 +83,7 @@ def _draws(fmt, stream):
 def _compiled(x, pair, formats, stream):
     """Whether the compiled ways serve: they are in hardware order, and quicker than patches with BLAS, so that order
     ``quick`` takes them too."""
-    return (x.device.type == "cpu" and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
+    return (portable.on_host(x) and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
             and watcher() is None and all(_draws(fmt, stream) is None or lanes.fits(stream, fmt.terms) for fmt in pair))
 
 
@@ -122,9 +124,22 @@ def _over_channels(x, w, fmt, w_fmt, formats, stream, size, stride, dilation, ke
         if later is not None:
             stream.state[:] = later.state
         return torch.from_numpy(y).view(n, oh, ow, -1)
-    matrix = view.reshape(n * oh * ow, kh * kw * c)
-    return product(Operand(matrix, fmt, stream).along(-1), Operand(w, w_fmt, stream).along(0),
-                   formats).view(n, oh, ow, w.shape[1])
+    if once and _draws(fmt, stream) is not None:
+        y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
+    else:
+        matrix = view.reshape(n * oh * ow, kh * kw * c)
+        y = product(Operand(matrix, fmt, stream).along(-1), Operand(w, w_fmt, stream).along(0), formats)
+    return y.view(n, oh, ow, w.shape[1])
+
+
+def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
+    """The product in torch's operations, with noise drawn for elements of channels-last ``x``, not of its patches."""
+    def cut(tensor):
+        view = _patches(tensor.view(*x.shape[:3], -1), size, stride, dilation)
+        return view.reshape(view.shape[:3].numel(), -1)
+    a = pieces_of(x.view(-1, x.shape[3]), fmt, stream, -1)
+    a = replace(a, mantissa=cut(a.mantissa), exponent=cut(a.exponent), invalid=cut(a.invalid))
+    return portable.product(a, pieces_of(w, w_fmt, stream, 0), formats.accumulate)
 
 
 def _values(x, fmt, stream):

@@ -9,6 +9,7 @@ from ..fast import kernels
 from ..noise import Stream
 from . import conv, layers, library
 from .formats import Formats
+from .portable import on_host
 from .products import Encoded, Operand
 from .record import note, watcher
 
@@ -85,7 +86,7 @@ class Frozen:
             return False
         return (kernels.library() is not None and formats.w.rounding != "stochastic" and formats.mode == "hbfp"
                 and formats.order == "block" and formats.accumulate == "fp32"
-                and all(t.device.type == "cpu" and t.dtype == torch.float32 for t in (x, *layer.parameters())))
+                and all(on_host(t) and t.dtype == torch.float32 for t in (x, *layer.parameters())))
 
     def _refresh(self, layer, fmt, convert):
         sources = [t.detach() for t in (layer.weight, *layer.buffers(recurse=False))]    # a mask is a buffer

@@ -19,8 +19,8 @@ def store(parameter: torch.Tensor, fmt: HBFPFormat = WIDE) -> None:
     if parameter.dim() < 2 or not parameter.numel():
         return
     matrix = parameter.detach().reshape(parameter.shape[0], -1)
-    if parameter.device.type != "cpu":
-        values = portable.encoded(matrix, fmt)[0]
+    if not portable.on_host(matrix):
+        values = portable.encoded(matrix, fmt).values()
     elif kernels.library():
         values = torch.from_numpy(kernels.encoded(matrix.numpy(), fmt)[0])
     else:

@@ -7,6 +7,7 @@ NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,36 +82,39 @@ class Encoded:
 
     def __init__(self, operand: Operand, axis: int) -> None:
         self.fmt, self.axis = operand.fmt, axis
-        self.on_cpu = operand.source.device.type == "cpu"
-        self.source = operand.source.numpy() if self.on_cpu else operand.source
+        self.on_host = portable.on_host(operand.source)
+        self.source = operand.source.numpy() if self.on_host else operand.source
         self.noise = self._before = None
         self._found: tuple[Any, Any] | None = None
         stream = operand.stream if self.fmt.rounding == "stochastic" else None
         if stream is None:
             return                                     # nothing to draw: converted when needed
-        if self.on_cpu and lanes.fits(stream, self.fmt.terms):
+        if self.on_host and lanes.fits(stream, self.fmt.terms):
             self._before = Resumed(stream.state.copy())
             self._found = lanes.encoded(np.ascontiguousarray(self.source), self.fmt, stream, axis=axis)
             return
         self.noise = stream.draw(tuple(self.source.shape), self.fmt, axis=axis)
-        if not self.on_cpu:
+        if not self.on_host:
             self.noise = torch.from_numpy(self.noise).to(operand.source.device)
 
     @property
     def values(self) -> Any:
         """FP32 values of the source's shape: an array on the CPU, else a tensor."""
-        return self._convert()[0]
+        return self._convert()[0] if self.on_host else self.pieces.values()
+
+    @cached_property
+    def pieces(self) -> portable.Pieces:
+        """Mantissas and exponents as tensors, where the source is not on the CPU."""
+        return portable.encoded(self.source, self.fmt, self.noise, axis=self.axis)
 
     @property
     def span(self) -> kernels.Span | None:
         """What the compiled conversion met; None where there was none."""
-        return self._convert()[1]
+        return self._convert()[1] if self.on_host else None
 
     def _convert(self):
         if self._found is None:
-            if not self.on_cpu:
-                self._found = portable.encoded(self.source, self.fmt, self.noise, axis=self.axis)
-            elif kernels.library() is None:
+            if kernels.library() is None:
                 self._found = decode(encode(self.source, self.fmt, self.noise, axis=self.axis)), None
             else:
                 self._found = self._compiled()
@@ -136,6 +140,14 @@ class Encoded:
         return encode(source, self.fmt, noise, axis=axis)
 
 
+def pieces_of(matrix: torch.Tensor, fmt: HBFPFormat, stream: Stream | None, axis: int) -> portable.Pieces:
+    """A matrix in HBFP as tensors, on any device; ``stochastic`` draws from ``stream``."""
+    noise = None
+    if fmt.rounding == "stochastic" and stream is not None:
+        noise = torch.from_numpy(stream.draw(tuple(matrix.shape), fmt, axis=axis)).to(matrix.device)
+    return portable.encoded(matrix, fmt, noise, axis=axis)
+
+
 class Resumed(Stream):
     """A stream that goes on from a state."""
 
@@ -157,13 +169,11 @@ def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, t
 
 
 def _product(a, b, formats, turn_a, turn_b):
-    if not a.on_cpu:
-        left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
+    if not a.on_host:
         if formats.order == "quick":
-            return left @ right
-        if formats.accumulate == "aligned":
-            raise ValueError("Accumulation 'aligned' needs CPU tensors")
-        return portable.product(left, right, a.fmt, b.fmt, a.span, b.span)
+            return (a.values.T if turn_a else a.values) @ (b.values.T if turn_b else b.values)
+        return portable.product(a.pieces.turned() if turn_a else a.pieces, b.pieces.turned() if turn_b else b.pieces,
+                                formats.accumulate)
     if formats.order == "quick":
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         return torch.from_numpy(left) @ torch.from_numpy(right)
