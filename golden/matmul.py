@@ -182,11 +182,16 @@ def _accumulate_floats(x, w, y, wide):
             total[:] = canonical(total)
 
 
+def check_widths(guard: int, growth: int) -> None:
+    """``ValueError`` if a part of an ``aligned`` accumulator is too wide in any format."""
+    check_range("Guard width", guard, 0, 16, " bits")
+    check_range("Growth width", growth, 0, 16, " bits")
+
+
 def check_aligned(x_fmt: HBFPFormat, w_fmt: HBFPFormat, blocks: int, guard: int, growth: int) -> None:
     """``ValueError`` unless the accumulator is one that the golden model has, and wide enough for ``blocks`` along K.
     """
-    check_range("Guard width", guard, 0, 16, " bits")
-    check_range("Growth width", growth, 0, 16, " bits")
+    check_widths(guard, growth)
     width = x_fmt.sum_width(x_fmt.terms, w_fmt) + guard + growth
     if width > _WIDEST:
         raise ValueError(f"Accumulator must be at most {_WIDEST} bits wide in the golden model, not {width}")

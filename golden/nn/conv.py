@@ -139,7 +139,8 @@ def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
         return view.reshape(view.shape[:3].numel(), -1)
     a = pieces_of(x.view(-1, x.shape[3]), fmt, stream, -1)
     a = replace(a, mantissa=cut(a.mantissa), exponent=cut(a.exponent), invalid=cut(a.invalid))
-    return portable.product(a, pieces_of(w, w_fmt, stream, 0), formats.accumulate)
+    return portable.product(a, pieces_of(w, w_fmt, stream, 0), formats.accumulate, guard=formats.guard,
+                            growth=formats.growth)
 
 
 def _values(x, fmt, stream):

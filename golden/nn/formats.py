@@ -10,11 +10,17 @@ from hbfp.design import ACCUMULATES
 from hbfp.fields import check_choice
 from hbfp.format import MANTISSA_RANGE, HBFPFormat
 
+from ..matmul import check_widths
+
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.
 ORDERS = ("block", "quick")
 #: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator.
 MODES = ("hbfp", "emulator")
+#: Widths of an ``aligned`` accumulator where none are given.
+GUARD, GROWTH = 4, 8
+#: Fields of :class:`Formats` beside the roles.
+_OPTIONS = ("order", "accumulate", "guard", "growth", "mode")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +35,8 @@ class Formats:
         One of :data:`ORDERS`.
     accumulate : str
         ``fp32`` or ``aligned``, as of :func:`golden.matmul.matmul`; ``block`` order only.
+    guard, growth : int
+        Of ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K.
     mode : str
         One of :data:`MODES`. ``emulator`` takes square tiles and, of a format, mantissa width and rounding.
 
@@ -47,6 +55,8 @@ class Formats:
     g: HBFPFormat
     order: str = "block"
     accumulate: str = "fp32"
+    guard: int = GUARD
+    growth: int = GROWTH
     mode: str = "hbfp"
     text: str = field(init=False, repr=False, compare=False)
 
@@ -54,13 +64,15 @@ class Formats:
         check_choice("Order", self.order, ORDERS)
         check_choice("Accumulation", self.accumulate, ACCUMULATES)
         check_choice("Mode", self.mode, MODES)
+        check_widths(self.guard, self.growth)
+        if self.accumulate != "aligned" and (self.guard, self.growth) != (GUARD, GROWTH):
+            raise ValueError(f"Guard and growth width need accumulation 'aligned', not {self.accumulate!r}")
         for role in ("x", "w", "g"):
             if not isinstance(getattr(self, role), HBFPFormat):
                 raise TypeError(f"Format of {role} must be an HBFPFormat, not {getattr(self, role)!r}")
         # Made once: tracing by torch.compile does not reach into json.
         roles = {role: asdict(getattr(self, role)) for role in ("x", "w", "g")}
-        object.__setattr__(self, "text", json.dumps(roles | {"order": self.order, "accumulate": self.accumulate,
-                                                               "mode": self.mode}))
+        object.__setattr__(self, "text", json.dumps(roles | {name: getattr(self, name) for name in _OPTIONS}))
         if len({fmt.terms for fmt in (self.x, self.w, self.g)}) > 1:
             raise ValueError("Blocks of x, w and g must have equal terms along K, not "
                              f"{self.x.terms}, {self.w.terms} and {self.g.terms}")
@@ -81,13 +93,14 @@ class Formats:
 
     @classmethod
     def of(cls, fmt: "Formats | HBFPFormat | str | None", *, w: "HBFPFormat | str | None" = None,
-           g: "HBFPFormat | str | None" = None, order: str = "block", accumulate: str = "fp32",
-           mode: str = "hbfp") -> "Formats":
+           g: "HBFPFormat | str | None" = None, order: str = "block", accumulate: str = "fp32", guard: int = GUARD,
+           growth: int = GROWTH, mode: str = "hbfp") -> "Formats":
         """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`."""
         if isinstance(fmt, Formats):
             return fmt
         fmt = HBFPFormat() if fmt is None else named(fmt)
-        return cls(x=fmt, w=named(w) or fmt, g=named(g) or fmt, order=order, accumulate=accumulate, mode=mode)
+        return cls(x=fmt, w=named(w) or fmt, g=named(g) or fmt, order=order, accumulate=accumulate, guard=guard,
+                   growth=growth, mode=mode)
 
     def with_mantissa(self, mantissa: int) -> Self:
         """The same with another mantissa width in every role."""
@@ -99,7 +112,7 @@ class Formats:
         """From what :attr:`text` gives."""
         data = json.loads(text)
         roles = {role: HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g")}
-        return cls(**roles, order=data["order"], accumulate=data["accumulate"], mode=data["mode"])
+        return cls(**roles, **{name: data[name] for name in _OPTIONS})
 
     def nearest(self) -> Self:
         """The same with ``rne`` in place of ``stochastic``: what evaluation uses."""

@@ -173,11 +173,12 @@ def _product(a, b, formats, turn_a, turn_b):
         if formats.order == "quick":
             return (a.values.T if turn_a else a.values) @ (b.values.T if turn_b else b.values)
         return portable.product(a.pieces.turned() if turn_a else a.pieces, b.pieces.turned() if turn_b else b.pieces,
-                                formats.accumulate)
+                                formats.accumulate, guard=formats.guard, growth=formats.growth)
     if formats.order == "quick":
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         return torch.from_numpy(left) @ torch.from_numpy(right)
     if formats.accumulate == "fp32" and a.span is not None and b.span is not None:
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         return torch.from_numpy(kernels.multiply(left, right, a.fmt, b.fmt, a.span, b.span))
-    return torch.from_numpy(matmul_blocks(a.blocks(turn_a), b.blocks(turn_b), formats.accumulate))
+    return torch.from_numpy(matmul_blocks(a.blocks(turn_a), b.blocks(turn_b), formats.accumulate,
+                                          guard=formats.guard, growth=formats.growth))

@@ -54,7 +54,8 @@ def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | I
         Positional arguments of the model, or a dict of named ones. The converted model runs on it once, in evaluation
         mode; with ``strict``, a product that is left in FP32 and not excluded is an error.
     options
-        Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``.
+        Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``,
+        ``guard``, ``growth``, ``mode``.
 
     Returns
     -------

@@ -92,7 +92,8 @@ def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
     Parameters
     ----------
     module : torch.nn.Module
-        The model, converted or not. It runs in evaluation mode, without gradients, and stays as it is.
+        The model, converted or not, or a job of several, whose layers have a row for each format. It runs in evaluation
+        mode, without gradients, and stays as it is.
     inputs, options
         What its ``forward`` takes.
     """
@@ -119,8 +120,11 @@ def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
             count = flop_registry.get(func.overloadpacket)
             flops = count(*args, **kwargs, out_val=out) if count else _estimate(args)
             add(operation, "fp32", flops, _reason(parts, running(), reasons))
-        with torch.no_grad(), Watch(watch), listening(hear):
-            module(*inputs, **options)
+        with torch.no_grad():
+            if hasattr(module, "hbfp_models"):
+                module(*inputs, **options)             # a job's parts find out by trial how they have to run
+            with Watch(watch), listening(hear):
+                module(*inputs, **options)
     return Report(list(found.values()))
 
 
@@ -159,7 +163,8 @@ def _reason(parts, layer, reasons):
 @contextmanager
 def evaluating(module: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode, and every part's own mode again afterwards."""
-    modes = [(part, part.training) for part in module.modules()]
+    modes = [(part, part.training) for whole in (module, *getattr(module, "hbfp_models", ()))
+             for part in whole.modules()]
     module.eval()
     try:
         yield

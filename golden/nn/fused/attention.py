@@ -47,9 +47,11 @@ class FusedAttention(Fused):
         """One projection, (models * N, heads, L, d)."""
         rows = x.reshape(self.count, -1, x.shape[-1]).contiguous()
         y = Linear.apply(rows, w, bias, products).view(*x.shape[:-1], -1)
+        products.note("linear", rows.numel() * y.shape[-1])
         return y.unflatten(-1, (self.layers[0].num_heads, -1)).transpose(1, 2)
 
     @staticmethod
     def _matmul(a, b, products):
         y = Matmul.apply(a.flatten(0, 1), b.flatten(0, 1), products)
+        products.note("matmul", a.numel() * b.shape[-1])
         return y.unflatten(0, a.shape[:2])

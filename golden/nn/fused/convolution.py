@@ -42,6 +42,7 @@ class StackedConv2d(Fused):
         if numbers * taps > PATCHES:
             return self.loop(x)
         y = _Convolution.apply(x, self.weights, products, first.stride, first.padding, first.dilation)
+        products.note("conv2d", y.numel() * self.weights[0, 0].numel())
         if self.biases is None:
             return y
         return _AddBias.apply(y, self.biases)

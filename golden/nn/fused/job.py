@@ -24,6 +24,10 @@ FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, SeededDropout: Fus
          HBFPMultiheadAttention: FusedAttention, **LOOPED, HBFPConv2d: StackedConv2d}
 
 
+#: Layers of torch that multiply, put into a model after it was converted.
+PLAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+
+
 class Job(nn.Module):
     """What :func:`fuse` gives: called with the models' batches behind each other, (models * N, ...).
 
@@ -49,6 +53,11 @@ class Job(nn.Module):
         if len(inputs) % self.count:
             raise ValueError(f"Batch must be a multiple of the {self.count} models, not {len(inputs)}")
         return self.net(inputs, *others, **options)
+
+    @property
+    def hbfp_models(self) -> list[nn.Module]:
+        """The models, which are no parts of the job in torch's sense, for what looks at all modules."""
+        return self.models
 
     def train(self, mode: bool = True) -> nn.Module:
         """Training or evaluation mode, also of the models alone."""
@@ -131,10 +140,13 @@ def _check_part(part, name):
 
 
 class _Merge:
-    """Makes one module of the same part of every model; parameters that stand in several parts have one stack."""
+    """Makes one module of the same part of every model; parameters that stand in several parts have one stack.
 
-    def __init__(self, held):
-        self.held = held
+    ``within``: whether the part stands in a converted module, whose scope multiplies plain layers of torch in HBFP.
+    """
+
+    def __init__(self, held, within=False):
+        self.held, self.within = held, within
 
     def __call__(self, parts, name):
         first, kind = parts[0], type(parts[0])
@@ -144,6 +156,8 @@ class _Merge:
             return Each(parts, self.held) if _difference(parts) else first
         if kind in ROUNDED:
             return Each(parts, self.held) if _difference(parts) else Pointwise(parts, self.held)
+        if self.within and kind in PLAIN:
+            return Each(parts, self.held)              # the joined layer's gradients would be FP32
         if kind in FUSED and all(self.held.holds(p) for p in first.parameters()):
             _refuse_difference(parts, name)
             return FUSED[kind](parts, self.held)
@@ -170,8 +184,11 @@ class _Merge:
             merged.activation_relu_or_gelu = 0         # no shortcut past the parts
         if isinstance(merged, nn.TransformerEncoder):
             merged.use_nested_tensor = False
+        inner = self
+        if isinstance(first, Scope):
+            inner = _Merge(self.held, first._hbfp_formats is not None)
         merged._modules = dict(first._modules) | {
-            leaf: self([part._modules[leaf] for part in parts], f"{name}.{leaf}".lstrip(".")) for leaf in children}
+            leaf: inner([part._modules[leaf] for part in parts], f"{name}.{leaf}".lstrip(".")) for leaf in children}
         if isinstance(merged, Scope):
             merged._buffers = dict(first._buffers)
             merged.noise_state = None                  # it draws nothing

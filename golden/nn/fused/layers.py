@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from .. import conv
+from ..record import note
 from ..state import runs_once
 from .each import Each, Fused
 from .loop import Loop, Operation
@@ -81,6 +82,7 @@ class FusedConv2d(Looped):
         def forward(x, weight, bias):
             ctx = SimpleNamespace(save_for_backward=lambda *_: None)
             y = conv.Conv2d.forward(ctx, x, weight, *options)
+            note("conv2d", layer.hbfp_now, y.numel() * weight[0].numel())
             return y if bias is None else y + bias[:, None, None], ctx
 
         def backward(ctx, g, x, weight, wanted):

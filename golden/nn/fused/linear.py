@@ -28,6 +28,7 @@ class FusedLinear(Fused):
             return self.each(x)
         rows = x.reshape(self.count, -1, x.shape[-1]).contiguous()
         y = Linear.apply(rows, self.weights, self.biases, products)
+        products.note("linear", rows.numel() * y.shape[-1])
         return y.view(*x.shape[:-1], y.shape[-1])
 
 

@@ -10,6 +10,7 @@ from ...fast import kernels
 from ..formats import Formats
 from ..layers import HBFPLayer
 from ..products import Operand, product
+from ..record import note
 from ..state import runs_once
 
 #: The three products of ``y = a b``, as roles of their operands in :class:`~golden.nn.Formats`.
@@ -71,6 +72,11 @@ class Products:
         formats, skip = self._kernel(which, len(a) // self.count)
         y, done = kernels.stack_product(a.numpy(), b.numpy(), formats, skip)
         return torch.from_numpy(y), (done != 1).nonzero()[0].tolist()
+
+    def note(self, operation: str, macs: int) -> None:
+        """Tell who listens of a product of all models: ``macs`` multiply-accumulates."""
+        for formats in self._formats:
+            note(operation, formats, macs // self.count)
 
     def formats(self, pair: int, pairs: int) -> Formats:
         """Of one pair of ``pairs``."""

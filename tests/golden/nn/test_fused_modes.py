@@ -198,3 +198,60 @@ def test_checkpointing_repeats_the_noise_of_a_job():
 def test_a_scope_that_differs_in_seed_alone_is_the_same_architecture():
     twins = [gn.convert(Own(), ROWS, seed=seed, strict=seed == 1) for seed in (1, 2)]
     assert fused.fuse(twins).count == 2
+
+
+@pytest.mark.parametrize("widths", [(4, 4), (4, 6)])
+@pytest.mark.parametrize("put", [lambda: torch.nn.Linear(8, 4), lambda: torch.nn.Sequential(torch.nn.Linear(8, 4))])
+def test_plain_layer_put_into_a_converted_model(put, widths):
+    """It multiplies in HBFP there, alone and in a job, and so do its gradients."""
+    def make(index):
+        torch.manual_seed(index)
+        net = gn.convert(Rows(), gn.HBFPFormat(mantissa=widths[index], block=(1, 8)))
+        net.inner.head = put()
+        return net
+    x, nets = torch.randn(6, 3, 8), [make(0), make(1)]
+    alone = copy.deepcopy(nets)
+    want = torch.cat([net(part) for net, part in zip(alone, x.chunk(2), strict=True)])
+    want.sin().sum().backward()
+    got = fused.fuse(nets)(x)
+    got.sin().sum().backward()
+    assert torch.equal(got, want)
+    for one, other in zip(alone, nets, strict=True):
+        for a, b in zip(one.parameters(), other.parameters(), strict=True):
+            assert torch.equal(a.grad, b.grad)
+
+
+class Everything(torch.nn.Module):
+    """One of each layer that a job has a way of its own for, and own products."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.large = torch.nn.Conv2d(1, 4, 3), torch.nn.Conv2d(4, 4, 3, padding_mode="circular", padding=1)
+        self.rows, self.attention = torch.nn.Linear(4, 8), Attention()
+        self.own, self.out = Own(), torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        y = self.rows(self.large(self.conv(x)).flatten(2).mT)
+        return self.out(self.own(self.attention(y)))
+
+
+@pytest.mark.parametrize("fmts", [("hbfp8", "hbfp8"), ("hbfp8", "hbfp4"), (NOISY, NOISY)])
+def test_report_of_a_job_adds_up_to_those_of_its_models(fmts):
+    torch.manual_seed(0)
+    nets = [gn.convert(Everything(), fmt) for fmt in fmts]
+    x = torch.randn(4, 1, 5, 5)
+    alone = [gn.report(net, part) for net, part in zip(nets, x.chunk(2), strict=True)]
+    job = fused.fuse(nets)
+    nets[0].own.eval()
+    before = [part.training for whole in (job, *nets) for part in whole.modules()]
+    found = gn.report(job, x)
+    assert [part.training for whole in (job, *nets) for part in whole.modules()] == before
+
+    def sums(reports):
+        done = {}
+        for entry in (entry for report in reports for entry in report.entries):
+            key = "matmul" if entry.operation in ("matmul", "linear") else entry.operation, entry.format
+            done[key] = done.get(key, 0) + entry.flops
+        return done
+    assert sums([found]) == sums(alone) and not found.left
+    assert {"net.rows", "net.conv", "net.out"} <= {entry.layer for entry in found.entries}

@@ -59,6 +59,30 @@ def test_linear_with_a_format_per_role(accumulate):
     same(layer.weight.grad, matmul(ga.T, xa, g_fmt, accumulate, w_fmt=x_fmt))
 
 
+@pytest.mark.parametrize("widths", [dict(guard=0), dict(guard=9, growth=2), dict(growth=16)])
+def test_accumulator_of_other_widths(widths):
+    """Of aligned sums: in the layer and in what is traced of it."""
+    fmt = gn.HBFPFormat(mantissa=6, block=(1, 16))
+    layer = gn.convert(torch.nn.Linear(64, 10, bias=False), fmt, accumulate="aligned", **widths)
+    x = torch.randn(9, 64) * torch.logspace(0, 3, 64)
+    same(layer(x), matmul(x.numpy(), layer.weight.detach().numpy().T, fmt, "aligned", **widths))
+    assert gn.Formats.read(layer.formats.text) == layer.formats
+    if widths != dict(growth=16):
+        assert not torch.equal(layer(x), gn.convert(layer, gn.Formats.of(fmt, accumulate="aligned"))(x))
+
+
+def test_growth_lets_more_blocks_add_up():
+    options = dict(fmt=gn.HBFPFormat(mantissa=4, block=(1, 1)), bias=False, accumulate="aligned")
+    with pytest.raises(ValueError, match=r"^Blocks along K must be at most 2\^growth = 256 for accumulation 'aligned', "
+                                         "not 257$"):
+        gn.HBFPLinear(257, 2, **options)(torch.ones(1, 257))
+    assert gn.HBFPLinear(257, 2, growth=9, **options)(torch.ones(1, 257)).shape == (1, 2)
+    with pytest.raises(ValueError, match="^Growth width must be 0 to 16 bits, not 17$"):
+        gn.Formats.of("hbfp8", accumulate="aligned", growth=17)
+    with pytest.raises(ValueError, match="^Guard and growth width need accumulation 'aligned', not 'fp32'$"):
+        gn.Formats.of("hbfp8", guard=5)
+
+
 def test_stochastic_linear_takes_its_noise_from_its_stream_in_turn():
     fmt = gn.HBFPFormat(mantissa=4, block=(1, 16), rounding="stochastic")
     layer = gn.HBFPLinear(40, 10, bias=False, fmt=fmt, seed=9)
