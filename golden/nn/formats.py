@@ -111,8 +111,9 @@ class Formats:
     def read(cls, text: str) -> Self:
         """From what :attr:`text` gives."""
         data = json.loads(text)
-        roles = {role: HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g")}
-        return cls(**roles, **{name: data[name] for name in _OPTIONS})
+        options = {name: data[name] for name in _OPTIONS}
+        return cls(**options, **{role: HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])})
+                                 for role in ("x", "w", "g")})
 
     def nearest(self) -> Self:
         """The same with ``rne`` in place of ``stochastic``: what evaluation uses."""

@@ -15,13 +15,13 @@ from .record import note, watcher
 
 
 def freeze(module: torch.nn.Module) -> torch.nn.Module:
-    """Let every ``HBFPLinear`` and ``HBFPConv2d`` of a model keep its converted weights, for inference.
+    """Let every HBFP layer of a model keep its converted weights, for inference.
 
     A call that needs no gradients then converts its input alone. Where it finds that the weights have changed (an
     optimiser's step, ``load_state_dict``, another tensor, another format) it converts them anew; only what is written
     past autograd, through ``weight.data`` or NumPy, is not seen, and needs ``freeze`` again. Calls that need gradients
     convert as always. So do convolutions with groups, with padding other than numbers of zeros or of an input without
-    batch, and numbers of bfloat16 and float16; other layers stay as they are.
+    batch, and numbers of bfloat16 and float16; products of a module's own code stay as they are.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def freeze(module: torch.nn.Module) -> torch.nn.Module:
         frozen.
     """
     chosen = [(name, layer) for name, layer in module.named_modules()
-              if isinstance(layer, (layers.HBFPLinear, layers.HBFPConv2d))]
+              if isinstance(layer, layers.HBFPLayer)]
     for name, layer in chosen:
         _check(name, layer)
     for _, layer in chosen:
@@ -66,17 +66,17 @@ def _check(name, layer):
     elif formats.accumulate != "fp32" or formats.order != "block":
         problem = "needs order 'block' and accumulation 'fp32', not " \
                   f"{formats.order!r} and {formats.accumulate!r}"
-    elif layer.weight.device.type != "cpu":
-        problem = f"must be on the CPU, not on {layer.weight.device}"
+    elif (device := next(layer.parameters()).device).type != "cpu":
+        problem = f"must be on the CPU, not on {device}"
     if problem:
         raise ValueError(f"Layer {name!r} cannot be frozen: it {problem}")
 
 
 class Frozen:
-    """What a frozen layer keeps: its weights' values, and what they were made of."""
+    """What a frozen layer keeps of each of its weights: the converted values, and what they were made of."""
 
     def __init__(self) -> None:
-        self._made_of: Any = None
+        self._kept: dict[Any, tuple[Any, list[torch.Tensor], Any]] = {}
 
     def _serves(self, layer, x, formats, stream):
         """Whether a call may use kept weights: it needs no gradient, and weights can be kept for such calls."""
@@ -88,34 +88,42 @@ class Frozen:
                 and formats.order == "block" and formats.accumulate == "fp32"
                 and all(on_host(t) and t.dtype == torch.float32 for t in (x, *layer.parameters())))
 
-    def _refresh(self, layer, fmt, convert):
-        sources = [t.detach() for t in (layer.weight, *layer.buffers(recurse=False))]    # a mask is a buffer
+    def _refresh(self, key, sources, fmt, convert):
         made_of = fmt, [(t._version, t.data_ptr(), t.stride()) for t in sources]
-        if made_of != self._made_of:
-            self._sources = sources                                  # their addresses stay taken
-            self._weight = layer.used_weight().detach()
-            self._kept = convert(self._weight)
-            self._made_of = made_of
-        return self._kept
+        known = self._kept.get(key)
+        if known is None or known[0] != made_of:
+            # With the sources kept their addresses stay taken.
+            known = self._kept[key] = made_of, [t.detach() for t in sources], convert()
+        return known[2]
 
     def linear(self, layer: torch.nn.Linear, x: torch.Tensor, formats: Formats,
                stream: Stream | None) -> torch.Tensor | None:
         """(..., I) -> (..., O), or None where kept weights do not serve or FP32 does not hold the sums of a block."""
-        if x.shape[-1:] != (layer.in_features,) or not self._serves(layer, x, formats, stream):
+        sources = [layer.weight, *layer.buffers(recurse=False)]      # a mask is a buffer
+        return self._product(layer, "weight", sources, layer.used_weight, layer.bias, x, formats, stream)
+
+    def part(self, layer: torch.nn.Module, key: Any, weight: torch.Tensor, bias: torch.Tensor | None, x: torch.Tensor,
+             formats: Formats, stream: Stream | None) -> torch.Tensor | None:
+        """The same for one of several weights (O, I) of a layer; ``key`` says which."""
+        return self._product(layer, key, [weight], lambda: weight, bias, x, formats, stream)
+
+    def _product(self, layer, key, sources, weight, bias, x, formats, stream):
+        out, width = sources[0].shape
+        if x.shape[-1:] != (width,) or not self._serves(layer, x, formats, stream):
             return None
         fmt, w_fmt = formats.x, formats.w
-        packed, span = self._refresh(layer, w_fmt, lambda w: _packed(w, w_fmt))
+        packed, span = self._refresh(key, sources, w_fmt, lambda: _packed(weight().detach(), w_fmt))
         state = None if stream is None else stream.state.copy()
-        a = Encoded(Operand(x.detach().reshape(-1, x.shape[-1]), fmt, stream), -1)
+        a = Encoded(Operand(x.detach().reshape(-1, width), fmt, stream), -1)
         if a.span is None or not kernels.exact(fmt, w_fmt, a.span, span):
             if stream is not None:
                 stream.state[:] = state                              # as if nothing had been drawn
             return None
-        y = torch.from_numpy(kernels.packed_product(a.values, packed, fmt.terms, layer.out_features))
-        if layer.bias is not None:
-            y += layer.bias.detach()
-        note("linear", formats, x.numel() * layer.out_features)
-        return y.reshape(*x.shape[:-1], layer.out_features)
+        y = torch.from_numpy(kernels.packed_product(a.values, packed, fmt.terms, out))
+        if bias is not None:
+            y += bias.detach()
+        note("linear", formats, x.numel() * out)
+        return y.reshape(*x.shape[:-1], out)
 
     def conv2d(self, layer: torch.nn.Conv2d, x: torch.Tensor, formats: Formats,
                stream: Stream | None) -> torch.Tensor | None:
@@ -124,9 +132,9 @@ class Frozen:
         if (layer.groups > 1 or layer.padding_mode != "zeros" or isinstance(padding, str) or x.dim() != 4
                 or not self._serves(layer, x, formats, stream)):
             return None
-        kept = self._refresh(layer, formats.w, lambda w: kernels.encoded(conv.weight_matrix(w).numpy(), formats.w,
-                                                                         axis=0))
-        y = conv.conv2d(x, self._weight, formats, stride=layer.stride, padding=padding,
+        sources = [layer.weight, *layer.buffers(recurse=False)]
+        weight, kept = self._refresh("weight", sources, formats.w, lambda: _matrix(layer.used_weight(), formats.w))
+        y = conv.conv2d(x, weight, formats, stride=layer.stride, padding=padding,
                         dilation=layer.dilation, stream=stream, kept=kept)
         note("conv2d", formats, y.numel() * layer.weight[0].numel())
         return y if layer.bias is None else y + layer.bias.detach()[:, None, None]
@@ -135,3 +143,8 @@ class Frozen:
 def _packed(w, fmt):
     values, span = kernels.encoded(np.ascontiguousarray(w.numpy()), fmt)
     return kernels.packed(values.T), span
+
+
+def _matrix(w, fmt):
+    w = w.detach()
+    return w, kernels.encoded(conv.weight_matrix(w).numpy(), fmt, axis=0)

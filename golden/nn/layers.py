@@ -88,6 +88,14 @@ class HBFPLayer(HBFPState):
         twin._setup(fmt, seed, **options)
         return twin
 
+    def _linear(self, key, x, w, bias, formats, stream):
+        """A product with one of several weights of the layer, of which a frozen one may keep the conversion."""
+        if self.frozen is not None and not torch.compiler.is_compiling():
+            y = self.frozen.part(self, key, w, bias, x, formats, stream)
+            if y is not None:
+                return y
+        return functional.linear(x, w, bias, formats, stream=stream)
+
     def used_weight(self) -> torch.Tensor:
         """What products take as the weight: ``weight`` itself, or what the mask of :mod:`golden.nn.sparse` leaves."""
         return self.weight
@@ -213,9 +221,14 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
             hx = (torch.zeros(*shape, self.proj_size or self.hidden_size, device=rows.device, dtype=rows.dtype),
                   torch.zeros(*shape, self.hidden_size, device=rows.device, dtype=rows.dtype))
         with self.hbfp_call() as (formats, stream):
-            return recurrent.run("lstm", rows, sizes, tuple(hx), self._flat_weights, formats, stream, bias=self.bias,
+            return recurrent.run("lstm", rows, sizes, tuple(hx), self._flat_weights, formats, stream,
+                                 linear=self._product, bias=self.bias,
                                  layers=self.num_layers, dropout=self.dropout if self.training else 0.0,
                                  bidirectional=self.bidirectional, projected=self.proj_size > 0)
+
+    def _product(self, x, w, bias, formats, *, stream):
+        number = next(i for i, own in enumerate(self._flat_weights) if own is w)
+        return self._linear(number, x, w, bias, formats, stream)
 
 
 class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
@@ -274,9 +287,9 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         heads = self.num_heads
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         rows = self.in_proj_weight.chunk(3)
-        q, k, v = (functional.linear(*three, formats, stream=stream)
-                   .view(*three[0].shape[:2], heads, -1).transpose(1, 2)    # (N, heads, L, d)
-                   for three in zip((query, key, value), rows, biases, strict=True))
+        q, k, v = (self._linear(*four, formats, stream)
+                   .view(*four[1].shape[:2], heads, -1).transpose(1, 2)     # (N, heads, L, d)
+                   for four in zip("qkv", (query, key, value), rows, biases, strict=True))
         mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
         return functional.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, formats,
                                                        stream=stream)

@@ -43,8 +43,9 @@ def step(kind: str, x: torch.Tensor, state: tuple[torch.Tensor, ...], w_x: torch
 
 
 def run(kind: str, rows: torch.Tensor, sizes: Sequence[int], state: tuple[torch.Tensor, ...],
-        weights: Sequence[torch.Tensor], formats: Formats, stream: Stream | None, *, bias: bool = True,
-        layers: int = 1, dropout: float = 0.0, bidirectional: bool = False,
+        weights: Sequence[torch.Tensor], formats: Formats, stream: Stream | None, *,
+        linear: Callable[..., torch.Tensor] = functional.linear, bias: bool = True, layers: int = 1,
+        dropout: float = 0.0, bidirectional: bool = False,
         projected: bool = False) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
     """All layers over all steps.
 
@@ -60,6 +61,8 @@ def run(kind: str, rows: torch.Tensor, sizes: Sequence[int], state: tuple[torch.
         (h) or (h, c) at the start, each (layers * directions, N, ...).
     weights : sequence of Tensor
         As torch's ``_flat_weights``: for each layer and direction w_ih, w_hh, the two biases, the projection.
+    linear : callable
+        Makes each product, as :func:`golden.nn.functional.linear`.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def run(kind: str, rows: torch.Tensor, sizes: Sequence[int], state: tuple[torch.
             index = layer * sides + side
             own = weights[index * each:(index + 1) * each]
             y, end = _direction(kind, rows, sizes, tuple(part[index] for part in state), own, formats, stream,
-                                bias, projected, side == 1)
+                                bias, projected, side == 1, linear)
             outputs.append(y)
             last.append(end)
         rows = torch.cat(outputs, -1) if sides == 2 else outputs[0]
@@ -83,18 +86,18 @@ def run(kind: str, rows: torch.Tensor, sizes: Sequence[int], state: tuple[torch.
     return rows, tuple(torch.stack(parts) for parts in zip(*last, strict=True))
 
 
-def _direction(kind, rows, sizes, state, weights, formats, stream, bias, projected, backwards):
+def _direction(kind, rows, sizes, state, weights, formats, stream, bias, projected, backwards, linear):
     """One layer in one direction."""
     w_x, w_h = weights[:2]
     b_x, b_h = weights[2:4] if bias else (None, None)
-    inputs = functional.linear(rows, w_x, b_x, formats, stream=stream).split(list(sizes))
+    inputs = linear(rows, w_x, b_x, formats, stream=stream).split(list(sizes))
     outputs = [rows] * len(sizes)
     for t in reversed(range(len(sizes))) if backwards else range(len(sizes)):
         now = tuple(part[:sizes[t]] for part in state)
-        sums = functional.linear(now[0], w_h, b_h, formats, stream=stream)
+        sums = linear(now[0], w_h, b_h, formats, stream=stream)
         after = CELLS[kind](inputs[t], sums, now)
         if projected:
-            after = functional.linear(after[0], weights[-1], None, formats, stream=stream), after[1]
+            after = linear(after[0], weights[-1], None, formats, stream=stream), after[1]
         outputs[t] = after[0]
         state = tuple(torch.cat((new, old[sizes[t]:])) if sizes[t] < len(old) else new
                       for new, old in zip(after, state, strict=True))

@@ -27,7 +27,8 @@ class StackedConv2d(Fused):
 
     def __init__(self, layers: Sequence[HBFPConv2d], parameters: Parameters) -> None:
         super().__init__(layers, parameters)
-        self.weights, self.biases = parameters.stack(layers[0].weight), parameters.stack(layers[0].bias)
+        self.weights: Any = parameters.stack(layers[0].weight)
+        self.biases = parameters.stack(layers[0].bias)
         self.products, self.loop = Products(layers), FusedConv2d(layers, parameters)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

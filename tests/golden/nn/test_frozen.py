@@ -96,6 +96,51 @@ def test_changes_are_followed(change):
     assert not torch.equal(before, same(net, x))
 
 
+class SelfAttention(gn.HBFPMultiheadAttention):
+    """Of one input."""
+
+    def forward(self, x):
+        return super().forward(x, x, x)
+
+
+SEVERAL = {
+    "lstm": lambda fmt: gn.HBFPLSTM(24, 20, 2, fmt, bidirectional=True),
+    "projected": lambda fmt: gn.HBFPLSTM(24, 20, fmt=fmt, proj_size=9, bias=False),
+    "attention": lambda fmt: SelfAttention(24, 4, fmt=fmt),
+    "no biases": lambda fmt: SelfAttention(24, 2, bias=False, fmt=fmt)}
+
+
+@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS)
+def test_layers_of_several_weights(make, fmt):
+    """All of them are kept, each by itself, and follow changes."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(make(fmt))
+    thawed, x = copy.deepcopy(net), torch.randn(5, 3, 24)
+    gn.freeze(net)
+    for change in (lambda _: None, lambda _: None, lambda layer: layer.load_state_dict(
+            {name: value * 1.5 for name, value in layer.state_dict().items()})):
+        change(net)
+        change(thawed)
+        with torch.no_grad():
+            assert torch.equal(bits(net(x)[0]), bits(thawed(x)[0]))
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+@pytest.mark.parametrize("make, conversions", [(SEVERAL["lstm"], 4 * (1 + 5)), (SEVERAL["attention"], 4 + 3 * 4 * 4)],
+                         ids=["lstm", "attention"])
+def test_several_weights_are_converted_once(monkeypatch, make, conversions):
+    """An LSTM converts all inputs at once and five states, in two layers and two directions; attention the inputs of
+    four projections, and in three samples and four heads two operands of two products."""
+    net, x = gn.freeze(make(FORMATS["hbfp8"])), torch.randn(5, 3, 24)
+    with torch.no_grad():
+        net(x)
+        seen = count_conversions(monkeypatch)
+        net(x)
+    weights = {tuple(p.shape) for p in net.parameters()} | {(24, 24)}
+    assert not weights & set(seen) and len(seen) == conversions
+
+
 def test_gradients_are_those_of_a_model_that_is_not_frozen():
     results = []
     for prepare in (gn.freeze, gn.thaw):
