@@ -97,7 +97,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
     y = Linear.apply(rows, w, formats, stream)
     if bias is not None:
         y = AddBias.apply(y, bias[None])
-    return y.reshape(*x.shape[:-1], w.shape[0])
+    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 
 @torch.compiler.disable

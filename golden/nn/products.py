@@ -83,7 +83,8 @@ class Encoded:
     def __init__(self, operand: Operand, axis: int) -> None:
         self.fmt, self.axis = operand.fmt, axis
         self.on_host = portable.on_host(operand.source)
-        self.source = operand.source.numpy() if self.on_host else operand.source
+        # Tensor.numpy() would fix the size of the storage, which FSDP empties between its uses of a parameter.
+        self.source = np.from_dlpack(operand.source) if self.on_host else operand.source
         self.noise = self._before = None
         self._found: tuple[Any, Any] | None = None
         stream = operand.stream if self.fmt.rounding == "stochastic" else None
