@@ -112,8 +112,8 @@ class Formats:
         """From what :attr:`text` gives."""
         data = json.loads(text)
         options = {name: data[name] for name in _OPTIONS}
-        return cls(**options, **{role: HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])})
-                                 for role in ("x", "w", "g")})
+        x, w, g = (HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g"))
+        return cls(x=x, w=w, g=g, **options)
 
     def nearest(self) -> Self:
         """The same with ``rne`` in place of ``stochastic``: what evaluation uses."""
