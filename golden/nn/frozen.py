@@ -82,6 +82,8 @@ class Frozen:
         """Whether a call may use kept weights: it needs no gradient, and weights can be kept for such calls."""
         if torch.is_grad_enabled() and (x.requires_grad or any(p.requires_grad for p in layer.parameters())):
             return False
+        if torch.onnx.is_in_onnx_export():
+            return False
         if torch._C._functorch.is_functorch_wrapped_tensor(x) or library.traced(x, formats, stream) or watcher():
             return False
         return (kernels.library() is not None and formats.w.rounding != "stochastic" and formats.mode == "hbfp"

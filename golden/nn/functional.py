@@ -25,8 +25,9 @@ def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
     Raises
     ------
     NotImplementedError
-        If a function transform of ``torch.func`` runs.
+        If a function transform of ``torch.func`` runs, or an export to ONNX.
     """
+    library.refuse_onnx()
     if not torch.compiler.is_compiling() and any(
             t is not None and torch._C._functorch.is_functorch_wrapped_tensor(t) for t in tensors):
         raise NotImplementedError("HBFP products do not run under torch.func (vmap, grad and so on): give the layer "

@@ -20,6 +20,13 @@ F = torch.nn.functional
 Shape = Callable[..., tuple[int, ...]]
 
 
+def refuse_onnx() -> None:
+    """Raise ``NotImplementedError`` while torch exports to ONNX."""
+    if torch.onnx.is_in_onnx_export():
+        raise NotImplementedError("HBFP products have no form in ONNX; torch.export.export keeps every bit, with the "
+                                  "products as operators torch.ops.hbfp")
+
+
 def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | None) -> bool:
     """Whether a product has to be an operator."""
     tracing = torch.compiler.is_compiling()
@@ -66,6 +73,7 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
 
     @torch.library.register_fake(f"hbfp::{name}")
     def fake(a, b, *rest):
+        refuse_onnx()                                  # where the caller is traced, too, and cannot say so
         return a.new_empty(shape(a, b, *rest))
 
     @torch.library.register_fake(f"hbfp::{name}_backward")

@@ -1,5 +1,7 @@
 """A converted model as a citizen of torch: compile, export, autocast, narrow types, vmap, fake tensors."""
 
+import re
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -162,3 +164,34 @@ def test_inference(inference):
     want = net(x)
     with inference():
         assert torch.equal(net(x), want)
+
+
+NO_ONNX = ("HBFP products have no form in ONNX; torch.export.export keeps every bit, with the products as operators "
+           "torch.ops.hbfp")
+
+
+@pytest.mark.parametrize("make, x", [
+    (lambda: torch.nn.Linear(4, 3), torch.ones(2, 4)), (lambda: torch.nn.Conv2d(1, 2, 2), torch.ones(1, 1, 3, 3)),
+    (lambda: torch.nn.ConvTranspose1d(1, 2, 2), torch.ones(1, 1, 3)),
+    (lambda: torch.nn.LSTM(4, 3), torch.ones(2, 1, 4)),
+    (Transformer, tokens())], ids=["linear", "conv", "transposed", "lstm", "transformer"])
+def test_onnx_is_refused(make, x, monkeypatch):
+    """While torch exports, at the first product; a frozen model does not slip through."""
+    net = gn.convert(make(), "hbfp8").eval()
+    for prepare in (gn.thaw, gn.freeze):
+        prepare(net)
+        with monkeypatch.context() as exporting, torch.no_grad():
+            exporting.setattr(torch.onnx, "is_in_onnx_export", lambda: True)
+            with pytest.raises(NotImplementedError, match=f"^{re.escape(NO_ONNX)}$"):
+                net(x)
+        net(x)
+
+
+@pytest.mark.parametrize("dynamo", [True, False])
+@pytest.mark.filterwarnings("ignore")
+def test_onnx_export_says_so(dynamo, tmp_path):
+    pytest.importorskip("onnxscript")
+    net = gn.convert(torch.nn.Linear(4, 3), "hbfp8").eval()
+    with pytest.raises(Exception, match=re.escape(NO_ONNX)):
+        torch.onnx.export(net, (torch.ones(2, 4),), tmp_path / "net.onnx", dynamo=dynamo)
+    assert not list(tmp_path.iterdir())
