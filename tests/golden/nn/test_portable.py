@@ -160,7 +160,7 @@ def test_layers_are_really_forced(monkeypatch):
     from golden.nn import products
     calls = []
     true = portable.product
-    monkeypatch.setattr(products.portable, "product", lambda *args: calls.append(1) or true(*args))
+    monkeypatch.setattr(products.portable, "product", lambda *args, **more: calls.append(1) or true(*args, **more))
     passes(lambda: torch.nn.Conv2d(8, 6, 3), torch.ones(1, 8, 4, 4), FORMATS["hbfp8"])
     assert not calls
     with portable.forced():
