@@ -51,6 +51,11 @@ def convolution(channels, groups=1):
     return nn.Sequential(*[nn.Conv2d(channels, channels, 3, padding=1, groups=groups, bias=False) for _ in range(2)])
 
 
+def attention():
+    """One layer of a transformer, 4 heads."""
+    return nn.TransformerEncoderLayer(128, 4, 512, dropout=0, batch_first=True)
+
+
 def _cases():
     f, images, rows = gn.HBFPFormat, (64, 3, 32, 32), (256, 1024)
     determ = dict(rounding_mode="determ", mant_bits=7, bfp_tile_size=24)
@@ -68,6 +73,8 @@ def _cases():
         "mlp W 12": Case(mlp, rows, f(mantissa=12), emulator=dict(determ, mant_bits=11)),
         "mlp W 16": Case(mlp, rows, f(mantissa=16), emulator=dict(determ, mant_bits=15)),
         "mlp aligned": Case(mlp, rows, f(), "aligned"),
+        "attention": Case(attention, (16, 64, 128), f()),
+        "attention W 12": Case(attention, (16, 64, 128), f(mantissa=12)),
         "depthwise": Case(lambda: convolution(64, 64), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,
                           microxcaling=16),
         "groups of 8": Case(lambda: convolution(64, 8), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,

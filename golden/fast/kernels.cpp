@@ -3,6 +3,7 @@
 
 #include "aligned.h"
 #include "depthwise.h"
+#include "stack.h"
 
 extern "C" {
 
@@ -152,35 +153,16 @@ void hbfp_depthwise_turned(const Patches *p, const Format *f, int64_t terms, con
     depthwise_turned(*p, *f, terms, *g, y, *flush);
 }
 
-// One product for each of `count` models, conversions included: y = q(a) q(b), a (m, k) and b (k, n) with strides of
-// which one is 1. Model i has formats fa[i], fb[i], blocks high[i] x terms[i]; `done[i]` 0 asks for it and becomes 1, or
-// 2 where FP32 would not hold every partial sum of a block (see kernels.exact) and y is left alone.
+// See stack.h.
 void hbfp_stack(int64_t count, const float *a, int64_t a_step, int64_t am, int64_t ak, const float *b, int64_t b_step,
                 int64_t bk, int64_t bn, int64_t m, int64_t k, int64_t n, float *y, const Format *fa, const Format *fb,
-                const int64_t *high, const int64_t *terms, int32_t *done, float *work, int64_t *index) {
-    float *qa = work, *qb = qa + m * k, *panels = qb + k * n;
-    int64_t *row = index, *block = row + m, *lengths = block + k;
-    for (int64_t i = 0; i < count; i++) {
-        if (done[i]) continue;
-        Span sa{1 << 20, -(1 << 20), 0}, sb = sa;
-        int64_t side = terms[i], h = high[i], length = 0;
-        if (ak == 1) hbfp_encode(a + i * a_step, am, qa, k, nullptr, 0, m, k, h, side, fa + i, &sa);
-        else hbfp_encode(a + i * a_step, ak, qa, m, nullptr, 0, k, m, side, h, fa + i, &sa);
-        if (bn == 1) hbfp_encode(b + i * b_step, bk, qb, n, nullptr, 0, k, n, side, h, fb + i, &sb);
-        else hbfp_encode(b + i * b_step, bn, qb, k, nullptr, 0, n, k, h, side, fb + i, &sb);
-        if (!exact(fa[i], fb[i], side, sa, sb)) {
-            done[i] = 2;
-            continue;
-        }
-        for (int64_t r = 0; r < m; r++) row[r] = r * (ak == 1 ? k : 1);
-        for (int64_t t = 0; t < k; t += side, length++) {
-            block[length] = t * (ak == 1 ? 1 : m);
-            lengths[length] = std::min(side, k - t);
-        }
-        hbfp_product(qa, row, m, block, lengths, length, ak == 1 ? 1 : m, qb, bn == 1 ? n : 1, bn == 1 ? 1 : k, n,
-                     y + i * m * n, n, panels);
-        done[i] = 1;
-    }
+                const int64_t *high_a, const int64_t *high_b, const int64_t *terms, const Flush *flush,
+                const uint8_t *skip) {
+    Pair pair(m, k, n);
+    for (int64_t i = 0; i < count; i++)
+        if (!skip[i])
+            pair.multiply(a + i * a_step, am, ak, fa[i], high_a[i], b + i * b_step, bk, bn, fb[i], high_b[i], terms[i],
+                          y + i * m * n, flush[i]);
 }
 
 // Sums over the rows of `count` matrices (rows, columns), ascending from the first row.

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
@@ -31,11 +31,11 @@ _FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared"
 #: Nanoseconds of work, roughly, below which one thread does it alone: handing over costs about 50000.
 _ALONE = 200_000
 #: Nanoseconds, roughly, of one thread for an element's conversion and for a multiplication.
-_ELEMENT, _MULTIPLICATION = 0.5, 0.01
+ELEMENT, MULTIPLICATION = 0.5, 0.01
 _I32, _I64, _PTR = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 
 
-class _Format(ctypes.Structure):
+class Format(ctypes.Structure):
     """``struct Format`` of convert.h."""
     _fields_ = [(name, ctypes.c_int32) for name in
                 ("magnitude", "lowest", "highest", "rounding", "noise_bits", "gradual")]
@@ -167,10 +167,10 @@ def split(count: int, work: float, call: Callable[[int, int], Any], grain: int =
 
 
 @lru_cache(1024)
-def format_of(fmt: HBFPFormat) -> _Format:
+def format_of(fmt: HBFPFormat) -> Format:
     """``struct Format`` of convert.h."""
     low, high = fmt.exponent_range
-    return _Format(fmt.magnitude, low, high, ("rne", "truncate", "stochastic").index(fmt.rounding), fmt.noise_bits,
+    return Format(fmt.magnitude, low, high, ("rne", "truncate", "stochastic").index(fmt.rounding), fmt.noise_bits,
                    fmt.subnormals == "gradual")
 
 
@@ -208,7 +208,7 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
         run(source + first * ldx, ldx // 4, target + first * ldy, ldy // 4, dice and dice + 4 * first * columns,
             columns, last - first, columns, high, wide, ctypes.addressof(form), ctypes.addressof(span))
         return span
-    spans = split(rows, x.size * _ELEMENT, part, high)
+    spans = split(rows, x.size * ELEMENT, part, high)
     for span in spans[1:]:
         spans[0] = spans[0].join(span)
     return y, spans[0]
@@ -308,9 +308,9 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
             len(terms), stride, b.ctypes.data + 4 * n_low * bn, bk, bn, n_high - n_low,
             y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data, *last)
     if n >= 128 * threads():                           # by columns, so that each panel is packed once
-        split(n, m * k * n * _MULTIPLICATION, lambda low, high: part(0, m, low, high), 64)
+        split(n, m * k * n * MULTIPLICATION, lambda low, high: part(0, m, low, high), 64)
     else:
-        split(m, m * k * n * _MULTIPLICATION, lambda low, high: part(low, high, 0, n), 48)
+        split(m, m * k * n * MULTIPLICATION, lambda low, high: part(low, high, 0, n), 48)
     return y
 
 
@@ -335,67 +335,11 @@ def packed_product(a: np.ndarray, b: np.ndarray, side: int, n: int) -> np.ndarra
             a.ctypes.data + 4 * low * row_stride, rows.ctypes.data, high - low, first.ctypes.data, terms.ctypes.data,
             len(terms), stride, b.ctypes.data, n, y.ctypes.data + 4 * low * n, n)
     if y.size and k:
-        split(m, m * k * n * _MULTIPLICATION, part, 48)
+        split(m, m * k * n * MULTIPLICATION, part, 48)
     return y
 
 
-# --- Several models at once ---------------------------------------------------------------------
-
-
-class StackFormats:
-    """Formats of one operand pair for each of several models, as the kernel reads them.
-
-    Parameters
-    ----------
-    a, b : sequence of HBFPFormat
-        One per model.
-    """
-
-    def __init__(self, a: Sequence[HBFPFormat], b: Sequence[HBFPFormat]) -> None:
-        self.a, self.b = ((_Format * len(a))(*map(format_of, side)) for side in (a, b))
-        self.high = np.array([fmt.block[0] for fmt in a], np.int64)
-        self.terms = np.array([fmt.terms for fmt in a], np.int64)
-        self.where = (ctypes.addressof(self.a), ctypes.addressof(self.b), self.high.ctypes.data, self.terms.ctypes.data)
-
-
-def stack_product(a: np.ndarray, b: np.ndarray, formats: StackFormats,
-                  skip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``q(a[i]) q(b[i])`` for each model i in block order: :func:`encoded`, then :func:`product`.
-
-    Parameters
-    ----------
-    a, b : ndarray of float32
-        (models, M, K) and (models, K, N); of the last two strides one is an element.
-    formats : StackFormats
-        Formats.
-    skip : ndarray of int32
-        (models,): 0, or 2 to leave the model alone.
-
-    Returns
-    -------
-    tuple of (ndarray of float32, ndarray of int32)
-        (models, M, N), and per model 1 where it was computed.
-    """
-    (count, m, k), n = a.shape, b.shape[2]
-    y, done = np.empty((count, m, n), np.float32), skip.copy()
-    (a_step, am, ak), (b_step, bk, bn) = (tuple(step // 4 for step in x.strides) for x in (a, b))
-    form, (fa, fb, sides, lengths) = ctypes.sizeof(_Format), formats.where
-    at_a, at_b, at_y, at_done = (x.ctypes.data for x in (a, b, y, done))
-
-    def part(low, high):
-        work = np.empty(m * k + k * n + 64 * k, np.float32)
-        index = np.empty(m + 2 * k, np.int64)
-        loaded().hbfp_stack(
-            high - low, at_a + 4 * low * a_step, a_step, am, ak, at_b + 4 * low * b_step, b_step, bk, bn, m, k, n,
-            at_y + 4 * low * m * n, fa + form * low, fb + form * low, sides + 8 * low, lengths + 8 * low,
-            at_done + 4 * low, work.ctypes.data, index.ctypes.data)
-    if skip.all():
-        pass
-    elif y.size and k:
-        split(count, count * (m * k * n * _MULTIPLICATION + (m + n) * k * _ELEMENT), part)
-    else:
-        y[:], done[:] = 0, 1
-    return y, done
+# --- Sums -----------------------------------------------------------------------------------------
 
 
 def row_sums(x: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from torch.autograd.function import once_differentiable
 from ..fast import kernels
 from ..noise import Stream
 from .formats import Formats
+from .pairs import Alike, Matmul
 from .products import Operand, check_float32, product
 
 
@@ -32,33 +33,6 @@ class Linear(torch.autograd.Function):
         gx = product(g.along(-1), w.along(0), formats) if ctx.needs_input_grad[0] else None
         gw = product(g.along(0), x.along(0), formats, turn_a=True) if ctx.needs_input_grad[1] else None
         return gx, gw, None, None
-
-
-class Matmul(torch.autograd.Function):
-    """``y = a b`` of stacked matrices; ``ga = g b^T``; ``gb = a^T g``, each in HBFP."""
-
-    @staticmethod
-    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
-        """``a`` (S, M, K), ``b`` (S, K, N) -> (S, M, N)."""
-        ctx.save_for_backward(a, b)
-        ctx.pairs = [(Operand(x, formats.x, stream), Operand(w, formats.w, stream)) for x, w in zip(a, b, strict=True)]
-        ctx.formats, ctx.stream = formats, stream
-        y = torch.empty(a.shape[0], a.shape[1], b.shape[2], device=a.device)
-        for out, (x, w) in zip(y, ctx.pairs, strict=True):
-            out.copy_(product(x.along(-1), w.along(0), formats))
-        return y
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Gradients of ``a`` and ``b``."""
-        a, b = ctx.saved_tensors
-        ga, gb = torch.empty_like(a), torch.empty_like(b)
-        for i, (x, w) in enumerate(ctx.pairs):
-            top = Operand(g[i], ctx.formats.g, ctx.stream)
-            ga[i] = product(top.along(-1), w.along(-1), ctx.formats, turn_b=True)
-            gb[i] = product(x.along(0), top.along(0), ctx.formats, turn_a=True)
-        return ga, gb, None, None
 
 
 class AddBias(torch.autograd.Function):
@@ -102,10 +76,11 @@ def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
 
 @torch.compiler.disable
 def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None = None) -> torch.Tensor:
-    """``a @ b`` of a (..., M, K) and b (..., K, N) with equal leading dimensions; see :class:`Matmul`."""
+    """``a @ b`` of a (..., M, K) and b (..., K, N) with equal leading dimensions: :class:`golden.nn.pairs.Matmul`."""
     check_float32(a=a, b=b)
     if a.dim() < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"Shapes of a and b must be (..., M, K) and (..., K, N), not {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
-    y = Matmul.apply(*(t.flatten(0, -3) if t.dim() > 2 else t[None] for t in (a, b)), formats, stream)
+    y = Matmul.apply(*(t.flatten(0, -3) if t.dim() > 2 else t[None] for t in (a, b)),
+                     Alike(formats, stream))
     return y.reshape(*a.shape[:-1], b.shape[-1])

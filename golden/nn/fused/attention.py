@@ -8,10 +8,11 @@ import torch
 
 from .. import functional
 from ..layers import HBFPMultiheadAttention
+from ..pairs import Matmul
 from .each import Each, Fused
 from .linear import FusedLinear
 from .parameters import Parameters
-from .products import Linear, Matmul, Products
+from .products import Linear, Products
 
 
 class FusedAttention(Fused):

@@ -6,21 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...fast import kernels
+from ...fast import kernels, stack
 from ..formats import Formats
 from ..layers import HBFPLayer
+from ..pairs import ROLES, quick
 from ..products import Operand, product
 from ..record import note
 from ..state import runs_once
-
-#: The three products of ``y = a b``, as roles of their operands in :class:`~golden.nn.Formats`.
-ROLES = {"y": ("x", "w"), "ga": ("g", "w"), "gb": ("x", "g"), "gb turned": ("g", "x")}
-
-
-def quick(formats: Formats) -> bool:
-    """Whether the kernels for many models serve a format; if not, every product goes the general way."""
-    return not (formats.stochastic or formats.mode != "hbfp" or formats.order != "block" or formats.accumulate != "fp32"
-                or kernels.library() is None)
 
 
 class Products:
@@ -55,9 +47,8 @@ class Products:
         if found is None:
             each = [f for f in self._formats for _ in range(repeat)]
             first, second = ROLES[which]
-            # 2: models that only the general way computes.
-            skip = np.array([0 if quick(f) else 2 for f in each], np.int32)
-            found = kernels.StackFormats([getattr(f, first) for f in each], [getattr(f, second) for f in each]), skip
+            skip = np.array([not quick(f) for f in each])
+            found = stack.Formats([getattr(f, first) for f in each], [getattr(f, second) for f in each]), skip
             self._kernels[which, repeat] = found
         return found
 
@@ -70,8 +61,7 @@ class Products:
             (models * R, M, N), and the pairs that are left to :meth:`general`.
         """
         formats, skip = self._kernel(which, len(a) // self.count)
-        y, done = kernels.stack_product(a.numpy(), b.numpy(), formats, skip)
-        return torch.from_numpy(y), (done != 1).nonzero()[0].tolist()
+        return torch.from_numpy(stack.product(a.numpy(), b.numpy(), formats, skip)), skip.nonzero()[0].tolist()
 
     def note(self, operation: str, macs: int) -> None:
         """Tell who listens of a product of all models: ``macs`` multiply-accumulates."""
@@ -86,40 +76,6 @@ class Products:
         """A matrix of one pair, to be converted the general way."""
         model = pair * self.count // pairs
         return Operand(source, getattr(self._formats[model], role), self.layers[model].stream)
-
-
-class Matmul(torch.autograd.Function):
-    """``y = a b`` of (models * R, M, K) and (models * R, K, N), as :class:`golden.nn.ops.Matmul` for each model."""
-
-    @staticmethod
-    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, products: Products) -> torch.Tensor:
-        """(models * R, M, N)."""
-        ctx.save_for_backward(a, b)
-        ctx.products, ctx.operands, pairs = products, {}, len(a)
-        y, left = products(a.detach(), b.detach(), "y")
-        for i in left:
-            x, w = products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs)
-            ctx.operands[i] = x, w
-            y[i] = product(x.along(-1), w.along(0), products.formats(i, pairs))
-        return y
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Gradients of ``a`` and ``b``."""
-        a, b = ctx.saved_tensors
-        products, g, pairs = ctx.products, g.contiguous(), len(a)
-        ga, left_a = products(g, b.detach().transpose(1, 2), "ga")
-        gb, left_b = products(a.detach().transpose(1, 2), g, "gb")
-        for i in sorted({*left_a, *left_b}):
-            formats = products.formats(i, pairs)
-            x, w = ctx.operands.get(i) or (products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs))
-            top = products.operand(g[i], "g", i, pairs)
-            if i in left_a:
-                ga[i] = product(top.along(-1), w.along(-1), formats, turn_b=True)
-            if i in left_b:
-                gb[i] = product(x.along(0), top.along(0), formats, turn_a=True)
-        return ga, gb, None
 
 
 class Linear(torch.autograd.Function):

@@ -1,0 +1,58 @@
+// Products of many small pairs of matrices, conversions included.
+#pragma once
+
+#include "product.h"
+
+namespace {
+
+// y (m, n) = q(a) q(b), a (m, k) and b (k, n) with strides of which one is 1; the room for it serves one pair after the
+// other.
+class Pair {
+  public:
+    Pair(int64_t m, int64_t k, int64_t n)
+        : m_(m), k_(k), n_(n), a_(m * k), b_(k * n), panels_(64 * k), row_(m), block_(k), length_(k) {}
+
+    void multiply(const float *a, int64_t am, int64_t ak, const Format &fa, int64_t high_a, const float *b, int64_t bk,
+                  int64_t bn, const Format &fb, int64_t high_b, int64_t terms, float *y, const Flush &flush) {
+        const Span sa = encode(a, am, ak, m_, k_, high_a, terms, fa, a_.data());
+        const Span sb = encode(b, bk, bn, k_, n_, terms, high_b, fb, b_.data());
+        const int64_t stride = ak == 1 ? 1 : m_;
+        int64_t blocks = 0;
+        for (int64_t r = 0; r < m_; r++) row_[r] = r * (ak == 1 ? k_ : 1);
+        for (int64_t t = 0; t < k_; t += terms, blocks++) {
+            block_[blocks] = t * stride;
+            length_[blocks] = std::min(terms, k_ - t);
+        }
+        const Rows at{row_.data(), m_, block_.data(), length_.data(), blocks, stride};
+        if (exact(fa, fb, terms, sa, sb)) {
+            run(a_.data(), at, bn, y, panels_.data(), Keep());
+            return;
+        }
+        doubles_.assign(a_.begin(), a_.end());
+        wide_.resize(64 * k_);
+        if (small(sa, sb) && flush.sum > 0) run(doubles_.data(), at, bn, y, wide_.data(), flush);
+        else run(doubles_.data(), at, bn, y, wide_.data(), Keep());
+    }
+
+  private:
+    int64_t m_, k_, n_;
+    std::vector<float> a_, b_, panels_;
+    std::vector<double> doubles_, wide_;
+    std::vector<int64_t> row_, block_, length_;
+
+    // Converted, in the order that the matrix has in memory; a block has `high` rows and `wide` columns.
+    static Span encode(const float *x, int64_t row, int64_t column, int64_t rows, int64_t columns, int64_t high,
+                       int64_t wide, const Format &f, float *out) {
+        Span span{1 << 20, -(1 << 20), 0};
+        if (column == 1) convert(x, row, out, columns, nullptr, 0, rows, columns, high, wide, f, span);
+        else convert(x, column, out, rows, nullptr, 0, columns, rows, wide, high, f, span);
+        return span;
+    }
+
+    template <class T, class Rule>
+    void run(const T *a, const Rows &at, int64_t bn, float *y, T *work, const Rule &rule) {
+        ::multiply(a, at, b_.data(), bn == 1 ? n_ : 1, bn == 1 ? 1 : k_, n_, y, n_, work, rule);
+    }
+};
+
+}  // namespace

@@ -1,0 +1,111 @@
+"""Products of many pairs of matrices, such as the heads of attention, in one call where the kernels serve."""
+
+from functools import lru_cache
+from typing import Any, Protocol
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from ..fast import kernels, stack
+from ..noise import Stream
+from .formats import Formats
+from .products import Operand, product
+from .record import watcher
+
+#: The three products of ``y = a b``, as roles of their operands in :class:`~golden.nn.Formats`.
+ROLES = {"y": ("x", "w"), "ga": ("g", "w"), "gb": ("x", "g"), "gb turned": ("g", "x")}
+
+
+def quick(formats: Formats) -> bool:
+    """Whether the kernels for many pairs serve a format; if not, every product goes the general way."""
+    return not (formats.stochastic or formats.mode != "hbfp" or formats.order != "block" or formats.accumulate != "fp32"
+                or kernels.library() is None)
+
+
+class Pairs(Protocol):
+    """What :class:`Matmul` asks to multiply."""
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
+        """Products of (S, M, K) and (S, K, N) in the roles of :data:`ROLES`, and the pairs that are left to others."""
+
+    def formats(self, pair: int, pairs: int) -> Formats:
+        """Of one pair of ``pairs``."""
+
+    def operand(self, source: torch.Tensor, role: str, pair: int, pairs: int) -> Operand:
+        """A matrix of one pair, to be converted the general way."""
+
+
+class Alike:
+    """Pairs that have one format and one noise stream.
+
+    Parameters
+    ----------
+    formats : Formats
+        The format.
+    stream : golden.noise.Stream, optional
+        Where ``stochastic`` draws from.
+    """
+
+    def __init__(self, formats: Formats, stream: Stream | None) -> None:
+        self._formats, self._stream = formats, stream
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
+        """As of :class:`Pairs`: all pairs, or none."""
+        if a.device.type != "cpu" or not quick(self._formats) or watcher() is not None:
+            return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))
+        left, right = (_dense(x).numpy() for x in (a, b))
+        return torch.from_numpy(stack.product(left, right, _repeated(self._formats, which, len(a)))), []
+
+    def formats(self, pair: int, pairs: int) -> Formats:
+        """As of :class:`Pairs`."""
+        return self._formats
+
+    def operand(self, source: torch.Tensor, role: str, pair: int, pairs: int) -> Operand:
+        """As of :class:`Pairs`."""
+        return Operand(source, getattr(self._formats, role), self._stream)
+
+
+@lru_cache(256)
+def _repeated(formats, which, count):
+    """The formats of a product for each of ``count`` pairs."""
+    first, second = ROLES[which]
+    return stack.Formats([getattr(formats, first)] * count, [getattr(formats, second)] * count)
+
+
+def _dense(x):
+    """``x`` with rows or columns that lie without gaps."""
+    return x if 1 in x.stride()[1:] else x.contiguous()
+
+
+class Matmul(torch.autograd.Function):
+    """``y = a b`` of stacked matrices; ``ga = g b^T``; ``gb = a^T g``, each in HBFP."""
+
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, products: Pairs) -> torch.Tensor:
+        """``a`` (S, M, K), ``b`` (S, K, N) -> (S, M, N)."""
+        ctx.save_for_backward(a, b)
+        ctx.products, ctx.operands, pairs = products, {}, len(a)
+        y, left = products(a.detach(), b.detach(), "y")
+        for i in left:
+            x, w = products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs)
+            ctx.operands[i] = x, w
+            y[i] = product(x.along(-1), w.along(0), products.formats(i, pairs))
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``a`` and ``b``."""
+        a, b = ctx.saved_tensors
+        products, g, pairs = ctx.products, g.contiguous(), len(a)
+        ga, left_a = products(g, b.detach().transpose(1, 2), "ga")
+        gb, left_b = products(a.detach().transpose(1, 2), g, "gb")
+        for i in sorted({*left_a, *left_b}):
+            formats = products.formats(i, pairs)
+            x, w = ctx.operands.get(i) or (products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs))
+            top = products.operand(g[i], "g", i, pairs)
+            if i in left_a:
+                ga[i] = product(top.along(-1), w.along(-1), formats, turn_b=True)
+            if i in left_b:
+                gb[i] = product(x.along(0), top.along(0), formats, turn_a=True)
+        return ga, gb, None

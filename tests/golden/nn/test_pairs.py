@@ -1,0 +1,100 @@
+"""Stacked products in one call have the bits of one product after the other."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import golden.nn as gn  # noqa: E402
+from golden.fast import stack  # noqa: E402
+from golden.matmul import matmul  # noqa: E402
+from golden.nn import functional, pairs  # noqa: E402
+from golden.noise import Stream  # noqa: E402
+
+
+def same(a, b):
+    got, want = (np.ascontiguousarray(t.detach().numpy() if torch.is_tensor(t) else t) for t in (a, b))
+    assert got.shape == want.shape and (got.view(np.uint32) == want.view(np.uint32)).all()
+
+
+def products(a, b, g, formats, stream=None):
+    """A stacked product and its two gradients."""
+    a, b = (t.detach().requires_grad_() for t in (a, b))
+    y = functional.matmul(a, b, formats, stream=stream)
+    y.backward(g)
+    return y, a.grad, b.grad
+
+
+def layouts(a, b):
+    """The same operands as they lie, turned in memory, with gaps in both directions, and one for all pairs."""
+    def turned(t):
+        return t.mT.contiguous().mT
+
+    def apart(t):
+        wide = torch.zeros(*t.shape[:-2], 2 * t.shape[-2], 2 * t.shape[-1])
+        wide[..., ::2, ::2] = t
+        return wide[..., ::2, ::2]
+    yield from ((a, b), (turned(a), turned(b)), (apart(a), apart(b)))
+    yield a[:1, :1].expand_as(a), b
+
+
+@pytest.mark.parametrize("fmt", [
+    "hbfp8", gn.HBFPFormat(mantissa=12, block=(1, 8)), gn.HBFPFormat(block=(8, 8)),
+    gn.Formats.of(gn.HBFPFormat(block=(1, 8)), w=gn.HBFPFormat(block=(8, 8)),
+                  g=gn.HBFPFormat(mantissa=14, block=(1, 8))),
+    gn.Formats.of("hbfp8", accumulate="aligned")])
+@pytest.mark.parametrize("m, k, n", [(1, 5, 3), (9, 20, 34)])
+def test_equal_to_the_definition_in_every_layout(m, k, n, fmt):
+    torch.manual_seed(m)
+    formats = gn.Formats.of(fmt)
+    for a, b in layouts(torch.randn(2, 3, m, k), torch.randn(2, 3, k, n) * 2 ** torch.randn(2, 3, k, n)):
+        g = torch.randn(2, 3, m, n)
+        y, ga, gb = products(a, b, g, formats)
+        for i, j in np.ndindex(2, 3):
+            x, w, top = (t[i, j].numpy() for t in (a, b, g))
+            how = formats.accumulate
+            same(y[i, j], matmul(x, w, formats.x, how, w_fmt=formats.w))
+            same(ga[i, j], matmul(top, w.T, formats.g, how, w_fmt=formats.w))
+            same(gb[i, j], matmul(x.T, top, formats.x, how, w_fmt=formats.g))
+
+
+@pytest.mark.parametrize("options, one", [
+    (dict(), True), (dict(accumulate="aligned"), False), (dict(order="quick"), False)])
+def test_who_is_multiplied_in_one_call(options, one, monkeypatch):
+    calls = []
+    real = stack.product
+    monkeypatch.setattr(stack, "product", lambda *args: calls.append(args) or real(*args))
+    torch.manual_seed(0)
+    a, b, g = torch.randn(4, 5, 16), torch.randn(4, 16, 7), torch.randn(4, 5, 7)
+    products(a, b, g, gn.Formats.of("hbfp8", **options))
+    assert len(calls) == 3 * one
+
+
+def test_noise_is_drawn_pair_by_pair():
+    fmt = gn.HBFPFormat(rounding="stochastic", block=(1, 8))
+    torch.manual_seed(0)
+    a, b = torch.randn(3, 4, 16), torch.randn(3, 16, 5)
+    stream, again = Stream(3, 8), Stream(3, 8)
+    y = functional.matmul(a, b, fmt, stream=stream)
+    for i in range(3):
+        x, w = a[i].numpy(), b[i].numpy()
+        noise = again.draw(x.shape, fmt, axis=-1)
+        same(y[i], matmul(x, w, fmt, noise=noise, w_noise=again.draw(w.shape, fmt, axis=0)))
+
+
+def test_without_kernels_the_bits_are_the_same(monkeypatch):
+    torch.manual_seed(0)
+    a, b, g = torch.randn(4, 5, 40), torch.randn(4, 40, 7), torch.randn(4, 5, 7)
+    want = products(a, b, g, "hbfp8")
+    monkeypatch.setattr(pairs, "quick", lambda formats: False)
+    for got, one in zip(products(a, b, g, "hbfp8"), want, strict=True):
+        same(got, one)
+
+
+def test_heads_of_attention_are_one_call(monkeypatch):
+    calls = []
+    real = stack.product
+    monkeypatch.setattr(stack, "product", lambda *args: calls.append(args[0].shape) or real(*args))
+    layer = gn.HBFPMultiheadAttention(16, 4, batch_first=True)
+    layer(*[torch.randn(3, 6, 16)] * 3)[0].sum().backward()
+    assert [shape[0] for shape in calls] == [12] * 6
