@@ -48,13 +48,13 @@ def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | N
     y = np.empty((count, m, n), np.float32)
     (a_step, am, ak), (b_step, bk, bn) = (tuple(step // 4 for step in x.strides) for x in (a, b))
     skip = np.zeros(count, bool) if skip is None else np.ascontiguousarray(skip, bool)
-    form, fa, fb, flush = (ctypes.sizeof(Format), *map(ctypes.addressof, (formats.a, formats.b, formats.flush)))
+    fa, fb, flush = (ctypes.addressof(each) for each in (formats.a, formats.b, formats.flush))
     at_a, at_b, at_y, at_skip, at_terms = (x.ctypes.data for x in (a, b, y, skip, formats.terms))
     high_a, high_b = (side.ctypes.data for side in formats.high)
+    form = ctypes.sizeof(Format)
 
     def part(low, last):
-        loaded = kernels.loaded()
-        loaded.hbfp_stack(
+        kernels.loaded().hbfp_stack(
             last - low, at_a + 4 * low * a_step, a_step, am, ak, at_b + 4 * low * b_step, b_step, bk, bn, m, k, n,
             at_y + 4 * low * m * n, fa + form * low, fb + form * low, high_a + 8 * low, high_b + 8 * low,
             at_terms + 8 * low, flush + ctypes.sizeof(Flush) * low, at_skip + low)
