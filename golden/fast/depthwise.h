@@ -1,6 +1,7 @@
 // Convolutions with one channel in and one out a group: neighbouring channels are neighbouring lanes.
 #pragma once
 
+#include "across.h"
 #include "convolve.h"
 
 namespace {
@@ -29,25 +30,10 @@ void dot_columns(const float *a, const float *b, int64_t repeat, int64_t rows, i
         }
 }
 
-inline void canonical(float *y, int64_t count) {
-    for (int64_t i = 0; i < count; i++) y[i] = y[i] == y[i] ? y[i] : real(0x7FC00000);
-}
-
-// Rounding `rne` and dot product in one go, 16 channels at a time, for blocks whose largest exponent field lies between
-// `bottom` and `roof`: there float arithmetic rounds (see plain_range()) and holds every sum (see exact()).
-class Lane16 {
+// Rounding and dot product in one go, 16 channels at a time.
+class Lane16 : public Across {
   public:
-    Lane16(const Format &f, const Format &fw, const Span &w, int64_t terms)
-        : serves_(f.rounding == 0 && exact(f, fw, terms, Span{0, 0, 0}, Span{0, 0, 0}) && w.low <= w.high
-                  && w.low >= -126 && w.high <= 127 && !f.gradual),
-          steps_(1 - f.magnitude), most_(float((1 << f.magnitude) - 1)) {
-        int32_t reach = w.high;
-        for (int64_t t = terms; t; t >>= 1) reach++;
-        bottom_ = std::max({64, f.lowest + 126, f.magnitude - w.low});
-        roof_ = std::min({220, f.highest + 126, 253 - reach});
-    }
-
-    bool serves() const { return serves_; }
+    using Across::Across;
 
     // out[j] = sum over i < n of q(x[offset[i] + j]) * w[i * ldw + j] for `columns` channels j; false where it may not.
     bool dot(const float *x, const int64_t *offset, const float *w, int64_t ldw, int64_t n, int64_t columns,
@@ -56,44 +42,16 @@ class Lane16 {
         int64_t c = 0;
         for (; c + 16 <= columns; c += 16) one<16>(x + c, offset, w + c, ldw, n, 16, out + c, odd);
         if (c < columns) one<0>(x + c, offset, w + c, ldw, n, columns - c, out + c, odd);
-        int32_t any = 0;
-        for (int i = 0; i < 16; i++) any |= odd[i];
-        return !any;
+        return !any(odd);
     }
 
   private:
-    typedef float Floats __attribute__((vector_size(64)));
-    typedef int32_t Ints __attribute__((vector_size(64)));
-
-    bool serves_;
-    int32_t steps_, bottom_, roof_;
-    float most_;
-
-    template <int N>
-    static Floats load(const float *x, int64_t count) {
-        Floats v = {};
-        std::memcpy(&v, x, N ? 4 * N : 4 * count);
-        return v;
-    }
-
     template <int N>
     void one(const float *x, const int64_t *offset, const float *w, int64_t ldw, int64_t n, int64_t count, float *out,
              Ints &odd) const {
-        Ints largest = {};
-        for (int64_t i = 0; i < n; i++) {
-            const Ints size = Ints(load<N>(x + offset[i], count)) & 0x7FFFFFFF;
-            largest = size > largest ? size : largest;
-        }
-        const Ints top = largest >> 23, zero = top == 0;
-        odd |= ~zero & ((top < bottom_) | (top > roof_));
-        const Floats step = Floats((top + steps_) << 23 & ~zero), magic = step * 12582912.0f, limit = step * most_;
+        const Scale scale = scale_of<N>(x, offset, n, count, odd);
         Floats p = {};
-        for (int64_t i = 0; i < n; i++) {
-            Floats v = (load<N>(x + offset[i], count) + magic) - magic;
-            v = v < -limit ? -limit : v;
-            v = v > limit ? limit : v;
-            p += v * load<N>(w + i * ldw, count);
-        }
+        for (int64_t i = 0; i < n; i++) p += scale.rounded(load<N>(x + offset[i], count)) * load<N>(w + i * ldw, count);
         std::memcpy(out, &p, N ? 4 * N : 4 * count);
     }
 };

@@ -3,6 +3,7 @@
 
 #include "aligned.h"
 #include "depthwise.h"
+#include "grouped.h"
 #include "stack.h"
 
 extern "C" {
@@ -106,29 +107,33 @@ void hbfp_aligned(const float *a, const int32_t *ea, int64_t m, int64_t k, int64
     else multiply_aligned(a, ea, m, k, side, floats.data(), eb, n, lde, guard, y, *flush);
 }
 
-// x (N, C, H, W), any strides, into zeroed y (N, YH, YW, C) at rows top + i * step_h, columns left + j * step_w; what
-// falls outside is left out. `s`: strides of x, then N, C, H, W, YH, YW, top, left, step_h, step_w.
+// x (N, C, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, at rows
+// top + i * step_h, columns left + j * step_w; what falls outside is left out. `s`: strides of x, its sides, strides of y,
+// its rows and columns, top, left, step_h, step_w.
 void hbfp_lay(const float *x, const int64_t *s, float *y) {
-    const int64_t sn = s[0], sc = s[1], sh = s[2], sw = s[3], n = s[4], c = s[5], h = s[6], w = s[7], yh = s[8], yw = s[9],
-                  top = s[10], left = s[11], step_h = s[12], step_w = s[13];
+    const int64_t sn = s[0], sc = s[1], sh = s[2], sw = s[3], n = s[4], c = s[5], h = s[6], w = s[7], yn = s[8], yc = s[9],
+                  yh = s[10], yw = s[11], rows = s[12], columns = s[13], top = s[14], left = s[15], step_h = s[16],
+                  step_w = s[17];
     constexpr int64_t SIDE = 16;
     for (int64_t image = 0; image < n; image++)
         for (int64_t i = 0; i < h; i++) {
             const int64_t row = top + i * step_h;
-            if (row < 0 || row >= yh) continue;
+            if (row < 0 || row >= rows) continue;
             const float *from = x + image * sn + i * sh;
-            float *to = y + (image * yh + row) * yw * c;
+            float *to = y + image * yn + row * yh + left * yw;
             const int64_t first = left < 0 ? (-left + step_w - 1) / step_w : 0;
-            const int64_t last = std::min(w, (yw - left + step_w - 1) / step_w);
-            if (sc == 1)
-                for (int64_t j = first; j < last; j++)
-                    std::copy_n(from + j * sw, c, to + (left + j * step_w) * c);
+            const int64_t last = std::min(w, (columns - left + step_w - 1) / step_w);
+            if (sc == 1 && yc == 1)
+                for (int64_t j = first; j < last; j++) std::copy_n(from + j * sw, c, to + j * step_w * yw);
+            else if (sw == 1 && yw == 1 && step_w == 1)
+                for (int64_t k = 0; k < c && first < last; k++)
+                    std::copy_n(from + k * sc + first, last - first, to + k * yc + first);
             else
                 for (int64_t k = 0; k < c; k += SIDE)
                     for (int64_t j = first; j < last; j += SIDE)
                         for (int64_t l = k; l < std::min(k + SIDE, c); l++)
                             for (int64_t i = j; i < std::min(j + SIDE, last); i++)
-                                to[(left + i * step_w) * c + l] = from[l * sc + i * sw];
+                                to[i * step_w * yw + l * yc] = from[l * sc + i * sw];
         }
 }
 
@@ -151,6 +156,40 @@ void hbfp_depthwise(const Patches *p, const Format *f, int64_t terms, const Valu
 void hbfp_depthwise_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, float *y,
                            const Flush *flush) {
     depthwise_turned(*p, *f, terms, *g, y, *flush);
+}
+
+// y (rows * width, groups * n): see Planes. Group i has the planes from x + i * step on and columns i * n of w and y;
+// odd[i] becomes 1 where it cannot be done so, and its part of y then holds anything.
+void hbfp_planes(const float *x, const int64_t *row, int64_t rows, int64_t width, const int64_t *offset, int64_t k,
+                 int64_t terms, const Format *f, const Values *w, int64_t groups, int64_t step, float *y, uint8_t *odd) {
+    const Across quick(*f, *w->format, *w->span, terms);
+    const int64_t n = w->n / groups;
+    for (int64_t i = 0; i < groups; i++) {
+        Planes planes(quick, offset, k, terms, w->data + i * n, w->ld, n);
+        odd[i] = !quick.serves();
+        for (int64_t r = 0; r < rows && !odd[i]; r++)
+            odd[i] = !planes.row(x + i * step + row[r], width, y + r * width * w->n + i * n, w->n);
+    }
+    canonical(y, rows * width * w->n);
+}
+
+// y (taps, n, ld): gradient of the weights of channel c of p for the n columns of g of its group; see GroupedTaps. `ld` is
+// a multiple of 16. *odd becomes 1 where it cannot be done so.
+void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, const int64_t *group,
+                         int64_t n, float *y, int64_t ld, uint8_t *odd) {
+    const Across quick(*f, *g->format, *g->span, terms);
+    *odd = !quick.serves();
+    GroupedTaps taps(quick, *p, *g, group, n, terms);
+    std::vector<Across::Floats> sums(p->segments * n * ld / 16);
+    for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
+        const int64_t rows = std::min(terms, p->pixels - m), whole = p->length / 16 * 16;
+        Across::Ints outside = {};
+        for (int64_t c = 0; c < whole; c += 16) taps.add<16>(m, rows, c, 16, sums.data(), ld, outside);
+        if (whole < p->length) taps.add<0>(m, rows, whole, p->length - whole, sums.data(), ld, outside);
+        *odd = Across::any(outside);
+    }
+    std::memcpy(y, sums.data(), sums.size() * sizeof sums[0]);
+    canonical(y, p->segments * n * ld);
 }
 
 // See stack.h.

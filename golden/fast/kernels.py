@@ -105,6 +105,8 @@ def library() -> ctypes.CDLL | None:
             ("hbfp_lay", [_PTR, _PTR, _PTR]),
             ("hbfp_patches", [_PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _I64, _PTR]),
             ("hbfp_patches_turned", [_PTR, _PTR, _I64, _I64, *[_PTR] * 4]),
+            ("hbfp_planes", [_PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _PTR, _PTR, _I64, _I64, _PTR, _PTR]),
+            ("hbfp_grouped_turned", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _PTR, _I64, _PTR]),
             ("hbfp_depthwise", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR]),
             ("hbfp_depthwise_turned", [_PTR, _PTR, _I64, *[_PTR] * 3]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),

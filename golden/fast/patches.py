@@ -59,11 +59,26 @@ def _drawing(stream):
 def laid(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
          step: tuple[int, int] = (1, 1)) -> np.ndarray:
     """``x`` (N, C, H, W) channels last, sides ``shape``, from ``corner`` on, spread by ``step``; zeros around."""
-    n, c, h, w = x.shape
-    y = np.zeros((n, *shape, c), np.float32)
-    numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *shape, *corner, *step], np.int64)
-    kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)
+    y = np.zeros((x.shape[0], *shape, x.shape[1]), np.float32)
+    _lay(x, y.transpose(0, 3, 1, 2), corner, step)
     return y
+
+
+def planes(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
+           step: tuple[int, int] = (1, 1)) -> np.ndarray:
+    """:func:`laid` with planes (N, C, H, W); what follows the last may be read for 16 numbers more."""
+    n, c = x.shape[:2]
+    flat = np.zeros(n * c * shape[0] * shape[1] + 16, np.float32)
+    y = flat[:-16].reshape(n, c, *shape)
+    _lay(x, y, corner, step)
+    return y
+
+
+def _lay(x, y, corner, step):
+    """``x`` into ``y``, both (N, C, H, W) in any order in memory."""
+    numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *(stride // 4 for stride in y.strides),
+                        *y.shape[2:], *corner, *step], np.int64)
+    kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)
 
 
 def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None) -> np.ndarray:

@@ -7,7 +7,7 @@ import torch
 
 from ..fast import kernels
 from ..noise import Stream
-from . import conv, layers, library
+from . import conv, layers, library, unfold
 from .formats import Formats
 from .portable import on_host
 from .products import Encoded, Operand
@@ -149,4 +149,4 @@ def _packed(w, fmt):
 
 def _matrix(w, fmt):
     w = w.detach()
-    return w, kernels.encoded(conv.weight_matrix(w).numpy(), fmt, axis=0)
+    return w, kernels.encoded(unfold.weight_matrix(w).numpy(), fmt, axis=0)

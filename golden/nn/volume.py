@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from ..noise import Stream
-from . import conv
+from . import conv_products, unfold
 from .formats import Formats
 from .products import check_float32
 
@@ -30,10 +30,10 @@ def _output(x, w, stride, padding, dilation, formats, stream):
     """Convolution of x (N, C, D, H, W), padded in depth, with w (O, C, kd, kh, kw)."""
     depth, ph, pw = padding
     x = _joined(pad(x, (0, 0, 0, 0, depth, depth)), w.shape[2], stride[0], dilation[0])
-    last = conv._channels_last(x, (pw, pw, ph, ph))
+    last = unfold.channels_last(x, (pw, pw, ph, ph))
     matrix = w.permute(3, 4, 2, 1, 0).reshape(-1, w.shape[0]).contiguous()
-    return conv._over_channels(last, matrix, formats.x, formats.w, formats, stream, tuple(w.shape[3:]), stride[1:],
-                               dilation[1:])                                         # (N * OD, OH, OW, O)
+    return conv_products.over_channels(last, matrix, formats.x, formats.w, formats, stream, tuple(w.shape[3:]),
+                                       stride[1:], dilation[1:])                        # (N * OD, OH, OW, O)
 
 
 def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
@@ -45,8 +45,8 @@ def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
     spread[:, :, full:full + (g.shape[2] - 1) * stride[0] + 1:stride[0]] = g
     joined = _joined(spread[:, :, padding[0]:padding[0] + d + full], kd, 1, dilation[0])
     turned = w.flip(2).permute(2, 0, 1, 3, 4).flatten(0, 1)
-    y = conv._input_gradient(joined, turned, (n * d, c, *shape[3:]), stride[1:], padding[1:], dilation[1:], formats,
-                             stream)
+    y = conv_products.input_gradient(joined, turned, (n * d, c, *shape[3:]), stride[1:], padding[1:], dilation[1:],
+                                     formats, stream)
     return y.unflatten(0, (n, d)).permute(0, 4, 1, 2, 3)                             # of (n * d, H, W, C)
 
 
@@ -56,9 +56,9 @@ def _weight_gradient(x, g, kernel, stride, padding, dilation, formats, stream):
     # What no patch reaches would be another row of pixels.
     ends = [(g.shape[2 + i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 for i in range(3)]
     x = pad(x, (pw, pw, ph, ph, depth, depth))[:, :, :ends[0], :ends[1], :ends[2]]
-    last = conv._channels_last(_joined(x, kernel[0], stride[0], dilation[0]), (0, 0, 0, 0))
+    last = unfold.channels_last(_joined(x, kernel[0], stride[0], dilation[0]), (0, 0, 0, 0))
     pixels = g.permute(0, 2, 3, 4, 1).flatten(0, 1).contiguous()
-    gw = conv._over_pixels(last, pixels, formats, stream, tuple(kernel[1:]), stride[1:], dilation[1:])
+    gw = conv_products.over_pixels(last, pixels, formats, stream, tuple(kernel[1:]), stride[1:], dilation[1:])
     return gw.unflatten(2, (kernel[0], -1)).permute(4, 3, 2, 0, 1)
 
 

@@ -1,6 +1,6 @@
 """Every compiled way of a convolution gives the bits of the plain definition, noise included.
 
-Covers: golden/fast/patches.py.
+Covers: golden/fast/patches.py, golden/nn/depthwise.py, golden/nn/unfold.py.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from golden.bfp import encode_plain  # noqa: E402
 from golden.blocks import Blocks  # noqa: E402
 from golden.fast import kernels  # noqa: E402
 from golden.matmul import matmul_blocks  # noqa: E402
-from golden.nn import conv, functional  # noqa: E402
+from golden.nn import conv, depthwise, functional  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 
 # channels in and out, kernel, stride, padding, dilation
@@ -148,8 +148,8 @@ def test_depthwise_is_a_convolution_of_each_channel(c, size, stride, padding, di
 def test_which_depthwise_goes_together(options, together):
     formats = gn.Formats.of(gn.HBFPFormat(**{"block": (1, 8), **options}))
     x, w = torch.randn(1, 4, 5, 5), torch.randn(4, 1, 3, 3)
-    assert conv.Depthwise.serves(x, w, 4, formats) == (together and kernels.library() is not None)
-    assert not conv.Depthwise.serves(x, torch.randn(8, 1, 3, 3), 4, formats)
+    assert depthwise.Depthwise.serves(x, w, 4, formats) == (together and kernels.library() is not None)
+    assert not depthwise.Depthwise.serves(x, torch.randn(8, 1, 3, 3), 4, formats)
 
 
 @pytest.mark.parametrize("block", [(1, 8), (8, 8)])

@@ -1,0 +1,74 @@
+// Blocks that lie across vectors, a block a lane: converted on the way to a product, without being stored.
+#pragma once
+
+#include "product.h"
+
+namespace {
+
+inline void canonical(float *y, int64_t count) {
+    for (int64_t i = 0; i < count; i++) y[i] = y[i] == y[i] ? y[i] : real(0x7FC00000);
+}
+
+// Rounding `rne` of blocks whose largest exponent field lies between `bottom` and `roof`: there float arithmetic rounds
+// (see plain_range()) and holds every sum of `terms` products with operand w (see exact()).
+class Across {
+  public:
+    typedef float Floats __attribute__((vector_size(64)));
+    typedef int32_t Ints __attribute__((vector_size(64)));
+
+    Across(const Format &f, const Format &fw, const Span &w, int64_t terms)
+        : serves_(f.rounding == 0 && exact(f, fw, terms, Span{0, 0, 0}, Span{0, 0, 0}) && w.low <= w.high
+                  && w.low >= -126 && w.high <= 127 && !f.gradual),
+          steps_(1 - f.magnitude), most_(float((1 << f.magnitude) - 1)) {
+        int32_t reach = w.high;
+        for (int64_t t = terms; t; t >>= 1) reach++;
+        bottom_ = std::max({64, f.lowest + 126, f.magnitude - w.low});
+        roof_ = std::min({220, f.highest + 126, 253 - reach});
+    }
+
+    bool serves() const { return serves_; }
+
+    // How 16 blocks are rounded.
+    struct Scale {
+        Floats magic, limit;
+
+        Floats rounded(Floats v) const {
+            v = (v + magic) - magic;
+            v = v < -limit ? -limit : v;
+            return v > limit ? limit : v;
+        }
+    };
+
+    // Of the blocks of n elements at x[offset[i]], `count` of them (16 if N is 16); sets lanes of `odd` that lie outside.
+    template <int N>
+    Scale scale_of(const float *x, const int64_t *offset, int64_t n, int64_t count, Ints &odd) const {
+        Ints largest = {};
+        for (int64_t i = 0; i < n; i++) {
+            const Ints size = Ints(load<N>(x + offset[i], count)) & 0x7FFFFFFF;
+            largest = size > largest ? size : largest;
+        }
+        const Ints top = largest >> 23, zero = top == 0;
+        odd |= ~zero & ((top < bottom_) | (top > roof_));
+        const Floats step = Floats((top + steps_) << 23 & ~zero);
+        return Scale{step * 12582912.0f, step * most_};
+    }
+
+    template <int N> static Floats load(const float *x, int64_t count) {
+        Floats v = {};
+        std::memcpy(&v, x, N ? 4 * N : 4 * count);
+        return v;
+    }
+
+    static bool any(const Ints &lanes) {
+        int32_t found = 0;
+        for (int i = 0; i < 16; i++) found |= lanes[i];
+        return found;
+    }
+
+  private:
+    bool serves_;
+    int32_t steps_, bottom_, roof_;
+    float most_;
+};
+
+}  // namespace

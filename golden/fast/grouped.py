@@ -1,0 +1,69 @@
+"""Compiled products of convolutions in groups of few channels, where a block straddles taps.
+
+They serve rounding ``rne`` where FP32 holds every sum, and say which groups have a block that is out of their range.
+"""
+
+import ctypes
+import math
+
+import numpy as np
+
+from hbfp.format import HBFPFormat
+
+from . import kernels
+from .patches import Patches, Values
+
+
+def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fmt: HBFPFormat, other: Values,
+            groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Patches of planes times the weights of their group.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        (N, C, H, W) as :func:`golden.fast.patches.planes` gives it.
+    rows : ndarray of int64
+        Where the output's rows of pixels start in flat ``x``.
+    width : int
+        Pixels of a row.
+    offsets : ndarray of int64
+        (K,): from a pixel to the elements of its patch in the first group.
+    fmt : HBFPFormat
+        Format of ``x``.
+    other : Values
+        (K, O): each group has its part of the columns.
+    groups : int
+        Groups.
+
+    Returns
+    -------
+    tuple of (ndarray of float32, ndarray of bool)
+        (pixels, O), and for each group whether it holds anything because it could not be done so.
+    """
+    form, y = kernels.format_of(fmt), np.empty((len(rows) * width, other.n), np.float32)
+    step = x.shape[1] // groups * x.shape[2] * x.shape[3]
+
+    def part(first, last):
+        odd = np.zeros(groups, np.uint8)
+        kernels.loaded().hbfp_planes(
+            x.ctypes.data, rows.ctypes.data + 8 * first, last - first, width, offsets.ctypes.data, len(offsets),
+            fmt.terms, ctypes.addressof(form), ctypes.addressof(other), groups, step,
+            y.ctypes.data + 4 * first * width * other.n, odd.ctypes.data)
+        return odd
+    work = y.shape[0] * len(offsets) * (groups * kernels.ELEMENT + other.n * kernels.MULTIPLICATION)
+    return y, np.bitwise_or.reduce(kernels.split(len(rows), work, part)).astype(bool)
+
+
+def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int) -> tuple[np.ndarray, bool]:
+    """Patches, turned, times ``other`` (pixels, O): the weights' gradient of each group, and whether it holds anything.
+
+    ``patches`` has one run of all channels for each tap. The result is (taps, O / groups, C): for each channel those
+    outputs that are of its group.
+    """
+    channels, n, form = patches.length, other.n // groups, kernels.format_of(fmt)
+    group = np.arange(channels, dtype=np.int64) // (channels // groups) * n
+    y, odd = np.empty((patches.segments, n, math.ceil(channels / 16) * 16), np.float32), ctypes.c_uint8()
+    kernels.loaded().hbfp_grouped_turned(
+        ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), group.ctypes.data, n,
+        y.ctypes.data, y.shape[2], ctypes.addressof(odd))
+    return y[:, :, :channels], bool(odd.value)

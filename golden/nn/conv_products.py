@@ -1,0 +1,105 @@
+"""The three products of a two-dimensional convolution as matrix products in HBFP.
+
+The law: with K in the order (kernel row, kernel column, channel),
+
+- ``y  = patches(x) @ w``, patches (pixels, K), w (K, O);
+- ``gx = patches(g, spread by the stride, padded) @ w turned``, K over the output channels;
+- ``gw = patches(x)^T @ g``, reduced over the output pixels;
+
+each as :func:`golden.matmul.matmul` gives it. Where blocks ``(1, B)`` fit the channels an element
+falls into the same block in every patch, so it is converted once and the patches are never built.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from hbfp.format import HBFPFormat
+
+from ..fast import kernels, lanes, patches
+from ..noise import Stream
+from . import portable, unfold
+from .formats import Formats
+from .products import Operand, pieces_of, product
+from .unfold import Pair
+
+
+def _drawn(rows, columns, fmt):
+    """Numbers that a stochastic conversion of a matrix takes, padding included."""
+    high, wide = fmt.block
+    return -(-rows // high) * high * -(-columns // wide) * wide
+
+
+def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, formats: Formats, stream: Stream | None,
+                  size: Pair, stride: Pair, dilation: Pair, kept: Any = None) -> torch.Tensor:
+    """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O)."""
+    view = unfold.view(x, size, stride, dilation)
+    n, oh, ow, kh, kw, c = view.shape
+    once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
+    if unfold.compiled(x, (fmt, w_fmt), formats, stream) and once:
+        a, a_span = unfold.encoded(x.view(-1, c).numpy(), fmt, stream)
+        b, b_span = kept or unfold.encoded(w.numpy(), w_fmt, stream, 0)
+        rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
+        y = kernels.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
+        return torch.from_numpy(y).view(n, oh, ow, -1)
+    if unfold.compiled(x, (fmt, w_fmt), formats, stream):
+        rows, draws = unfold.patch_rows(x, size, stride, dilation), unfold.draws(fmt, stream)
+        later = draws and lanes.Resumed(draws, _drawn(rows.pixels, rows.columns, fmt))    # the patches draw first
+        b, b_span = kept or unfold.encoded(w.numpy(), w_fmt, later or stream, 0)
+        y = patches.product(rows, fmt, patches.Values.of(b, w_fmt, b_span), draws)
+        if later is not None:
+            draws.state[:] = later.state
+        return torch.from_numpy(y).view(n, oh, ow, -1)
+    if once and unfold.draws(fmt, stream) is not None:
+        y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
+    else:
+        matrix = view.reshape(n * oh * ow, kh * kw * c)
+        y = product(Operand(matrix, fmt, stream).along(-1), Operand(w, w_fmt, stream).along(0), formats)
+    return y.view(n, oh, ow, w.shape[1])
+
+
+def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
+    """The product in torch's operations, with noise drawn for elements of channels-last ``x``, not of its patches."""
+    def cut(tensor):
+        view = unfold.view(tensor.view(*x.shape[:3], -1), size, stride, dilation)
+        return view.reshape(view.shape[:3].numel(), -1)
+    a = pieces_of(x.view(-1, x.shape[3]), fmt, stream, -1)
+    a = replace(a, mantissa=cut(a.mantissa), exponent=cut(a.exponent), invalid=cut(a.invalid))
+    return portable.product(a, pieces_of(w, w_fmt, stream, 0), formats.accumulate, guard=formats.guard,
+                            growth=formats.growth)
+
+
+def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stream | None, size: Pair, stride: Pair,
+                dilation: Pair) -> torch.Tensor:
+    """Patches of ``x``, turned, times ``g`` (N, OH, OW, O): gradient (kh, kw, C, O) of the weights."""
+    view = unfold.view(x, size, stride, dilation)
+    n, oh, ow, kh, kw, c = view.shape
+    pixels, out = n * oh * ow, g.shape[-1]
+    flat = g.reshape(pixels, out)
+    if unfold.compiled(x, (formats.x, formats.g), formats, stream):
+        b, b_span = unfold.encoded(flat.numpy(), formats.g, stream, 0)
+        draws = unfold.draws(formats.x, stream)
+        if draws is None or formats.x.square:
+            y = patches.turned_product(unfold.patch_rows(x, size, stride, dilation), formats.x,
+                                       patches.Values.of(b, formats.g, b_span), draws)
+            return torch.from_numpy(y).view(kh, kw, c, out)
+        if b.strides[1] != 4:                          # once, rather than in each of the products below
+            b = kernels.turned(b.T)
+        y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
+        for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
+            a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, draws, axis=0)
+            kernels.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])
+        return torch.from_numpy(y)
+    top = Operand(flat, formats.g, stream).along(0)
+    matrix = view.reshape(pixels, kh * kw * c)
+    return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True).view(kh, kw, c, out)
+
+
+def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Pair, padding: Pair,
+                   dilation: Pair, formats: Formats, stream: Stream | None) -> torch.Tensor:
+    """Gradient (N, H, W, C) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
+    spread = unfold.spread(g, w.shape[2:], shape, stride, padding, dilation)
+    turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, shape[1]).contiguous()
+    return over_channels(spread, turned, formats.g, formats.w, formats, stream, tuple(w.shape[2:]), (1, 1), dilation)

@@ -1,0 +1,60 @@
+"""Convolutions of each channel alone, all channels in one call."""
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from ..fast import patches
+from . import unfold
+from .formats import Formats
+
+
+class Depthwise(torch.autograd.Function):
+    """Convolution of each channel alone, and its two gradients: the bits of a :class:`Conv2d` per channel."""
+
+    @staticmethod
+    def serves(x: torch.Tensor, w: torch.Tensor, groups: int, formats: Formats) -> bool:
+        """Whether all channels can go through the kernels together."""
+        return (groups == x.shape[1] == w.shape[0] and not formats.stochastic and not formats.x.square
+                and not formats.w.square and not formats.g.square
+                and unfold.compiled(x, (formats.x, formats.w, formats.g), formats, None))
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
+                dilation: tuple[int, int], formats: Formats) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (C, 1, kh, kw) -> (N, C, OH, OW), channels last in memory."""
+        ctx.save_for_backward(x, w)
+        ctx.options = stride, padding, dilation, formats
+        ph, pw = padding
+        ctx.last = unfold.channels_last(x.detach(), (pw, pw, ph, ph))
+        return _per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x`` and ``w``."""
+        x, w = ctx.saved_tensors
+        stride, padding, dilation, formats = ctx.options
+        size, c = tuple(w.shape[2:]), w.shape[0]
+        gx = gw = None
+        if ctx.needs_input_grad[0]:
+            spread = unfold.spread(g, size, x.shape, stride, padding, dilation)
+            gx = _per_channel(spread, w.detach().flip(2, 3), formats.g, formats.w, (1, 1), dilation)
+        if ctx.needs_input_grad[1]:
+            top = unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, c).numpy()
+            pixels, taps = unfold.taps(tuple(ctx.last.shape), size, stride, dilation)
+            rows = patches.Patches(ctx.last.numpy(), pixels, taps, c)
+            y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*unfold.values(top, formats.g, None)))
+            gw = torch.from_numpy(y).T.reshape(w.shape)
+        return gx, gw, None, None, None, None
+
+
+def _per_channel(last, w, fmt, w_fmt, stride, dilation):
+    """Channels-last ``last``, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
+    c, size = w.shape[0], tuple(w.shape[2:])
+    n, oh, ow = unfold.view(last, size, stride, dilation).shape[:3]
+    rows = patches.Patches(last.numpy(), *unfold.taps(tuple(last.shape), size, stride, dilation), c)
+    taps = w.reshape(c, -1).T.contiguous().numpy()
+    y = patches.depthwise(rows, fmt, patches.Values.of(*unfold.values(taps, w_fmt, None)))
+    return torch.from_numpy(y).view(n, oh, ow, c).permute(0, 3, 1, 2)

@@ -1,0 +1,127 @@
+"""Convolutions in groups have the bits of a convolution of each group, whichever way they go.
+
+Covers: golden/fast/grouped.py, golden/nn/conv_products.py.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import golden.nn as gn  # noqa: E402
+from golden.fast import grouped as kernel  # noqa: E402
+from golden.fast import kernels  # noqa: E402
+from golden.nn import conv, conv_products, functional, grouped  # noqa: E402
+
+from .test_conv import run, same  # noqa: E402
+
+pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+#: Channels in and out of each group, groups, kernel, stride, padding, dilation.
+SHAPES = [(8, 8, 4, (3, 3), (1, 1), (1, 1), (1, 1)), (4, 4, 5, (3, 2), (2, 1), (1, 0), (1, 2)),
+          (3, 17, 2, (3, 3), (1, 1), (0, 2), (2, 1)), (16, 5, 2, (1, 3), (1, 2), (0, 1), (1, 1)),
+          (12, 1, 3, (2, 2), (1, 1), (1, 1), (1, 1)), (5, 9, 7, (1, 1), (1, 1), (0, 0), (1, 1))]
+ONES = ((1, 1),) * 3
+
+
+def compare(x, w, groups, geometry, formats, scale=1.0):
+    """All three products equal those of one convolution after the other; returns them."""
+    together = run(lambda x, w: functional.conv2d(x, w, None, *geometry, groups, formats), x, w, scale)
+    apart = run(lambda x, w: torch.cat([conv.Conv2d.apply(a, b, *geometry, formats, None) for a, b in
+                                        zip(x.chunk(groups, 1), w.chunk(groups), strict=True)], 1), x, w, scale)
+    for got, want in zip(together, apart, strict=True):
+        same(got, want.detach().numpy())
+    return together
+
+
+@pytest.mark.parametrize("fmt", [
+    gn.HBFPFormat(mantissa=4, block=(1, 8)), gn.HBFPFormat(block=(1, 16)), gn.HBFPFormat(block=(1, 5)),
+    gn.HBFPFormat(mantissa=12, block=(1, 8)), gn.HBFPFormat(block=(1, 8), exponent=6),
+    gn.HBFPFormat(block=(1, 8), subnormals="gradual"), gn.HBFPFormat(block=(1, 8), rounding="truncate")])
+@pytest.mark.parametrize("c, o, groups, size, stride, padding, dilation", SHAPES)
+def test_equal_to_one_group_after_the_other(c, o, groups, size, stride, padding, dilation, fmt):
+    torch.manual_seed(c)
+    x = torch.randn(2, groups * c, 9, 20) * torch.logspace(-5, 5, groups * c)[None, :, None, None]
+    w = torch.randn(groups * o, c, *size) * 1e-4
+    x[1, 1], w[0] = 0, 0
+    for scale in (1, 1e-30, 1e-36):                    # sums on both sides of 2^-126
+        compare(x, w, groups, (stride, padding, dilation), gn.Formats.of(fmt), scale)
+
+
+@pytest.mark.parametrize("value", [
+    float("nan"), float("inf"), 1e-25, 2.0 ** -62, 2.0 ** -63, 2.0 ** 94, 2.0 ** 95, 1e-40, 0.0])
+def test_a_number_out_of_range_goes_the_general_way(value):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 32, 6, 18), torch.randn(32, 8, 3, 3)
+    x[1, 9, 2:5, 3:16] = value                         # the second group
+    x[1, 8:16, :, 10:] = value
+    compare(x, w, 4, ONES, gn.Formats.of(gn.HBFPFormat(block=(1, 16))))
+
+
+def test_roles_have_their_own_formats():
+    torch.manual_seed(0)
+    x_fmt = gn.HBFPFormat(mantissa=6, block=(1, 16))
+    x, w = torch.randn(2, 24, 5, 17), torch.randn(16, 6, 3, 3)
+    compare(x, w, 4, ONES, gn.Formats(x=x_fmt, w=replace(x_fmt, mantissa=4), g=replace(x_fmt, mantissa=8)))
+
+
+def spied(monkeypatch):
+    """Names of the products that the kernels for all groups, and those for one, are asked for."""
+    asked = []
+
+    def spy(module, name):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args: asked.append(name) or real(*args))
+    for module, names in ((kernel, ("product", "turned_product")),
+                          (conv_products, ("over_channels", "over_pixels", "input_gradient"))):
+        for name in names:
+            spy(module, name)
+    return asked
+
+
+@pytest.mark.parametrize("c, o, stride, asked", [
+    (8, 8, (1, 1), ["product", "product", "turned_product"]),
+    (16, 8, (1, 1), ["over_channels"] * 2 + ["product", "turned_product"]),
+    (8, 16, (1, 1), ["product"] + ["input_gradient", "over_channels"] * 2 + ["turned_product"]),
+    (8, 17, (1, 1), ["product", "product", "over_pixels", "over_pixels"]),
+    (8, 8, (2, 1), ["product", "product", "turned_product"]),
+    (8, 8, (1, 2), ["over_channels"] * 2 + ["product", "turned_product"])])
+def test_which_products_go_together(c, o, stride, asked, monkeypatch):
+    seen = spied(monkeypatch)
+    torch.manual_seed(0)
+    x, w = torch.randn(1, 2 * c, 6, 6), torch.randn(2 * o, c, 3, 3)
+    run(lambda x, w: functional.conv2d(x, w, None, stride, 1, 1, 2, gn.HBFPFormat(block=(1, 16))), x, w, 1)
+    assert seen == asked
+
+
+def test_only_the_group_that_is_out_of_range_goes_alone(monkeypatch):
+    seen = spied(monkeypatch)
+    torch.manual_seed(0)
+    x, w = torch.randn(1, 24, 6, 6), torch.randn(24, 8, 3, 3)
+    x[0, 9, 3, 3] = float("nan")
+    functional.conv2d(x, w, None, 1, 1, 1, 3, gn.HBFPFormat(block=(1, 16)))
+    assert seen == ["product", "over_channels"]
+
+
+@pytest.mark.parametrize("options, together", [
+    ({}, True), ({"rounding": "stochastic"}, False), ({"rounding": "truncate"}, False), ({"block": (8, 8)}, False)])
+def test_which_formats_go_together(options, together):
+    formats = gn.Formats.of(gn.HBFPFormat(**{"block": (1, 8), **options}))
+    assert grouped.Grouped.serves(torch.randn(1, 4, 5, 5), torch.randn(4, 2, 3, 3), 2, formats) == together
+    assert not grouped.Grouped.serves(torch.randn(1, 4, 5, 5), torch.randn(4, 2, 3, 3), 2,
+                                      gn.Formats.of(formats.x, accumulate="aligned"))
+
+
+def test_threads_and_memory_formats_change_nothing():
+    torch.manual_seed(0)
+    x, w = torch.randn(8, 32, 30, 30), torch.randn(32, 8, 3, 3)
+    formats, results = gn.Formats.of(gn.HBFPFormat(block=(1, 16))), []
+    for count, layout in ((1, torch.contiguous_format), (3, torch.channels_last)):
+        kernels.set_threads(count)
+        try:
+            results.append(compare(x.contiguous(memory_format=layout), w, 4, ONES, formats))
+        finally:
+            kernels.set_threads(None)
+    for a, b in zip(*results, strict=True):
+        same(a, np.ascontiguousarray(b.detach().numpy()))
