@@ -11,44 +11,56 @@ template <class T> struct Aligned;
 template <> struct Aligned<float> { typedef int32_t Int; };
 template <> struct Aligned<double> { typedef int64_t Int; };
 
-// One block: p = a b exactly, shifted to the running sum or that to it; rounding half up.
-template <class T, int M, int N>
-inline void align_block(const T *a, int64_t lda, const int32_t *ea, int64_t lde, const T *b, const int32_t *eb,
-                        int64_t terms, int32_t guard, bool first, typename Aligned<T>::Int *acc,
-                        typename Aligned<T>::Int *last) {
+// Neighbouring exponents, a lane each.
+template <class Int> inline auto exponents_at(const int32_t *from) {
+    typedef Int I __attribute__((vector_size(64)));
+    typedef int32_t Narrow __attribute__((vector_size(64 / sizeof(Int) * 4)));
+    Narrow v;
+    std::memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, I);
+}
+
+// Exponents of the last bits of an operand with M rows: of row m and block j at row[m] + block[j].
+struct Exponents {
+    const int32_t *data;
+    const int64_t *row, *block;
+};
+
+// M rows and a vector of columns, all blocks: exact block sums, shifted to the running sum or that to it, rounding half
+// up. Integers are twice the law's, b being scaled so: that leaves a bit for the half. `sum` and `power` as vectors.
+template <class T, int M>
+inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, const T *b, const int32_t *eb, int64_t lde,
+                  typename Aligned<T>::Int *sum, typename Aligned<T>::Int *power) {
     typedef typename Aligned<T>::Int Int;
     typedef typename Vectors<T>::Type V;
     typedef Int I __attribute__((vector_size(64)));
     constexpr int64_t LANES = Vectors<T>::LANES;
     constexpr Int LONGEST = 8 * sizeof(Int) - 1;
-    V p[M][N] = {};
-    for (int64_t k = 0; k < terms; k++) {
-        V w[N];
-        for (int n = 0; n < N; n++) std::memcpy(&w[n], b + (k * N + n) * LANES, sizeof(V));
-        for (int m = 0; m < M; m++)
-            for (int n = 0; n < N; n++) p[m][n] += a[m * lda + k] * w[n];
-    }
-    for (int n = 0; n < N; n++) {
-        I step_b;
-        for (int64_t i = 0; i < LANES; i++) step_b[i] = eb[n * LANES + i];
-        for (int m = 0; m < M; m++) {
-            Int *sum = acc + (m * N + n) * LANES, *power = last + (m * N + n) * LANES;
-            I total = __builtin_convertvector(p[m][n], I) << guard, step = step_b + Int(ea[m * lde]);
-            if (!first) {
-                I s, e;
-                std::memcpy(&s, sum, 64);
-                std::memcpy(&e, power, 64);
-                const I ahead = step - e, later = ahead > 0, most = step - step + LONGEST;
-                const I shift = later ? ahead : -ahead, some = shift > 0;             // some: -1 or 0
-                I less = shift + some;
-                less = less > most ? most : less;
-                const I moved = later ? s : total, kept = later ? total : s;
-                total = (((moved >> less) - some) >> -some) + kept;
-                step = later ? step : e;
-            }
-            std::memcpy(sum, &total, 64);
-            std::memcpy(power, &step, 64);
+    const I most = I{} + LONGEST;
+    I total[M] = {}, last[M];
+    for (int64_t j = 0; j < at.blocks; j++) {
+        V p[M] = {};
+        const T *from = a + at.block[j];
+        for (int64_t k = 0; k < at.terms[j]; k++, b += LANES) {
+            V w;
+            std::memcpy(&w, b, sizeof w);
+            for (int i = 0; i < M; i++) p[i] += from[at.row[m + i] + k * at.stride] * w;
         }
+        const I column = exponents_at<Int>(eb + j * lde);
+        for (int i = 0; i < M; i++) {
+            const I fresh = __builtin_convertvector(p[i], I), step = column + Int(ea.data[ea.row[m + i] + ea.block[j]]);
+            if (!j) last[i] = step;
+            const I ahead = step - last[i], later = ahead > 0, back = -ahead;
+            I shift = later ? ahead : back;
+            shift = shift > most ? most : shift;
+            const I moved = later ? total[i] : fresh, kept = later ? fresh : total[i];
+            total[i] = kept + (((moved >> shift) + 1) & -2);
+            last[i] = later ? step : last[i];
+        }
+    }
+    for (int i = 0; i < M; i++) {
+        std::memcpy(sum + i * LANES, &total[i], 64);
+        std::memcpy(power + i * LANES, &last[i], 64);
     }
 }
 
@@ -60,30 +72,41 @@ inline float rounded(int64_t total, int64_t exponent, const Flush &flush) {
     return std::fabs(y) < flush.sum ? 0.0f : float(y);
 }
 
-// y (m, n) of mantissas a (m, k) and b (k, n, packed), exponents ea (m, blocks) and eb (blocks, n to whole panels).
+// The same for many; 32 bits are rounded by their conversion where no result can leave the normal numbers.
+template <class Int>
+inline void round_all(const Int *total, const Int *exponent, int64_t count, int32_t less, float *y, const Flush &flush) {
+    if constexpr (sizeof(Int) == 4) {
+        int32_t low = 1 << 20, high = -(1 << 20);
+        for (int64_t i = 0; i < count; i++) {
+            low = std::min(low, exponent[i] - less);
+            high = std::max(high, exponent[i] - less);
+        }
+        if (low >= -126 && high <= 96) {
+            for (int64_t i = 0; i < count; i++) y[i] = float(total[i]) * real(uint32_t(exponent[i] - less + 127) << 23);
+            return;
+        }
+    }
+    for (int64_t i = 0; i < count; i++) y[i] = rounded(total[i], exponent[i] - less, flush);
+}
+
+// y (m, n) of mantissas a (m, k) and b (k, n, packed, times 2^(guard + 1)) with exponents ea and eb (blocks, n to whole
+// panels).
 template <class T>
-void multiply_aligned(const T *a, const int32_t *ea, int64_t m_count, int64_t k, int64_t side, const T *packed,
-                      const int32_t *eb, int64_t n_count, int64_t lde, int32_t guard, float *y, const Flush &flush) {
+void multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
+                      int64_t n_count, int64_t lde, int32_t guard, float *y, const Flush &flush) {
     typedef typename Aligned<T>::Int Int;
-    constexpr int64_t LANES = Vectors<T>::LANES, ROWS = 8, N = 2, WIDE = N * LANES;
-    const int64_t blocks = (k + side - 1) / side;
-    alignas(64) Int acc[ROWS * WIDE], last[ROWS * WIDE];
+    constexpr int64_t ROWS = 8, WIDE = Vectors<T>::LANES;
+    const int64_t k = at.depth();
+    alignas(64) Int sum[ROWS * WIDE], power[ROWS * WIDE];
     for (int64_t c = 0; c < n_count; c += WIDE)
-        for (int64_t m = 0; m < m_count; m += ROWS) {
-            const int64_t rows = std::min(ROWS, m_count - m), columns = std::min(WIDE, n_count - c);
-            for (int64_t j = 0; j < blocks; j++) {
-                const int64_t terms = std::min(side, k - j * side);
-                const T *b = packed + c * k + j * side * WIDE, *from = a + m * k + j * side;
-                const int32_t *e = eb + j * lde + c, *f = ea + m * blocks + j;
-                if (rows == ROWS) align_block<T, ROWS, N>(from, k, f, blocks, b, e, terms, guard, !j, acc, last);
-                else
-                    for (int64_t i = 0; i < rows; i++)
-                        align_block<T, 1, N>(from + i * k, k, f + i * blocks, blocks, b, e, terms, guard, !j,
-                                             acc + i * WIDE, last + i * WIDE);
-            }
+        for (int64_t m = 0; m < at.count; m += ROWS) {
+            const int64_t rows = std::min(ROWS, at.count - m), columns = std::min(WIDE, n_count - c);
+            if (rows == ROWS) align<T, ROWS>(a, at, ea, m, packed + c * k, eb + c, lde, sum, power);
+            else
+                for (int64_t i = 0; i < rows; i++)
+                    align<T, 1>(a, at, ea, m + i, packed + c * k, eb + c, lde, sum + i * WIDE, power + i * WIDE);
             for (int64_t i = 0; i < rows; i++)
-                for (int64_t n = 0; n < columns; n++)
-                    y[(m + i) * n_count + c + n] = rounded(acc[i * WIDE + n], last[i * WIDE + n] - guard, flush);
+                round_all(sum + i * WIDE, power + i * WIDE, columns, guard + 1, y + (m + i) * n_count + c, flush);
         }
 }
 

@@ -1,38 +1,112 @@
 """Compiled products with accumulation ``aligned``: docs/numerics.md, section 5."""
 
 import ctypes
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from ..blocks import Blocks, per_line
-from . import kernels
+from hbfp.format import HBFPFormat
 
-#: What int32 holds.
-_INT32 = 2 ** 31 - 2
+from ..blocks import Blocks, per_line
+from . import conversion, kernels
+
+#: What int32 holds, less a bit for the half of a rounding.
+_INT32 = 2 ** 30 - 1
+
+
+class Operand(NamedTuple):
+    """A matrix in blocks along K: mantissas as float32, and the power of two of each block's last bit.
+
+    ``last`` is (M, blocks) of an (M, K) and (blocks, N) of a (K, N), one for each line.
+    """
+    mantissa: np.ndarray
+    last: np.ndarray
+    fmt: HBFPFormat
+
+    @classmethod
+    def of(cls, blocks: Blocks, line: int) -> Self:
+        """From blocks; ``line``: 0 of an (M, K), 1 of a (K, N)."""
+        return cls(np.ascontiguousarray(blocks.mantissa, np.float32),
+                   per_line(blocks, blocks.exponent, line) - blocks.fmt.magnitude, blocks.fmt)
+
+    @classmethod
+    def encoded(cls, x: np.ndarray, fmt: HBFPFormat, axis: int) -> Self | None:
+        """From numbers in blocks ``(1, B)`` along ``axis``, -1 or -2; None if one is Inf or NaN."""
+        mantissa, exponent, invalid = conversion.mantissas(x, fmt, None, axis, np.float32)
+        return None if invalid.any() else cls(mantissa, exponent - fmt.magnitude, fmt)
+
+
+    @classmethod
+    def gathered(cls, x: np.ndarray, rows: np.ndarray, columns: int, fmt: HBFPFormat) -> Self | None:
+        """(rows, columns) in blocks of one column; row i starts at ``x.flat[rows[i]]``; None if one is Inf or NaN."""
+        blocks = -(-len(rows) // fmt.terms)
+        mantissa, last = np.empty((len(rows), columns), np.float32), np.empty((blocks, columns), np.int32)
+        invalid, form = np.empty((blocks, columns), bool), kernels.format_of(fmt)
+        kernels.loaded().hbfp_row_mantissas(
+            x.ctypes.data, rows.ctypes.data, len(rows), columns, fmt.terms, mantissa.ctypes.data, last.ctypes.data,
+            invalid.ctypes.data, ctypes.addressof(form))
+        last -= fmt.magnitude
+        return None if invalid.any() else cls(mantissa, last, fmt)
+
+
+class Places(NamedTuple):
+    """Where M rows lie: element (m, k) of block j at ``row[m] + block[j] + k * stride``, in flat arrays.
+
+    ``last_row`` and ``last_block`` say so of its block's last bit.
+    """
+    row: np.ndarray
+    block: np.ndarray
+    stride: int
+    last_row: np.ndarray
+    last_block: np.ndarray
 
 
 def product(x: Blocks, w: Blocks, guard: int) -> np.ndarray:
-    """(M, N) float32 of x (M, K) and w (K, N); sums may be anything where a block is invalid.
+    """(M, N) float32 of x (M, K) and w (K, N); sums may be anything where a block is invalid."""
+    return multiply(Operand.of(x, 0), Operand.of(w, 1), guard)
+
+
+def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
+             places: Places | None = None) -> np.ndarray:
+    """(M, N) float32 of a (M, K) and b (K, N).
 
     Block sums are exact in float32 up to 24 bits, else in float64. The accumulator is int32 where no running sum can
     leave it, else int64: the width that the hardware has does not matter, since it never overflows.
+
+    Parameters
+    ----------
+    a, b : Operand
+        The operands.
+    guard : int
+        Fraction bits below a block sum.
+    turned : bool
+        ``a`` is a (K, M).
+    places : Places, optional
+        ``a`` is anything contiguous, whose rows lie so.
     """
-    (m, k), n, side = x.mantissa.shape, w.mantissa.shape[1], x.fmt.terms
-    a, b = (np.ascontiguousarray(blocks.mantissa, np.float32) for blocks in (x, w))
-    a_last = np.ascontiguousarray(per_line(x, x.exponent, 0) - x.fmt.magnitude, np.int32)
-    b_last = per_line(w, w.exponent, 1) - w.fmt.magnitude
-    lanes = -(-n // 32) * 32                           # whole panels
-    padded = np.zeros((b_last.shape[0], lanes), np.int32)
-    padded[:, :n] = b_last
-    largest = side * x.fmt.limit * w.fmt.limit
-    wide = largest >> 24 > 0 or (largest << guard) * a_last.shape[1] > _INT32
-    y, flush = np.empty((m, n), np.float32), kernels.FLUSH[x.fmt.subnormals]
+    (k, n), side = b.mantissa.shape, a.fmt.terms
+    first, terms = kernels.even_blocks(k, side, 1)
+    blocks = len(first)
+    if places is None:
+        m = a.mantissa.shape[1 if turned else 0]
+        steps = ((1, m), (1, m)) if turned else ((k, 1), (blocks, 1))
+        (row, stride), (last_row, last_stride) = steps
+        places = Places(kernels.even_rows(m, row), kernels.even_blocks(k, side, stride)[0], stride,
+                        kernels.even_rows(m, last_row), kernels.even_rows(blocks, last_stride))
+    m, y = len(places.row), np.empty((len(places.row), n), np.float32)
+    a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
+    b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels
+    b_last[:, :n] = b.last
+    largest = side * a.fmt.limit * b.fmt.limit
+    wide = largest >> 24 > 0 or (largest << guard) * blocks > _INT32
+    flush, other = kernels.FLUSH[a.fmt.subnormals], np.ascontiguousarray(b.mantissa)
 
     def part(low, high):
         kernels.loaded().hbfp_aligned(
-            a.ctypes.data + 4 * low * k, a_last.ctypes.data + 4 * low * a_last.shape[1], high - low, k, side,
-            b.ctypes.data, padded.ctypes.data, n, lanes, guard, wide, y.ctypes.data + 4 * low * n,
-            ctypes.addressof(flush))
+            flat.ctypes.data, places.row.ctypes.data + 8 * low, high - low, places.block.ctypes.data, terms.ctypes.data,
+            blocks, places.stride, a_last.ctypes.data, places.last_row.ctypes.data + 8 * low,
+            places.last_block.ctypes.data, flat.size, other.ctypes.data, b_last.ctypes.data, n, b_last.shape[1], guard,
+            wide, y.ctypes.data + 4 * low * n, ctypes.addressof(flush))
     if y.size and k:
         kernels.split(m, m * n * k * 0.05, part, 8)
     else:

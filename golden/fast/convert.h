@@ -320,6 +320,7 @@ void mantissas(const float *x, int64_t ldx, INT *m, int64_t ldm, int32_t *expone
     for (int64_t i = 0; i < h; i++)
         for (int64_t j = 0; j < columns; j++)
             largest[j] = std::max(largest[j], word(x[i * ldx + j]) & 0x7FFFFFFF);
+    bool narrow = true;                                             // whether every scale is a normal float
     for (int64_t c = 0, b = 0; c < columns; c += wide, b++) {
         const int64_t end = std::min(c + wide, columns);
         uint32_t most = 0;
@@ -327,10 +328,17 @@ void mantissas(const float *x, int64_t ldx, INT *m, int64_t ldm, int32_t *expone
         const int32_t top = int32_t(most >> 23), e = std::min(std::max(top - 126, f.lowest), f.highest);
         exponent[b] = e;
         invalid[b] = top == 255;
+        narrow &= std::abs(f.magnitude - e) <= 126;
         const double unit = power(f.magnitude - e);
         for (int64_t j = c; j < end; j++) scale[j] = unit;
         if (top == 255)
             for (int64_t i = 0; i < h; i++) std::fill(&values[i * columns + c], &values[i * columns] + end, 0.0f);
+    }
+    if (narrow) {
+        const std::vector<float> units(scale.begin(), scale.end());
+        for (int64_t i = 0; i < h; i++)
+            for (int64_t j = 0; j < columns; j++) m[i * ldm + j] = INT(values[i * columns + j] * units[j]);
+        return;
     }
     for (int64_t i = 0; i < h; i++)
         for (int64_t j = 0; j < columns; j++) m[i * ldm + j] = INT(double(values[i * columns + j]) * scale[j]);

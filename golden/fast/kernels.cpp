@@ -52,6 +52,20 @@ HBFP_MANTISSAS(hbfp_mantissas, int32_t)
 HBFP_MANTISSAS(hbfp_float_mantissas, float)
 #undef HBFP_MANTISSAS
 
+// Mantissas as floats of a matrix in blocks of `high` rows and one column, the rows of which lie at x + row[i].
+void hbfp_row_mantissas(const float *x, const int64_t *row, int64_t rows, int64_t columns, int64_t high, float *m,
+                        int32_t *exponent, uint8_t *invalid, const Format *f) {
+    std::vector<float> values, band(high * columns);
+    std::vector<uint32_t> largest;
+    std::vector<double> scale;
+    for (int64_t r = 0, at = 0; r < rows; r += high, at += columns) {
+        const int64_t h = std::min(high, rows - r);
+        for (int64_t i = 0; i < h; i++) std::copy_n(x + row[r + i], columns, &band[i * columns]);
+        mantissas(band.data(), columns, m + r * columns, columns, exponent + at, invalid + at, nullptr, 0, h, columns, high,
+                  1, *f, values, largest, scale);
+    }
+}
+
 // The inverse, for the same stack.
 void hbfp_decode(const int32_t *m, const int32_t *exponent, const uint8_t *invalid, float *y, int64_t rows,
                  int64_t columns, int64_t high, int64_t wide, int64_t first, int64_t last, int32_t magnitude) {
@@ -91,10 +105,15 @@ void hbfp_packed_product(const float *a, const int64_t *row, int64_t m_count, co
     multiply_packed(a, Rows{row, m_count, block, terms, blocks, stride}, packed, n_count, y, ldy, false, Keep());
 }
 
-// See multiply_aligned(); `wide` where a block's sum or the accumulator needs more than float and int32 hold.
-void hbfp_aligned(const float *a, const int32_t *ea, int64_t m, int64_t k, int64_t side, const float *b,
-                  const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int32_t wide, float *y, const Flush *flush) {
-    const int64_t lanes = wide ? 16 : 32;
+// y (m, n): see multiply_aligned(); a (m, k) lies as Rows says, its exponents as Exponents; b (k, n) has contiguous rows.
+// `wide` where a block's sum or the accumulator needs more than float and int32 hold.
+void hbfp_aligned(const float *a, const int64_t *row, int64_t m, const int64_t *block, const int64_t *terms,
+                  int64_t blocks, int64_t stride, const int32_t *ea, const int64_t *ea_row, const int64_t *ea_block,
+                  int64_t size, const float *b, const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int32_t wide,
+                  float *y, const Flush *flush) {
+    const Rows at{row, m, block, terms, blocks, stride};
+    const Exponents exponents{ea, ea_row, ea_block};
+    const int64_t lanes = wide ? Vectors<double>::LANES : Vectors<float>::LANES, k = at.depth();
     std::vector<double> doubles(wide ? k * (n + lanes) : 0), wide_a;
     std::vector<float> floats(wide ? 0 : k * (n + lanes));
     for (int64_t c = 0; c < n; c += lanes) {
@@ -102,9 +121,11 @@ void hbfp_aligned(const float *a, const int32_t *ea, int64_t m, int64_t k, int64
         if (wide) pack(b + c, n, 1, k, columns, lanes, doubles.data() + c * k);
         else pack(b + c, n, 1, k, columns, lanes, floats.data() + c * k);
     }
-    if (wide) wide_a.assign(a, a + m * k);
-    if (wide) multiply_aligned(wide_a.data(), ea, m, k, side, doubles.data(), eb, n, lde, guard, y, *flush);
-    else multiply_aligned(a, ea, m, k, side, floats.data(), eb, n, lde, guard, y, *flush);
+    for (double &v : doubles) v *= double(2 << guard);
+    for (float &v : floats) v *= float(2 << guard);
+    if (wide) wide_a.assign(a, a + size);
+    if (wide) multiply_aligned(wide_a.data(), at, exponents, doubles.data(), eb, n, lde, guard, y, *flush);
+    else multiply_aligned(a, at, exponents, floats.data(), eb, n, lde, guard, y, *flush);
 }
 
 // x (N, C, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, at rows

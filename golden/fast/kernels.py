@@ -96,12 +96,14 @@ def library() -> ctypes.CDLL | None:
             ("hbfp_turn", [_PTR, _I64, _PTR, *[_I64] * 3]),
             ("hbfp_mantissas", [*[_PTR] * 5, *[_I64] * 6, _PTR]),
             ("hbfp_float_mantissas", [*[_PTR] * 5, *[_I64] * 6, _PTR]),
+            ("hbfp_row_mantissas", [_PTR, _PTR, *[_I64] * 3, *[_PTR] * 4]),
             ("hbfp_decode", [*[_PTR] * 4, *[_I64] * 6, _I32]),
             ("hbfp_wide_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _PTR,
                                    _PTR]),
             ("hbfp_pack", [_PTR, *[_I64] * 4, _PTR]),
             ("hbfp_packed_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _PTR, _I64]),
-            ("hbfp_aligned", [_PTR, _PTR, *[_I64] * 3, _PTR, _PTR, _I64, _I64, _I32, _I32, _PTR, _PTR]),
+            ("hbfp_aligned", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _PTR, _PTR, _I64, _I64, _I32,
+                              _I32, _PTR, _PTR]),
             ("hbfp_lay", [_PTR, _PTR, _PTR]),
             ("hbfp_patches", [_PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _I64, _PTR]),
             ("hbfp_patches_turned", [_PTR, _PTR, _I64, _I64, *[_PTR] * 4]),
@@ -238,13 +240,15 @@ def exact(x_fmt: HBFPFormat, w_fmt: HBFPFormat, x_span: Span, w_span: Span) -> b
 
 
 @lru_cache(4096)
-def _even_blocks(k, side, stride):
+def even_blocks(k: int, side: int, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where blocks of ``side`` terms start along K, and their terms."""
     first = np.arange(0, k, side, dtype=np.int64)
     return first * stride, np.minimum(side, k - first)
 
 
 @lru_cache(4096)
-def _even_rows(m, stride):
+def even_rows(m: int, stride: int) -> np.ndarray:
+    """Where rows start."""
     return np.arange(m, dtype=np.int64) * stride
 
 
@@ -288,10 +292,10 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
         a = a.astype(np.float64) if rows is None else np.asarray(a, np.float64, order="C")
     if rows is None:
         row_stride, stride = (step // a.itemsize for step in a.strides)
-        rows = _even_rows(a.shape[0], row_stride)
+        rows = even_rows(a.shape[0], row_stride)
     else:
         stride = 1
-    first, terms = _even_blocks(k, side, stride)
+    first, terms = even_blocks(k, side, stride)
     blocks = first if blocks is None else blocks
     m = len(rows)
     y = np.empty((m, n), np.float32) if out is None else out
@@ -328,11 +332,11 @@ def packed_product(a: np.ndarray, b: np.ndarray, side: int, n: int) -> np.ndarra
     """:func:`product` of ``a`` (M, K) and what :func:`packed` made of (K, n)."""
     m, k = a.shape
     row_stride, stride = (step // 4 for step in a.strides)
-    first, terms = _even_blocks(k, side, stride)
+    first, terms = even_blocks(k, side, stride)
     y = np.zeros((m, n), np.float32)
 
     def part(low, high):
-        rows = _even_rows(high - low, row_stride)
+        rows = even_rows(high - low, row_stride)
         loaded().hbfp_packed_product(
             a.ctypes.data + 4 * low * row_stride, rows.ctypes.data, high - low, first.ctypes.data, terms.ctypes.data,
             len(terms), stride, b.ctypes.data, n, y.ctypes.data + 4 * low * n, n)

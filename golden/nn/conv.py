@@ -30,7 +30,7 @@ class Conv2d(torch.autograd.Function):
         parts = [conv_products.over_channels(last, None if kept else unfold.weight_matrix(own), formats.x, formats.w,
                                              formats, stream, size, stride, dilation, kept)
                  for last, own in zip(ctx.last, w.detach().chunk(groups), strict=True)]
-        return (parts[0] if groups == 1 else torch.cat(parts, -1)).permute(0, 3, 1, 2)
+        return _joined(parts).permute(0, 3, 1, 2)
 
     @staticmethod
     @once_differentiable
@@ -46,8 +46,13 @@ class Conv2d(torch.autograd.Function):
             if ctx.needs_input_grad[1]:
                 flat = unfold.channels_last(top, (0, 0, 0, 0))
                 gw.append(conv_products.over_pixels(last, flat, formats, stream, size, stride, dilation))
-        return (torch.cat(gx, -1).permute(0, 3, 1, 2) if gx else None,
-                torch.cat(gw, -1).permute(3, 2, 0, 1) if gw else None, *[None] * 7)
+        return (_joined(gx).permute(0, 3, 1, 2) if gx else None,
+                _joined(gw).permute(3, 2, 0, 1) if gw else None, *[None] * 7)
+
+
+def _joined(groups):
+    """What groups have made, behind each other along the last dimension."""
+    return groups[0] if len(groups) == 1 else torch.cat(groups, -1)
 
 
 @torch.compiler.disable

@@ -20,7 +20,7 @@ from hbfp.format import HBFPFormat
 
 from ..fast import kernels, lanes, patches
 from ..noise import Stream
-from . import portable, unfold
+from . import integers, portable, unfold
 from .formats import Formats
 from .products import Operand, pieces_of, product
 from .unfold import Pair
@@ -52,6 +52,10 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         if later is not None:
             draws.state[:] = later.state
         return torch.from_numpy(y).view(n, oh, ow, -1)
+    if once and unfold.integers(x, (fmt, w_fmt), formats):
+        y = integers.over_channels(x, w, fmt, w_fmt, formats, size, stride, dilation)
+        if y is not None:
+            return y.view(n, oh, ow, -1)
     if once and unfold.draws(fmt, stream) is not None:
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     else:
@@ -92,6 +96,10 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
             a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, draws, axis=0)
             kernels.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])
         return torch.from_numpy(y)
+    if unfold.integers(x, (formats.x, formats.g), formats):
+        y = integers.over_pixels(x, flat, formats, size, stride, dilation)
+        if y is not None:
+            return y
     top = Operand(flat, formats.g, stream).along(0)
     matrix = view.reshape(pixels, kh * kw * c)
     return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True).view(kh, kw, c, out)

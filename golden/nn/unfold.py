@@ -80,6 +80,13 @@ def compiled(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats, stre
                                        for fmt in pair))
 
 
+def integers(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats) -> bool:
+    """Whether :mod:`golden.nn.integers` serves: ``aligned`` sums in hardware order, and no noise."""
+    return (on_host(x) and kernels.library() is not None and x.numel() > 0 and watcher() is None
+            and (formats.accumulate, formats.order) == ("aligned", "block")
+            and not any(fmt.square or fmt.rounding == "stochastic" for fmt in pair))
+
+
 def encoded(x: np.ndarray, fmt: HBFPFormat, stream: Generators | None,
             axis: int = -1) -> tuple[np.ndarray, kernels.Span]:
     """Compiled conversion of a matrix with contiguous rows, with noise from ``stream`` if the format takes any."""

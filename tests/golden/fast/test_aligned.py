@@ -84,9 +84,9 @@ def test_aligned_sums_beyond_every_shift_and_of_equal_size():
             check(x, w, HBFPFormat(mantissa=mantissa, block=(1, 16)), "aligned")
 
 
-@pytest.mark.parametrize("blocks", [127, 130, 131, 254, 256])
+@pytest.mark.parametrize("blocks", [64, 65, 66, 127, 130, 131, 254, 256])
 def test_accumulator_at_the_end_of_int32(blocks):
-    # 32 * 127^2 * 2^4 per block: 260 of them would leave int32; more guard bits bring the border down.
+    # 32 * 127^2 * 2^4 per block: 131 of them would leave 30 bits; more guard bits bring the border down.
     fmt = HBFPFormat(block=(1, 32))
     x, w = np.full((3, 32 * blocks), 127, np.float32), np.full((32 * blocks, 5), 127, np.float32)
     for guard in (4, 5):
