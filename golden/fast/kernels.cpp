@@ -225,6 +225,22 @@ void hbfp_stack(int64_t count, const float *a, int64_t a_step, int64_t am, int64
                           y + i * m * n, flush[i]);
 }
 
+// The same with the patches of model i, those of p moved by i * step, for a; `turned`: k runs over the pixels.
+void hbfp_stack_patches(int64_t count, const Patches *p, int64_t step, int32_t turned, const float *b, int64_t b_step,
+                        int64_t bk, int64_t bn, int64_t n, float *y, const Format *fa, const Format *fb,
+                        const int64_t *high_a, const int64_t *high_b, const int64_t *terms, const Flush *flush,
+                        const uint8_t *skip) {
+    const int64_t m = turned ? p->columns() : p->pixels, k = turned ? p->pixels : p->columns();
+    Pair pair(m, k, n);
+    for (int64_t i = 0; i < count; i++) {
+        if (skip[i]) continue;
+        Patches own = *p;
+        own.x += i * step;
+        pair.multiply_patches(own, turned, fa[i], high_a[i], b + i * b_step, bk, bn, fb[i], high_b[i], terms[i],
+                              y + i * m * n, flush[i]);
+    }
+}
+
 // Sums over the rows of `count` matrices (rows, columns), ascending from the first row.
 void hbfp_row_sums(const float *x, int64_t count, int64_t rows, int64_t columns, float *y) {
     for (int64_t i = 0; i < count; i++, x += rows * columns, y += columns) {

@@ -1,7 +1,7 @@
 // Products of many small pairs of matrices, conversions included.
 #pragma once
 
-#include "product.h"
+#include "convolve.h"
 
 namespace {
 
@@ -34,9 +34,17 @@ class Pair {
         else run(doubles_.data(), at, bn, y, wide_.data(), Keep());
     }
 
+    // The same with a = the patches, or the patches turned.
+    void multiply_patches(const Patches &p, bool turned, const Format &fa, int64_t high_a, const float *b, int64_t bk,
+                          int64_t bn, const Format &fb, int64_t high_b, int64_t terms, float *y, const Flush &flush) {
+        patches_.resize(m_ * k_);
+        p.gather(0, p.pixels, patches_.data());
+        multiply(patches_.data(), turned ? 1 : k_, turned ? m_ : 1, fa, high_a, b, bk, bn, fb, high_b, terms, y, flush);
+    }
+
   private:
     int64_t m_, k_, n_;
-    std::vector<float> a_, b_, panels_;
+    std::vector<float> a_, b_, panels_, patches_;
     std::vector<double> doubles_, wide_;
     std::vector<int64_t> row_, block_, length_;
 

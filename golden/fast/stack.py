@@ -9,6 +9,7 @@ from hbfp.format import HBFPFormat
 
 from . import kernels
 from .kernels import ELEMENT, FLUSH, MULTIPLICATION, Flush, Format
+from .patches import Patches
 
 
 class Formats:
@@ -25,6 +26,12 @@ class Formats:
         self.high = np.array([[fmt.block[0] for fmt in side] for side in (a, b)], np.int64)
         self.terms = np.array([fmt.terms for fmt in a], np.int64)
         self.flush = (Flush * len(a))(*(FLUSH[fmt.subnormals] for fmt in a))
+
+    def addresses(self, first: int) -> list[int]:
+        """What the kernel takes, from a pair on."""
+        return [ctypes.addressof(each) + first * ctypes.sizeof(each._type_) for each in (self.a, self.b)] + [
+            each.ctypes.data + 8 * first for each in (*self.high, self.terms)] + [
+            ctypes.addressof(self.flush) + first * ctypes.sizeof(Flush)]
 
 
 def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | None = None) -> np.ndarray:
@@ -44,20 +51,49 @@ def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | N
     ndarray of float32
         (pairs, M, N); NaN is canonical. What is skipped holds anything.
     """
-    (count, m, k), n = a.shape, b.shape[2]
+    _, m, k = a.shape
+    step, *strides = (step // 4 for step in a.strides)
+    run, at = kernels.loaded().hbfp_stack, a.ctypes.data
+    return _each(m, k, b, formats, skip, lambda count, low, other, *rest: run(
+        count, at + 4 * low * step, step, *strides, *other, m, k, b.shape[2], *rest))
+
+
+def patches_product(patches: Patches, step: int, b: np.ndarray, formats: Formats, skip: np.ndarray | None = None, *,
+                    turned: bool = False) -> np.ndarray:
+    """:func:`product` with the patches of several models, or these turned, for ``a``.
+
+    Parameters
+    ----------
+    patches : Patches
+        Those of the first model.
+    step : int
+        Numbers from a model's tensor to that of the next one.
+    b, formats, skip
+        As of :func:`product`.
+    turned : bool
+        K runs over the pixels, M over what a patch holds.
+    """
+    m, k = (patches.columns, patches.pixels) if turned else (patches.pixels, patches.columns)
+    run = kernels.loaded().hbfp_stack_patches
+
+    def call(count, low, other, *rest):
+        own = Patches.from_buffer_copy(patches)
+        own.x += 4 * low * step
+        run(count, ctypes.addressof(own), step, turned, *other, b.shape[2], *rest)
+    return _each(m, k, b, formats, skip, call)
+
+
+def _each(m, k, b, formats, skip, call):
+    """(pairs, M, N): ``call`` is given a count of pairs, the first, b's address and strides, and what follows N."""
+    count, _, n = b.shape
     y = np.empty((count, m, n), np.float32)
-    (a_step, am, ak), (b_step, bk, bn) = (tuple(step // 4 for step in x.strides) for x in (a, b))
     skip = np.zeros(count, bool) if skip is None else np.ascontiguousarray(skip, bool)
-    fa, fb, flush = (ctypes.addressof(each) for each in (formats.a, formats.b, formats.flush))
-    at_a, at_b, at_y, at_skip, at_terms = (x.ctypes.data for x in (a, b, y, skip, formats.terms))
-    high_a, high_b = (side.ctypes.data for side in formats.high)
-    form = ctypes.sizeof(Format)
+    step, *strides = (step // 4 for step in b.strides)
+    at_b, at_y, at_skip = (x.ctypes.data for x in (b, y, skip))
 
     def part(low, last):
-        kernels.loaded().hbfp_stack(
-            last - low, at_a + 4 * low * a_step, a_step, am, ak, at_b + 4 * low * b_step, b_step, bk, bn, m, k, n,
-            at_y + 4 * low * m * n, fa + form * low, fb + form * low, high_a + 8 * low, high_b + 8 * low,
-            at_terms + 8 * low, flush + ctypes.sizeof(Flush) * low, at_skip + low)
+        call(last - low, low, (at_b + 4 * low * step, step, *strides), at_y + 4 * low * m * n, *formats.addresses(low),
+             at_skip + low)
     if not k:
         y[:] = 0
     elif y.size and not skip.all():

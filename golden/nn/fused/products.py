@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from ...fast import kernels, stack
+from ...fast.patches import Patches
 from ..formats import Formats
 from ..layers import HBFPLayer
 from ..pairs import ROLES, quick
@@ -67,6 +68,11 @@ class Products:
         """Tell who listens of a product of all models: ``macs`` multiply-accumulates."""
         for formats in self._formats:
             note(operation, formats, macs // self.count)
+
+    def patches(self, places: Patches, step: int, b: torch.Tensor, which: str) -> torch.Tensor:
+        """Products of each model's patches, turned in the role ``gb``, with b (models, K, N); all formats are quick."""
+        formats, _ = self._kernel(which, 1)
+        return torch.from_numpy(stack.patches_product(places, step, b.numpy(), formats, turned=which == "gb"))
 
     def formats(self, pair: int, pairs: int) -> Formats:
         """Of one pair of ``pairs``."""
