@@ -1,6 +1,8 @@
 // Products of many small pairs of matrices, conversions included.
 #pragma once
 
+#include <memory>
+
 #include "convolve.h"
 
 namespace {
@@ -10,12 +12,13 @@ namespace {
 class Pair {
   public:
     Pair(int64_t m, int64_t k, int64_t n)
-        : m_(m), k_(k), n_(n), a_(m * k), b_(k * n), panels_(64 * k), row_(m), block_(k), length_(k) {}
+        : m_(m), k_(k), n_(n), a_(new float[m * k]), b_(new float[k * n]), panels_(new float[64 * k]), row_(m), block_(k),
+          length_(k) {}
 
     void multiply(const float *a, int64_t am, int64_t ak, const Format &fa, int64_t high_a, const float *b, int64_t bk,
                   int64_t bn, const Format &fb, int64_t high_b, int64_t terms, float *y, const Flush &flush) {
-        const Span sa = encode(a, am, ak, m_, k_, high_a, terms, fa, a_.data());
-        const Span sb = encode(b, bk, bn, k_, n_, terms, high_b, fb, b_.data());
+        const Span sa = encode(a, am, ak, m_, k_, high_a, terms, fa, a_.get());
+        const Span sb = encode(b, bk, bn, k_, n_, terms, high_b, fb, b_.get());
         const int64_t stride = ak == 1 ? 1 : m_;
         int64_t blocks = 0;
         for (int64_t r = 0; r < m_; r++) row_[r] = r * (ak == 1 ? k_ : 1);
@@ -25,10 +28,10 @@ class Pair {
         }
         const Rows at{row_.data(), m_, block_.data(), length_.data(), blocks, stride};
         if (exact(fa, fb, terms, sa, sb)) {
-            run(a_.data(), at, bn, y, panels_.data(), Keep());
+            run(a_.get(), at, bn, y, panels_.get(), Keep());
             return;
         }
-        doubles_.assign(a_.begin(), a_.end());
+        doubles_.assign(a_.get(), a_.get() + m_ * k_);
         wide_.resize(64 * k_);
         if (small(sa, sb) && flush.sum > 0) run(doubles_.data(), at, bn, y, wide_.data(), flush);
         else run(doubles_.data(), at, bn, y, wide_.data(), Keep());
@@ -37,14 +40,14 @@ class Pair {
     // The same with a = the patches, or the patches turned.
     void multiply_patches(const Patches &p, bool turned, const Format &fa, int64_t high_a, const float *b, int64_t bk,
                           int64_t bn, const Format &fb, int64_t high_b, int64_t terms, float *y, const Flush &flush) {
-        patches_.resize(m_ * k_);
-        p.gather(0, p.pixels, patches_.data());
-        multiply(patches_.data(), turned ? 1 : k_, turned ? m_ : 1, fa, high_a, b, bk, bn, fb, high_b, terms, y, flush);
+        if (!patches_) patches_.reset(new float[m_ * k_]);
+        p.gather(0, p.pixels, patches_.get());
+        multiply(patches_.get(), turned ? 1 : k_, turned ? m_ : 1, fa, high_a, b, bk, bn, fb, high_b, terms, y, flush);
     }
 
   private:
     int64_t m_, k_, n_;
-    std::vector<float> a_, b_, panels_, patches_;
+    std::unique_ptr<float[]> a_, b_, panels_, patches_;             // without zeros, which would take time
     std::vector<double> doubles_, wide_;
     std::vector<int64_t> row_, block_, length_;
 
@@ -59,7 +62,7 @@ class Pair {
 
     template <class T, class Rule>
     void run(const T *a, const Rows &at, int64_t bn, float *y, T *work, const Rule &rule) {
-        ::multiply(a, at, b_.data(), bn == 1 ? n_ : 1, bn == 1 ? 1 : k_, n_, y, n_, work, rule);
+        ::multiply(a, at, b_.get(), bn == 1 ? n_ : 1, bn == 1 ? 1 : k_, n_, y, n_, work, rule);
     }
 };
 

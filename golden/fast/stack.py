@@ -27,11 +27,15 @@ class Formats:
         self.terms = np.array([fmt.terms for fmt in a], np.int64)
         self.flush = (Flush * len(a))(*(FLUSH[fmt.subnormals] for fmt in a))
 
+        self.none = np.zeros(len(a), bool)             # nothing is skipped
+        form, eight, flush = ctypes.sizeof(Format), 8, ctypes.sizeof(Flush)
+        self._places = [(ctypes.addressof(self.a), form), (ctypes.addressof(self.b), form),
+                        *((each.ctypes.data, eight) for each in (*self.high, self.terms)),
+                        (ctypes.addressof(self.flush), flush)]
+
     def addresses(self, first: int) -> list[int]:
         """What the kernel takes, from a pair on."""
-        return [ctypes.addressof(each) + first * ctypes.sizeof(each._type_) for each in (self.a, self.b)] + [
-            each.ctypes.data + 8 * first for each in (*self.high, self.terms)] + [
-            ctypes.addressof(self.flush) + first * ctypes.sizeof(Flush)]
+        return [start + first * size for start, size in self._places]
 
 
 def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | None = None) -> np.ndarray:
@@ -52,10 +56,10 @@ def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | N
         (pairs, M, N); NaN is canonical. What is skipped holds anything.
     """
     _, m, k = a.shape
-    step, *strides = (step // 4 for step in a.strides)
+    step, am, ak = a.strides
     run, at = kernels.loaded().hbfp_stack, a.ctypes.data
     return _each(m, k, b, formats, skip, lambda count, low, other, *rest: run(
-        count, at + 4 * low * step, step, *strides, *other, m, k, b.shape[2], *rest))
+        count, at + low * step, step // 4, am // 4, ak // 4, *other, m, k, b.shape[2], *rest))
 
 
 def patches_product(patches: Patches, step: int, b: np.ndarray, formats: Formats, skip: np.ndarray | None = None, *,
@@ -87,15 +91,16 @@ def _each(m, k, b, formats, skip, call):
     """(pairs, M, N): ``call`` is given a count of pairs, the first, b's address and strides, and what follows N."""
     count, _, n = b.shape
     y = np.empty((count, m, n), np.float32)
-    skip = np.zeros(count, bool) if skip is None else np.ascontiguousarray(skip, bool)
-    step, *strides = (step // 4 for step in b.strides)
-    at_b, at_y, at_skip = (x.ctypes.data for x in (b, y, skip))
+    nothing = skip is not None and bool(skip.all())
+    skip = formats.none if skip is None else np.ascontiguousarray(skip, bool)
+    step, bk, bn = b.strides
+    at_b, at_y, at_skip = b.ctypes.data, y.ctypes.data, skip.ctypes.data
 
     def part(low, last):
-        call(last - low, low, (at_b + 4 * low * step, step, *strides), at_y + 4 * low * m * n, *formats.addresses(low),
-             at_skip + low)
+        call(last - low, low, (at_b + low * step, step // 4, bk // 4, bn // 4), at_y + 4 * low * m * n,
+             *formats.addresses(low), at_skip + low)
     if not k:
         y[:] = 0
-    elif y.size and not skip.all():
+    elif y.size and not nothing:
         kernels.split(count, count * (m * k * n * MULTIPLICATION + (m + n) * k * ELEMENT), part)
     return y

@@ -36,6 +36,7 @@ class Parameters:
         self.count = len(models)
         self.trained = [list(own) for own in zip(*chosen, strict=True)] or [[] for _ in models]
         self._stacks: dict[int, torch.Tensor] = {}
+        self.spreads: list[Spread] = []
         self.values, self.columns = self._move(chosen)
         self._move([peers for peers in held if not all(p.requires_grad for p in peers)])
 
@@ -54,7 +55,8 @@ class Parameters:
             leaf = stack.detach()
             if all(p.requires_grad for p in peers):
                 leaf.requires_grad_()
-                leaf.register_post_accumulate_grad_hook(_Spread(peers))
+                self.spreads.append(Spread(peers))
+                leaf.register_post_accumulate_grad_hook(self.spreads[-1])
             self._stacks[id(peers[0])] = leaf
         return values, columns
 
@@ -72,16 +74,37 @@ class Parameters:
                 for row, own in zip(like, self.trained, strict=True)]
 
 
-class _Spread:
-    """Gives the gradient of a stack to the parameters whose stack it is, as autograd would add it to theirs."""
+class Spread:
+    """Gives the gradient of a stack to the parameters whose stack it is, as autograd would add it to theirs.
 
-    def __init__(self, peers):
+    Parameters
+    ----------
+    peers : sequence of Parameter
+        One for each model.
+    """
+
+    def __init__(self, peers: Sequence[torch.Tensor]) -> None:
         self.peers = peers
+        self._whole: torch.Tensor | None = None
+        self._parts: Sequence[torch.Tensor] = ()
 
-    def __call__(self, leaf):
-        parts, leaf.grad = leaf.grad.unbind(0), None
+    def __call__(self, leaf: torch.Tensor) -> None:
+        """After autograd has made the gradient of the stack ``leaf``."""
+        whole, leaf.grad = leaf.grad, None
+        parts = whole.unbind(0)
         for p, part in zip(self.peers, parts, strict=True):
             if p.grad is None:
                 p.grad = part
             else:
                 p.grad += part
+        self._whole, self._parts = whole, parts
+
+    def whole(self) -> torch.Tensor | None:
+        """The parameters' gradients as one tensor, if they are the parts of the stack's last one."""
+        if self._whole is None or any(p.grad is not part for p, part in zip(self.peers, self._parts, strict=True)):
+            return None
+        return self._whole
+
+    def drop(self) -> None:
+        """Give the last gradient up."""
+        self._whole, self._parts = None, ()

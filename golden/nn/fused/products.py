@@ -49,7 +49,8 @@ class Products:
             each = [f for f in self._formats for _ in range(repeat)]
             first, second = ROLES[which]
             skip = np.array([not quick(f) for f in each])
-            found = stack.Formats([getattr(f, first) for f in each], [getattr(f, second) for f in each]), skip
+            found = (stack.Formats([getattr(f, first) for f in each], [getattr(f, second) for f in each]),
+                     skip if skip.any() else None)
             self._kernels[which, repeat] = found
         return found
 
@@ -62,7 +63,8 @@ class Products:
             (models * R, M, N), and the pairs that are left to :meth:`general`.
         """
         formats, skip = self._kernel(which, len(a) // self.count)
-        return torch.from_numpy(stack.product(a.numpy(), b.numpy(), formats, skip)), skip.nonzero()[0].tolist()
+        y = torch.from_numpy(stack.product(a.numpy(), b.numpy(), formats, skip))
+        return y, [] if skip is None else skip.nonzero()[0].tolist()
 
     def note(self, operation: str, macs: int) -> None:
         """Tell who listens of a product of all models: ``macs`` multiply-accumulates."""

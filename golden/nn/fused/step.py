@@ -116,11 +116,14 @@ class Step:
     def _gather(self):
         """Bring all gradients into ``grads``; False if one is missing."""
         rows = []
-        for own in zip(*self.trained, strict=True):
-            parts = [p.grad for p in own]
-            if any(part is None or part.is_sparse for part in parts):
-                return False
-            rows.append(_together(parts).view(len(parts), -1))
+        for spread in self.held.spreads:
+            whole = spread.whole()
+            if whole is None:
+                parts = [p.grad for p in spread.peers]
+                if any(part is None or part.is_sparse for part in parts):
+                    return False
+                whole = torch.stack(parts)
+            rows.append(whole.reshape(len(whole), -1))
         torch._foreach_copy_(self.places, rows)
         return True
 
@@ -130,13 +133,5 @@ class Step:
             for group in optimiser.param_groups:
                 for p in group["params"]:
                     p.grad = None
-
-
-def _together(parts):
-    """The tensor whose slices ``parts`` are, or a copy of them if they lie apart."""
-    first, size = parts[0], parts[0].numel() * 4
-    start = first.data_ptr()
-    if all(part.is_contiguous() and part.data_ptr() == start + i * size for i, part in enumerate(parts)) \
-            and first.untyped_storage().data_ptr() == parts[-1].untyped_storage().data_ptr():
-        return first.as_strided((len(parts), *first.shape), (first.numel(), *first.stride()))
-    return torch.stack(parts)
+        for spread in self.held.spreads:
+            spread.drop()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from golden.bfp import encode_plain as encode
-from golden.fast import kernels, stack
+from golden.fast import kernels, patches, stack
 from golden.matmul import matmul_blocks
 from hbfp.format import HBFPFormat
 
@@ -38,6 +38,27 @@ def test_each_pair_has_its_own_formats(scale, m, k, n, turned):
     got = stack.product(x, w, stack.Formats(*zip(*FORMATS, strict=True)))
     for y, a, b, formats in zip(got, x, w, FORMATS, strict=True):
         same(y, plain(a, b, formats))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("scale", [0, -66])
+def test_patches_of_each_model(scale, turned):
+    rng, count = np.random.default_rng(0), len(FORMATS)
+    x = np.ldexp(rng.standard_normal((count, 7, 9, 5)), scale).astype(np.float32)      # 3 x 2 patches of one image each
+    rows = (np.arange(5)[:, None] * 45 + np.arange(8) * 5).ravel()
+    places = patches.Patches(x, rows, np.arange(3) * 45, 2 * 5)
+    each = [x[:, i:i + 3, j:j + 2].reshape(count, -1) for i in range(5) for j in range(8)]
+    a = np.stack(each, 1)                              # (models, pixels, K)
+    a = a.swapaxes(1, 2) if turned else a
+    w = rng.standard_normal((count, a.shape[2], 11)).astype(np.float32)
+    got = stack.patches_product(places, x[0].size, w, stack.Formats(*zip(*FORMATS, strict=True)), turned=turned)
+    skip = np.arange(count) % 2 == 0
+    some = stack.patches_product(places, x[0].size, w, stack.Formats(*zip(*FORMATS, strict=True)), skip, turned=turned)
+    for i, formats in enumerate(FORMATS):
+        want = plain(np.ascontiguousarray(a[i]), w[i], formats)
+        same(got[i], want)
+        if not skip[i]:
+            same(some[i], want)
 
 
 def test_awkward_numbers_and_pairs_that_are_skipped():

@@ -293,6 +293,43 @@ def test_gradients_add_up_and_freeze_as_alone():
             assert (a.grad is None and b.grad is None) or torch.equal(a.grad, b.grad)
 
 
+@pytest.mark.parametrize("change", ["nothing", "in place", "another", "missing", "added up"])
+def test_gradients_that_somebody_has_changed(change):
+    def gradients(models):
+        """What a user does between the backward pass and the step, to the second model alone."""
+        weight = models[1][0].weight
+        if change == "in place":
+            weight.grad.mul_(0.5)
+        elif change == "another":
+            weight.grad = weight.grad * 0.5
+        elif change == "missing":
+            weight.grad = None
+    x, t = torch.randn(2, 3 * 4, 64, generator=torch.Generator().manual_seed(0)), torch.arange(12) % 10
+    sides = []
+    for joint in (False, True):
+        models = [gn.convert(mlp(i), gn.HBFPFormat(block=(1, 16))) for i in range(3) if torch.manual_seed(i)]
+        optimisers = [torch.optim.SGD(model.parameters(), 0.1, momentum=0.9) for model in models]
+        step = fused.Step(job := fused.fuse(models), optimisers)
+        for own in x:
+            step.zero_grad()
+            for _ in range(2 if change == "added up" else 1):
+                if joint:
+                    fused.cross_entropy(job(own), t, 3).backward()
+                else:
+                    for model, a, b in zip(models, own.chunk(3), t.chunk(3), strict=True):
+                        torch.nn.functional.cross_entropy(model(a), b).backward()
+            gradients(models)
+            if joint:
+                step()
+            else:
+                for optimiser in optimisers:
+                    optimiser.step()
+        sides.append(models)
+    for one, other in zip(*sides, strict=True):
+        for a, b in zip(one.parameters(), other.parameters(), strict=True):
+            assert torch.equal(a, b)
+
+
 def test_one_layer_in_two_places_and_one_weight_in_two_layers():
     class Tied(torch.nn.Module):
         def __init__(self):
