@@ -15,7 +15,7 @@ from hbfp import files
 from hbfp.format import HBFPFormat
 
 from ..nn import Errors, convert, errors
-from .tune import Model, ModelError
+from .tune_model import Model, ModelError
 
 #: Of each role, readable with colour-blind eyes (Okabe and Ito).
 COLOURS = {"x": "#0072b2", "w": "#d55e00", "g": "#009e73"}
@@ -30,7 +30,7 @@ def examine(name: str, fmt: HBFPFormat, *, params: dict[str, Any] | None = None,
     Parameters
     ----------
     name : str
-        As of :class:`golden.study.tune.Search`.
+        As of :class:`golden.study.tune_model.Search`.
     fmt : HBFPFormat
         Of all products.
     params : dict

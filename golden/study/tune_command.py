@@ -47,7 +47,8 @@ def prepare_tune(args: argparse.Namespace) -> Callable[[], object]:
         seed=whole("seed", args.seed, 0, 2 ** 31 - 1))
     memory = whole("memory", args.memory, 0, 1 << 30) << 20
     folder = writable_folder("out", args.out)
-    from .tune import ModelError, Search, tune
+    from .tune import tune
+    from .tune_model import ModelError, Search
     return partial(_tune, tune, Search(**options), folder, memory, ModelError)
 
 

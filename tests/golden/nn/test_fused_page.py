@@ -22,7 +22,8 @@ def test_examples_run(capsys):
 
 def test_example_of_a_model_can_be_searched(tmp_path):
     pytest.importorskip("optuna")
-    from golden.study.tune import Search, tune
+    from golden.study.tune import tune
+    from golden.study.tune_model import Search
     source, = (block for block in BLOCKS if "def model(trial)" in block)
     (tmp_path / "mine.py").write_text(source)
     rows = tune(Search(model=str(tmp_path / "mine.py"), trials=2, epochs=1), tmp_path / "out")

@@ -125,3 +125,27 @@ def test_threads_and_memory_formats_change_nothing():
             kernels.set_threads(None)
     for a, b in zip(*results, strict=True):
         same(a, np.ascontiguousarray(b.detach().numpy()))
+
+
+@pytest.mark.parametrize("low", [-128, -127, -126, -125])
+def test_smallest_sums(low):
+    # Each sum is 1 by cancellation, 65 * 64 - 64 * 65 + 1, times 2^low, to be flushed below 2^-126.
+    x = np.ldexp(np.array([65, 64, 1, 0], np.float32), low + 60)
+    w = np.ldexp(np.array([64, -65, 1, 0], np.float32), -60)
+    y, *_ = compare(*scaled(x, w), 2, ONES[:1] + ((0, 0), (1, 1)), gn.Formats.of(gn.HBFPFormat(block=(1, 8))))
+    assert (y == (2.0 ** low if low >= -126 else 0)).all()
+
+
+@pytest.mark.parametrize("high", [27, 28, 29, 30])
+def test_largest_sums(high):
+    # The first product is 64 * 64 * 2^(high + 86), beyond FP32 from 2^128 on; the second cancels it.
+    x = np.ldexp(np.array([64, 64, 1, 0], np.float32), 86)
+    w = np.ldexp(np.array([64, -64, 1, 0], np.float32), high)
+    y, *_ = compare(*scaled(x, w), 2, ONES[:1] + ((0, 0), (1, 1)), gn.Formats.of(gn.HBFPFormat(block=(1, 8))))
+    assert (y == 2.0 ** (86 + high)).all()
+
+
+def scaled(x, w):
+    """Images whose 17 pixels have the channels ``x`` in both groups, and weights of 1 x 1 for three outputs of each."""
+    return (torch.from_numpy(np.tile(x, 2))[None, :, None, None].repeat(1, 1, 1, 17),
+            torch.from_numpy(w)[None, :, None, None].repeat(6, 1, 1, 1))

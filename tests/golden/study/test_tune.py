@@ -1,6 +1,7 @@
 """The tuner: jobs give the table of models one by one, a killed search ends with the same table, bad files are refused.
 
-Covers: golden/study/tune.py, golden/study/tune_command.py, golden/study/zoo/digits.py.
+Covers: golden/study/tune.py, golden/study/tune_command.py, golden/study/tune_jobs.py, golden/study/tune_model.py,
+golden/study/zoo/digits.py.
 """
 
 import json
@@ -15,7 +16,9 @@ pytest.importorskip("optuna")
 
 from golden.nn import fused  # noqa: E402
 from golden.study import tune as module  # noqa: E402
-from golden.study.tune import Model, ModelError, Search, most_together, tune  # noqa: E402
+from golden.study.tune import tune  # noqa: E402
+from golden.study.tune_jobs import most_together  # noqa: E402
+from golden.study.tune_model import Model, ModelError, Search  # noqa: E402
 from golden.study.zoo import digits  # noqa: E402
 
 SMALL = """
