@@ -57,8 +57,8 @@ def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | N
     """
     _, m, k = a.shape
     step, am, ak = a.strides
-    run, at = kernels.loaded().hbfp_stack, a.ctypes.data
-    return _each(m, k, b, formats, skip, lambda count, low, other, *rest: run(
+    at = a.ctypes.data
+    return _each(m, k, b, formats, skip, lambda count, low, other, *rest: kernels.loaded().hbfp_stack(
         count, at + low * step, step // 4, am // 4, ak // 4, *other, m, k, b.shape[2], *rest))
 
 
@@ -78,12 +78,11 @@ def patches_product(patches: Patches, step: int, b: np.ndarray, formats: Formats
         K runs over the pixels, M over what a patch holds.
     """
     m, k = (patches.columns, patches.pixels) if turned else (patches.pixels, patches.columns)
-    run = kernels.loaded().hbfp_stack_patches
 
     def call(count, low, other, *rest):
         own = Patches.from_buffer_copy(patches)
         own.x += 4 * low * step
-        run(count, ctypes.addressof(own), step, turned, *other, b.shape[2], *rest)
+        kernels.loaded().hbfp_stack_patches(count, ctypes.addressof(own), step, turned, *other, b.shape[2], *rest)
     return _each(m, k, b, formats, skip, call)
 
 

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
-from golden.fast import stack  # noqa: E402
+from golden.fast import kernels, stack  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
 from golden.nn import functional, pairs  # noqa: E402
 from golden.noise import Stream  # noqa: E402
@@ -58,6 +58,7 @@ def test_equal_to_the_definition_in_every_layout(m, k, n, fmt):
             same(gb[i, j], matmul(x.T, top, formats.x, how, w_fmt=formats.g))
 
 
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
 @pytest.mark.parametrize("options, one", [
     (dict(), True), (dict(accumulate="aligned"), False), (dict(order="quick"), False)])
 def test_who_is_multiplied_in_one_call(options, one, monkeypatch):
@@ -91,6 +92,7 @@ def test_without_kernels_the_bits_are_the_same(monkeypatch):
         same(got, one)
 
 
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
 def test_heads_of_attention_are_one_call(monkeypatch):
     calls = []
     real = stack.product
