@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from ..fast import kernels, stack
 from ..noise import Stream
 from .formats import Formats
+from .portable import on_host
 from .products import Operand, product
 from .record import watcher
 
@@ -51,7 +52,7 @@ class Alike:
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
-        if a.device.type != "cpu" or not quick(self._formats) or watcher() is not None:
+        if not on_host(a) or not quick(self._formats) or watcher() is not None:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))
         left, right = (_dense(x).numpy() for x in (a, b))
         return torch.from_numpy(stack.product(left, right, _repeated(self._formats, which, len(a)))), []

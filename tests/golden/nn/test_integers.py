@@ -61,6 +61,13 @@ def test_three_products(c, o, size, stride, padding, dilation, fmt):
         check(x, torch.randn(o, c, *size) * scale, (stride, padding, dilation), fmt, scale)
 
 
+@pytest.mark.parametrize("widths", [{"guard": 0}, {"guard": 9, "growth": 11}, {"guard": 16, "growth": 9}])
+def test_other_accumulators(widths):
+    torch.manual_seed(1)
+    x = torch.randn(2, 8, 9, 8) * 2 ** torch.randint(-6, 6, (2, 8, 9, 8))
+    check(x, torch.randn(8, 8, 3, 3), ((1, 1), (1, 1), (1, 1)), BLOCKS[0], **widths)
+
+
 @pytest.mark.parametrize("where", ["x", "w", "g"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_invalid_blocks(value, where, monkeypatch):
