@@ -1,12 +1,12 @@
 """One design, as data: what the generator emits, the golden model mirrors and the flows measure."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import gcd
 
 from . import describe
 from .arithmetic import KINDS
 from .fields import choice, flag, nested, pair, whole
-from .format import HBFPFormat
+from .format import MANTISSA_RANGE, HBFPFormat
 
 ARITHMETICS = tuple(KINDS)
 ACCUMULATES = ("fp32", "aligned")
@@ -74,6 +74,9 @@ class Design:
     guard, growth : int
         ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K. ``int``: bits for
         2^growth tiles along K.
+    wide : int
+        Bits of the mantissas of commands that take them as two digits of the array (docs/numerics.md, section 3); 0 if
+        there are no such commands.
 
     Raises
     ------
@@ -121,11 +124,16 @@ class Design:
     growth: int = whole(
         8, 0, 16, title="Growth width", unit=" bits", text="bits for 2^growth sums along K, where sums are integers",
         tag="aw", place=12, where="summed_as_integers")
+    wide: int = whole(
+        0, 0, MANTISSA_RANGE[1], title="Wide mantissa", unit=" bits",
+        text="mantissa bits, sign included, of operands that a command runs as two digits; 0 for none",
+        tag="wide", place=18)
 
     def __post_init__(self):
         if self.cols is None:
             object.__setattr__(self, "cols", self.rows)
         describe.check(self)
+        self._check_wide()
         if not self.blocked and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
         most = self.number.registers
@@ -161,6 +169,23 @@ class Design:
             raise ConflictError("group", ",".join(map(str, self.group)), "must be one row tall with a pipeline")
         if self.segments > 1 and self.pipeline > (apart := self.height // self.group[0]):
             raise ConflictError("pipeline", self.pipeline, f"must be at most {apart}, the cycles between segments")
+
+    def _check_wide(self):
+        """ConflictError unless wide mantissas are two digits, and the columns pairs; see rtl/accumulate/digits.py."""
+        if not self.wide:
+            return
+        narrow = self.format.mantissa
+        most = min(2 * narrow - 1, MANTISSA_RANGE[1])
+        if not self.blocked:
+            raise ConflictError("wide", self.wide, f"must be 0 where arithmetic is {self.arithmetic}")
+        if not narrow < self.wide <= most:
+            raise ConflictError("wide", self.wide, f"must be 0 or {narrow + 1} to {most} where mantissas have {narrow} "
+                                "bits" if narrow < most else f"must be 0 where mantissas have {narrow} bits")
+        if self.cols % 2:
+            raise ConflictError("cols", self.cols, "must be even with wide mantissas: their digits take two columns")
+        if self.group is not None and self.group[1] % 2:
+            raise ConflictError("group", ",".join(map(str, self.group)),
+                                "must have an even number of columns with wide mantissas")
 
     @property
     def number(self):
@@ -232,6 +257,11 @@ class Design:
         """Whether products and their sums are exact integers."""
         return self.number.exact
 
+    @property
+    def widest(self):
+        """The format, with the widest mantissas that a command may have."""
+        return replace(self.format, mantissa=self.wide) if self.wide else self.format
+
     def psum_width(self, terms):
         """Bits of the partial sum of ``terms`` products."""
         return self.format.sum_width(terms) if self.integer else 32
@@ -240,7 +270,7 @@ class Design:
     def accumulator_width(self):
         """Bits of an integer accumulator: ``aligned``, or of the ``int`` baseline."""
         terms = self.format.terms if self.blocked else self.rows
-        return self.format.sum_width(terms) + self.growth + (self.guard if self.blocked else 0)
+        return self.widest.sum_width(terms) + self.growth + (self.guard if self.blocked else 0)
 
     @property
     def result_width(self):

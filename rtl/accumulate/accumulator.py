@@ -15,6 +15,7 @@ from ..lib.skew import delay
 from ..number.accumulation import Accumulation
 from ..number.kinds import accumulation_of, number_of
 from ..number.streams import scale_layout
+from .digits import Digits
 from .signatures import beat_layout, read_signature, row_signature
 
 
@@ -38,6 +39,8 @@ class Accumulator(Component):
         None for numbers without shared exponents.
     block_sum : int
         Bits of the sum of a block that spans several passes; 0 where none does.
+    digits : Digits
+        None where no mantissas are wide.
 
     Members
     -------
@@ -65,6 +68,7 @@ class Accumulator(Component):
         depth: int = parameter("d")
         scales: Scales | None = parameter("", None)
         block_sum: int = parameter("b", 0)
+        digits: Digits | None = parameter("", None)
 
         @property
         def read(self):
@@ -88,12 +92,12 @@ class Accumulator(Component):
                 accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
                 design.segments, design.height // design.group[0], design.depth,
                 Scales.of(design) if design.blocked else None,
-                design.format.sum_width(design.format.terms) if design.block_tiles > 1 else 0)
+                design.widest.sum_width(design.format.terms) if design.block_tiles > 1 else 0, Digits.of(design))
 
     @staticmethod
     def ports(params):
         columns, segments, scales = params.columns, params.segments, params.scales
-        row = row_signature(params.depth, beat_layout(), scales.row if scales else 0, segments)
+        row = row_signature(params.depth, beat_layout(params.digits is not None), scales.row if scales else 0, segments)
         members = {
             "west": In(row), "east": Out(row), "sums": In(ArrayLayout(params.sums, columns)).array(segments),
             "draining": In(2), "read": In(read_signature(params.depth)),
@@ -118,7 +122,7 @@ class Accumulator(Component):
         late = [self.west.beat]
         addresses = [self.west.address]
         for stage in range(params.latency):
-            late.append(Signal(beat_layout(), name=f"beat_{stage + 1}"))
+            late.append(Signal(self.west.beat.shape(), name=f"beat_{stage + 1}"))
             addresses.append(Signal(index(depth), name=f"address_{stage + 1}", reset_less=True))
             m.d.sync += [late[-1].eq(late[-2]), addresses[-1].eq(addresses[-2])]
 
@@ -148,7 +152,12 @@ class Accumulator(Component):
         m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
 
         scales = self._scales(m) if params.scales else [[None] * kc] * params.segments
-        sums = self._block_sums(m, late, addresses) if params.block_sum else self.sums
+        sums = self.sums
+        if params.digits:
+            sums = [params.digits.join(m, f"s{s}", [self.sums[s][column] for column in range(kc)],
+                                       late[1 + s * params.spacing]) for s in range(params.segments)]
+        if params.block_sum:
+            sums = self._block_sums(m, late, addresses, sums)
         # Segments of a column in ascending order, each `spacing` cycles after the last; the bank's write port
         # registers the last one's sum.
         between = params.spacing - accumulation.registers
@@ -182,7 +191,7 @@ class Accumulator(Component):
                 scales[-1].append((total, either))
         return scales
 
-    def _block_sums(self, m, late, addresses):
+    def _block_sums(self, m, late, addresses, sums):
         """Sums of whole blocks, which are those of several passes."""
         params, kc, width = self.params, self.params.columns, self.params.block_sum
         m.submodules.partial = bank = Ram(params.depth, kc * width)
@@ -192,5 +201,5 @@ class Accumulator(Component):
         for column in range(kc):
             before = Signal(signed(width), name=f"before{column}")
             m.d.comb += before.eq(Mux(late[1].opens, 0, bank.r_data.word_select(column, width)))
-            m.d.sync += total[column].eq(before + self.sums[0][column])
+            m.d.sync += total[column].eq(before + sums[0][column])
         return [total]

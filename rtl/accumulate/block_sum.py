@@ -13,6 +13,7 @@ from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.kinds import number_of
+from .digits import Digits
 from .signatures import pass_layout, read_signature, row_signature
 
 
@@ -42,6 +43,8 @@ class BlockSum(Component):
     columns : int
     depth : int
         Words of the memories.
+    digits : Digits
+        None where no mantissas are wide.
 
     Members
     -------
@@ -64,17 +67,19 @@ class BlockSum(Component):
         total: int = parameter("t")
         columns: int = parameter("c")
         depth: int = parameter("d")
+        digits: Digits | None = parameter("", None)
 
         @classmethod
         def of(cls, design):
             """The sums of one column group of a design."""
             require_shared(design)
             return cls(number_of(design).sum(design.height, design.height),
-                       design.format.sum_width(design.format.terms), design.group[1], design.depth)
+                       design.widest.sum_width(design.format.terms), design.group[1], design.depth,
+                       Digits.of(design))
 
     @staticmethod
     def ports(params):
-        row = row_signature(params.depth, pass_layout())
+        row = row_signature(params.depth, pass_layout(params.digits is not None))
         return {
             "west": In(row), "east": Out(row), "sums": In(ArrayLayout(params.sums, params.columns)),
             "read": In(read_signature(params.depth)), "o": Out(totals_layout(params.total, params.columns)),
@@ -94,11 +99,14 @@ class BlockSum(Component):
         m.submodules.running = running = Ram(params.depth, size)
         m.submodules.totals = totals = Ram(params.depth, size)
         width = layout.elem_shape.width
+        sums = [self.sums[column] for column in range(layout.length)]
+        if params.digits:
+            sums = params.digits.join(m, "s", sums, beat)
         # The memories' write ports register the sums.
         for column in range(layout.length):
             before = (running.r_data.word_select(column, width) & ~beat.opens.replicate(width)).as_signed()
             for bank in (running, totals):
-                m.d.comb += bank.w_data.word_select(column, width).eq(before + self.sums[column])
+                m.d.comb += bank.w_data.word_select(column, width).eq(before + sums[column])
         m.d.comb += [
             running.r_en.eq(1), running.r_addr.eq(self.west.address),
             running.w_en.eq(beat.valid), running.w_addr.eq(address),

@@ -7,19 +7,28 @@ from ..lib.layout import StructLayout, index
 from ..number.streams import block_scale_layout
 
 
-def beat_layout():
+#: What is known of a row besides where operands may be wide: see :func:`beat_layout`.
+DIGITS = ("high", "waits", "pair")
+
+
+def beat_layout(wide=False):
     """What travels with a row of X, from its acceptance to its sums.
 
     ``valid``: a row is there. ``first``: its sums start a new accumulation. ``opens`` and ``closes``: the pass is the
     first, the last of its block. ``last``: the row completes the command. ``top``: it is the first of a pass.
     ``bank``: accumulator bank.
+
+    Only if operands may be ``wide``: ``high``: a row's high digits are there, and its sums are held. ``waits``: the
+    low ones have not come yet. ``pair``: the digits of a weight lie in two columns. Such a row is ``valid`` with its
+    low digits.
     """
-    return StructLayout({name: 1 for name in ("valid", "first", "opens", "closes", "last", "top", "bank")})
+    names = ("valid", "first", "opens", "closes", "last", "top", "bank", *(DIGITS if wide else ()))
+    return StructLayout({name: 1 for name in names})
 
 
-def pass_layout():
+def pass_layout(wide=False):
     """What the sums of a pass need to know of a row; names as in :func:`beat_layout`."""
-    return StructLayout({name: 1 for name in ("valid", "opens", "closes")})
+    return StructLayout({name: 1 for name in ("valid", "opens", "closes", *(DIGITS if wide else ()))})
 
 
 def row_signature(depth, beat, exponent=0, segments=0):

@@ -19,7 +19,13 @@ from .noise import Xorshift32, clears
 
 def encoded_layout(design):
     """One beat of a converted block of a design."""
-    return block_beat(design.format, design.encode_lanes)
+    return block_beat(design.widest, design.encode_lanes)
+
+
+def elements_layout(lanes, wide=False):
+    """One beat of FP32 elements, and, where mantissas may be ``wide``, whether those of the block are to be."""
+    value = ArrayLayout(32, lanes)
+    return StructLayout({"value": value, "wide": 1}) if wide else value
 
 
 def block_beat(fmt, lanes):
@@ -40,11 +46,13 @@ class Encode(Component):
     lanes, beats : int
     cut : bool
         Whether a register stands between the largest exponent and the lanes; blocks of several beats have one anyway.
+    narrow : int
+        Mantissa bits, if fewer than the format's, of blocks that are not wide; 0 if all blocks have those of the format.
 
     Members
     -------
     i : ``In(stream)``
-        FP32 elements.
+        FP32 elements; with ``narrow``, ``wide`` says how wide mantissas are. It counts with a block's last beat.
     o : ``Out(stream)``
         The same beats converted, each with the block's exponent and flag; mantissas of an invalid block are 0.
     i_seed : ``In(stream)``
@@ -60,6 +68,7 @@ class Encode(Component):
         lanes: int = parameter("l")
         beats: int = parameter("b", 1)
         cut: bool = parameter("cut", False)
+        narrow: int = parameter("n", 0)
 
         def __post_init__(self):
             object.__setattr__(self, "format", element_format(self.format))
@@ -72,13 +81,13 @@ class Encode(Component):
         @classmethod
         def of(cls, design):
             """The converter of a design. With one register in the adders it is not yet the slowest."""
-            return cls(design.format, design.encode_lanes, design.encode_beats,
-                       design.pipeline > 1 and design.encode_beats == 1)
+            return cls(design.widest, design.encode_lanes, design.encode_beats,
+                       design.pipeline > 1 and design.encode_beats == 1, design.format.mantissa if design.wide else 0)
 
     @staticmethod
     def ports(params):
         fmt = params.format
-        members = {"i": In(stream.Signature(ArrayLayout(32, params.lanes))),
+        members = {"i": In(stream.Signature(elements_layout(params.lanes, bool(params.narrow)))),
                    "o": Out(stream.Signature(block_beat(fmt, params.lanes)))}
         if fmt.rounding == "stochastic":
             members["i_seed"] = In(stream.Signature(32))
@@ -94,17 +103,19 @@ class Encode(Component):
         fmt, lanes, beats = params.format, params.lanes, params.beats
         largest = Signal(FIELD)
         bad = Signal()
-        m.d.comb += [largest.eq(largest_field(m, self.i.payload)), bad.eq(largest.all())]
+        offered = self.i.payload.value if params.narrow else self.i.payload
+        wide = self.i.payload.wide if params.narrow else None
+        m.d.comb += [largest.eq(largest_field(m, offered)), bad.eq(largest.all())]
         move = Signal()    # the output register takes a beat
         m.d.comb += move.eq(~self.o.valid | self.o.ready)
         if params.cut:
-            word, field, there = self._hold(m, largest, move)
+            word, field, there, wide = self._hold(m, offered, largest, wide, move)
             invalid = field.all()
         elif beats == 1:
-            word, field, invalid, there = self.i.payload, largest, bad, self.i.valid
+            word, field, invalid, there = offered, largest, bad, self.i.valid
             m.d.comb += self.i.ready.eq(move)
         else:
-            word, field, invalid, there = self._gather(m, largest, bad, move)
+            word, field, invalid, there, wide = self._gather(m, offered, largest, wide, move)
 
         top = clamped_field(m, fmt, field)
         exponent = Signal(signed(fmt.exponent))
@@ -117,17 +128,20 @@ class Encode(Component):
         take = Signal()
         hold = Signal()
         m.d.comb += [take.eq(move & there & ~invalid), hold.eq(~move)]
-        least = least_field(m, fmt, top)
+        base = top if wide is None else self._base(m, top, wide)
+        least = least_field(m, fmt, base)
         if fmt.rounding == "stochastic":
             seed = self.i_seed.payload
             cleared = clears(m, seed, lanes)
             m.d.comb += self.i_seed.ready.eq(1)
         for n in range(lanes):
-            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt)
+            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt, narrow=params.narrow)
             mantissa = Signal(len(lane.o), name=f"mantissa{n}", reset_less=True)
             m.d.sync += mantissa.eq((lane.o & take.replicate(len(lane.o))) | (mantissa & hold.replicate(len(lane.o))))
             m.d.comb += [lane.i.eq(word[n]), lane.top.eq(top), lane.least.eq(least),
                          self.o.payload.mantissa[n].eq(mantissa)]
+            if wide is not None:
+                m.d.comb += [lane.base.eq(base), lane.wide.eq(wide)]
             if fmt.rounding == "stochastic":
                 m.submodules[f"random{n}"] = random = Xorshift32(n)
                 m.d.comb += [random.step.eq(move & there), random.load.eq(self.i_seed.valid),
@@ -135,17 +149,28 @@ class Encode(Component):
                              lane.noise.eq(random.o[-fmt.noise_bits:])]
         return m
 
-    def _hold(self, m, largest, move):
-        """A block and its largest exponent, a cycle later."""
-        word = Signal.like(self.i.payload, reset_less=True)
+    def _base(self, m, top, wide):
+        """The field that elements are aligned to: above the largest by the bits that narrow mantissas have less."""
+        base = Signal(FIELD + 1)
+        m.d.comb += base.eq(top + Mux(wide, 0, self.params.format.mantissa - self.params.narrow))
+        return base
+
+    def _hold(self, m, offered, largest, wide, move):
+        """A block, its largest exponent, and whether it is wide, a cycle later."""
+        word = Signal.like(offered, reset_less=True)
         field = Signal(FIELD, reset_less=True)
         there = Signal()
         m.d.comb += self.i.ready.eq(~there | move)
         with m.If(self.i.ready):
-            m.d.sync += [word.eq(self.i.payload), field.eq(largest), there.eq(self.i.valid)]
-        return word, field, there
+            m.d.sync += [word.eq(offered), field.eq(largest), there.eq(self.i.valid)]
+        if wide is not None:
+            late = Signal(name="wide", reset_less=True)
+            with m.If(self.i.ready):
+                m.d.sync += late.eq(wide)
+            wide = late
+        return word, field, there, wide
 
-    def _gather(self, m, largest, bad, move):
+    def _gather(self, m, offered, largest, wide, move):
         """Hold the beats of a block until its largest exponent is known; two blocks in flight."""
         lanes, beats = self.params.lanes, self.params.beats
         size = 2 * beats
@@ -167,7 +192,7 @@ class Encode(Component):
         m.d.comb += [
             self.i.ready.eq(space != 0), taken.eq(self.i.valid & self.i.ready),
             maximum.eq(Mux(largest > running, largest, running)), complete.eq(taken & (count == beats - 1)),
-            ram.w_en.eq(taken), ram.w_addr.eq(write), ram.w_data.eq(self.i.payload),
+            ram.w_en.eq(taken), ram.w_addr.eq(write), ram.w_data.eq(offered),
         ]
         with m.If(taken):
             m.d.sync += [running.eq(maximum), count.eq(count + 1), write.eq(write + 1)]
@@ -198,4 +223,11 @@ class Encode(Component):
         word = View(ArrayLayout(32, lanes), ram.r_data)
         invalid = Signal()
         m.d.comb += invalid.eq(field.all())
-        return word, field, invalid, there
+        if wide is not None:
+            wides, late = Signal(2, reset_less=True), Signal(name="wide", reset_less=True)
+            with m.If(complete):
+                m.d.sync += wides.bit_select(slot, 1).eq(wide)
+            with m.If(fetch):
+                m.d.sync += late.eq(wides.bit_select(out_slot, 1))
+            wide = late
+        return word, field, invalid, there, wide

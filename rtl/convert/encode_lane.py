@@ -99,6 +99,8 @@ class EncodeLane(Component):
         Its block is of no account.
     sign : bool
         Whether the mantissa is signed, or a magnitude.
+    narrow : int
+        Mantissa bits, sign included, while ``wide`` is low; 0 if mantissas always have those of the format.
 
     Members
     -------
@@ -107,7 +109,10 @@ class EncodeLane(Component):
     top : ``In``
         Shared exponent E, plus 126.
     least : ``In``
-        :func:`least_field` of ``top``.
+        :func:`least_field` of ``top``, or of ``base``.
+    base, wide : ``In``, ``In(1)``
+        Only with ``narrow``: the field of which elements lie below, ``top``, or for narrow mantissas as much more as
+        they have fewer bits; whether mantissas have all bits of the format.
     noise : ``In(noise_bits)``
         Only if rounding is stochastic.
     o : ``Out(signed mantissa)``
@@ -120,6 +125,7 @@ class EncodeLane(Component):
     class Parameters:
         format: HBFPFormat = parameter("")
         sign: bool = parameter("magnitude", True)
+        narrow: int = parameter("n", 0)
 
         def __post_init__(self):
             object.__setattr__(self, "format", lane_format(self.format))
@@ -127,13 +133,15 @@ class EncodeLane(Component):
         @classmethod
         def of(cls, design):
             """A lane of a design's converter."""
-            return cls(design.format)
+            return cls(design.widest, narrow=design.format.mantissa if design.wide else 0)
 
     @staticmethod
     def ports(params):
         fmt = params.format
         members = {"i": In(32), "top": In(FIELD), "least": In(FIELD),
                    "o": Out(signed(fmt.mantissa) if params.sign else fmt.magnitude)}
+        if params.narrow:
+            members |= {"base": In(FIELD + 1), "wide": In(1)}
         if fmt.rounding == "stochastic":
             members["noise"] = In(fmt.noise_bits)
         return members
@@ -152,20 +160,42 @@ class EncodeLane(Component):
             magnitude = word[kept:]
             up = Signal()
             # The largest magnitude is not rounded up: it would overflow.
-            m.d.comb += up.eq((word[0] & (sticky | magnitude[0]) & ~magnitude.all()) if kept else 0)
+            m.d.comb += up.eq((word[0] & (sticky | magnitude[0]) & ~self._full(magnitude)) if kept else 0)
         if fmt.rounding == "stochastic" or fmt.exponent < 9:
             # A carry, or a clamped exponent that leaves the element above it: saturated.
             over = Signal()
             limited = Signal(bits)
             field = self.i[FRACTION:FRACTION + FIELD]
-            m.d.comb += [over.eq(magnitude[bits:].any() | (field > self.top if fmt.exponent < 9 else 0)),
-                         limited.eq(magnitude[:bits] | over.replicate(bits))]
+            m.d.comb += [over.eq(self._beyond(magnitude) | (field > self.top if fmt.exponent < 9 else 0)),
+                         limited.eq(self._allowed(magnitude[:bits] | over.replicate(bits)))]
             if kept == 1:
                 rest, up = up, Signal(name="up_limited")
                 m.d.comb += up.eq(rest & ~over)
             magnitude = limited
         m.d.comb += self.o.eq(_finish(m, magnitude, up, self.i[-1] if self.params.sign else None))
         return m
+
+    # What narrow mantissas change: they leave the high bits of a magnitude zero.
+
+    def _full(self, magnitude):
+        """Whether a magnitude is the largest."""
+        narrow = self.params.narrow - 1
+        if narrow < 0:
+            return magnitude.all()
+        return magnitude[:narrow].all() & (magnitude[narrow:].all() | ~self.wide)
+
+    def _beyond(self, magnitude):
+        """Whether a magnitude is larger than the largest."""
+        bits, narrow = self.params.format.magnitude, self.params.narrow - 1
+        more = magnitude[bits:].any()
+        return more if narrow < 0 else more | magnitude[narrow:].any() & ~self.wide
+
+    def _allowed(self, magnitude):
+        """A magnitude without the bits that it may not have."""
+        narrow = self.params.narrow - 1
+        if narrow < 0:
+            return magnitude
+        return Cat(magnitude[:narrow], magnitude[narrow:] & self.wide.replicate(len(magnitude) - narrow))
 
     def _aligned(self, m):
         """The significand moved right by its distance: integer bits, those that rounding looks at, and a sticky bit."""
@@ -192,7 +222,7 @@ class EncodeLane(Component):
             return word & near.replicate(len(word)), Const(0, 1)
         distance = Signal(stages)
         lost = [lowest.any()]
-        m.d.comb += distance.eq(self.top[:stages] - field[:stages])
+        m.d.comb += distance.eq((self.base if self.params.narrow else self.top)[:stages] - field[:stages])
         for stage in reversed(range(stages)):
             step, moved, away = 1 << stage, Signal(len(word), name=f"shift{stage}"), distance[stage]
             stay, go = Signal(name=f"stay{stage}"), Signal(name=f"go{stage}")

@@ -1,6 +1,6 @@
 """The core: weights, array, accumulation, side unit, converter; see docs/design/01-core.md."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -10,10 +10,10 @@ from ..accumulate.accumulator import Accumulator
 from ..accumulate.block_sum import BlockSum
 from ..accumulate.shared_accumulator import SharedAccumulator
 from ..accumulate.shared_control import SharedControl
-from ..accumulate.signatures import beat_layout
+from ..accumulate.signatures import DIGITS, beat_layout
 from ..array.array import Array
 from ..array.weights import WeightBuffer
-from ..convert.encode import Encode, encoded_layout
+from ..convert.encode import Encode, elements_layout, encoded_layout
 from ..fixed.scales import Scales, scale_offset
 from ..lib.compass import west_to_east
 from ..lib.component import Component
@@ -82,7 +82,7 @@ class Core(Component):
         if accumulation_of(design).float_results:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, design.cols)))
         if design.blocked:
-            members["i_q"] = In(stream.Signature(ArrayLayout(32, design.encode_lanes)))
+            members["i_q"] = In(stream.Signature(elements_layout(design.encode_lanes, bool(design.wide))))
             members["o_q"] = Out(stream.Signature(encoded_layout(design)))
             if design.format.rounding == "stochastic":
                 members["i_seed"] = In(stream.Signature(32))
@@ -124,6 +124,7 @@ class Core(Component):
             drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
+        self._offset = self._scale_offset(m, sequencer)
         (self._share if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 
         if design.blocked:
@@ -143,11 +144,21 @@ class Core(Component):
             m.d.sync += following.eq(address + 1)
         return address
 
+    def _scale_offset(self, m, sequencer):
+        """What is taken off the exponents of X; with wide mantissas, by the mode of the command."""
+        design = self.params
+        if not design.wide:
+            return scale_offset(design)
+        none, one, two = (scale_offset(design, wide) for wide in range(3))
+        offset, wide = Signal(range(two + 1)), sequencer.wide
+        m.d.comb += offset.eq(Mux(wide.wide_x & wide.wide_w, two, Mux(wide.wide_x | wide.wide_w, one, none)))
+        return offset
+
     def _row_scale(self, m, segment):
         """Exponent, with the offset of every sum, and flag of this cycle's row of X in a segment."""
         scale = Signal(block_scale_layout(Scales.of(self.params).row), name=f"row_scale{segment}")
         payload = self.i_x.payload
-        m.d.comb += [scale.exponent.eq(payload.exponent[segment] - scale_offset(self.params)),
+        m.d.comb += [scale.exponent.eq(payload.exponent[segment] - self._offset),
                      scale.invalid.eq(payload.invalid[segment])]
         return scale
 
@@ -178,7 +189,7 @@ class Core(Component):
         east = west_to_east(m, west, chain)
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
-        arrived = Signal(beat_layout())
+        arrived = Signal(beat_layout(bool(design.wide)))
         m.d.comb += arrived.eq(delay(m, east.beat, chain[-1].params.latency - 1, "arrived", reset_less=False))
         with m.If(arrived.valid & arrived.last):
             m.d.comb += drain.done.eq(1 << arrived.bank)
@@ -191,7 +202,7 @@ class Core(Component):
         early = delay(m, sequencer.beat, per_segment - 1, "early", reset_less=False)
         beat = delay(m, early, 1, "beat", reset_less=False)
         m.d.comb += [
-            control.beat.eq(sequencer.beat), control.pass_end.eq(sequencer.pass_end),
+            Value.cast(control.beat).eq(Value.cast(sequencer.beat)), control.pass_end.eq(sequencer.pass_end),
             control.command_end.eq(sequencer.command_end), control.row.eq(sequencer.row),
             sequencer.room.eq(control.room),
             control.scale.eq(self._row_scale(m, 0)),
@@ -201,7 +212,10 @@ class Core(Component):
         size = weights.scale[0][0].shape().size
         slot = Signal()
         m.submodules.scales = scales = Ram(2, size * design.group_cols)
-        m.d.comb += [scales.w_en.eq(early.valid & early.top & early.closes), scales.w_addr.eq(slot),
+        opened = early.valid & early.top & early.closes
+        if design.wide:    # the exponents come with the first beat, and the row may be complete much later
+            opened = delay(m, sequencer.start & sequencer.beat.closes, per_segment - 1, "opened", reset_less=False)
+        m.d.comb += [scales.w_en.eq(opened), scales.w_addr.eq(slot),
                      scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.read.en),
                      scales.r_addr.eq(control.slot)]
         m.d.sync += slot.eq(slot ^ scales.w_en)
@@ -210,6 +224,8 @@ class Core(Component):
         west = chain[0].west.signature.flip().create(path=("west",))
         m.d.comb += [west.address.eq(self._address(m, beat)), west.beat.valid.eq(beat.valid),
                      west.beat.opens.eq(beat.opens), west.beat.closes.eq(beat.closes)]
+        if design.wide:
+            m.d.comb += [west.beat[name].eq(beat[name]) for name in DIGITS]
         east = west_to_east(m, west, chain)
         m.d.comb += control.closed.eq(east.beat.valid & east.beat.closes)
         connect(m, control.read, *(block_sum.read for block_sum in chain))

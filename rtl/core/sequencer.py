@@ -23,15 +23,21 @@ def steps_layout():
     return StructLayout({step: 1 for step in STEPS})
 
 
+def wide_layout():
+    """Whether the mantissas of X and of W are wide."""
+    return StructLayout({"wide_x": 1, "wide_w": 1})
+
+
 def command_layout(design):
     """A command of a design: the passes of one column of tiles."""
-    return command_of(design.depth, accumulation_of(design).float_results)
+    return command_of(design.depth, accumulation_of(design).float_results, bool(design.wide))
 
 
-def command_of(depth, side):
-    """A command for up to ``depth`` rows, with steps where there is a side unit."""
+def command_of(depth, side, wide=False):
+    """A command for up to ``depth`` rows, with steps where there is a side unit, and modes where mantissas are wide."""
     steps = STEPS if side else ()
-    return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps}})
+    return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps},
+                         **(wide_layout().members if wide else {})})
 
 
 def _within(value, most):
@@ -57,6 +63,8 @@ class Sequencer(Component):
         Whether there is a side unit, whose steps a command asks for.
     shared : bool
         Whether columns share an accumulator.
+    wide : bool
+        Whether mantissas may be wide.
 
     Members
     -------
@@ -82,6 +90,8 @@ class Sequencer(Component):
     row, pass_end, command_end, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
         Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
         command's last; whether a row of a pass that closes a block may come.
+    wide : ``Out(wide_layout)``
+        Only where mantissas may be wide: which are, in the command whose pass runs. Rows of wide X take two beats each.
     """
     kind, area, apart = "sequencer", "control", True
 
@@ -93,22 +103,26 @@ class Sequencer(Component):
         block_tiles: int = parameter("b", 1)
         side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
+        wide: bool = parameter("wide", False)
 
         @classmethod
         def of(cls, design, interval):
             """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
             return cls(design.depth, interval, design.max_tiles, design.block_tiles,
-                       accumulation_of(design).float_results, design.share > 1)
+                       accumulation_of(design).float_results, design.share > 1, bool(design.wide))
 
     @staticmethod
     def ports(params):
         members = {
-            "i_cmd": In(stream.Signature(command_of(params.depth, params.side))), "error": Out(1),
-            "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1), "beat": Out(beat_layout()),
+            "i_cmd": In(stream.Signature(command_of(params.depth, params.side, params.wide))), "error": Out(1),
+            "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1),
+            "beat": Out(beat_layout(params.wide)),
             "rows": Out(range(params.depth + 1)), "steps": Out(steps_layout()), "begins": Out(1), "free": In(2),
         }
         if params.shared:
             members |= {"row": Out(index(params.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
+        if params.wide:
+            members["wide"] = Out(wide_layout())
         return members
 
     def body(self, platform):
@@ -130,14 +144,16 @@ class Sequencer(Component):
         if params.shared:
             m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.pass_end.eq(last_row),
                          self.command_end.eq(last_tile)]
+        # Whether a pass is under way; whether this beat completes a row.
+        under_way, whole = self._digits(m, command, step, row) if params.wide else (row != 0, step)
         m.d.comb += [
             last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
             may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
-            self.x_ready.eq((held != 0) & ((row != 0) | may_start) & room),
+            self.x_ready.eq((held != 0) & (under_way | may_start) & room),
             step.eq(self.x_valid & self.x_ready),
-            self.start.eq(step & (row == 0)), self.begins.eq(self.start & (tile == 0)),
-            self.rows.eq(command.rows), pop.eq(step & last_row & last_tile),
-            self.beat.valid.eq(step), self.beat.first.eq(fresh), self.beat.opens.eq(opens),
+            self.start.eq(step & ~under_way if params.wide else step & (row == 0)), self.begins.eq(self.start & (tile == 0)),
+            self.rows.eq(command.rows), pop.eq(whole & last_row & last_tile),
+            self.beat.valid.eq(whole), self.beat.first.eq(fresh), self.beat.opens.eq(opens),
             self.beat.closes.eq(closes), self.beat.last.eq(last_row & last_tile), self.beat.top.eq(row == 0),
             self.beat.bank.eq(bank),
         ]
@@ -145,11 +161,11 @@ class Sequencer(Component):
             if params.side:
                 m.d.comb += self.steps[name].eq(command[name])
         # While a row of the pass is late the gap waits with it: the next pass gets no closer to that row.
-        with m.If((gap != 0) & (step | (row == 0))):
+        with m.If((gap != 0) & (step | (~under_way if params.wide else row == 0))):
             m.d.sync += gap.eq(gap - 1)
         with m.If(self.start):
             m.d.sync += gap.eq(params.interval - 1)
-        with m.If(step):
+        with m.If(whole):
             m.d.sync += row.eq(row + 1)
             with m.If(last_row):
                 m.d.sync += [row.eq(0), tile.eq(tile + 1)]
@@ -163,16 +179,30 @@ class Sequencer(Component):
         else:
             place = Signal(range(params.block_tiles))
             m.d.comb += [opens.eq(place == 0), closes.eq((place == params.block_tiles - 1) | last_tile)]
-            with m.If(step & last_row):
+            with m.If(whole & last_row):
                 m.d.sync += place.eq(place + 1)
                 with m.If(closes):
                     m.d.sync += place.eq(0)
         return m
 
+    def _digits(self, m, command, step, row):
+        """Two beats for each row of wide X, the high digits first: whether a pass is under way, and a row complete."""
+        half = Signal()
+        whole = Signal()
+        under_way = Signal()
+        m.d.comb += [
+            whole.eq(step & (half | ~command.wide_x)), under_way.eq(half | (row != 0)),
+            self.beat.high.eq(step & ~whole), self.beat.waits.eq(half & ~step), self.beat.pair.eq(command.wide_w),
+            self.wide.wide_x.eq(command.wide_x), self.wide.wide_w.eq(command.wide_w),
+        ]
+        with m.If(step):
+            m.d.sync += half.eq(~whole)
+        return under_way, whole
+
     def _queue(self, m, pop):
         """Two commands: the one that runs and the next, so that a change costs no cycle; and how many there are."""
         params = self.params
-        layout = command_of(params.depth, params.side)
+        layout = command_of(params.depth, params.side, params.wide)
         queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
         held = Signal(range(3))
         offered = self.i_cmd.payload

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from ..lib.names import parameter
 
 
-def scale_offset(design):
-    """What is taken off the exponent of X once, so that a block sum times 2^Es is its value."""
-    return 2 * design.format.magnitude + (design.guard if design.accumulate == "aligned" else 0)
+def scale_offset(design, wide=0):
+    """What is taken off the exponent of X once, so that a block sum times 2^Es is its value; ``wide`` operands are."""
+    narrow, more = design.format.magnitude, design.widest.magnitude - design.format.magnitude
+    return 2 * narrow + wide * more + (design.guard if design.accumulate == "aligned" else 0)
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Scales:
     def of(cls, design):
         """Those of a design with blocks."""
         low, high = design.format.exponent_range
-        row = max((-low + scale_offset(design) - 1).bit_length(), high.bit_length()) + 1
+        row = max((-low + scale_offset(design, wide=2) - 1).bit_length(), high.bit_length()) + 1
         return cls(row, design.format.exponent)
 
     @property
