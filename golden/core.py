@@ -12,7 +12,7 @@ from .matmul import matmul_blocks, matmul_int
 from .noise import noise
 
 
-def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> bfp.Blocks:
+def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1, wide: bool = False) -> bfp.Blocks:
     """``x`` (float32) as the core's converter gives it, from reset: :class:`~golden.bfp.Blocks`.
 
     Parameters
@@ -23,8 +23,10 @@ def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> b
         As of :func:`golden.bfp.encode`.
     seed : int
         Of the random stream, for ``stochastic``.
+    wide : bool
+        Whether mantissas have the design's ``wide`` bits.
     """
-    fmt = design.format
+    fmt = design.widest if wide else design.format
     random = None
     if fmt.rounding == "stochastic":
         random = noise(x.shape, fmt, design.encode_lanes, seed=seed, axis=axis)

@@ -32,8 +32,8 @@ class Device(Protocol):
     """A core that encodes and multiplies tensors: :class:`Golden`, or cosim's ``Core``, which is under simulation."""
     design: Design
 
-    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> Blocks:
-        """FP32 to blocks along ``axis``; ``seed`` is that of ``stochastic`` rounding."""
+    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1, wide: bool = False) -> Blocks:
+        """FP32 to blocks along ``axis``, of wide mantissas or not; ``seed`` is that of ``stochastic`` rounding."""
 
     def matmul(self, x: Any, w: Any, **steps: Any) -> np.ndarray:
         """``x @ w``, and the side unit's steps: ``scale``, ``bias``, ``relu``."""
@@ -51,9 +51,9 @@ class Golden:
     def __init__(self, design: Design) -> None:
         self.design = design
 
-    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1) -> Blocks:
+    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1, wide: bool = False) -> Blocks:
         """FP32 to blocks."""
-        return core.encode(self.design, x, axis, seed=seed)
+        return core.encode(self.design, x, axis, seed=seed, wide=wide)
 
     def matmul(self, x: Blocks | np.ndarray, w: Blocks | np.ndarray, **steps: Any) -> np.ndarray:
         """Product and side unit's steps."""

@@ -12,14 +12,16 @@ _SIDE = ("scale", "bias", "no steps", "ReLU clamps", "ReLU passes")
 _SPECIAL = ("NaN result", "infinite result")
 _BLOCKS = ("invalid block of X", "invalid block of W", "zero block of X", "cancelled sum", "largest sum",
            "underflow to +0")
+_WIDE = ("wide X", "wide W", "wide X and W")
+_WIDE_BLOCKS = ("converter: wide block", "converter: width changes")
 _CONVERTER = tuple(f"converter: {name}" for name in (
     "zero block", "Inf", "NaN", "negative zero", "subnormal", "largest exponent", "largest mantissa",
     "saturated by rounding", "far below the maximum", "cut off exactly half", "tie to even, down", "tie to even, up",
     "exponent clamped"))
 #: Part of a core that has a bench -> its corners.
 CORNERS = {
-    "core": (*_COMMANDS, *_RESULTS, *_SIDE, *_SPECIAL, *_BLOCKS, *_CONVERTER),
-    "encode": (*_CONVERTER, "reset in mid-stream"),
+    "core": (*_COMMANDS, *_RESULTS, *_SIDE, *_SPECIAL, *_BLOCKS, *_CONVERTER, *_WIDE, *_WIDE_BLOCKS),
+    "encode": (*_CONVERTER, *_WIDE_BLOCKS, "reset in mid-stream"),
     "encode_lane": _CONVERTER,
     "array": ("largest sum", "lowest sum", "zero sum", "weights change", "swap at random"),
     "align": ("accumulator moves", "sum moves", "equal exponents", "moved out", "exactly half", "fresh",
@@ -46,6 +48,8 @@ def unreachable(design, unit="core"):
         reasons |= _of_products(design)
     if unit in ("core", "encode", "encode_lane"):
         reasons |= {f"converter: {name}": reason for name, reason in _of_conversions(design).items()}
+    if not design.wide:
+        reasons |= dict.fromkeys((*_WIDE, *_WIDE_BLOCKS), "mantissas have one width")
     if unit == "core" and not design.blocked:
         reasons |= dict.fromkeys(_CONVERTER, "the core has no converter")
     if unit == "encode_lane":

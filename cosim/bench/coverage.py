@@ -65,7 +65,10 @@ class Coverage:
         self.see("zero result", (result == 0).any())
         self.see("NaN result", (result == _NAN).any())
         self.see("infinite result", ((result & ~np.uint32(_SIGN)) == _INF).any())
-        if design.blocked:
+        wide = command.get("wide_x", 0), command.get("wide_w", 0)
+        for name, mode in (("wide X", (1, 0)), ("wide W", (0, 1)), ("wide X and W", (1, 1))):
+            self.see(name, wide == mode)
+        if design.blocked and not any(wide):
             self._blocks(command, x, w, result)
 
     def _blocks(self, command, x, w, result):
@@ -87,9 +90,16 @@ class Coverage:
         alone = (sums != 0).sum((0, 2)) == 1                                 # nothing else can have cancelled it
         self.see("underflow to +0", plain and ((result == 0) & alone).any())
 
-    def conversion(self, value, want):
-        """Corners of whole blocks: bit patterns (beats, lanes) and the expected fields of `o_q`."""
+    def conversion(self, value, want, wide=None):
+        """Corners of whole blocks: bit patterns (beats, lanes), expected fields of `o_q`, and which blocks are wide."""
         design, fmt = self.design, self.design.format
+        if wide is not None:
+            self.see("converter: wide block", wide.any())
+            self.see("converter: width changes", (wide[1:] != wide[:-1]).any())
+            mine = (~wide).repeat(design.encode_beats)
+            value, want = value[mine], {name: part[mine] for name, part in want.items()}
+            if not len(value):
+                return
         bits = value.reshape(-1, design.encode_beats * design.encode_lanes).astype(np.int64)
         mantissa = want["mantissa"].reshape(bits.shape).astype(np.int64)
         exponent = want["exponent"].reshape(len(bits), -1)[:, :1].astype(np.int64)

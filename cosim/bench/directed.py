@@ -52,10 +52,14 @@ def directed_blocks(fmt, elements):
     return np.array([np.resize(np.asarray(pattern, np.uint32), elements) for pattern in patterns], np.uint32)
 
 
-def directed_products(design):
-    """Products for a core: a list of :class:`Product`, integers for arithmetic ``int``, else float32."""
+def directed_products(design, wide=(False, False)):
+    """Products for a core: a list of :class:`Product`, integers for arithmetic ``int``, else float32.
+
+    ``wide``: whether mantissas of X and of W are; wide W has half of the columns.
+    """
     kind = np.int64 if design.arithmetic == "int" else np.float32
-    most, terms, cols = design.format.limit, design.tile_rows, design.cols
+    most = design.widest.limit if any(wide) else design.format.limit
+    terms, cols = design.tile_rows, design.cols // (1 + wide[1])
     w = np.full((terms, cols), most, kind)
     x = np.zeros((4, terms), kind)    # largest sums, lowest sums, zeros, and sums that cancel in each segment
     x[0], x[1] = most, -most
@@ -66,7 +70,7 @@ def directed_products(design):
         products.append(Product(np.full((2, terms + 1), most, kind), np.full((terms + 1, cols), most, kind)))
     if design.arithmetic == "int":
         return products
-    ones, endless = np.ones(cols, kind), np.full(cols, np.inf, kind)
+    ones, endless = np.ones(design.cols, kind), np.full(design.cols, np.inf, kind)
     nan_x, nan_w = x.copy(), w.copy()
     nan_x[0, 0] = nan_w[0, -1] = np.nan
     large, small = np.float32([[2.0**127]]), np.float32([[2.0**_smallest(design.format)]])

@@ -10,6 +10,8 @@ from hbfp.golden.core import side
 from hbfp.golden.matmul import matmul_blocks, matmul_int
 from hbfp.golden.noise import states
 
+from .digits import rows_of_beats, weights_of_columns
+
 
 class CoreReference:
     """Predicts stream `o`, command by command.
@@ -29,14 +31,15 @@ class CoreReference:
         return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= design.max_tiles)
 
     def result(self, command, x, w, v=()):
-        """Rows of `o`, as bit patterns (rows, columns).
+        """Rows of `o`, as bit patterns (rows, columns); if W is wide, of the even columns.
 
         Parameters
         ----------
         command : dict
             Fields of `i_cmd`.
         x, w : dict
-            Fields of the ``rows * tiles`` beats of `i_x` and of the ``tiles * R`` beats of `i_w`.
+            Fields of the ``rows * tiles`` beats of `i_x`, twice as many if X is wide, and of the ``tiles * R`` beats
+            of `i_w`.
         v : sequence of ndarray of uint32, (columns,)
             Beats of `i_v`.
         """
@@ -49,11 +52,11 @@ class CoreReference:
             half = 1 << design.accumulator_width - 1
             return (wide + half) % (2 * half) - half
         if design.blocked:
-            y = self._blocked(passes, lanes, tile, x, w)
+            y = self._blocked(passes, lanes, tile, x, w, command.get("wide_x", 0), command.get("wide_w", 0))
         else:
             baseline = BASELINES[design.arithmetic]
             y = baseline.matmul(*map(baseline.values, operands), design.rows)
-        v = list(v)
+        v = [each[::1 + command.get("wide_w", 0)] for each in v]
         scale = v.pop(0) if command["scale"] else None
         bias = v.pop(0) if command["bias"] else None
         return side(y.view(np.uint32), scale, bias, command["relu"])
@@ -63,15 +66,18 @@ class CoreReference:
         """(pass, m, row) to (m, term)."""
         return lanes.swapaxes(0, 1).reshape(lanes.shape[1], -1)
 
-    def _blocked(self, passes, lanes, tile, x, w):
+    def _blocked(self, passes, lanes, tile, x, w, wide_x, wide_w):
         """The same product of :class:`Blocks`: each block padded to the rows of the passes that it spans."""
-        design, count, fmt = self.design, lanes.shape[1], self.design.format
+        design, fmt = self.design, self.design.format
+        formats = {"x": design.widest if wide_x else fmt, "w": design.widest if wide_w else fmt}
+        lanes = rows_of_beats(design, lanes) if wide_x else lanes
+        tile = weights_of_columns(design, tile) if wide_w else tile
+        count, columns = lanes.shape[1], tile.shape[2]
         side_rows, span = design.height, design.block_tiles
         short = -passes % span
         used = design.tile_rows
         mantissa = self._flat(np.pad(lanes[:, :, :used], ((0, short), (0, 0), (0, 0))))
-        weight = np.pad(tile[:, :used], ((0, short), (0, 0), (0, 0))).reshape(-1, design.cols)
-        long = replace(fmt, block=(1, side_rows * span))
+        weight = np.pad(tile[:, :used], ((0, short), (0, 0), (0, 0))).reshape(-1, columns)
         last = np.minimum(np.arange(span - 1, passes + short, span), passes - 1)    # pass that ends each block
         ends = (np.arange(design.segments) + 1) * side_rows - 1
         parts = {}
@@ -79,13 +85,14 @@ class CoreReference:
             for what in ("exponent", "invalid"):
                 value = fields[what].astype(np.int64)
                 if name == "x":
-                    value = value.reshape(passes, count, design.segments)[last]     # (block, m, segment)
+                    value = value.reshape(passes, count, 1 + wide_x, design.segments)[last][:, :, -1]
                     parts[name, what] = value.swapaxes(0, 1).reshape(count, -1)
                 else:
-                    value = value.reshape(passes, design.rows, design.cols)[last][:, ends]
-                    parts[name, what] = value.reshape(-1, design.cols)
+                    value = value.reshape(passes, design.rows, -1)[last][:, ends, ::1 + wide_w]
+                    parts[name, what] = value.reshape(-1, columns)
         blocks = {name: Blocks(np.ascontiguousarray(m).astype(np.int32), parts[name, "exponent"],
-                               parts[name, "invalid"].astype(bool), long, axis)
+                               parts[name, "invalid"].astype(bool),
+                               replace(formats[name], block=(1, side_rows * span)), axis)
                   for name, m, axis in (("x", mantissa, -1), ("w", weight, -2))}
         return matmul_blocks(blocks["x"], blocks["w"], design.accumulate, guard=design.guard, growth=design.growth)
 
@@ -104,9 +111,21 @@ class ConverterReference:
     def __init__(self, design, seed=1):
         self.design, self.seed, self.beats = design, seed, 0
 
-    def result(self, value):
-        """Fields of `o_q` for whole blocks: ``value`` (beats, lanes) of bit patterns."""
-        design, fmt = self.design, self.design.format
+    def result(self, value, wide=None):
+        """Fields of `o_q` for whole blocks: ``value`` (beats, lanes) of bit patterns, and ``wide`` (beats,), if any."""
+        if wide is None:
+            return self._result(value, self.design.format)
+        beats = self.beats
+        narrow = self._result(value, self.design.format)
+        self.beats = beats
+        both = narrow, self._result(value, self.design.widest)
+        each = self.design.encode_beats
+        chosen = np.asarray(wide, bool).reshape(-1, each)[:, -1].repeat(each)    # a block's last beat counts
+        return {name: np.where(chosen.reshape(-1, *(1,) * (part.ndim - 1)), both[1][name], part)
+                for name, part in narrow.items()}
+
+    def _result(self, value, fmt):
+        design = self.design
         x = np.ascontiguousarray(value, np.uint32).view(np.float32)
         beats, lanes = x.shape
         noise = None

@@ -87,13 +87,14 @@ class ProductScoreboard(_Scoreboard):
 
     def _compare(self, command):
         design, queues = self.design, self.queues
-        x = queues["i_x"].take(command["rows"] * command["tiles"])
+        wide_x, wide_w = (command.get(name, 0) for name in ("wide_x", "wide_w"))
+        x = queues["i_x"].take(command["rows"] * command["tiles"] * (1 + wide_x))
         w = queues["i_w"].take(command["tiles"] * design.rows)
         count = command.get("scale", 0) + command.get("bias", 0)
         v = queues["i_v"].take(count)["value"].astype(np.uint32) if count else ()
         got = queues["o"].take(command["rows"])
         want = self.reference.result(command, x, w, v)
-        value = got["value"].astype(want.dtype)
+        value = got["value"].astype(want.dtype)[:, ::1 + wide_w]
         wrong = np.argwhere(value != want)
         if len(wrong):
             row, column = wrong[0]
@@ -135,8 +136,9 @@ class ConverterScoreboard(_Scoreboard):
         count = len(sent) // beats * beats
         if not count:
             return
-        value = taken.take(count)["value"]
-        got, want = sent.take(count), self.reference.result(value)
+        fields = taken.take(count)
+        value, wide = fields["value"], fields.get("wide")
+        got, want = sent.take(count), self.reference.result(value, None if wide is None else wide[:, 0])
         for name, expected in want.items():
             array = got[name].reshape(expected.shape).astype(expected.dtype)
             wrong = np.argwhere(array != expected)
@@ -144,6 +146,6 @@ class ConverterScoreboard(_Scoreboard):
                 where = tuple(wrong[0])
                 raise WrongBits(f"{self.names[1]} {name}, beat {where[0]}: {len(wrong)} of {expected.size} "
                                      f"differ, the first is {array[where]} instead of {expected[where]}")
-        self.coverage.conversion(value, want)
+        self.coverage.conversion(value, want, None if wide is None else wide.reshape(-1, beats)[:, -1].astype(bool))
         self.compared += value.size
         self.coverage.compared += value.size

@@ -5,6 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .digits import beats_of_rows, columns_of_weights
+
 
 @dataclass(frozen=True)
 class Tiling:
@@ -87,7 +89,7 @@ def zero_exponent(design):
     return max(-126, design.format.exponent_range[0])
 
 
-def x_beats(tiling, mantissa, exponent=None, invalid=None):
+def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False):
     """Fields of `i_x` for one command.
 
     Parameters
@@ -98,6 +100,8 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None):
         Rows of X.
     exponent, invalid : ndarray, (M, blocks), optional
         One per block.
+    wide : bool
+        Whether mantissas are wide: each row takes two beats, as if it were two.
 
     Returns
     -------
@@ -105,6 +109,9 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None):
         Field -> (passes * M, count).
     """
     design = tiling.design
+    if wide:
+        mantissa = beats_of_rows(design, mantissa)
+        exponent, invalid = exponent.repeat(2, 0), invalid.repeat(2, 0)
     lanes = _gather(mantissa.T, tiling.index, 0).swapaxes(1, 2)              # (pass, m, row)
     fields = {"mantissa": lanes.reshape(-1, design.rows)}
     if exponent is not None:
@@ -114,7 +121,7 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None):
     return fields
 
 
-def w_beats(tiling, mantissa, exponent=None, invalid=None, *, rng=None):
+def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=None):
     """Fields of `i_w` for all column tiles, one after the other; each is (tiles, passes * rows, columns).
 
     Parameters
@@ -125,10 +132,15 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, rng=None):
         Weights.
     exponent, invalid : ndarray, (blocks, N), optional
         One per block.
+    wide : bool
+        Whether mantissas are wide: each column takes two, as if it were two.
     rng : numpy Generator, optional
         Fills with noise what the core must not read: exponents on rows that end no segment.
     """
     design = tiling.design
+    if wide:
+        mantissa = columns_of_weights(design, mantissa)
+        exponent, invalid = exponent.repeat(2, 1), invalid.repeat(2, 1)
     tiles = -(-mantissa.shape[1] // design.cols)
 
     def columns(array, fill):

@@ -9,6 +9,7 @@ from hbfp.golden.baselines import BASELINES
 from hbfp.golden.bfp import Blocks, block_axis, cut, join, per_line
 from hbfp.golden.noise import mix
 
+from ..bench.digits import is_wide
 from ..bench.tiling import Tiling, block_beats, commands, w_beats, x_beats
 from ..simulate.simulation import ProtocolError
 
@@ -65,7 +66,7 @@ class Core:
 
     # --- FP32 -> HBFP ---------------------------------------------------------------------------
 
-    def encode(self, x, axis=-1, *, seed=1):
+    def encode(self, x, axis=-1, *, seed=1, wide=False):
         """``x`` through the converter; for ``stochastic``, from a fresh reset so that the random stream starts anew.
 
         Parameters
@@ -76,13 +77,16 @@ class Core:
             Axis that blocks ``(1, B)`` run along.
         seed : int
             Of the random stream; 1 is what the reset leaves, others go through `i_seed`.
+        wide : bool
+            Whether mantissas have the design's ``wide`` bits.
 
         Returns
         -------
         golden.bfp.Blocks
         """
         began, used = time.perf_counter(), time.process_time()
-        design, fmt = self.design, self.design.format
+        design = self.design
+        fmt = design.widest if wide else design.format
         axis = block_axis(x.ndim, fmt, axis)
         pieces = cut(np.ascontiguousarray(x, np.float32), fmt, axis)
         if fmt.square:
@@ -96,7 +100,8 @@ class Core:
             self.simulation.reset()
             if seed != 1:
                 self._run({"i_seed": streams["i_seed"].pack(value=np.array([mix(seed)]))}, {})
-        run = self._run({"i_q": streams["i_q"].pack(value=beats)}, {"o_q": len(beats)})
+        modes = {"wide": np.full(len(beats), wide)} if design.wide else {}
+        run = self._run({"i_q": streams["i_q"].pack(value=beats, **modes)}, {"o_q": len(beats)})
         self.tally.encode_cycles += run.cycles
         fields = streams["o_q"].unpack(run.payloads["o_q"])
         mantissa = fields["mantissa"].astype(np.int32).reshape(ordered.shape)
@@ -147,24 +152,26 @@ class Core:
         ndarray of float32, (M, N); int64 for arithmetic ``int``
         """
         design, streams = self.design, self.simulation.streams
+        wide_x, wide_w = (isinstance(part, Blocks) and is_wide(design, part.fmt) for part in (x, w))
         x_parts, w_parts = self._operand(x, -1), self._operand(w, -2)
         began, used = time.perf_counter(), time.process_time()
         (count, terms), width = x_parts[0].shape, w_parts[0].shape[1]
         tiling = Tiling(design, terms)
-        w_fields = w_beats(tiling, *w_parts)
+        w_fields = w_beats(tiling, *w_parts, wide=wide_w)
         tiles, parts = len(w_fields["mantissa"]), commands(design, count)
         w_payloads = [streams["i_w"].pack(**{name: value[tile] for name, value in w_fields.items()})
                       for tile in range(tiles)]
         x_payload = np.concatenate([
-            streams["i_x"].pack(**x_beats(tiling, *(None if part is None else part[rows] for part in x_parts)))
+            streams["i_x"].pack(**x_beats(tiling, *(None if part is None else part[rows] for part in x_parts),
+                                          wide=wide_x))
             for rows in parts])
         inputs = {"i_cmd": self._commands([rows.stop - rows.start for rows in parts] * tiles, tiling.passes,
-                                          scale is not None, bias is not None, relu),
+                                          scale is not None, bias is not None, relu, wide_x, wide_w),
                   "i_x": np.tile(x_payload, (tiles, 1)),
                   "i_w": np.concatenate([w_payload for w_payload in w_payloads for _ in parts])}
         beats = [vector for vector in (scale, bias) if vector is not None]
         if beats:
-            inputs["i_v"] = self._vectors(beats, tiles, len(parts))
+            inputs["i_v"] = self._vectors(beats, tiles, len(parts), 1 + wide_w)
         run = self._run(inputs, {"o": tiles * count}, self.bucket)
         if self.bucket:
             self.activity.append({name: run.traffic[name].activity for name in ("i_w", "i_x", "o")})
@@ -172,27 +179,29 @@ class Core:
         self.tally.product_cycles += run.cycles
         fields = streams["o"].unpack(run.payloads["o"])
         self._check_last(fields["last"][:, 0], parts, tiles)
-        value = fields["value"]
+        value = fields["value"][:, ::1 + wide_w]
         value = value.astype(np.int64) if design.arithmetic == "int" else value.astype(np.uint32).view(np.float32)
         value = np.ascontiguousarray(
-            value.reshape(tiles, count, design.cols).swapaxes(0, 1).reshape(count, -1)[:, :width])
+            value.reshape(tiles, count, -1).swapaxes(0, 1).reshape(count, -1)[:, :width])
         self.tally.product_seconds += time.perf_counter() - began
         self.tally.product_cpu += time.process_time() - used
         return value
 
-    def _commands(self, rows, passes, scale, bias, relu):
+    def _commands(self, rows, passes, scale, bias, relu, wide_x, wide_w):
         stream = self.simulation.streams["i_cmd"]
         fields = {"rows": np.array(rows), "tiles": np.full(len(rows), passes)}
         steps = {"scale": scale, "bias": bias, "relu": relu}
         if any(steps.values()) or "scale" in stream.field:
             fields |= {name: np.full(len(rows), step) for name, step in steps.items()}
+        if self.design.wide:
+            fields |= {"wide_x": np.full(len(rows), wide_x), "wide_w": np.full(len(rows), wide_w)}
         return stream.pack(**fields)
 
-    def _vectors(self, vectors, tiles, parts):
+    def _vectors(self, vectors, tiles, parts, step):
         cols = self.design.cols
         lanes = np.zeros((len(vectors), tiles * cols), np.float32)
         for line, vector in zip(lanes, vectors, strict=True):
-            line[:len(vector)] = vector
+            line[:step * len(vector):step] = vector
         lanes = lanes.view(np.uint32).reshape(len(vectors), tiles, 1, cols).transpose(1, 2, 0, 3)
         return self.simulation.streams["i_v"].pack(value=lanes.repeat(parts, 1).reshape(-1, cols))
 

@@ -23,13 +23,14 @@ def crossed(simulation):
             yield {name: idle if stream.direction == "in" else stall for name, stream in simulation.streams.items()}
 
 
-def _operands(rng, design, shape):
-    """Awkward matrices of (M, K, N) and the vectors of the side unit."""
+def _operands(rng, design, shape, wide=(False, False)):
+    """Awkward matrices of (M, K, N), for mantissas that are ``wide`` or not, and the vectors of the side unit."""
     count, terms, width = shape
     if design.arithmetic == "int":
         limit = design.format.limit
         return (rng.integers(-limit, limit + 1, (count, terms)), rng.integers(-limit, limit + 1, (terms, width))), {}
-    pair = awkward(rng, (count, terms), design.format), awkward(rng, (terms, width), design.format, -2)
+    formats = [design.widest if mode else design.format for mode in wide]
+    pair = awkward(rng, (count, terms), formats[0]), awkward(rng, (terms, width), formats[1], -2)
     return pair, {"scale": rng.standard_normal(width, np.float32), "bias": rng.standard_normal(width, np.float32)}
 
 
@@ -70,12 +71,14 @@ def random_products(core, *, seed=1, patterns=None, progress=None):
         for number, pauses in enumerate(patterns):
             core.pauses = pauses
             for index, shape in enumerate(_shapes(design)):
-                (x, w), vectors = _operands(rng, design, shape)
+                wide = tuple(map(bool, rng.integers(0, 2, 2))) if design.wide else (False, False)
+                (x, w), vectors = _operands(rng, design, shape, wide)
                 steps = {} if not vectors else {name: vectors[name] for bit, name in enumerate(("scale", "bias"))
                                                 if (number + index) >> bit & 1}
                 if vectors and (number + index) % 3 == 2:
                     steps["relu"] = True
-                _compare(outcome.comparison, f"pattern {number} shape {shape}", core, golden, x, w, steps, 2 + number)
+                _compare(outcome.comparison, f"pattern {number} shape {shape}", core, golden, x, w, steps, 2 + number,
+                         wide)
             if progress:
                 progress(number + 1, len(patterns))
     core.pauses = None
@@ -85,11 +88,11 @@ def random_products(core, *, seed=1, patterns=None, progress=None):
     return outcome
 
 
-def _compare(result, where, core, golden, x, w, steps, seed):
+def _compare(result, where, core, golden, x, w, steps, seed, wide):
     """One product, and its conversions where there are any, on both devices; weights are rounded with a seed."""
     a, b = x, w
     if core.design.blocked:
-        a, b = golden.encode(x), golden.encode(w, -2, seed=seed)
-        result.add(f"{where} X", core.encode(x), a)
-        result.add(f"{where} W", core.encode(w, -2, seed=seed), b)
+        a, b = golden.encode(x, wide=wide[0]), golden.encode(w, -2, seed=seed, wide=wide[1])
+        result.add(f"{where} X", core.encode(x, wide=wide[0]), a)
+        result.add(f"{where} W", core.encode(w, -2, seed=seed, wide=wide[1]), b)
     result.add(f"{where} product", core.matmul(a, b, **steps), golden.matmul(a, b, **steps))

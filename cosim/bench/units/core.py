@@ -94,12 +94,14 @@ class Bench:
 
     # --- Stimulus -------------------------------------------------------------------------------
 
-    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False):
+    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False, wide=None):
         """Queue one command of awkward data.
 
+        ``wide``: whether mantissas of X and of W are; drawn, if not given, on a core that has them.
         ``calm``: without blocks that overflow or are invalid. ``faint``: of numbers so small that products underflow.
         """
-        shapes = (rows, terms), (terms, DESIGN.cols)
+        wide = self._modes() if wide is None else wide
+        shapes = (rows, terms), (terms, DESIGN.cols // (1 + wide[1]))
         if DESIGN.arithmetic == "int":
             limit = DESIGN.format.limit
             x, w = (self.rng.integers(-limit, limit + 1, shape) for shape in shapes)
@@ -110,26 +112,34 @@ class Bench:
             x, w = (np.ldexp(self.rng.standard_normal(shape, np.float32), small) for shape in shapes)
         else:
             rare = 0.0 if calm else None
-            x, w = (awkward(self.rng, shape, DESIGN.format, axis, rare) for shape, axis in zip(
-                shapes, (-1, -2), strict=True))
+            x, w = (awkward(self.rng, shape, DESIGN.widest if mode else DESIGN.format, axis, rare)
+                    for shape, axis, mode in zip(shapes, (-1, -2), wide, strict=True))
         # Now and then a special value: the side unit has them too.
         vectors = [awkward_blocks(self.rng, DESIGN.cols, 1, DESIGN.format, rare=0.1).reshape(-1).view(np.float32)
                    if step and "i_v" in MANIFEST.streams else None for step in (scale, bias)]
-        self.product(x, w, *vectors, relu)
+        self.product(x, w, *vectors, relu, wide)
 
-    def product(self, x, w, scale=None, bias=None, relu=False):
-        """Queue one product of (M, K) and (K, columns), in as many commands as its rows need."""
+    def _modes(self):
+        """Whether mantissas of X and of W are wide."""
+        return tuple(map(bool, self.rng.integers(0, 2, 2))) if DESIGN.wide else (False, False)
+
+    def product(self, x, w, scale=None, bias=None, relu=False, wide=(False, False)):
+        """Queue one product of (M, K) and (K, columns), in as many commands as its rows need.
+
+        Vectors of the side unit have a value for every column of the core, even if W is wide and takes two for each.
+        """
         from hbfp.golden.core import encode  # operands come converted; the converter is tested by itself
 
         if DESIGN.arithmetic == "int":
             parts = (x,), (w,)
         elif DESIGN.blocked:
-            parts = tuple(self._lines(encode(DESIGN, part, axis), axis) for part, axis in ((x, -1), (w, -2)))
+            parts = tuple(self._lines(encode(DESIGN, part, axis, wide=mode), axis)
+                          for part, axis, mode in ((x, -1, wide[0]), (w, -2, wide[1])))
         else:
             parts = self._patterns(x, w)
         for rows in commands(DESIGN, len(x)):
             self._send(rows.stop - rows.start, Tiling(DESIGN, x.shape[1]), [part[rows] for part in parts[0]], parts[1],
-                       scale, bias, relu)
+                       scale, bias, relu, wide)
 
     @staticmethod
     def _patterns(x, w):
@@ -141,7 +151,7 @@ class Bench:
     def _lines(blocks, axis):
         return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
-    def _send(self, rows, tiling, x, w, scale, bias, relu):
+    def _send(self, rows, tiling, x, w, scale, bias, relu, wide):
         sources, streams = self.sources, MANIFEST.streams
         fields = {"rows": np.array([rows]), "tiles": np.array([tiling.passes])}
         if "i_v" in streams:
@@ -150,9 +160,20 @@ class Bench:
             for vector in (scale, bias):
                 if vector is not None:
                     sources["i_v"].send(streams["i_v"].pack(value=vector.view(np.uint32).reshape(1, -1)))
+        if DESIGN.wide:
+            fields |= {"wide_x": np.array(wide[:1]), "wide_w": np.array(wide[1:])}
         sources["i_cmd"].send(streams["i_cmd"].pack(**fields))
-        sources["i_x"].send(streams["i_x"].pack(**x_beats(tiling, *x)))
-        weights = w_beats(tiling, *w, rng=self.rng)
+        rows_of_x = x_beats(tiling, *x, wide=wide[0])
+        if wide[0]:    # nothing but the mantissas of a row's first beat is looked at
+            rows_of_x["exponent"][::2] = self.rng.integers(*DESIGN.format.exponent_range,
+                                                           rows_of_x["exponent"][::2].shape)
+            rows_of_x["invalid"][::2] = self.rng.integers(0, 2, rows_of_x["invalid"][::2].shape)
+        sources["i_x"].send(streams["i_x"].pack(**rows_of_x))
+        weights = w_beats(tiling, *w, wide=wide[1], rng=self.rng)
+        if wide[1]:    # nor anything but those of the odd columns
+            weights["exponent"][:, :, 1::2] = self.rng.integers(*DESIGN.format.exponent_range,
+                                                                weights["exponent"][:, :, 1::2].shape)
+            weights["invalid"][:, :, 1::2] = self.rng.integers(0, 2, weights["invalid"][:, :, 1::2].shape)
         sources["i_w"].send(streams["i_w"].pack(**{name: value[0] for name, value in weights.items()}))
         self.awaited += rows
 
@@ -163,7 +184,8 @@ class Bench:
     def send_blocks(self, blocks):
         """Queue blocks of bit patterns (blocks, elements) for the converter; the number of beats."""
         value = blocks.reshape(-1, DESIGN.encode_lanes)
-        self.sources["i_q"].send(MANIFEST.streams["i_q"].pack(value=value))
+        modes = {"wide": self.rng.integers(0, 2, len(value))} if DESIGN.wide else {}
+        self.sources["i_q"].send(MANIFEST.streams["i_q"].pack(value=value, **modes))
         return len(value)
 
     # --- Waiting and judging --------------------------------------------------------------------
@@ -247,7 +269,13 @@ async def every_corner_is_computed(dut):
     await bench.start()
     for work in directed_products(DESIGN):
         bench.product(work.x, work.w, work.scale, work.bias, work.relu)
-    await bench.finish(bench.send_blocks(directed_blocks(DESIGN.format, ELEMENTS)) if DESIGN.blocked else 0)
+    beats = 0
+    if DESIGN.wide:
+        for wide in ((True, False), (False, True), (True, True)):    # the largest sums of every mode among them
+            for work in directed_products(DESIGN, wide):
+                bench.product(work.x, work.w, work.scale, work.bias, work.relu, wide)
+        beats = sum(bench.send_blocks(directed_blocks(fmt, ELEMENTS)) for fmt in (DESIGN.format, DESIGN.widest))
+    await bench.finish(beats + (bench.send_blocks(directed_blocks(DESIGN.format, ELEMENTS)) if DESIGN.blocked else 0))
     assert bench.products.commands
 
 

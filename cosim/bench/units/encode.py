@@ -59,7 +59,8 @@ class Bench:
     def send(self, blocks):
         """Queue blocks of bit patterns (blocks, elements); the number of beats."""
         value = blocks.reshape(-1, DESIGN.encode_lanes)
-        self.drivers["i"].send(MANIFEST.streams["i"].pack(value=value))
+        modes = {"wide": self.rng.integers(0, 2, len(value))} if DESIGN.wide else {}
+        self.drivers["i"].send(MANIFEST.streams["i"].pack(value=value, **modes))
         return len(value)
 
     async def finish(self, beats, patience=2000):
@@ -85,7 +86,8 @@ async def conversions_equal_golden(dut, idle, stall):
 async def every_corner_is_converted(dut):
     bench = Bench(dut, (0.3, 2), (0.3, 2))
     await bench.start()
-    await bench.finish(bench.send(directed_blocks(DESIGN.format, ELEMENTS)))
+    formats = (DESIGN.format, DESIGN.format, DESIGN.widest) if DESIGN.wide else (DESIGN.format,)    # either width
+    await bench.finish(sum(bench.send(directed_blocks(fmt, ELEMENTS)) for fmt in formats))
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

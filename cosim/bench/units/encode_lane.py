@@ -36,8 +36,19 @@ def decisions(rng, count, elements, fmt):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def mantissas_equal_golden(dut):
-    """Blocks of all kinds, element by element, with the exponent that the golden model finds."""
-    rng, fmt = np.random.default_rng(SEED), DESIGN.format
+    """Blocks of all kinds, element by element, with the exponent that the golden model finds; of either width."""
+    coverage = Coverage(DESIGN, "encode_lane")
+    if DESIGN.wide:
+        await judge(dut, DESIGN.widest)
+    bits, want = await judge(dut, DESIGN.format)
+    coverage.conversion(bits, want)
+    coverage.compared = bits.size
+    coverage.save(os.environ["HBFP_COVERAGE"])
+
+
+async def judge(dut, fmt):
+    """Compare mantissas of a format; the bit patterns of their blocks, and the fields that a converter gives for them."""
+    rng = np.random.default_rng(SEED)
     elements = DESIGN.encode_beats * DESIGN.encode_lanes
     flat = replace(fmt, block=(1, elements))
     count = max(400, ELEMENTS // elements)
@@ -51,10 +62,13 @@ async def mantissas_equal_golden(dut):
     exponent = blocks.exponent.reshape(-1)[fine]
     noise = noise[fine] if stochastic else None
     looked_at = {"rne": 1, "truncate": 0, "stochastic": fmt.noise_bits}[fmt.rounding]
-    reach = 2 ** (fmt.magnitude + looked_at - 1).bit_length() - 1    # further away, nothing is left of an element
+    reach = 2 ** (DESIGN.widest.magnitude + looked_at - 1).bit_length() - 1    # further away, nothing is left of an element
     for n in range(len(bits)):
         dut.top.value = top = int(exponent[n]) + 126
-        dut.least.value = max(top - reach, int(fmt.subnormals == "flush"))
+        base = top + DESIGN.widest.mantissa - fmt.mantissa
+        dut.least.value = max(base - reach, int(fmt.subnormals == "flush"))
+        if DESIGN.wide:
+            dut.base.value, dut.wide.value = base, int(fmt.mantissa == DESIGN.wide)
         for k in range(elements):
             dut.i.value = int(bits[n, k])
             if stochastic:
@@ -63,9 +77,6 @@ async def mantissas_equal_golden(dut):
             got, want = dut.o.value.to_signed(), int(mantissa[n, k])
             if got != want:
                 raise WrongBits(f"{int(bits[n, k]):08x} in a block of exponent {exponent[n]}: {got} instead of {want}")
-    coverage = Coverage(DESIGN, "encode_lane")
     beats = DESIGN.encode_beats
-    coverage.conversion(bits, {"mantissa": mantissa, "exponent": exponent.repeat(beats),
-                               "invalid": np.zeros(len(bits) * beats, bool)})
-    coverage.compared = bits.size
-    coverage.save(os.environ["HBFP_COVERAGE"])
+    return bits, {"mantissa": mantissa, "exponent": exponent.repeat(beats),
+                  "invalid": np.zeros(len(bits) * beats, bool)}

@@ -1,0 +1,42 @@
+"""Wide mantissas on the streams of a core: digits of X in two beats of a row, those of W in two columns."""
+
+import numpy as np
+
+from hbfp.golden.digits import joined, split
+
+
+def is_wide(design, fmt):
+    """Whether mantissas of a format run as digits on a design.
+
+    Raises
+    ------
+    ValueError
+        If the design takes no mantissas of that width.
+    """
+    narrow, mantissa = design.format.mantissa, fmt.mantissa
+    if mantissa not in {narrow, design.wide or narrow}:
+        widths = f"{narrow} or {design.wide} bits" if design.wide else f"{narrow} bits, since the core is not --wide"
+        raise ValueError(f"Mantissas must have {widths}, not {mantissa}")
+    return mantissa != narrow
+
+
+def beats_of_rows(design, mantissa):
+    """Mantissas (M, K) of wide X as digits, (2 M, K): of each row the high ones, then the low ones."""
+    digits = split(mantissa, design.format.mantissa, design.wide)
+    return np.stack(digits, 1).reshape(-1, mantissa.shape[1])
+
+
+def columns_of_weights(design, mantissa):
+    """Mantissas (K, N) of wide W as digits, (K, 2 N): of each column the low ones, then the high ones."""
+    high, low = split(mantissa, design.format.mantissa, design.wide)
+    return np.stack([low, high], 2).reshape(len(mantissa), -1)
+
+
+def rows_of_beats(design, digits):
+    """Inverse of :func:`beats_of_rows`, for beats along the last axis but one."""
+    return joined(digits[..., 0::2, :], digits[..., 1::2, :], design.format.mantissa)
+
+
+def weights_of_columns(design, digits):
+    """Inverse of :func:`columns_of_weights`, for columns along the last axis."""
+    return joined(digits[..., 1::2], digits[..., 0::2], design.format.mantissa)
