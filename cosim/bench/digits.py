@@ -1,4 +1,7 @@
-"""Wide mantissas on the streams of a core: digits of X in two beats of a row, those of W in two columns."""
+"""Wide mantissas on the streams of a core: digits of X in two beats of a row, those of W in two columns.
+
+Where either is wide, a weight has a pair of columns, and what the even one gives is the product.
+"""
 
 import numpy as np
 
@@ -26,9 +29,12 @@ def beats_of_rows(design, mantissa):
     return np.stack(digits, 1).reshape(-1, mantissa.shape[1])
 
 
-def columns_of_weights(design, mantissa):
-    """Mantissas (K, N) of wide W as digits, (K, 2 N): of each column the low ones, then the high ones."""
-    high, low = split(mantissa, design.format.mantissa, design.wide)
+def columns_of_weights(design, mantissa, wide):
+    """Mantissas (K, N) of W in pairs of columns, (K, 2 N): the low digits, then the high ones; or narrow ones, then 0."""
+    if wide:
+        high, low = split(mantissa, design.format.mantissa, design.wide)
+    else:
+        high, low = np.zeros_like(mantissa), mantissa
     return np.stack([low, high], 2).reshape(len(mantissa), -1)
 
 
@@ -37,6 +43,7 @@ def rows_of_beats(design, digits):
     return joined(digits[..., 0::2, :], digits[..., 1::2, :], design.format.mantissa)
 
 
-def weights_of_columns(design, digits):
+def weights_of_columns(design, digits, wide):
     """Inverse of :func:`columns_of_weights`, for columns along the last axis."""
-    return joined(digits[..., 1::2], digits[..., 0::2], design.format.mantissa)
+    low = digits[..., 0::2]
+    return joined(digits[..., 1::2], low, design.format.mantissa) if wide else low

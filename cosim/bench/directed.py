@@ -55,11 +55,11 @@ def directed_blocks(fmt, elements):
 def directed_products(design, wide=(False, False)):
     """Products for a core: a list of :class:`Product`, integers for arithmetic ``int``, else float32.
 
-    ``wide``: whether mantissas of X and of W are; wide W has half of the columns.
+    ``wide``: whether mantissas of X and of W are; then there are half of the columns.
     """
     kind = np.int64 if design.arithmetic == "int" else np.float32
     most = design.widest.limit if any(wide) else design.format.limit
-    terms, cols = design.tile_rows, design.cols // (1 + wide[1])
+    terms, cols = design.tile_rows, design.cols // (1 + any(wide))
     w = np.full((terms, cols), most, kind)
     x = np.zeros((4, terms), kind)    # largest sums, lowest sums, zeros, and sums that cancel in each segment
     x[0], x[1] = most, -most

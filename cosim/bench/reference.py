@@ -13,6 +13,11 @@ from hbfp.golden.noise import states
 from .digits import rows_of_beats, weights_of_columns
 
 
+def wide_columns(command):
+    """Whether weights have two columns each: mantissas of X or of W are wide."""
+    return command.get("wide_x", 0) or command.get("wide_w", 0)
+
+
 class CoreReference:
     """Predicts stream `o`, command by command.
 
@@ -31,7 +36,7 @@ class CoreReference:
         return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= design.max_tiles)
 
     def result(self, command, x, w, v=()):
-        """Rows of `o`, as bit patterns (rows, columns); if W is wide, of the even columns.
+        """Rows of `o`, as bit patterns (rows, columns); of the even columns alone if mantissas of X or of W are wide.
 
         Parameters
         ----------
@@ -56,7 +61,7 @@ class CoreReference:
         else:
             baseline = BASELINES[design.arithmetic]
             y = baseline.matmul(*map(baseline.values, operands), design.rows)
-        v = [each[::1 + command.get("wide_w", 0)] for each in v]
+        v = [each[::1 + wide_columns(command)] for each in v]
         scale = v.pop(0) if command["scale"] else None
         bias = v.pop(0) if command["bias"] else None
         return side(y.view(np.uint32), scale, bias, command["relu"])
@@ -71,7 +76,8 @@ class CoreReference:
         design, fmt = self.design, self.design.format
         formats = {"x": design.widest if wide_x else fmt, "w": design.widest if wide_w else fmt}
         lanes = rows_of_beats(design, lanes) if wide_x else lanes
-        tile = weights_of_columns(design, tile) if wide_w else tile
+        pairs = wide_x or wide_w
+        tile = weights_of_columns(design, tile, wide_w) if pairs else tile
         count, columns = lanes.shape[1], tile.shape[2]
         side_rows, span = design.height, design.block_tiles
         short = -passes % span
@@ -88,7 +94,7 @@ class CoreReference:
                     value = value.reshape(passes, count, 1 + wide_x, design.segments)[last][:, :, -1]
                     parts[name, what] = value.swapaxes(0, 1).reshape(count, -1)
                 else:
-                    value = value.reshape(passes, design.rows, -1)[last][:, ends, ::1 + wide_w]
+                    value = value.reshape(passes, design.rows, -1)[last][:, ends, ::1 + pairs]
                     parts[name, what] = value.reshape(-1, columns)
         blocks = {name: Blocks(np.ascontiguousarray(m).astype(np.int32), parts[name, "exponent"],
                                parts[name, "invalid"].astype(bool),

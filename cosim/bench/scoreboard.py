@@ -5,7 +5,7 @@ from collections import deque
 import numpy as np
 
 from .comparison import WrongBits
-from .reference import ConverterReference, CoreReference
+from .reference import ConverterReference, CoreReference, wide_columns
 
 
 class _Words:
@@ -87,14 +87,13 @@ class ProductScoreboard(_Scoreboard):
 
     def _compare(self, command):
         design, queues = self.design, self.queues
-        wide_x, wide_w = (command.get(name, 0) for name in ("wide_x", "wide_w"))
-        x = queues["i_x"].take(command["rows"] * command["tiles"] * (1 + wide_x))
+        x = queues["i_x"].take(command["rows"] * command["tiles"] * (1 + command.get("wide_x", 0)))
         w = queues["i_w"].take(command["tiles"] * design.rows)
         count = command.get("scale", 0) + command.get("bias", 0)
         v = queues["i_v"].take(count)["value"].astype(np.uint32) if count else ()
         got = queues["o"].take(command["rows"])
         want = self.reference.result(command, x, w, v)
-        value = got["value"].astype(want.dtype)[:, ::1 + wide_w]
+        value = got["value"].astype(want.dtype)[:, ::1 + wide_columns(command)]
         wrong = np.argwhere(value != want)
         if len(wrong):
             row, column = wrong[0]

@@ -121,7 +121,7 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False):
     return fields
 
 
-def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=None):
+def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=False, rng=None):
     """Fields of `i_w` for all column tiles, one after the other; each is (tiles, passes * rows, columns).
 
     Parameters
@@ -132,14 +132,14 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=No
         Weights.
     exponent, invalid : ndarray, (blocks, N), optional
         One per block.
-    wide : bool
-        Whether mantissas are wide: each column takes two, as if it were two.
+    wide, pairs : bool
+        Whether mantissas are wide, and whether a weight has two columns, as it does if those of X or of W are.
     rng : numpy Generator, optional
         Fills with noise what the core must not read: exponents on rows that end no segment.
     """
     design = tiling.design
-    if wide:
-        mantissa = columns_of_weights(design, mantissa)
+    if pairs:
+        mantissa = columns_of_weights(design, mantissa, wide)
         exponent, invalid = exponent.repeat(2, 1), invalid.repeat(2, 1)
     tiles = -(-mantissa.shape[1] // design.cols)
 

@@ -153,11 +153,12 @@ class Core:
         """
         design, streams = self.design, self.simulation.streams
         wide_x, wide_w = (isinstance(part, Blocks) and is_wide(design, part.fmt) for part in (x, w))
+        pairs = wide_x or wide_w
         x_parts, w_parts = self._operand(x, -1), self._operand(w, -2)
         began, used = time.perf_counter(), time.process_time()
         (count, terms), width = x_parts[0].shape, w_parts[0].shape[1]
         tiling = Tiling(design, terms)
-        w_fields = w_beats(tiling, *w_parts, wide=wide_w)
+        w_fields = w_beats(tiling, *w_parts, wide=wide_w, pairs=pairs)
         tiles, parts = len(w_fields["mantissa"]), commands(design, count)
         w_payloads = [streams["i_w"].pack(**{name: value[tile] for name, value in w_fields.items()})
                       for tile in range(tiles)]
@@ -171,7 +172,7 @@ class Core:
                   "i_w": np.concatenate([w_payload for w_payload in w_payloads for _ in parts])}
         beats = [vector for vector in (scale, bias) if vector is not None]
         if beats:
-            inputs["i_v"] = self._vectors(beats, tiles, len(parts), 1 + wide_w)
+            inputs["i_v"] = self._vectors(beats, tiles, len(parts), 1 + pairs)
         run = self._run(inputs, {"o": tiles * count}, self.bucket)
         if self.bucket:
             self.activity.append({name: run.traffic[name].activity for name in ("i_w", "i_x", "o")})
@@ -179,7 +180,7 @@ class Core:
         self.tally.product_cycles += run.cycles
         fields = streams["o"].unpack(run.payloads["o"])
         self._check_last(fields["last"][:, 0], parts, tiles)
-        value = fields["value"][:, ::1 + wide_w]
+        value = fields["value"][:, ::1 + pairs]
         value = value.astype(np.int64) if design.arithmetic == "int" else value.astype(np.uint32).view(np.float32)
         value = np.ascontiguousarray(
             value.reshape(tiles, count, -1).swapaxes(0, 1).reshape(count, -1)[:, :width])

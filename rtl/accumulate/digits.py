@@ -13,8 +13,9 @@ from ..lib.names import parameter
 class Digits:
     """Joins the sums of the digits of wide mantissas; docs/design/08-wide.md.
 
-    The two digits of an element of X come in two beats of a row, the high one first: its sum is held until that of the
-    low one comes. The two digits of a weight lie in two columns, the low one in the even column, which gives the whole.
+    The two digits of a weight lie in two columns, the low one in the even column, which gives the whole. The two digits
+    of an element of X come in two beats of a row, the high one first: what it gives is held until that of the low one
+    comes. Odd columns give products of their own in commands without wide mantissas, and nothing of use in others.
 
     Parameters
     ----------
@@ -33,28 +34,12 @@ class Digits:
         """Those of a design's segments; None if it has no wide mantissas."""
         return cls(design.format.mantissa, design.wide, design.height) if design.wide else None
 
-    @property
-    def shift(self):
-        """Bits by which a high digit counts more than a low one."""
-        return self.narrow - 1
-
-    def _bits(self, a, b):
-        """Bits of a sum of products of numbers of magnitudes ``a`` and ``b`` at most."""
-        return (self.terms * a * b).bit_length() + 1
-
-    @property
-    def _limits(self):
-        """Largest magnitudes: of a low digit or narrow mantissa, of a high digit, of a wide mantissa."""
-        low, wide = (HBFPFormat(mantissa=bits).limit for bits in (self.narrow, self.wide))
-        return low, min(low, -(-wide >> self.shift)), wide
-
-    def columns(self, count):
-        """Shapes of the sums of so many columns: even ones give products of weights of either width."""
-        low, _, wide = self._limits
-        return [signed(self._bits(wide, low if n % 2 else wide)) for n in range(count)]
+    def _sum(self, a, b):
+        """Shape of a sum of products of numbers of magnitudes ``a`` and ``b`` at most."""
+        return signed((self.terms * a * b).bit_length() + 1)
 
     def join(self, m, stem, sums, beat):
-        """Sums with all digits; in the cycle in which those of the last digit come.
+        """Sums of whole mantissas, in the cycle in which those of a row's last digits come.
 
         Parameters
         ----------
@@ -66,20 +51,20 @@ class Digits:
         beat : View
             About the row whose sums they are: ``high``, ``waits``, ``pair`` of ``beat_layout``.
         """
-        low, high, wide = self._limits
-        held_bits, pair_bits = self._bits(high, low), self._bits(wide, high)
-        shapes, totals = self.columns(len(sums)), []
-        for n, value in enumerate(sums):
-            # After a low digit, or where there is but one, nothing is held.
-            held = Signal(signed(held_bits), name=f"{stem}_held{n}", reset_less=True)
-            m.d.sync += held.eq((value.as_unsigned()[:held_bits] & beat.high.replicate(held_bits))
-                                | (held.as_unsigned() & beat.waits.replicate(held_bits)))
-            row = Signal(signed(self._bits(wide, low)), name=f"{stem}_row{n}")
-            m.d.comb += row.eq(value + (held << self.shift))
-            totals.append(row)
+        shift = self.narrow - 1
+        low, wide = (HBFPFormat(mantissa=bits).limit for bits in (self.narrow, self.wide))
+        high = min(low, -(-wide >> shift))    # largest magnitude of a high digit
+        totals = list(sums)
         for n in range(0, len(sums), 2):
-            beside = (totals[n + 1].as_unsigned()[:pair_bits] & beat.pair.replicate(pair_bits)).as_signed()
-            total = Signal(shapes[n], name=f"{stem}_total{n}")
-            m.d.comb += total.eq(totals[n] + (beside << self.shift))
+            width = self._sum(low, high).width
+            beside = (sums[n + 1].as_unsigned()[:width] & beat.pair.replicate(width)).as_signed()
+            row = Signal(self._sum(low, wide), name=f"{stem}_row{n}")
+            held = Signal(self._sum(high, wide), name=f"{stem}_held{n}", reset_less=True)
+            total = Signal(self._sum(wide, wide), name=f"{stem}_total{n}")
+            width = len(held)
+            m.d.comb += [row.eq(sums[n] + (beside << shift)), total.eq(row + (held << shift))]
+            # After low digits, or where there are but those, nothing is held.
+            m.d.sync += held.eq((row.as_unsigned()[:width] & beat.high.replicate(width))
+                                | (held.as_unsigned() & beat.waits.replicate(width)))
             totals[n] = total
         return totals

@@ -101,7 +101,7 @@ class Bench:
         ``calm``: without blocks that overflow or are invalid. ``faint``: of numbers so small that products underflow.
         """
         wide = self._modes() if wide is None else wide
-        shapes = (rows, terms), (terms, DESIGN.cols // (1 + wide[1]))
+        shapes = (rows, terms), (terms, DESIGN.cols // (1 + any(wide)))
         if DESIGN.arithmetic == "int":
             limit = DESIGN.format.limit
             x, w = (self.rng.integers(-limit, limit + 1, shape) for shape in shapes)
@@ -126,7 +126,7 @@ class Bench:
     def product(self, x, w, scale=None, bias=None, relu=False, wide=(False, False)):
         """Queue one product of (M, K) and (K, columns), in as many commands as its rows need.
 
-        Vectors of the side unit have a value for every column of the core, even if W is wide and takes two for each.
+        Vectors of the side unit have a value for every column of the core, even if a product of wide mantissas has two for each.
         """
         from hbfp.golden.core import encode  # operands come converted; the converter is tested by itself
 
@@ -169,8 +169,12 @@ class Bench:
                                                            rows_of_x["exponent"][::2].shape)
             rows_of_x["invalid"][::2] = self.rng.integers(0, 2, rows_of_x["invalid"][::2].shape)
         sources["i_x"].send(streams["i_x"].pack(**rows_of_x))
-        weights = w_beats(tiling, *w, wide=wide[1], rng=self.rng)
-        if wide[1]:    # nor anything but those of the odd columns
+        weights = w_beats(tiling, *w, wide=wide[1], pairs=any(wide), rng=self.rng)
+        if any(wide):    # nor the exponents of odd columns, nor their weights if W is narrow
+            if not wide[1]:
+                limit = DESIGN.format.limit
+                weights["mantissa"][:, :, 1::2] = self.rng.integers(-limit, limit + 1,
+                                                                    weights["mantissa"][:, :, 1::2].shape)
             weights["exponent"][:, :, 1::2] = self.rng.integers(*DESIGN.format.exponent_range,
                                                                 weights["exponent"][:, :, 1::2].shape)
             weights["invalid"][:, :, 1::2] = self.rng.integers(0, 2, weights["invalid"][:, :, 1::2].shape)
