@@ -4,7 +4,7 @@ It holds while every input is offered as soon as it can be taken and every outpu
 the array, and ``interval``, ``array``, ``accumulate``, ``drain``, ``release`` are the manifest's latencies.
 Cycle 0 is the first transfer, of the first command and the first row of weights.
 
-Pass n streams m(n) rows from cycle x(n); its tile of weights enters from cycle w(n). Command c, of m rows, ends with
+Pass n streams m(n) beats of X, one for each row, from cycle x(n); its tile of weights enters from cycle w(n). Command c, of m rows, ends with
 pass l, takes v(c) beats of `i_v` and is read out from cycle s(c) on::
 
     w(n) = max(w(n-1) + R,  x(n-2) + release + 1)               two tiles of weights are buffered
@@ -20,6 +20,9 @@ one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at th
 Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
 by one, and its block is accumulated, as :mod:`golden.perf.shared_accumulator` says. Its last row takes the place of
 x(n) + m(n) - 1.
+
+In a command whose X has wide mantissas, m(n) beats are twice the rows; what is read out are the rows. A product of
+which either operand is wide has two columns for each of its own.
 """
 
 from collections.abc import Sequence
@@ -32,13 +35,15 @@ from .shared_accumulator import SharedAccumulator
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it counts here: rows of X, passes, and beats of `i_v` (one each for factors and biases)."""
+    """A command as it counts here: rows of X, passes, beats of `i_v` (one each for factors and biases), beats a row."""
     rows: int
     passes: int
     vectors: int = 0
+    beats: int = 1
 
 
-def product_commands(design: Design, count: int, terms: int, width: int, vectors: int = 0) -> list[Command]:
+def product_commands(design: Design, count: int, terms: int, width: int, vectors: int = 0,
+                     wide: tuple[bool, bool] = (False, False)) -> list[Command]:
     """The commands of a product (M, K) by (K, N), column tile by column tile.
 
     Parameters
@@ -49,6 +54,8 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
         M, K and N.
     vectors : int
         Beats of `i_v` a command.
+    wide : (bool, bool)
+        Whether mantissas of X and of W are wide.
 
     Returns
     -------
@@ -60,9 +67,9 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
         passes = whole * -(-span // design.rows) + -(-rest // design.rows)
     else:
         passes = -(-terms // design.tile_rows)
-    columns = int(design.cols)    # type: ignore[arg-type]    # None until the design is made
+    columns = int(design.cols) // (1 + any(wide))    # type: ignore[arg-type]    # None until the design is made
     parts = [min(design.depth, count - top) for top in range(0, count, design.depth)]
-    return [Command(rows, passes, vectors) for _ in range(-(-width // columns)) for rows in parts]
+    return [Command(rows, passes, vectors, 1 + wide[0]) for _ in range(-(-width // columns)) for rows in parts]
 
 
 def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command]) -> tuple[list[int], list[int], int]:
@@ -94,12 +101,13 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
             start = max(ready, weights + design.rows + 1)
             if step == 0 and number > 1:
                 start = max(start, reads[-2] + commands[number - 2].rows + 2)
-            last, final = start + command.rows - 1, step == command.passes - 1
+            taken = command.rows * command.beats
+            last, final = start + taken - 1, step == command.passes - 1
             if shared and (final or step % design.block_tiles == design.block_tiles - 1):
                 before = (reads[-1], commands[number - 1].rows) if final and number else None
-                start, last = shared.block(start, command.rows, before)
+                start, last = shared.block(start, command.rows, before, command.beats)
             starts.append(start)
-            ready = last + max(1, interval - command.rows + 1)
+            ready = last + max(1, interval - taken + 1)
         read = shared.done + 1 if shared else last + 1 + through
         if number:
             read = max(read, reads[-1] + commands[number - 1].rows + drain - 1)
@@ -108,6 +116,6 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
 
 
 def product_cycles(design: Design, latency: dict[str, int], count: int, terms: int, width: int,
-                   vectors: int = 0) -> int:
+                   vectors: int = 0, wide: tuple[bool, bool] = (False, False)) -> int:
     """Cycles of a product (M, K) by (K, N), from the first transfer to the last; see :func:`timeline`."""
-    return timeline(design, latency, product_commands(design, count, terms, width, vectors))[2]
+    return timeline(design, latency, product_commands(design, count, terms, width, vectors, wide))[2]

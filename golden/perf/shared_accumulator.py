@@ -8,7 +8,7 @@ i' and m' are of the block before, e' is the last cycle in which that one is acc
     g(r) = max(i(r) + 1,  s + min(r, n - 1) + 2             if results of a command of n rows are read from s on)
 
 and the last result is written one cycle after the last turn. With as many passes in a block as columns that share, or
-more, and 25 rows or so, nothing waits.
+more, and 25 rows or so, nothing waits. Where a row takes two beats, a(r) is the second, a cycle after the first.
 """
 
 
@@ -33,8 +33,8 @@ class SharedAccumulator:
         self.reads: list[int] = []
         self.end, self.done = -1, -1
 
-    def block(self, start: int, rows: int, before: tuple[int, int] | None = None) -> tuple[int, int]:
-        """Cycles in which the first and the last row of a closing pass are taken.
+    def block(self, start: int, rows: int, before: tuple[int, int] | None = None, beats: int = 1) -> tuple[int, int]:
+        """Cycles in which the first and the last beat of a closing pass are taken.
 
         Parameters
         ----------
@@ -44,12 +44,15 @@ class SharedAccumulator:
             Rows of the pass.
         before : (int, int), optional
             If the block is its command's last: start of the read-out and rows of the command before.
+        beats : int
+            That a row takes, one after the other once there is room for it.
         """
         reads, taken, leaves = [], start - 1, self.end
         for row in range(rows):
             taken = max(taken + 1, self.reads[row] + 1 if row < len(self.reads) else self.end + 1)
             if row == 0:
                 start = taken
+            taken += beats - 1
             reads.append(max(taken + self.through, leaves))
             turn = reads[-1] + 1
             if before:

@@ -4,6 +4,8 @@
 Covers: golden/perf/cycles.py, golden/perf/shared_accumulator.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,9 @@ DESIGNS = {
     "share8": (16, 2, 8, {"share": 8}),
     "int": (2, 2, 2, {"arithmetic": "int"}),
     "pipelined": (2, 3, 2, {"pipeline": 3, "ragged": True}),
+    "wide": (2, 2, 2, {"wide": 6}),
+    "wide-long": (8, 2, 4, {"wide": 7, "group": (1, 2)}),
+    "wide-share4": (8, 2, 8, {"wide": 6, "share": 4, "group": (1, 2)}),
     "pipelined-fp32": (2, 8, 2, {"arithmetic": "fp32", "pipeline": 5}),
 }
 DEPTH = 30
@@ -39,12 +44,14 @@ def make(name):
 def simulate(design, commands):
     """First transfers of passes, and the last transfer of `o`, counted from the first one of all."""
     dut, bench = Core.of(design), None
-    passes = [command.rows for command in commands for _ in range(command.passes)]
+    passes = [command.rows * command.beats for command in commands for _ in range(command.passes)]
     words = []
     for c in commands:
         fields = {"rows": c.rows, "tiles": c.passes}
         if design.arithmetic != "int":
             fields |= {"scale": c.vectors > 0, "bias": c.vectors > 1, "relu": 0}
+        if design.wide:
+            fields |= {"wide_x": c.beats > 1, "wide_w": c.passes % 2}
         words.append(pack(command_layout(design), **fields))
     bench = Bench(dut, limit=40000)
     bench.send(dut.i_cmd, words)
@@ -85,6 +92,8 @@ def test_cycles_as_predicted(name):
         vectors = 0 if design.arithmetic == "int" else int(rng.integers(3))
         runs.append([Command(int(rng.integers(1, rng.choice([4, DEPTH + 1]))), int(rng.integers(1, 9)), vectors)
                      for _ in range(4 + seed)])
+    if design.wide:
+        runs = [[replace(c, beats=int(rng.integers(1, 3))) for c in commands] for commands in runs for _ in range(2)]
     for commands in runs:
         starts, _, cycles = timeline(design, latency, commands)
         assert simulate(design, commands) == (starts, cycles), commands
