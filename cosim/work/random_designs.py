@@ -50,7 +50,7 @@ def _values(rng, side, block, depth):
     rows, cols = rng.randint(1, side), rng.randint(1, side)
     divisors = [number for number in range(1, rows + 1) if not rows % number]
     terms = rng.choice((rng.randint(1, block), rng.choice(divisors), rows * rng.randint(1, 3)))
-    return {"arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
+    values = {"arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
             "exponent": rng.randint(*EXPONENT_RANGE), "rows": rows, "cols": cols,
             "block": rng.choice(((1, terms), (terms, terms))), "accumulate": rng.choice(ACCUMULATES),
             "rounding": rng.choice(ROUNDINGS), "noise_bits": rng.randint(1, 24), "subnormals": rng.choice(SUBNORMALS),
@@ -58,6 +58,9 @@ def _values(rng, side, block, depth):
             "multiplier": rng.choice(MULTIPLIERS), "pipeline": rng.choice((0, rng.randint(0, max(PIPELINES.values())))),
             "share": rng.choice((1, 1, 2, 4)), "depth": rng.randint(1, depth), "ragged": rng.choice((None, True)),
             "guard": rng.randint(0, 16), "growth": rng.randint(0, 16)}
+    least, most = values["mantissa"] + 1, min(2 * values["mantissa"] - 1, MANTISSA_RANGE[1])
+    possible = values["arithmetic"] == "hbfp" and not cols % 2 and least <= most
+    return values | {"wide": rng.choice((0, rng.randint(least, most))) if possible else 0}
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from . import results
 from .device import Core
 from .products import crossed, random_products
 
-MANTISSAS = (2, 3, 4, 6, 8, 12, 16)
+#: Bits of mantissas; a pair is those of the array and those of wide ones, which need an even number of columns.
+MANTISSAS = (2, 3, 4, 6, 8, 12, 16, (4, 6), (8, 12))
 BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
 ARRAYS = ((1, 1), (3, 5), (8, 8), (16, 16), (24, 24))
 ACCUMULATES = ("fp32", "aligned")
@@ -40,6 +41,7 @@ SELECTION = (
     (8, (16, 16), (8, 8), "aligned", "rne"), (12, (24, 24), (3, 5), "fp32", "stochastic"),
     (16, (1, 8), (8, 8), "aligned", "stochastic"), (2, (24, 24), (24, 24), "fp32", "rne"),
     (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
+    ((4, 6), (16, 16), (8, 8), "aligned", "rne"), ((8, 12), (1, 8), (16, 16), "fp32", "truncate"),
     (2, (1, 16), (16, 16), "fp32", "truncate"), (6, (24, 24), (1, 1), "aligned", "truncate"),
 )
 #: Arrays by the names that the command line has for them.
@@ -56,21 +58,32 @@ def cells():
     """All combinations, small arrays first."""
     return [(mantissa, block, array, accumulate, rounding)
             for array, mantissa, block, accumulate, rounding
-            in product(ARRAYS, MANTISSAS, BLOCKS, ACCUMULATES, ROUNDINGS)]
+            in product(ARRAYS, MANTISSAS, BLOCKS, ACCUMULATES, ROUNDINGS)
+            if not (isinstance(mantissa, tuple) and array[1] % 2)]
+
+
+def _widths(mantissa):
+    """Mantissa bits of the array, and wide ones, 0 if there are none."""
+    return mantissa if isinstance(mantissa, tuple) else (mantissa, 0)
+
+
+def _bits(mantissa, wide):
+    """Mantissa bits in words."""
+    return f"W={mantissa}{f'+{wide}' if wide else ''}"
 
 
 def name(cell):
     """A cell in words."""
     mantissa, block, array, accumulate, rounding = cell
-    return f"W={mantissa} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
+    return f"{_bits(*_widths(mantissa))} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
 
 
 def design_of_cell(cell):
     """The cell's :class:`Design`; a block that does not fit the rows leaves some idle."""
-    mantissa, block, (rows, cols), accumulate, rounding = cell
+    (mantissa, wide), (block, (rows, cols), accumulate, rounding) = _widths(cell[0]), cell[1:]
     return Design(format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding), rows=rows, cols=cols,
                   accumulate=accumulate, depth=64, ragged=bool(block[1] % rows and rows % block[1]),
-                  multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain")
+                  multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain", wide=wide)
 
 
 def check_core(design, *, level="-O0", jobs=None, cache=None):
@@ -115,8 +128,10 @@ def check_converter(design, *, level="-O1", jobs=None, cache=None):
                 simulation.run({"i_seed": word}, {}, pauses=pauses)
             value = awkward_blocks(rng, CONVERSIONS // 5, design.encode_beats * design.encode_lanes, design.format)
             value = value.reshape(-1, design.encode_lanes)
-            run = simulation.run({"i": into.pack(value=value)}, {"o": len(value)}, pauses=pauses)
-            want, got = ConverterReference(design, seed).result(value), out.unpack(run.payloads["o"])
+            wide = rng.integers(0, 2, len(value)) if design.wide else None
+            fields = {"value": value} | ({"wide": wide} if design.wide else {})
+            run = simulation.run({"i": into.pack(**fields)}, {"o": len(value)}, pauses=pauses)
+            want, got = ConverterReference(design, seed).result(value, wide), out.unpack(run.payloads["o"])
             for field, expected in want.items():
                 result.add(f"converter {field}", got[field].reshape(expected.shape).astype(expected.dtype), expected)
         return result, simulation.library
@@ -127,7 +142,7 @@ def _unit_of(cell):
     design = design_of_cell(cell)
     if cell[-1] == "rne":
         return "core", design
-    return "converter", replace(design, cols=1, group=None, accumulate="fp32")
+    return "converter", replace(design, cols=2 if design.wide else 1, group=None, accumulate="fp32")
 
 
 def _check(kind, design, keep):
@@ -219,8 +234,8 @@ def build_name(kind, design):
     fmt = design.format
     block = f"{fmt.block[0]}x{fmt.block[1]}"
     if kind == "converter":
-        return f"converter W={fmt.mantissa} block {block} lanes {design.encode_lanes} {fmt.rounding}"
-    return f"core W={fmt.mantissa} block {block} array {design.rows}x{design.cols} {design.accumulate}"
+        return f"converter {_bits(fmt.mantissa, design.wide)} block {block} lanes {design.encode_lanes} {fmt.rounding}"
+    return f"core {_bits(fmt.mantissa, design.wide)} block {block} array {design.rows}x{design.cols} {design.accumulate}"
 
 
 def needs(cell):

@@ -224,10 +224,12 @@ class Encode(Component):
         invalid = Signal()
         m.d.comb += invalid.eq(field.all())
         if wide is not None:
-            wides, late = Signal(2, reset_less=True), Signal(name="wide", reset_less=True)
-            with m.If(complete):
-                m.d.sync += wides.bit_select(slot, 1).eq(wide)
+            wides = [Signal(name=f"wide_{n}", reset_less=True) for n in range(2)]
+            late = Signal(name="wide", reset_less=True)
+            for n in range(2):
+                with m.If(complete & (slot == n)):
+                    m.d.sync += wides[n].eq(wide)
             with m.If(fetch):
-                m.d.sync += late.eq(wides.bit_select(out_slot, 1))
+                m.d.sync += late.eq(Mux(out_slot, wides[1], wides[0]))
             wide = late
         return word, field, invalid, there, wide

@@ -6,7 +6,7 @@ import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from rtl.accumulate.signatures import beat_layout
+from rtl.accumulate.signatures import DIGITS, beat_layout
 from rtl.core.sequencer import STEPS, Sequencer, command_layout, steps_layout
 
 from ..drive import Bench, Pauses, bits, pack, unpack, wait
@@ -46,12 +46,14 @@ class Run:
     ----------
     beats : list of (cycle, flags)
     starts, begins : list of cycles
+    digits, wide : list
+        Where mantissas may be wide: flags of the cycles with high digits or none yet, and the modes of each row.
     """
 
     def __init__(self, design, interval, commands, *, idle=0.0, weights=0.0, drain=3, limit=4000):
         self.design, self.interval, self.commands = design, interval, commands
         self.dut = dut = Sequencer.of(design, interval)
-        self.beats, self.starts, self.begins, self.errors = [], [], [], []
+        self.beats, self.starts, self.begins, self.errors, self.digits, self.wide = [], [], [], [], [], []
         rng, self.total = np.random.default_rng(4), len(expected(design, commands))
         bench = Bench(dut)
 
@@ -63,12 +65,16 @@ class Run:
                 ctx.set(dut.free, free)
                 ctx.set(dut.weights, int(has_weights))
                 ctx.set(dut.x_valid, int(rng.random() >= idle))
-                beat = unpack(beat_layout(), ctx.get(bits(dut.beat)))
+                beat = unpack(beat_layout(bool(design.wide)), ctx.get(bits(dut.beat)))
                 beat = {name: value for name, (value,) in beat.items()}
                 start, begin, error = ctx.get(dut.start), ctx.get(dut.begins), ctx.get(dut.error)
                 self.errors.append(error)
+                if design.wide and (beat["high"] or beat["waits"]):
+                    self.digits.append((cycle, beat))
                 if beat["valid"]:
                     self.beats.append((cycle, beat))
+                    if design.wide:
+                        self.wide.append((ctx.get(dut.wide.wide_x), ctx.get(dut.wide.wide_w)))
                     if beat["last"]:
                         release[cycle + drain] = 1 << beat["bank"]
                 if start:
@@ -133,6 +139,33 @@ def test_command_waits_for_its_bank():
     run = Run(design, 1, commands, drain=50).go([command(design, *c) for c in commands])
     for later, earlier in zip(run.starts[2:], run.starts, strict=False):
         assert later >= earlier + 1 + 50
+
+
+@pytest.mark.parametrize("terms", [4, 8])
+@pytest.mark.parametrize("interval, idle", [(3, 0), (7, 0), (7, 0.6)])
+def test_rows_of_wide_x_take_two_beats(terms, interval, idle):
+    """High digits, then low ones: the row is there with these, and keeps the interval; the other modes are as ever."""
+    design = Design(format=HBFPFormat(mantissa=4, block=(1, terms)), rows=4, cols=2, depth=DEPTH, wide=6)
+    modes = [(n >> 1 & 1, n & 1) for n in range(len(COMMANDS))]
+    words = [pack(command_layout(design), rows=rows, tiles=tiles, scale=0, bias=0, relu=0, wide_x=x, wide_w=w)
+             for (rows, tiles), (x, w) in zip(COMMANDS, modes, strict=True)]
+    run = Run(design, interval, COMMANDS, idle=idle, weights=idle).go(words)
+    where = [place for place, _ in expected(design, COMMANDS)]
+    plain = [{name: value for name, value in beat.items() if name not in DIGITS} for _, beat in run.beats]
+    assert plain == [beat for _, beat in expected(design, COMMANDS)]
+    assert [beat["pair"] for _, beat in run.beats] == [modes[c][1] for c, _, _ in where]
+    assert run.wide == [modes[c] for c, _, _ in where]
+    # One row of high digits before each row of a command with wide X, and low ones are waited for after it.
+    high = [cycle for cycle, flags in run.digits if flags["high"]]
+    rows = [cycle for (cycle, _), (c, _, _) in zip(run.beats, where, strict=True) if modes[c][0]]
+    assert len(high) == len(rows) and all(a < b for a, b in zip(high, rows, strict=True))
+    assert all(b < a for a, b in zip(high[1:], rows, strict=False))
+    waits = [cycle for cycle, flags in run.digits if flags["waits"]]
+    assert waits == [cycle for a, b in zip(high, rows, strict=True) for cycle in range(a + 1, b)]
+    seen = {}
+    for (cycle, _), (c, tile, row) in zip(run.beats, where, strict=True):
+        assert cycle - seen.get((c, tile - 1, row), -interval) >= interval
+        seen[c, tile, row] = cycle
 
 
 def test_steps_belong_to_their_command():

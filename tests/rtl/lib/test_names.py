@@ -41,6 +41,10 @@ def designs():
     for mantissa, multiplier, subject in product(range(2, 17), ("plain", "recoded"), ("hbfp", "int", "aligned")):
         found.append({"format": HBFPFormat(mantissa=mantissa, block=(1, 2)), "multiplier": multiplier, "rows": 2,
                       **({"accumulate": subject} if subject == "aligned" else {"arithmetic": subject})})
+    for narrow, most, terms, share in product((3, 4), (4, 5, 6), (2, 4, 8), (1, 2)):
+        found += [{"format": HBFPFormat(mantissa=narrow, block=(1, terms)), "wide": most, "share": share},
+                  {"format": HBFPFormat(mantissa=narrow, block=(1, terms), rounding="stochastic"), "wide": most,
+                   "rows": 2, "cols": 2, "accumulate": "aligned"}]
     for arithmetic, pipeline in ((name, depth) for name, most in PIPELINES.items() for depth in range(3, most + 1)):
         found.append({"arithmetic": arithmetic, "pipeline": pipeline, "format": HBFPFormat(block=(1, 4))})
     for options in found:
