@@ -267,6 +267,11 @@ class Design:
         return self.format.sum_width(terms) if self.integer else 32
 
     @property
+    def block_sum_width(self):
+        """Bits of the sum of a whole block."""
+        return self.widest.sum_width(self.format.terms)
+
+    @property
     def accumulator_width(self):
         """Bits of an integer accumulator: ``aligned``, or of the ``int`` baseline."""
         terms = self.format.terms if self.blocked else self.rows

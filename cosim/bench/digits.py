@@ -30,7 +30,7 @@ def beats_of_rows(design, mantissa):
 
 
 def columns_of_weights(design, mantissa, wide):
-    """Mantissas (K, N) of W in pairs of columns, (K, 2 N): the low digits, then the high ones; or narrow ones, then 0."""
+    """Mantissas (K, N) of W in pairs of columns, (K, 2 N): low digits, then high ones; or narrow mantissas, then 0."""
     if wide:
         high, low = split(mantissa, design.format.mantissa, design.wide)
     else:

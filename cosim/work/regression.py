@@ -75,7 +75,8 @@ def _bits(mantissa, wide):
 def name(cell):
     """A cell in words."""
     mantissa, block, array, accumulate, rounding = cell
-    return f"{_bits(*_widths(mantissa))} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
+    bits = _bits(*_widths(mantissa))
+    return f"{bits} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
 
 
 def design_of_cell(cell):
@@ -231,11 +232,11 @@ def run_cells(chosen, *, jobs=None, keep=False, progress=None, path=None):
 
 def build_name(kind, design):
     """Key of a build in the results."""
-    fmt = design.format
+    fmt, bits = design.format, _bits(design.format.mantissa, design.wide)
     block = f"{fmt.block[0]}x{fmt.block[1]}"
     if kind == "converter":
-        return f"converter {_bits(fmt.mantissa, design.wide)} block {block} lanes {design.encode_lanes} {fmt.rounding}"
-    return f"core {_bits(fmt.mantissa, design.wide)} block {block} array {design.rows}x{design.cols} {design.accumulate}"
+        return f"converter {bits} block {block} lanes {design.encode_lanes} {fmt.rounding}"
+    return f"core {bits} block {block} array {design.rows}x{design.cols} {design.accumulate}"
 
 
 def needs(cell):

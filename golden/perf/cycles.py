@@ -4,8 +4,8 @@ It holds while every input is offered as soon as it can be taken and every outpu
 the array, and ``interval``, ``array``, ``accumulate``, ``drain``, ``release`` are the manifest's latencies.
 Cycle 0 is the first transfer, of the first command and the first row of weights.
 
-Pass n streams m(n) beats of X, one for each row, from cycle x(n); its tile of weights enters from cycle w(n). Command c, of m rows, ends with
-pass l, takes v(c) beats of `i_v` and is read out from cycle s(c) on::
+Pass n streams m(n) beats of X, one for each row, from cycle x(n); its tile of weights enters from cycle w(n).
+Command c, of m rows, ends with pass l, takes v(c) beats of `i_v` and is read out from cycle s(c) on::
 
     w(n) = max(w(n-1) + R,  x(n-2) + release + 1)               two tiles of weights are buffered
     x(n) = max(x(n-1) + max(m(n-1), interval),  w(n) + R + 1,

@@ -92,7 +92,7 @@ class Accumulator(Component):
                 accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
                 design.segments, design.height // design.group[0], design.depth,
                 Scales.of(design) if design.blocked else None,
-                design.widest.sum_width(design.format.terms) if design.block_tiles > 1 else 0, Digits.of(design))
+                design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design))
 
     @staticmethod
     def ports(params):

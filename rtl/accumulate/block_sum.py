@@ -74,7 +74,7 @@ class BlockSum(Component):
             """The sums of one column group of a design."""
             require_shared(design)
             return cls(number_of(design).sum(design.height, design.height),
-                       design.widest.sum_width(design.format.terms), design.group[1], design.depth,
+                       design.block_sum_width, design.group[1], design.depth,
                        Digits.of(design))
 
     @staticmethod

@@ -64,7 +64,7 @@ class SharedAccumulator(Component):
         def of(cls, design):
             """The accumulator of some of a design's columns."""
             require_shared(design)
-            return cls(accumulation_of(design), design.widest.sum_width(design.format.terms), design.share, design.depth,
+            return cls(accumulation_of(design), design.block_sum_width, design.share, design.depth,
                        Scales.of(design))
 
     @staticmethod

@@ -6,7 +6,6 @@ from amaranth.lib.wiring import Out, Signature
 from ..lib.layout import StructLayout, index
 from ..number.streams import block_scale_layout
 
-
 #: What is known of a row besides where operands may be wide: see :func:`beat_layout`.
 DIGITS = ("high", "waits", "pair")
 

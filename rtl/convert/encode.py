@@ -47,7 +47,7 @@ class Encode(Component):
     cut : bool
         Whether a register stands between the largest exponent and the lanes; blocks of several beats have one anyway.
     narrow : int
-        Mantissa bits, if fewer than the format's, of blocks that are not wide; 0 if all blocks have those of the format.
+        Mantissa bits, fewer than the format's, of blocks that are not wide; 0 if all have those of the format.
 
     Members
     -------

@@ -151,7 +151,7 @@ class Sequencer(Component):
             may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
             self.x_ready.eq((held != 0) & (under_way | may_start) & room),
             step.eq(self.x_valid & self.x_ready),
-            self.start.eq(step & ~under_way if params.wide else step & (row == 0)), self.begins.eq(self.start & (tile == 0)),
+            self.start.eq(step & (~under_way if params.wide else row == 0)), self.begins.eq(self.start & (tile == 0)),
             self.rows.eq(command.rows), pop.eq(whole & last_row & last_tile),
             self.beat.valid.eq(whole), self.beat.first.eq(fresh), self.beat.opens.eq(opens),
             self.beat.closes.eq(closes), self.beat.last.eq(last_row & last_tile), self.beat.top.eq(row == 0),

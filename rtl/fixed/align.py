@@ -53,7 +53,7 @@ class AlignAdd(Component):
         @classmethod
         def of(cls, design):
             """The alignment of a design's block sums."""
-            return cls(design.widest.sum_width(design.format.terms), design.accumulator_width, design.guard, Scales.of(design).sum)
+            return cls(design.block_sum_width, design.accumulator_width, design.guard, Scales.of(design).sum)
 
     @staticmethod
     def ports(params):

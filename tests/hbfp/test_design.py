@@ -152,6 +152,14 @@ def test_wrong_value(options, message):
      "must be 3 or more for 5 segments of a column"),
     ({"terms": 1024, "mantissa": 16, "accumulate": "aligned", "guard": 16, "growth": 16}, "growth", 16,
      "must keep the accumulator at 60 bits or fewer, not 73"),
+    ({"wide": 6, "arithmetic": "int", "mantissa": 4}, "wide", 6, "must be 0 where arithmetic is int"),
+    ({"wide": 8, "mantissa": 4}, "wide", 8, "must be 0 or 5 to 7 where mantissas have 4 bits"),
+    ({"wide": 4, "mantissa": 4}, "wide", 4, "must be 0 or 5 to 7 where mantissas have 4 bits"),
+    ({"wide": 16, "mantissa": 16}, "wide", 16, "must be 0 where mantissas have 16 bits"),
+    ({"wide": 6, "mantissa": 4, "cols": 3}, "cols", 3,
+     "must be even with wide mantissas: their digits take two columns"),
+    ({"wide": 6, "mantissa": 4, "group": (8, 1)}, "group", "8,1",
+     "must have an even number of columns with wide mantissas"),
 ], ids=str)
 def test_wrong_pair(options, name, value, rule):
     with pytest.raises(ConflictError, match=f"^{re.escape(f'{name.capitalize()} {value} {rule}')}$") as caught:

@@ -126,7 +126,7 @@ class Bench:
     def product(self, x, w, scale=None, bias=None, relu=False, wide=(False, False)):
         """Queue one product of (M, K) and (K, columns), in as many commands as its rows need.
 
-        Vectors of the side unit have a value for every column of the core, even if a product of wide mantissas has two for each.
+        Vectors of the side unit have a value for every column of the core, though two give one of a wide product.
         """
         from hbfp.golden.core import encode  # operands come converted; the converter is tested by itself
 
@@ -165,21 +165,22 @@ class Bench:
         sources["i_cmd"].send(streams["i_cmd"].pack(**fields))
         rows_of_x = x_beats(tiling, *x, wide=wide[0])
         if wide[0]:    # nothing but the mantissas of a row's first beat is looked at
-            rows_of_x["exponent"][::2] = self.rng.integers(*DESIGN.format.exponent_range,
-                                                           rows_of_x["exponent"][::2].shape)
-            rows_of_x["invalid"][::2] = self.rng.integers(0, 2, rows_of_x["invalid"][::2].shape)
+            self._noise(rows_of_x, np.s_[::2])
         sources["i_x"].send(streams["i_x"].pack(**rows_of_x))
         weights = w_beats(tiling, *w, wide=wide[1], pairs=any(wide), rng=self.rng)
         if any(wide):    # nor the exponents of odd columns, nor their weights if W is narrow
-            if not wide[1]:
-                limit = DESIGN.format.limit
-                weights["mantissa"][:, :, 1::2] = self.rng.integers(-limit, limit + 1,
-                                                                    weights["mantissa"][:, :, 1::2].shape)
-            weights["exponent"][:, :, 1::2] = self.rng.integers(*DESIGN.format.exponent_range,
-                                                                weights["exponent"][:, :, 1::2].shape)
-            weights["invalid"][:, :, 1::2] = self.rng.integers(0, 2, weights["invalid"][:, :, 1::2].shape)
+            self._noise(weights, np.s_[:, :, 1::2], mantissas=not wide[1])
         sources["i_w"].send(streams["i_w"].pack(**{name: value[0] for name, value in weights.items()}))
         self.awaited += rows
+
+    def _noise(self, fields, where, mantissas=False):
+        """Put anything where a core must not look: exponents and flags, and mantissas if asked for."""
+        low, high = DESIGN.format.exponent_range
+        spans = {"exponent": (low, high + 1), "invalid": (0, 2)}
+        if mantissas:
+            spans["mantissa"] = -DESIGN.format.limit, DESIGN.format.limit + 1
+        for name, span in spans.items():
+            fields[name][where] = self.rng.integers(*span, fields[name][where].shape)
 
     def convert(self, blocks, rare=0.1):
         """Queue awkward blocks for the converter, so many; the number of beats."""

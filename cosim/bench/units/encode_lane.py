@@ -47,7 +47,7 @@ async def mantissas_equal_golden(dut):
 
 
 async def judge(dut, fmt):
-    """Compare mantissas of a format; the bit patterns of their blocks, and the fields that a converter gives for them."""
+    """Compare mantissas of a format; bit patterns of the blocks, and the fields that a converter gives for them."""
     rng = np.random.default_rng(SEED)
     elements = DESIGN.encode_beats * DESIGN.encode_lanes
     flat = replace(fmt, block=(1, elements))
@@ -62,7 +62,7 @@ async def judge(dut, fmt):
     exponent = blocks.exponent.reshape(-1)[fine]
     noise = noise[fine] if stochastic else None
     looked_at = {"rne": 1, "truncate": 0, "stochastic": fmt.noise_bits}[fmt.rounding]
-    reach = 2 ** (DESIGN.widest.magnitude + looked_at - 1).bit_length() - 1    # further away, nothing is left of an element
+    reach = 2 ** (DESIGN.widest.magnitude + looked_at - 1).bit_length() - 1    # further, nothing is left
     for n in range(len(bits)):
         dut.top.value = top = int(exponent[n]) + 126
         base = top + DESIGN.widest.mantissa - fmt.mantissa

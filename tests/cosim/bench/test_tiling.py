@@ -1,14 +1,16 @@
 """Tiling is undone by the reference model: products that went through beats equal the golden ones.
 
-Covers: cosim/bench/reference.py.
+Covers: cosim/bench/reference.py, cosim/bench/digits.py.
 """
 
 import numpy as np
 import pytest
 
 from cosim.bench.awkward import awkward
+from cosim.bench.digits import is_wide
 from cosim.bench.reference import ConverterReference, CoreReference
 from cosim.bench.tiling import Tiling, w_beats, x_beats
+from golden.blocks import per_line
 from golden.device import Golden
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -37,6 +39,38 @@ def test_beats_carry_the_product(block, rows, cols, accumulate):
         command = {"rows": 5, "tiles": tiling.passes, "scale": 0, "bias": 0, "relu": 0}
         got = CoreReference(design).result(command, x_beats(tiling, *lines[0]), weights)
         assert np.array_equal(got, golden.matmul(a, b).view(np.uint32))
+
+
+@pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
+@pytest.mark.parametrize("wide", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("narrow, bits, block, rows", [(4, 6, (1, 4), 4), (4, 7, (1, 2), 4), (8, 12, (4, 4), 2)])
+def test_beats_carry_the_digits(narrow, bits, block, rows, wide, accumulate):
+    design = Design(format=HBFPFormat(mantissa=narrow, block=block), rows=rows, cols=4, accumulate=accumulate,
+                    wide=bits)
+    rng, golden = np.random.default_rng(rows), Golden(design)
+    x, w = (awkward(rng, shape, design.widest, axis) for shape, axis in (((4, 9), -1), ((9, 2), -2)))
+    blocks = golden.encode(x, wide=wide[0]), golden.encode(w, -2, wide=wide[1])
+    lines = [(part.mantissa, *(per_line(part, each, n) for each in (part.exponent, part.invalid)))
+             for n, part in enumerate(blocks)]
+    tiling = Tiling(design, 9)
+    weights = w_beats(tiling, *lines[1], wide=wide[1], pairs=True, rng=rng)
+    command = {"rows": 4, "tiles": tiling.passes, "scale": 0, "bias": 0, "relu": 0} | dict(
+        zip(("wide_x", "wide_w"), map(int, wide), strict=True))
+    beats = x_beats(tiling, *lines[0], wide=wide[0])
+    assert len(beats["mantissa"]) == 4 * (1 + wide[0]) * tiling.passes
+    assert max(np.abs(part["mantissa"]).max() for part in (beats, weights)) <= design.format.limit
+    got = CoreReference(design).result(command, beats, {name: value[0] for name, value in weights.items()})
+    assert np.array_equal(got, golden.matmul(*blocks).view(np.uint32))
+
+
+@pytest.mark.parametrize("wide, mantissa, message", [
+    (0, 6, "Mantissas must have 4 bits, since the core is not --wide, not 6"),
+    (6, 5, "Mantissas must have 4 or 6 bits, not 5")])
+def test_mantissas_that_a_core_does_not_take(wide, mantissa, message):
+    design = Design(format=HBFPFormat(mantissa=4, block=(1, 4)), rows=4, wide=wide)
+    assert is_wide(design, design.widest) == bool(wide) and not is_wide(design, design.format)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        is_wide(design, HBFPFormat(mantissa=mantissa))
 
 
 def test_blocks_start_in_new_passes():

@@ -45,7 +45,7 @@ def operands(rng, shape, bits):
 
 def rows_of(rng, narrow, wide, count):
     """Rows in random modes: what is shown in each cycle, and what even columns have to give."""
-    beats, want = [], []
+    beats = []
     most = 2 ** (narrow - 1) - 1
     for _ in range(count):
         wide_x, wide_w = (bool(bit) for bit in rng.integers(0, 2, 2))
