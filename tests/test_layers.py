@@ -34,7 +34,7 @@ MAY = {
     "rtl/dispatch": {"hbfp", "golden/spec", "rtl/lib"},
     "rtl": {"hbfp"},
     "gen": {"hbfp", "golden/spec", "rtl", *(f"rtl/{part}" for part in RTL)},
-    "cosim": {"hbfp", "golden/spec", "golden", "golden/perf"},
+    "cosim": {"hbfp", "golden/spec", "golden", "golden/perf", "golden/study"},
     "synth": {"hbfp", "golden/spec", "synth/command"},
     "synth/tools": {"hbfp", "golden/spec"},
     "synth/measure": {"hbfp", "golden/spec", "synth/tools"},

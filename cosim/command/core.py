@@ -20,6 +20,7 @@ examples:
   python -m cosim                                   everything for the default design, 32 x 32
   python -m cosim --mantissa 4 --rows 16 --bench workload
   python -m cosim --rows 4 --block 1,4 --bench core --waves
+  python -m cosim --mantissa 4 --wide 6 --rows 16 --bench boosted
   python -m cosim --arithmetic bf16 --rows 16 --json build/bf16.json
   python -m cosim --unit encode --mantissa 6        the bench of one part
   python -m cosim --rows 8 --block 1,8 --netlist    after mapping: the protocol benches on the gates
@@ -28,7 +29,7 @@ examples:
   python -m cosim dispatch                          the request dispatcher against its cycle-true twin
   python -m cosim random --count 100 --seed 1       random designs over all options, each judged by the benches
 """
-BENCHES = ("core", "workload", "all")
+BENCHES = ("core", "workload", "boosted", "all")
 #: ``--waves`` without a file: beside the pictures.
 HERE = object()
 
@@ -39,7 +40,8 @@ def make_parser():
     add_design_options(parser)
     run = parser.add_argument_group("run")
     run.add_argument("--bench", default="all", metavar="NAME",
-                     help="core (protocols with cocotb; random and corner data), workload (the digits network), all")
+                     help="core (protocols with cocotb; random and corner data), workload (the digits network), all "
+                     "(of these), boosted (products of training with mixed mantissas; takes --wide, and torch)")
     run.add_argument("--unit", default="core", metavar="NAME", help="a part alone, by the cocotb bench that it has: "
                      "array, align, encode, encode_lane")
     run.add_argument("--netlist", nargs="?", const="generic", metavar="RECIPE", help="run the cocotb benches on the "
@@ -60,8 +62,8 @@ def _check(args):
         raise refuse("netlist", "", "must be a recipe of python -m synth netlist")
     if args.waves is not None and (args.unit != "core" or args.netlist):
         raise OptionError("--waves: must not be given with --unit or --netlist")
-    if args.bench == "workload" and (args.unit != "core" or args.netlist):
-        raise OptionError("--bench workload: must be core with --unit or --netlist")
+    if args.bench in ("workload", "boosted") and (args.unit != "core" or args.netlist):
+        raise OptionError(f"--bench {args.bench}: must be core with --unit or --netlist")
     if args.json is not None:
         args.json = writable_file("json", args.json)
     if args.waves not in (None, HERE):
@@ -100,12 +102,12 @@ def run_unit(args, design):
     return finish(args, design, outcomes, [("Verilog", manifest.verilog), ("manifest", manifest.path)], console)
 
 
-def _too_long(design):
-    """Why the digits network does not fit a design's commands, if it does not."""
+def _too_long(design, terms=None):
+    """Why products of so many terms, or those of the digits network, do not fit a design's commands, if they do not."""
     from ..bench.tiling import most_terms
     from ..work.digits import SIZES
 
-    terms, most = max(SIZES[:-1]), most_terms(design)
+    terms, most = terms or max(SIZES[:-1]), most_terms(design)
     return f"its products are {terms} terms long, and a command holds {most}" if terms > most else ""
 
 
@@ -153,6 +155,10 @@ def run_core(args, design):
             outcome, drawn = _network(core, design, folder, bar)
             outcomes.append(outcome)
             files += drawn
+        if args.bench == "boosted":
+            from ..work.boosted import boosted
+
+            outcomes.append(boosted(core, progress=bar("products of training")))
         if args.waves is not None:
             from ..work.waves import write_waves
 
@@ -178,11 +184,27 @@ def _network(core, design, folder, bar):
     return outcome, [("digits", digits), ("activity", activity)]
 
 
+def _check_boosted(design):
+    """OptionError unless training with mixed mantissas runs on a design, bit for bit as in golden.nn."""
+    if not design.wide:
+        raise refuse("wide", design.wide, "must be more than 0 for --bench boosted")
+    if design.format.rounding == "stochastic":
+        raise refuse("rounding", "stochastic", "must be rne or truncate for --bench boosted")
+    if design.aligned and design.guard != 4:
+        raise refuse("guard", design.guard, "must be 4 for --bench boosted")
+    from ..work.boosted import TERMS
+
+    if too_long := _too_long(design, TERMS):
+        raise refuse("growth", design.growth, f"must be more for --bench boosted: {too_long}")
+
+
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     _check(args)
     design = design_from_args(args)
     if args.unit == "core" and not args.netlist:
+        if args.bench == "boosted":
+            _check_boosted(design)
         if args.bench == "workload" and (too_long := _too_long(design)):
             raise refuse("growth", design.growth, f"must be more for --bench workload: {too_long}")
         return partial(run_core, args, design)

@@ -25,7 +25,15 @@ def build(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["--bench", "all,core"], "--bench all,core: must be one of core, workload, all"),
+    (["--bench", "all,core"], "--bench all,core: must be one of core, workload, boosted, all"),
+    (["--bench", "boosted"], "--wide 0: must be more than 0 for --bench boosted"),
+    (["--bench", "boosted", "--mantissa", "4", "--wide", "6", "--rounding", "stochastic"],
+     "--rounding stochastic: must be rne or truncate for --bench boosted"),
+    (["--bench", "boosted", "--mantissa", "4", "--wide", "6", "--accumulate", "aligned", "--guard", "5"],
+     "--guard 5: must be 4 for --bench boosted"),
+    (["--bench", "boosted", "--mantissa", "4", "--wide", "6", "--accumulate", "aligned", "--growth", "1"],
+     "--growth 1: must be more for --bench boosted: its products are 128 terms long, and a command holds 64"),
+    (["--bench", "boosted", "--unit", "encode"], "--bench boosted: must be core with --unit or --netlist"),
     (["--seed", "-1"], "--seed -1: must be 0 to 4294967295"),
     (["--seed", "4294967296"], "--seed 4294967296: must be 0 to 4294967295"),
     (["--seed", "x"], "--seed x: must be 0 to 4294967295"),
