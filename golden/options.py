@@ -14,6 +14,8 @@ from hbfp.values import flag, refuse
 SEED_RANGE, EPOCHS_RANGE, BATCH_RANGE = (0, 2 ** 31 - 1), (0, 100_000), (0, 100_000)
 #: Options of the number format.
 FORMAT = tuple(describe.declared(HBFPFormat))
+#: Options of a design that are left out: training says ``--wide`` of master weights.
+LEFT_OUT = ("wide",)
 #: What training takes of a design.
 TRAINING = (*FORMAT, "accumulate", "arithmetic")
 #: What a sweep takes: it has widths, and FP32 as one of them, of its own.
@@ -23,7 +25,7 @@ SWEEP = (*(name for name in FORMAT if name != "mantissa"), "accumulate")
 def add_options(parser: Parser, taken: Sequence[str]) -> None:
     """Add the options of a design; help shows those that are ``taken``, and :func:`design` refuses the others."""
     group = parser.add_argument_group("design", "Of a preset or a file, too, all that changes no number is left alone.")
-    describe.add_arguments(group, Design, shown=taken)
+    describe.add_arguments(group, Design, shown=taken, without=LEFT_OUT)
     add_source_options(group)
 
 
@@ -43,6 +45,7 @@ def design(args: argparse.Namespace, taken: Sequence[str], where: str) -> Design
     OptionError
         If an option is given that has no effect, or a value is not valid; one line.
     """
+    args = argparse.Namespace(**vars(args) | dict.fromkeys(LEFT_OUT))
     for name in OPTIONS:
         if getattr(args, name) is not None and name not in taken:
             raise refuse(name, getattr(args, name), f"has no effect {where}; options of a design that have one: "

@@ -73,12 +73,14 @@ def from_dict(kind, data):
     return kind(**{name: from_dict(inner[name], value) if name in inner else value for name, value in data.items()})
 
 
-def add_arguments(group, kind, shown=None):
-    """Add an option for every field to an ``argparse`` parser or group; values stay text.
+def add_arguments(group, kind, shown=None, without=()):
+    """Add an option for every field, but those ``without``, to an ``argparse`` parser or group; values stay text.
 
     Help has those that are named in ``shown``, all by default.
     """
     for name, (about, default) in declared(kind).items():
+        if name in without:
+            continue
         hidden = {} if shown is None or name in shown else {"help": argparse.SUPPRESS}
         group.add_argument(values.flag(name), **about.argument(default) | hidden)
 

@@ -18,7 +18,7 @@ MAY = {
     "golden": {"hbfp", "golden/spec", "golden/fast"},
     "golden/fast": {"hbfp", "golden/spec", "golden"},
     "golden/nn": {"hbfp", "golden/spec", "golden", "golden/fast"},
-    "golden/perf": {"hbfp", "golden/spec"},
+    "golden/perf": {"hbfp", "golden/spec", "golden"},
     "golden/study": {"hbfp", "golden/spec", "golden", "golden/fast", "golden/nn"},
     "golden/tables": {"hbfp", "golden/spec", "golden"},
     "golden/__main__.py": {"hbfp", "golden/spec", "golden/study", "golden/perf", "golden"},
