@@ -29,7 +29,7 @@ def smaller(design, limit=None):
     fits = not terms % rows or not rows % terms
     group, pipeline = None, design.pipeline
     if pipeline and design.blocked and rows // height > 1:    # registers need as many cycles between segments
-        group, pipeline = (1, 1), min(pipeline, height)
+        group, pipeline = (1, 2 if design.wide else 1), min(pipeline, height)
     return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=group,
                    depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits,
                    pipeline=pipeline)

@@ -29,12 +29,12 @@ def _silicon(path: Path | None) -> None:
 
     found = cases()
     own, *others = found[0].area_time
-    table = Table("network", "first, last layer", "epochs", "wide %", "area x time", *(f"{name} /" for name in others),
+    table = Table("network", "ends", "epochs", "wide %", "area x time", *(f"{name} /" for name in others),
                   title=f"Area x time of {own}, NAND2 x cycles a multiply-accumulate, and of other cores over it")
     table.columns[0].no_wrap = True
     for each in found:
         over = (each.over(name)[own] for name in others)
-        table.add_row(each.network, "6 bits" if each.ends else "4 bits", str(each.epochs), f"{100 * each.wide:.2f}",
+        table.add_row(each.network, "6" if each.ends else "4", str(each.epochs), f"{100 * each.wide:.2f}",
                       f"{each.area_time[own]:.1f}", *(f"{ratio:.2f}" for ratio in over))
     console = Console(highlight=False)
     console.print(table)

@@ -188,11 +188,13 @@ class DotProduct(Component):
             Raises
             ------
             ConflictError
-                If the design has other numbers, square blocks or stochastic rounding.
+                If the design has other numbers, square blocks, stochastic rounding or wide mantissas.
             """
             fmt = design.format
             if design.arithmetic not in ("hbfp", "fp32"):
                 raise ConflictError("arithmetic", design.arithmetic, "must be hbfp or fp32 for a dot-product unit")
+            if design.wide:
+                raise ConflictError("wide", design.wide, "must be 0 for a dot-product unit")
             if fmt.square:
                 raise ConflictError("block", "{},{}".format(*fmt.block),
                                     "must be 1,B for a dot-product unit of B terms")

@@ -76,10 +76,12 @@ class VectorHBFP(Component):
             Raises
             ------
             ValueError
-                If the lanes differ or the design has no blocks.
+                If the lanes differ, or the design has no blocks or wide mantissas.
             """
             if not design.blocked:
                 raise ValueError(f"Vector unit with HBFP needs arithmetic hbfp, not {design.arithmetic!r}")
+            if design.wide:
+                raise ValueError(f"Vector unit with HBFP needs mantissas of one width, not wide {design.wide}")
             unit = VectorUnit(lanes=design.encode_lanes) if unit is None else unit
             return cls(unit, Encode.Parameters.of(design), design.format.terms)
 

@@ -18,7 +18,8 @@ AXES = {name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) 
 
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
 PLANS = {
-    "table": ({}, {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)}),
+    "table": ({}, {"mantissa": ("4",), "wide": ("6",)}, {"mantissa": ("8",), "wide": ("12",)},
+              {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)}),
     "study": (
         {"mantissa": ("2", "3", "4", "5", "6", "8", "12"), "rows": ("8", "16", "24", "32", "64", "128")},
         {"block": ("1x8", "1x16", "1x64", "1x128", "16x16", "32x32")},

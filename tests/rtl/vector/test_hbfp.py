@@ -103,3 +103,5 @@ def test_wrong_lanes():
 def test_wrong_arithmetic():
     with pytest.raises(ValueError, match=r"^Vector unit with HBFP needs arithmetic hbfp, not 'fp32'$"):
         VectorHBFP.of(Design(arithmetic="fp32", rows=4, cols=1))
+    with pytest.raises(ValueError, match=r"^Vector unit with HBFP needs mantissas of one width, not wide 12$"):
+        VectorHBFP.of(Design(wide=12))
