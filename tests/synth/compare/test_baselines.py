@@ -7,7 +7,8 @@ from synth.compare.baselines import BASELINES, baseline
 
 SHAPE = {"rows": 8, "cols": 4, "group": (4, 2), "depth": 64}
 BLOCKS = [{"block": (1, 4), "accumulate": "aligned", "guard": 5, "growth": 7}, {"block": (1, 16), "share": 2},
-          {"block": (1, 4), "wide": 8}, {"block": (8, 8), "exponent": 6, "rounding": "stochastic", "subnormals": "gradual"}]
+          {"block": (1, 4), "wide": 8},
+          {"block": (8, 8), "exponent": 6, "rounding": "stochastic", "subnormals": "gradual"}]
 
 
 @pytest.mark.parametrize("blocks", BLOCKS)
