@@ -45,6 +45,8 @@ class _Layer:
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
+        self.g: Any = None
+        self.gx: Any = None
         layer.register_forward_hook(self._forward)
 
     def _forward(self, layer, inputs, output):
