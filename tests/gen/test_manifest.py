@@ -73,6 +73,9 @@ def test_fields_of_blocks(name):
              ("o", "last"): (1, 1, False), ("i_q", "value"): (design.encode_lanes, 32, False)}
     if fmt.rounding == "stochastic":
         want["i_seed", "value"] = (1, 32, False)
+    if design.wide:    # docs/design/08-wide.md
+        want |= dict.fromkeys([("i_cmd", "wide_x"), ("i_cmd", "wide_w"), ("i_q", "wide")], (1, 1, False))
+        want["o_q", "mantissa"] = (design.encode_lanes, design.wide, True)
     assert shapes == want
 
 
