@@ -3,7 +3,7 @@
 # Tests run in two processes, a file at a time each; more: make test PROCESSES=8
 
 PYTHON ?= python3
-EXTRAS ?= test,train,tune,docs
+EXTRAS ?= test,train,networks,tune,docs
 DESIGN ?=
 PROCESSES ?= 2
 

@@ -33,6 +33,7 @@ from hbfp.values import (
 
 from . import options
 from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
+from .perf.pods.command import add_pods, prepare_pods
 from .perf.silicon_command import add_silicon, prepare_silicon
 from .study.layers_command import add_layers, prepare_layers
 from .study.tune_command import add_tune, prepare_tune
@@ -51,6 +52,7 @@ examples:
   python -m golden space --workload lstm --json space.json  throughput, power and area against latency
   python -m golden dispatch --load 0.5 --batch 14 --timeout 3 --quantum 0.05 --policy priority
   python -m golden silicon                                  area x time of training in 4 bits, boosted to 6
+  python -m golden pods --network resnet50 --pods 64 --interconnect butterfly-2
 """
 
 
@@ -58,7 +60,7 @@ def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
     commands = parser.add_subparsers(dest="command", required=True,
-                                     metavar="train|sweep|tune|error|layers|schedule|space|dispatch|silicon")
+                                     metavar="train|sweep|tune|error|layers|schedule|space|dispatch|silicon|pods")
     train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=EXAMPLES)
     sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves", epilog=EXAMPLES)
     for command in (train, sweep):
@@ -96,6 +98,7 @@ def make_parser() -> Parser:
     add_space(commands, EXAMPLES)
     add_dispatch(commands, EXAMPLES)
     add_silicon(commands, EXAMPLES)
+    add_pods(commands, EXAMPLES)
     return parser
 
 
@@ -305,7 +308,7 @@ def _shares(base, boost):
 
 COMMANDS = {"train": _train, "sweep": _sweep, "tune": prepare_tune, "error": _error, "layers": prepare_layers,
             "schedule": _schedule, "space": prepare_space, "dispatch": prepare_dispatch,
-            "silicon": prepare_silicon}
+            "silicon": prepare_silicon, "pods": prepare_pods}
 
 
 def prepare(args: argparse.Namespace) -> Callable[[], object]:

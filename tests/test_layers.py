@@ -44,7 +44,8 @@ MAY = {
     "flow": {"hbfp", "golden/spec"},
 }
 #: Libraries that only one part may need, so that the others start without them.
-ONLY = {"torch": {"golden/nn", "golden/study", "benchmarks", "tests"},
+ONLY = {"torch": {"golden/nn", "golden/study", "golden/perf/pods", "benchmarks", "tests"},
+        "torchvision": {"golden/perf/pods/networks.py"},
         "amaranth": {"rtl", "gen", "tests", "benchmarks"}, "cocotb": {"cosim", "tests"},
         "filelock": {"hbfp"}, "platformdirs": {"hbfp"}}
 

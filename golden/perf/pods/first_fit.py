@@ -1,0 +1,232 @@
+"""First fit: every operation in the earliest round that has room for it, product by product.
+
+The rules stand in ``docs/pods.md``; :mod:`golden.perf.pods.plain` has them once more, slowly.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from . import state
+from .interconnect import find, take
+from .machine import Machine
+from .state import NONE
+from .tiling import Tiles
+
+
+@njit(cache=True)
+def _open_round(skip: np.ndarray, wanted: int) -> int:
+    """The first round from ``wanted`` on that may have a free pod; ways are shortened as they are walked."""
+    end = wanted
+    while end < len(skip) and skip[end] != end:
+        end = skip[end]
+    while wanted < len(skip) and skip[wanted] != end:
+        skip[wanted], wanted = end, skip[wanted]
+    return end
+
+
+@njit(cache=True)
+def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: int, plan: state.Schedule,
+          pods: int) -> bool:
+    """Put an operation into round ``t`` if it has room; whether it had.
+
+    ``back`` is the partial sum to go on from if there is a way for it, or NONE.
+    """
+    bank_x, bank_w, bank_out = tile_x % pods, tile_w % pods, op % pods
+    if (taken.x[t, bank_x] != NONE and taken.x[t, bank_x] != tile_x
+            or taken.w[t, bank_w] != NONE and taken.w[t, bank_w] != tile_w or taken.partial_out[t, bank_out] != NONE):
+        return False
+    if back != NONE and taken.partial_in[t, back % pods] != NONE:
+        back = NONE
+    for pod in range(pods):
+        if taken.pod[t, pod] != NONE:
+            continue
+        copy_x = find(taken.link_x[t], bank_x, pod)
+        if copy_x < 0:
+            continue
+        copy_w = find(taken.link_w[t], bank_w, pod)
+        if copy_w < 0:
+            continue
+        copy_out = find(taken.link_out[t], pod, bank_out)
+        if copy_out < 0:
+            continue
+        take(taken.link_x[t], copy_x, bank_x, pod)
+        take(taken.link_w[t], copy_w, bank_w, pod)
+        take(taken.link_out[t], copy_out, pod, bank_out)
+        plan.copy[op, 0], plan.copy[op, 1], plan.copy[op, 3] = copy_x, copy_w, copy_out
+        copy_in = find(taken.link_in[t], back % pods, pod) if back != NONE else -1
+        if copy_in >= 0:
+            take(taken.link_in[t], copy_in, back % pods, pod)
+            taken.partial_in[t, back % pods] = back
+            plan.chained[op], plan.copy[op, 2] = back, copy_in
+        taken.x[t, bank_x], taken.w[t, bank_w], taken.partial_out[t, bank_out] = tile_x, tile_w, op
+        taken.pod[t, pod] = op
+        plan.round[op], plan.pod[op] = t, pod
+        taken.used[t] += 1
+        if taken.used[t] == pods:
+            taken.skip[t] = t + 1
+        return True
+    return False
+
+
+@njit(cache=True)
+def add_up(busy: np.ndarray, plan: state.Schedule, row: int, column: int, sums: np.ndarray, ready: np.ndarray,
+           count: int, added: int, delay: int, result_delay: int, pods: int) -> tuple[int, int]:
+    """Add ``count`` partial sums of a tile, the two that are there first, and activate the last.
+
+    Parameters
+    ----------
+    busy : ndarray
+        Post-processors taken in each round.
+    sums, ready : ndarray
+        Partial sums and the rounds in which they can be read; overwritten.
+    added : int
+        Additions that the schedule has.
+    delay, result_delay : int
+        Rounds from an addition to where its sum can be added; to where the result's last row is in its bank.
+
+    Returns
+    -------
+    tuple of int
+        The round in which the tile can be read, additions that the schedule has now.
+    """
+    first = 0
+    while True:
+        for front in range(first, min(first + 2, count)):    # the two earliest; of equals the one that came first
+            best = front
+            for other in range(front + 1, count):
+                if ready[other] < ready[best]:
+                    best = other
+            value, when = sums[best], ready[best]
+            for other in range(best, front, -1):
+                sums[other], ready[other] = sums[other - 1], ready[other - 1]
+            sums[front], ready[front] = value, when
+        last = min(first + 1, count - 1)
+        t = ready[last]
+        while busy[t] == pods:
+            t += 1
+        busy[t] += 1
+        plan.add_a[added], plan.add_b[added] = sums[first], sums[last] if last > first else NONE
+        plan.add_row[added], plan.add_column[added], plan.add_round[added] = row, column, t
+        added += 1
+        if count - first <= 2:
+            return t + result_delay, added
+        first += 2
+        for other in range(first, count):    # the sum comes last
+            sums[other - 1], ready[other - 1] = sums[other], ready[other]
+        first -= 1
+        sums[count - 1], ready[count - 1] = len(plan.round) + added - 1, t + delay
+
+
+@njit(cache=True)
+def fill(taken: state.Rounds, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray, count: np.ndarray, done: int,
+         op: int, tile_x: int, tile_w: int, start: int, delay: int) -> int:
+    """Place the operations of one row tile from its ``done``-th on, K outside and columns inside.
+
+    Parameters
+    ----------
+    sums, ready : ndarray (columns, steps)
+        Partial sums of each column tile and the rounds in which they can be read; ``count`` of each.
+    op, tile_x, tile_w : int
+        The first operation, tile of X and tile of W.
+    start : int
+        The first round in which X is there.
+    delay : int
+        Rounds from an operation to its result.
+
+    Returns
+    -------
+    int
+        How many are placed; fewer than all if there are too few rounds.
+    """
+    columns, steps = sums.shape
+    pods = taken.pod.shape[1]
+    for number in range(done, steps * columns):
+        step, column = number // columns, number % columns
+        t = start
+        while True:
+            t = _open_round(taken.skip, t)
+            if t >= len(taken.used):
+                return number
+            oldest = NONE
+            for other in range(count[column]):
+                if ready[column, other] <= t and (oldest == NONE or ready[column, other] < ready[column, oldest]):
+                    oldest = other
+            if place(taken, op + number, t, tile_x + step, tile_w + number, NONE if oldest == NONE else
+                     sums[column, oldest], plan, pods):
+                break
+            t += 1
+        if plan.chained[op + number] == NONE:
+            oldest = count[column]
+            count[column] += 1
+        sums[column, oldest], ready[column, oldest] = op + number, t + delay
+    return steps * columns
+
+
+@njit(cache=True)
+def _add_all(busy, plan, row, sums, ready, count, added, delay, result_delay, pods):
+    """:func:`add_up` for all columns of a row tile."""
+    done = 0
+    for column in range(len(count)):
+        when, added = add_up(busy, plan, row, column, sums[column], ready[column], count[column], added, delay,
+                             result_delay, pods)
+        done = max(done, when)
+    plan.ready[row] = done
+    return added
+
+
+@njit(cache=True)
+def _earliest(plan, row, at, first, last, start):
+    """The first round in which all that a row tile needs can be read."""
+    for place_ in range(at[row], at[row + 1]):
+        for other in range(first[place_], last[place_] + 1):
+            start = max(start, plan.ready[other])
+    return start
+
+
+def first_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequence[int]) -> state.Schedule:
+    """The schedule of published work: one product after the other, each operation in the earliest round with room.
+
+    Parameters
+    ----------
+    tiles : Tiles
+    machine : Machine
+    order : sequence of int
+        Numbers of all products, those that others read before them.
+    starts : sequence of int
+        The first round in which each product may run: when its network arrives.
+
+    Returns
+    -------
+    state.Schedule
+    """
+    length = machine.round(int(tiles.partition.max()))
+    product_delay, sum_delay = -(-machine.product_cycles // length), -(-machine.sum_cycles // length)
+    result_delay = -(-(machine.sum_cycles + int(tiles.partition.max())) // length)
+    plan = state.schedule(tiles)
+    taken = state.rounds(machine, tiles.operations // machine.pods * 5 // 4 + 64)
+    busy, added = np.zeros(0, np.int32), 0
+    for gemm in order:
+        groups, rows, steps, columns = (int(each) for each in tiles.shape[gemm])
+        for number in range(groups * rows):
+            row = int(tiles.first_row[gemm]) + number
+            start = _earliest(plan, row, tiles.need_at, tiles.need_first, tiles.need_last, starts[gemm])
+            sums, ready = (np.empty((columns, steps), np.int64) for _ in range(2))
+            count, done = np.zeros(columns, np.int64), 0
+            while True:
+                done = fill(taken, plan, sums, ready, count, done,
+                            int(tiles.first_op[gemm]) + number * steps * columns,
+                            int(tiles.first_x[gemm]) + number * steps,
+                            int(tiles.first_w[gemm]) + number // rows * steps * columns, start, product_delay)
+                if done == steps * columns:
+                    break
+                taken = state.longer(taken, machine, max(len(taken.used), start) * 5 // 4 + 64)
+            # Rounds whose post-processors are all taken are fewer than operations / pods.
+            room = (len(taken.used) + product_delay + steps * sum_delay
+                    + tiles.operations // machine.pods + 1)
+            if len(busy) < room:
+                busy = np.concatenate((busy, np.zeros(room, np.int32)))
+            added = _add_all(busy, plan, row, sums, ready, count, added, sum_delay, result_delay,
+                             machine.pods)
+    return plan._replace(**{name: getattr(plan, name)[:added] for name in plan._fields if name.startswith("add_")})

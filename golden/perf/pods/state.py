@@ -1,0 +1,46 @@
+"""What a schedule occupies, round by round, and the schedule that comes out: plain arrays, so that numba can fill them.
+
+NONE stands for what is free or does not apply.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from .machine import Machine
+from .tiling import Tiles
+
+NONE = -1
+#: What is taken, by round: pods (operation), banks' reads of X, of W, of partial sums (tile) and writes of partial sums
+#: (operation), links of the four networks, and how many pods and post-processors are taken; ``skip``: a round at or
+#: after this one that may have a free pod, followed until it stands still.
+Rounds = namedtuple("Rounds", "pod x w partial_in partial_out link_x link_w link_in link_out used skip")
+#: Of each operation: round, pod, partial sum it goes on from (operation or NONE), copy of each network; of each
+#: addition: its two operands (an operation, or operations + an addition; NONE: the second is none), row tile, column
+#: tile and round; of each row tile: first round in which it can be read.
+Schedule = namedtuple("Schedule", "round pod chained copy add_a add_b add_row add_column add_round ready")
+
+
+def rounds(machine: Machine, count: int) -> Rounds:
+    """So many rounds with everything free."""
+    pods = machine.pods
+    links = machine.interconnect.links(pods)
+    return Rounds._make([*(np.full((count, pods), NONE, np.int32) for _ in range(5)),
+                         *(np.full((count, *links), NONE, np.int16) for _ in range(4)),
+                         np.zeros(count, np.int32), np.arange(count, dtype=np.int32)])
+
+
+def longer(taken: Rounds, machine: Machine, count: int) -> Rounds:
+    """The same with so many rounds in all."""
+    more = rounds(machine, count - len(taken.used))
+    joined = [np.concatenate(pair) for pair in zip(taken, more, strict=True)]
+    joined[-1][len(taken.used):] = np.arange(len(taken.used), count)
+    return Rounds._make(joined)
+
+
+def schedule(tiles: Tiles) -> Schedule:
+    """An empty schedule."""
+    count = tiles.operations
+    return Schedule._make([*(np.full(count, NONE, np.int32) for _ in range(3)), np.full((count, 4), NONE, np.int8),
+                           *(np.full(count, NONE, np.int32) for _ in range(5)),
+                           np.full(int(tiles.first_row[-1]), NONE, np.int32)])

@@ -1,0 +1,217 @@
+"""From a PyTorch model to its products: it runs once on shapes alone (device ``meta``), and every operator is seen.
+
+Every tensor carries which products it was made from and by which rows (:mod:`golden.perf.pods.graph`). Operators that
+this file does not know make a tensor depend on all rows of what they read, which is safe; operators that multiply
+matrices in a way that it does not know are refused.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from .graph import Gemm, Graph, Reach, merged
+
+#: Parts of the names of operators that multiply matrices; those that are not in PRODUCTS are refused.
+MULTIPLIES = ("conv", "mm", "matmul", "attention", "lstm", "gru", "rnn", "linear", "transformer", "cdist", "dot",
+              "addmv", "mv", "ger", "addr", "bilinear")
+#: Operators whose result has the rows of its first operand, beside those of a single element.
+SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "native_dropout", "copy_"}
+SHAPES = {"ones_like", "zeros_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty",
+          "new_empty_strided"}    # read a shape alone
+VIEWS = {"view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "expand"}
+NORMS = {"native_batch_norm": 5, "_native_batch_norm_legit": 5, "cudnn_batch_norm": 5,
+         "_native_batch_norm_legit_no_training": None}
+POOLS = {"max_pool2d_with_indices", "avg_pool2d"}
+
+
+class UntileableError(ValueError):
+    """A model that is no list of products; the message is one line."""
+
+
+@dataclass
+class _Origin:
+    """What a tensor was made from. ``form``: its rows are an ``image``'s, or all dimensions but the last: ``rows``."""
+    sources: dict[int, Reach | None] = field(default_factory=dict)
+    form: str | None = None
+
+    def whole(self) -> "_Origin":
+        return _Origin(dict.fromkeys(self.sources))
+
+    def window(self, stride: int, low: int, high: int) -> "_Origin":
+        return _Origin({number: reach and reach.after(stride, low, high) for number, reach in self.sources.items()},
+                       self.form)
+
+
+def _union(origins: list[_Origin]) -> _Origin:
+    forms = {each.form for each in origins if each.sources}
+    if len(forms) > 1:
+        origins = [each.whole() for each in origins]
+    sources: dict[int, Reach | None] = {}
+    for each in origins:
+        for number, reach in each.sources.items():
+            sources[number] = merged(sources[number], reach) if number in sources else reach
+    return _Origin(sources, forms.pop() if len(forms) == 1 else None)
+
+
+class _Tracer(TorchDispatchMode):
+    """Collects products while a model runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gemms: list[Gemm] = []
+        self.origins: dict[int, _Origin] = {}       # of a tensor, by its id
+        self.written: dict[int, _Origin] = {}       # of a storage that was written to in place
+        self.made: dict[tuple, _Origin] = {}        # of a tensor that autograd kept: by its storage and shape
+        self.kept: list[Any] = []                   # ids stay unique while what they name is there
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+        outputs = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
+        if name in PRODUCTS:
+            origin = PRODUCTS[name](self, args, outputs[0])
+        elif any(part in name.split("_") or name.startswith(part) for part in MULTIPLIES):
+            raise UntileableError(f"operator {name} is none that can be cut into tiles")
+        else:
+            origin = self._other(func, name, args, inputs, outputs)
+        if name.endswith("_") and not name.startswith("_"):
+            self.written[_storage(args[0])] = _union([self.of(args[0]), origin])
+        for each in outputs:
+            self.origins[id(each)] = self.made[_storage(each), each.shape] = origin
+            self.kept.append(each)
+        return result
+
+    def of(self, tensor: torch.Tensor) -> _Origin:
+        """What a tensor was made from."""
+        known = self.origins.get(id(tensor)) or self.made.get((_storage(tensor), tensor.shape))
+        own = [known] if known else []
+        base = self.written.get(_storage(tensor))
+        return _union(own + ([base] if base is not None else []))
+
+    def _other(self, func, name, args, inputs, outputs):
+        origins = [self.of(each) for each in inputs]
+        if not outputs or name in SHAPES:
+            return _Origin()
+        shape = outputs[0].shape
+        if name in SAME or torch.Tag.pointwise in func.tags:
+            return _union([each if tensor.shape == shape else each.whole()
+                           for each, tensor in zip(origins, inputs, strict=True)])
+        if name in NORMS and not (NORMS[name] and args[NORMS[name]]):
+            return origins[0]
+        if name == "cat":
+            across = 1 if origins[0].form == "image" else len(shape) - 1
+            if (args[1] if len(args) > 1 else 0) % len(shape) == across:
+                return _union(origins)
+        if origins and origins[0].form == "image" and name in POOLS:
+            kernel, stride, padding = (_first(args, place) for place in (1, 2, 3))
+            return origins[0].window(stride or kernel, -(padding or 0), kernel - 1 - (padding or 0))
+        if origins and origins[0].form == "rows" and len(shape):
+            kept = inputs[0].shape[-1] == shape[-1] and inputs[0].numel() == outputs[0].numel()
+            if (name in VIEWS and kept or name == "native_layer_norm" and len(args[1]) == 1
+                    or name == "_softmax" and args[1] in (-1, len(shape) - 1)):
+                return _union([origins[0], *(each.whole() for each in origins[1:])])
+        return _union(origins).whole()
+
+    def add(self, kind, groups, m, k, n, x, w, form, rows, stacked=False):
+        """Note a product of operands with the origins ``x`` and ``w``; the origin of its result."""
+        x = x if x.form == form else x.whole()
+        number = len(self.gemms)
+        self.gemms.append(Gemm(f"{number}:{kind}", groups, m, k, n, *rows, stacked, _union([x, w.whole()]).sources
+                               if not w.sources else _union([x.whole(), w.whole()]).sources | {
+                                   key: reach for key, reach in x.sources.items() if key not in w.sources}))
+        return _Origin({number: Reach()}, form)
+
+
+def _storage(tensor):
+    return tensor.untyped_storage()._cdata
+
+
+def _first(args, place):
+    """The first number of a pair of an operator's arguments, or None."""
+    value = args[place] if len(args) > place else None
+    return (value[0] if value else None) if isinstance(value, (list, tuple)) else value
+
+
+def _matmul(tracer, a, b):
+    (m, k), n = a.shape, b.shape[1]
+    return tracer.add("mm", 1, m, k, n, tracer.of(a), tracer.of(b), "rows", (1, m, 1))
+
+
+def _mm(tracer, args, output):
+    return _matmul(tracer, args[0], args[1])
+
+
+def _addmm(tracer, args, output):
+    return _union([_matmul(tracer, args[1], args[2]), tracer.of(args[0]).whole()])
+
+
+def _batched(tracer, a, b):
+    groups, m, k = a.shape
+    return tracer.add("bmm", groups, m, k, b.shape[2], tracer.of(a), tracer.of(b), "rows", (groups, m, 1), True)
+
+
+def _bmm(tracer, args, output):
+    return _batched(tracer, args[0], args[1])
+
+
+def _baddbmm(tracer, args, output):
+    return _union([_batched(tracer, args[1], args[2]), tracer.of(args[0]).whole()])
+
+
+def _convolution(tracer, args, output):
+    x, w, _, stride, padding, dilation, transposed, _, groups = args[:9]
+    if transposed:
+        raise UntileableError("a transposed convolution is none that can be cut into tiles")
+    images, channels, height, *rest = output.shape
+    width = torch.Size(rest).numel()
+    reach = tracer.of(x)
+    if reach.form == "image" and not set(w.shape[2:]) == set(stride) == {1}:
+        reach = reach.window(stride[0], -padding[0], (w.shape[2] - 1) * dilation[0] - padding[0])
+    return tracer.add("conv", groups, images * height * width, w[0].numel(), channels // groups, reach,
+                      tracer.of(w), "image", (images, height, width))
+
+
+#: Operator -> function of tracer, arguments and result that notes its product and gives the result's origin.
+PRODUCTS: dict[str, Callable[[_Tracer, Any, Any], _Origin]] = {
+    "mm": _mm, "addmm": _addmm, "bmm": _bmm, "baddbmm": _baddbmm, "convolution": _convolution}
+
+
+def trace(name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], train: bool = False) -> Graph:
+    """The products of one pass of a model.
+
+    Parameters
+    ----------
+    name : str
+    model : torch.nn.Module
+        In any float format, on any device; it is moved to ``meta``.
+    inputs : tuple of Tensor
+    train : bool
+        Whether the gradients of all parameters are part of it, too.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    UntileableError
+        If the model has no product of matrices, or one that is not known.
+    """
+    model = model.to("meta").eval()
+    given = tuple(each.to("meta") for each in inputs)
+    with torch.set_grad_enabled(train), _Tracer() as tracer:
+        output = model(*given)
+        if train:
+            sum(each.square().sum() for each in _floats(output)).backward()
+    if not tracer.gemms:
+        raise UntileableError("has no product of matrices")
+    return Graph(name, tuple(tracer.gemms))
+
+
+def _floats(output: Any) -> Iterator[torch.Tensor]:
+    return (each for each in tree_leaves(output) if isinstance(each, torch.Tensor) and each.requires_grad)

@@ -1,0 +1,94 @@
+"""``python -m golden pods``: what it writes, and refusals word for word.
+
+Covers: golden/perf/pods/simulate.py.
+"""
+
+import json
+
+import pytest
+
+from golden.__main__ import main
+
+FILE = "import torch\ndef model(): return torch.nn.Linear(96, 64)\ndef inputs(): return torch.ones(64, 96),\n"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def run(tmp_path, *words):
+    """The JSON of a run."""
+    assert main(["pods", *map(str, words), "--json", str(tmp_path / "p.json")]) in (0, None)
+    return json.loads((tmp_path / "p.json").read_text())
+
+
+def test_a_file_by_hand(mine, tmp_path):
+    """12 operations on 4 pods are three rounds of 33; the three partial sums of a tile meet in two additions."""
+    data = run(tmp_path, "--network", mine, "--pods", 4, "--interconnect", "crossbar")
+    assert {"cycles", "rounds", "utilisation", "operations", "seconds"} <= set(data)
+    assert (data["operations"], data["chained"], data["additions"]) == (12, 0, 8)
+    # The last sums start in round 2 and are there 66 cycles, two rounds, later; then two additions in turn.
+    assert data["rounds"] == 2 + 2 + 2 and data["cycles"] == 5 * 33 + 2 + 4 + 32
+    assert data["utilisation"] == 64 * 96 * 64 / (4 * 32 * 32 * data["cycles"])
+
+
+def test_resnet50_as_published(tmp_path):
+    """Within 5 % of the published simulator's 70 172 cycles, with the strides where its network has them and not."""
+    for name in ("resnet50", "resnet50-v1"):
+        data = run(tmp_path, "--network", name)
+        assert abs(data["cycles"] / 70_172 - 1) < 0.05 and data["round_cycles"] == 33
+
+
+def test_two_tenants(mine, tmp_path):
+    data = run(tmp_path, "--network", mine, "--network", mine, "--pods", 16)
+    alone = run(tmp_path, "--network", mine, "--pods", 16)
+    assert data["operations"] == 24 and data["cycles"] < 2 * alone["cycles"] and len(data["finished"]) == 2
+
+
+NAMES = ("inception, resnet50, resnet101, resnet152, densenet121, densenet169, densenet201, resnet50-v1, "
+         "resnet101-v1, resnet152-v1, bert-medium, bert-base, bert-large")
+
+
+@pytest.mark.parametrize("given, message", [
+    (["--pods", "48"], "--pods 48: must be a power of two, 2 to 4096"),
+    (["--pods", "8192"], "--pods 8192: must be 2 to 4096"),
+    (["--network", "lenet"], f"--network lenet: must be a FILE.py or of {NAMES}"),
+    (["--network", "resnet50@"], "--network resnet50@: must have a size of 1 to 4096"),
+    (["--network", "resnet50@0"], "--network resnet50@0: must have a size of 1 to 4096"),
+    (["--network", "gone.py"], "--network gone.py: cannot be read (No such file or directory)"),
+    (["--train"], "--network resnet50: must be a FILE.py with --train"),
+    (["--interconnect", "butterfly-3"],
+     "--interconnect butterfly-3: must be butterfly-K (K 1, 2, 4, 8 or 16), crossbar or benes"),
+    (["--dependence", "none"], "--dependence none: must be one of rows, layer"),
+    (["--partition", "0"], "--partition 0: must be 1 to 4096")])
+def test_wrong_values(given, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["pods", *given])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"python -m golden: error: {message}\n"
+
+
+@pytest.mark.parametrize("text, message", [
+    ("import torch\ndef model(): return torch.nn.ReLU()\ndef inputs(): return torch.ones(2),\n",
+     "has no product of matrices"),
+    ("import torch\ndef model(): return torch.nn.Linear(3, 2)\ndef inputs(): return torch.ones(2, 4),\n",
+     "RuntimeError: a and b must have same reduction dim, but got [2, 4] X [3, 2].")])
+def test_files_that_are_refused(text, message, capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        main(["pods", "--network", str(path)])
+    assert (stop.value.code, capsys.readouterr().err) == (
+        2, f"python -m golden: error: --network {path}: {message}\n")
+
+
+def test_a_network_too_small_for_its_pixels(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["pods", "--network", "inception@8"])
+    assert (stop.value.code, capsys.readouterr().err) == (
+        2, ("python -m golden: error: --network inception@8: Given input size: (64x1x1). Calculated output size: "
+            "(64x0x0). Output size is too small\n"))

@@ -1,0 +1,133 @@
+"""First fit: equal to its slow twin, and every schedule passes a checker that knows nothing of it.
+
+Covers: golden/perf/pods/plain.py, golden/perf/pods/check.py, golden/perf/pods/state.py,
+golden/perf/pods/machine.py, golden/perf/pods/tiling.py, golden/perf/pods/graph.py.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from golden.perf.pods.check import verify
+from golden.perf.pods.first_fit import first_fit
+from golden.perf.pods.graph import Gemm, Reach
+from golden.perf.pods.interconnect import parse
+from golden.perf.pods.machine import Machine
+from golden.perf.pods.plain import plain_fit
+from golden.perf.pods.tiling import cut
+
+
+def random_gemms(rng):
+    """A few products that read each other at random."""
+    gemms = []
+    for number in range(rng.integers(1, 6)):
+        height, width = (int(each) for each in rng.integers(1, 6, 2))
+        stacked = bool(rng.integers(4) == 0)
+        groups = int(rng.integers(1, 4)) if rng.integers(3) == 0 or stacked else 1
+        sources = {}
+        for source in rng.permutation(number)[:rng.integers(0, 3)]:
+            low = int(rng.integers(-2, 1))
+            sources[int(source)] = None if rng.integers(3) == 0 else Reach() if rng.integers(2) else Reach(
+                int(rng.integers(1, 3)), low, low + int(rng.integers(0, 3)), False)
+        images, m = (groups if stacked else 1), height * width
+        gemms.append(Gemm(str(number), groups, m, *(int(each) for each in rng.integers(1, 20, 2)), images, height,
+                          width, stacked, sources))
+    return gemms
+
+
+def case(seed):
+    """Tiles, a machine, and when each product may run."""
+    rng = np.random.default_rng(seed)
+    gemms = random_gemms(rng)
+    rows, columns = (int(each) for each in rng.integers(2, 7, 2))
+    machine = Machine(int(2 ** rng.integers(1, 5)), rows, columns,
+                      parse(str(rng.choice(["butterfly-1", "butterfly-2", "butterfly-4", "crossbar", "benes"]))))
+    tiles = cut(gemms, [int(rng.integers(1, 9))] * len(gemms), rows, columns, bool(rng.integers(4) == 0))
+    return tiles, machine, [int(each) for each in rng.integers(0, 4, len(gemms))]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_equals_the_plain_one_and_keeps_the_rules(seed):
+    tiles, machine, starts = case(seed)
+    order = list(range(len(tiles.gemms)))
+    plan = first_fit(tiles, machine, order, starts)
+    placed, added = plain_fit(tiles, machine, order, starts)
+    assert [(int(t), int(pod), int(back), tuple(map(int, copy))) for t, pod, back, copy in
+            zip(plan.round, plan.pod, plan.chained, plan.copy, strict=True)] == placed
+    assert list(zip(*(map(int, column) for column in (plan.add_a, plan.add_b, plan.add_row, plan.add_column,
+                                                      plan.add_round)), strict=True)) == added
+    verify(tiles, machine, plan, np.full(plan.add_round.max() + 1, machine.round(int(tiles.partition.max()))))
+
+
+def small(pods=4):
+    """Two products, the second on the first, and their schedule."""
+    tiles = cut([Gemm("a", 1, 12, 8, 8, height=12), Gemm("b", 1, 12, 8, 8, height=12, sources={0: Reach()})], [4, 4],
+                4, 4)
+    machine = Machine(pods, 4, 4, parse("butterfly-1"))
+    return tiles, machine, first_fit(tiles, machine, [0, 1], [0, 0])
+
+
+def changed(plan, name, at, value):
+    """The schedule with one entry changed."""
+    column = getattr(plan, name).copy()
+    column[at] = value
+    return plan._replace(**{name: column})
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda plan: changed(plan, "round", 3, -1), "an operation is missing"),
+    (lambda plan: changed(plan, "pod", 1, plan.pod[0]), "pod 0 is used twice in round 0"),
+    (lambda plan: changed(plan, "add_b", 0, plan.add_a[0]), "sum 0 is added twice, or to another tile's"),
+    (lambda plan: changed(plan, "add_round", 0, 0), "sum 0 is added too early"),
+    (lambda plan: changed(plan, "copy", (0, 0), 1), "X: no copy 1"),
+    (lambda plan: plan._replace(**{name: getattr(plan, name)[:-1] for name in plan._fields if "add" in name}),
+     "a tile is never activated")])
+def test_the_checker_sees(change, message):
+    tiles, machine, plan = small()
+    length = np.full(plan.add_round.max() + 1, machine.round(4))
+    verify(tiles, machine, plan, length)
+    with pytest.raises(AssertionError, match=f"^{message}$"):
+        verify(tiles, machine, change(plan), length)
+
+
+def test_the_checker_sees_what_is_read_too_early():
+    tiles, machine, plan = small()
+    later = cut(tiles.gemms, [4, 4], 4, 4, by_layer=True)
+    with pytest.raises(AssertionError, match="^operation 12 reads X before it is there$"):
+        verify(later, machine, plan, np.full(plan.add_round.max() + 1, machine.round(4)))
+
+
+@pytest.mark.parametrize("network, links", [("crossbar", False), ("butterfly-1", True)])
+def test_what_two_operations_cannot_share_is_seen(network, links):
+    tiles = cut([Gemm("a", 1, 28, 20, 12, height=28)], [4], 4, 4)
+    machine = Machine(8, 4, 4, parse(network))
+    plan = first_fit(tiles, machine, [0], [0])
+    length, seen = np.full(plan.add_round.max() + 1, machine.round(4)), set()
+    for op in range(0, tiles.operations, 31):
+        for t in range(plan.round.max() + 1):
+            for pod in range(8):
+                try:
+                    verify(tiles, machine, changed(changed(plan, "round", op, t), "pod", op, pod), length)
+                except AssertionError as error:
+                    seen.add(re.sub("[0-9]+", "_", str(error)))
+    assert seen >= {"pod _ is used twice in round _", "bank of sums out _ is used twice in round _",
+                    "bank _ of X reads twice in round _", "bank _ of W reads twice in round _"}
+    assert any("a link in round" in each for each in seen) == links
+
+
+def test_tiles_are_counted():
+    tiles = cut([Gemm("a", 2, 33, 64, 65, height=33)], [32], 32, 32)
+    assert tiles.shape.tolist() == [[2, 2, 2, 3]] and tiles.operations == 24
+
+
+@pytest.mark.parametrize("reach, by_layer, wanted", [
+    (Reach(), False, [(0, 0), (1, 1), (2, 2)]),                      # four rows of four pixels, tiles of six
+    (Reach(1, -1, 1, False), False, [(0, 1), (0, 2), (1, 2)]),
+    (Reach(1, 0, 0, False), False, [(0, 1), (0, 1), (2, 2)]),
+    (None, False, [(0, 2)] * 3), (Reach(), True, [(0, 2)] * 3)])
+def test_rows_that_are_needed(reach, by_layer, wanted):
+    gemms = [Gemm("a", 1, 16, 4, 4, 1, 4, 4), Gemm("b", 1, 16, 4, 4, 1, 4, 4, sources={0: reach})]
+    tiles = cut(gemms, [6, 6], 4, 4, by_layer)
+    assert list(zip(tiles.need_first, tiles.need_last, strict=True)) == wanted
+    assert tiles.need_at.tolist() == [0, 0, 0, 0, 1, 2, 3]
