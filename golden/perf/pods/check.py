@@ -38,7 +38,7 @@ class _Ways:
             assert other == source, f"{self.name}: a link in round {t} from ports {other} and {source}"
 
 
-def verify(tiles: Tiles, machine: Machine, plan: Schedule, length: np.ndarray) -> None:
+def verify(tiles: Tiles, machine: Machine, plan: Schedule) -> None:
     """Go through a schedule.
 
     Raises
@@ -46,7 +46,7 @@ def verify(tiles: Tiles, machine: Machine, plan: Schedule, length: np.ndarray) -
     AssertionError
         If an operation is missing, something is used twice in a round, or a result is read before it is there.
     """
-    starts = np.cumsum(length) - length
+    starts = np.cumsum(plan.length) - plan.length
     pods = machine.pods
     assert len(plan.round) == tiles.operations and (plan.round >= 0).all(), "an operation is missing"
     ways = {name: _Ways(name, machine) for name in ("X", "W", "sums in", "sums out")}
@@ -62,20 +62,20 @@ def verify(tiles: Tiles, machine: Machine, plan: Schedule, length: np.ndarray) -
 
     consumed: set[int] = set()
     sums = defaultdict(list)
-    needed = np.zeros(int(tiles.first_row[-1]), np.int64)    # cycle in which all that a row tile reads is there
+    needed = np.zeros(len(tiles.need_at) - 1, np.int64)    # cycle in which all of a need is there
     written = _written(tiles, machine, plan, starts)
-    for row in range(len(needed)):
-        for q in range(tiles.need_at[row], tiles.need_at[row + 1]):
-            needed[row] = max(needed[row], written[tiles.need_first[q]:tiles.need_last[q] + 1].max())
+    for need in range(len(needed)):
+        for q in range(tiles.need_at[need], tiles.need_at[need + 1]):
+            needed[need] = max(needed[need], written[tiles.need_first[q]:tiles.need_last[q] + 1].max())
     for op in range(tiles.operations):
         gemm = int(np.searchsorted(tiles.first_op, op, "right")) - 1
         groups, rows, steps, columns = (int(each) for each in tiles.shape[gemm])
         rest, column = divmod(op - int(tiles.first_op[gemm]), columns)
         rest, step = divmod(rest, steps)
         x = int(tiles.first_x[gemm]) + rest * steps + step
-        w = int(tiles.first_w[gemm]) + (rest // rows * steps + step) * columns + column
+        w = int(tiles.first_w[gemm]) + (rest % groups * steps + step) * columns + column
         t, pod, back = int(plan.round[op]), int(plan.pod[op]), int(plan.chained[op])
-        assert length[t] >= machine.round(int(tiles.partition[gemm])), f"round {t} is too short"
+        assert plan.length[t] >= machine.round(int(tiles.partition[gemm])), f"round {t} is too short"
         once("pod", t, pod)
         once("bank of sums out", t, op % pods)
         one("X", t, x % pods, x)
@@ -84,7 +84,7 @@ def verify(tiles: Tiles, machine: Machine, plan: Schedule, length: np.ndarray) -
         ways["W"].add(t, plan.copy[op, 1], w % pods, pod)
         ways["sums out"].add(t, plan.copy[op, 3], pod, op % pods)
         row = int(tiles.first_row[gemm]) + rest
-        assert starts[t] >= needed[row], f"operation {op} reads X before it is there"
+        assert starts[t] >= needed[tiles.need_of[x]], f"operation {op} reads X before it is there"
         sums[row, column].append(op)
         if back != NONE:
             once("bank of sums in", t, back % pods)
@@ -107,6 +107,9 @@ def _written(tiles, machine, plan, starts):
 def _verify_sums(tiles, machine, plan, starts, sums, consumed):
     """Every partial sum is added once, into one for each tile, by no more post-processors than there are."""
     count = tiles.operations
+    gemms = np.searchsorted(tiles.first_row, plan.add_row, "right") - 1
+    for t, gemm in zip(plan.add_round, gemms, strict=True):
+        assert plan.length[t] >= machine.round(int(tiles.partition[gemm])), f"round {t} is too short"
     assert np.bincount(plan.add_round).max() <= machine.pods, "more additions in a round than post-processors"
     adds = defaultdict(list)
     for number in range(len(plan.add_a)):

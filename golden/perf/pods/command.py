@@ -18,7 +18,7 @@ from .catalogue import NAMES, SIZE_RANGE
 
 #: Ranges of what can be asked for.
 PODS_RANGE, ARRAY_RANGE, PARTITION_RANGE, BATCH_RANGE = (2, 4096), (1, 1024), (1, 4096), (1, 1024)
-DEPENDENCE = ("rows", "layer")
+WAITS = ("rows", "channels", "layer")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Setting:
     interconnect: str
     partition: int
     batch: int
-    by_layer: bool
+    waits: str
     train: bool
 
 
@@ -48,9 +48,10 @@ def add_pods(commands: Any, epilog: str) -> None:
     pods.add_argument("--partition", metavar="P", help="rows of X in a tile operation (default: the array's rows)")
     pods.add_argument("--interconnect", default="butterfly-2", metavar="NAME",
                       help="butterfly-K, crossbar or benes (default butterfly-2)")
-    pods.add_argument("--dependence", default="rows", metavar="NAME",
-                      help="what a tile waits for: the rows that it needs, or all of the layers that it reads: "
-                           f"{', '.join(DEPENDENCE)} (default rows)")
+    pods.add_argument("--waits", default="rows", metavar="NAME",
+                      help="what a tile waits for: the rows that it needs of the layers that are read, the same of the "
+                           f"layers that its own channels come from, or all of the layers: {', '.join(WAITS)} "
+                           "(default rows)")
     pods.add_argument("--train", action="store_true", help="of a FILE.py: with the gradients of all parameters")
     pods.add_argument("--json", metavar="FILE", help="also write the results there")
 
@@ -65,7 +66,7 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
     networks = tuple(_network(each, args.train) for each in args.network or ["resnet50"])
     setting = Setting(networks, pods, rows, columns, _interconnect(args.interconnect), partition,
                       whole("batch", args.batch, *BATCH_RANGE),
-                      choice("dependence", args.dependence, DEPENDENCE) == "layer", args.train)
+                      choice("waits", args.waits, WAITS), args.train)
     if setting.batch > 1 and any(isinstance(each, Path) for each in networks):
         raise refuse("batch", args.batch, "must not be given with a file, whose inputs() has its own")
     return partial(_run, setting, None if args.json is None else writable_file("json", args.json))
@@ -117,7 +118,7 @@ def _run(setting, json_file):
     from .machine import Machine
 
     machine = Machine(setting.pods, setting.rows, setting.columns, parse(setting.interconnect))
-    outcome = simulate.run([simulate.Tenant(each) for each in graphs], machine, setting.partition, setting.by_layer)
+    outcome = simulate.run([simulate.Tenant(each) for each in graphs], machine, setting.partition, setting.waits)
     figures = outcome.figures()
     seconds = time.perf_counter() - start
     table = Table(title=f"{setting.pods} pods of {setting.rows} x {setting.columns}, {setting.interconnect}, "

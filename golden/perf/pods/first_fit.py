@@ -71,20 +71,32 @@ def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: 
 
 
 @njit(cache=True)
-def add_up(busy: np.ndarray, plan: state.Schedule, row: int, column: int, sums: np.ndarray, ready: np.ndarray,
-           count: int, added: int, delay: int, result_delay: int, pods: int) -> tuple[int, int]:
+def after(length: np.ndarray, shortest: int, t: int, cycles: int) -> int:
+    """The first round that starts so many cycles after round ``t`` or later.
+
+    ``length`` has the cycles of each round, 0 where they are not settled yet; such a round is at least ``shortest``, and
+    that it may become longer only gives more time.
+    """
+    while cycles > 0:
+        cycles -= max(length[t], shortest)
+        t += 1
+    return t
+
+
+@njit(cache=True)
+def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int, column: int, sums: np.ndarray,
+           ready: np.ndarray, count: int, added: int, times: state.Times, pods: int) -> tuple[int, int]:
     """Add ``count`` partial sums of a tile, the two that are there first, and activate the last.
 
     Parameters
     ----------
-    busy : ndarray
-        Post-processors taken in each round.
+    busy, length : ndarray
+        Post-processors taken in each round, and its cycles.
     sums, ready : ndarray
         Partial sums and the rounds in which they can be read; overwritten.
     added : int
         Additions that the schedule has.
-    delay, result_delay : int
-        Rounds from an addition to where its sum can be added; to where the result's last row is in its bank.
+    times : state.Times
 
     Returns
     -------
@@ -104,24 +116,25 @@ def add_up(busy: np.ndarray, plan: state.Schedule, row: int, column: int, sums: 
             sums[front], ready[front] = value, when
         last = min(first + 1, count - 1)
         t = ready[last]
-        while busy[t] == pods:
+        while busy[t] == pods or 0 < length[t] < times.round:
             t += 1
+        length[t] = max(length[t], times.round)
         busy[t] += 1
         plan.add_a[added], plan.add_b[added] = sums[first], sums[last] if last > first else NONE
         plan.add_row[added], plan.add_column[added], plan.add_round[added] = row, column, t
         added += 1
         if count - first <= 2:
-            return t + result_delay, added
+            return after(length, times.shortest, t, times.result), added
         first += 2
         for other in range(first, count):    # the sum comes last
             sums[other - 1], ready[other - 1] = sums[other], ready[other]
         first -= 1
-        sums[count - 1], ready[count - 1] = len(plan.round) + added - 1, t + delay
+        sums[count - 1], ready[count - 1] = len(plan.round) + added - 1, after(length, times.shortest, t, times.sum)
 
 
 @njit(cache=True)
-def fill(taken: state.Rounds, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray, count: np.ndarray, done: int,
-         op: int, tile_x: int, tile_w: int, start: int, delay: int) -> int:
+def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray,
+         count: np.ndarray, done: int, op: int, tile_x: int, tile_w: int, starts: np.ndarray, times: state.Times) -> int:
     """Place the operations of one row tile from its ``done``-th on, K outside and columns inside.
 
     Parameters
@@ -130,10 +143,9 @@ def fill(taken: state.Rounds, plan: state.Schedule, sums: np.ndarray, ready: np.
         Partial sums of each column tile and the rounds in which they can be read; ``count`` of each.
     op, tile_x, tile_w : int
         The first operation, tile of X and tile of W.
-    start : int
-        The first round in which X is there.
-    delay : int
-        Rounds from an operation to its result.
+    starts : ndarray (steps,)
+        The first round in which each tile of X is there.
+    times : state.Times
 
     Returns
     -------
@@ -144,11 +156,14 @@ def fill(taken: state.Rounds, plan: state.Schedule, sums: np.ndarray, ready: np.
     pods = taken.pod.shape[1]
     for number in range(done, steps * columns):
         step, column = number // columns, number % columns
-        t = start
+        t = starts[step]
         while True:
             t = _open_round(taken.skip, t)
             if t >= len(taken.used):
                 return number
+            if 0 < length[t] < times.round:
+                t += 1
+                continue
             oldest = NONE
             for other in range(count[column]):
                 if ready[column, other] <= t and (oldest == NONE or ready[column, other] < ready[column, oldest]):
@@ -157,36 +172,46 @@ def fill(taken: state.Rounds, plan: state.Schedule, sums: np.ndarray, ready: np.
                      sums[column, oldest], plan, pods):
                 break
             t += 1
+        length[t] = max(length[t], times.round)
         if plan.chained[op + number] == NONE:
             oldest = count[column]
             count[column] += 1
-        sums[column, oldest], ready[column, oldest] = op + number, t + delay
+        sums[column, oldest] = op + number
+        ready[column, oldest] = after(length, times.shortest, t, times.product)
     return steps * columns
 
 
 @njit(cache=True)
-def _add_all(busy, plan, row, sums, ready, count, added, delay, result_delay, pods):
+def _add_all(busy, length, plan, row, sums, ready, count, added, times, pods):
     """:func:`add_up` for all columns of a row tile."""
     done = 0
     for column in range(len(count)):
-        when, added = add_up(busy, plan, row, column, sums[column], ready[column], count[column], added, delay,
-                             result_delay, pods)
+        when, added = add_up(busy, length, plan, row, column, sums[column], ready[column], count[column], added, times,
+                             pods)
         done = max(done, when)
     plan.ready[row] = done
     return added
 
 
 @njit(cache=True)
-def _earliest(plan, row, at, first, last, start):
-    """The first round in which all that a row tile needs can be read."""
-    for place_ in range(at[row], at[row + 1]):
-        for other in range(first[place_], last[place_] + 1):
-            start = max(start, plan.ready[other])
-    return start
+def _earliest(plan, of, at, first, last, start):
+    """The first rounds in which what each tile of X of a row needs can be read."""
+    starts = np.full(len(of), start)
+    for step in range(len(of)):
+        if step and of[step] == of[step - 1]:
+            starts[step] = starts[step - 1]
+            continue
+        for place_ in range(at[of[step]], at[of[step] + 1]):
+            for other in range(first[place_], last[place_] + 1):
+                starts[step] = max(starts[step], plan.ready[other])
+    return starts
 
 
 def first_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequence[int]) -> state.Schedule:
     """The schedule of published work: one product after the other, each operation in the earliest round with room.
+
+    Where products have operations of different lengths, a round is as long as the first one in it asks for, and longer
+    ones wait for another.
 
     Parameters
     ----------
@@ -201,32 +226,34 @@ def first_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequ
     -------
     state.Schedule
     """
-    length = machine.round(int(tiles.partition.max()))
-    product_delay, sum_delay = -(-machine.product_cycles // length), -(-machine.sum_cycles // length)
-    result_delay = -(-(machine.sum_cycles + int(tiles.partition.max())) // length)
-    plan = state.schedule(tiles)
-    taken = state.rounds(machine, tiles.operations // machine.pods * 5 // 4 + 64)
-    busy, added = np.zeros(0, np.int32), 0
+    plan, pods = state.schedule(tiles), machine.pods
+    shortest = machine.round(int(tiles.partition.min()))
+    taken = state.rounds(machine, tiles.operations // pods * 5 // 4 + 64)
+    busy, length, added = np.zeros(0, np.int32), np.zeros(0, np.int32), 0
     for gemm in order:
+        times = state.times(machine, int(tiles.partition[gemm]), shortest)
         groups, rows, steps, columns = (int(each) for each in tiles.shape[gemm])
         for number in range(groups * rows):
-            row = int(tiles.first_row[gemm]) + number
-            start = _earliest(plan, row, tiles.need_at, tiles.need_first, tiles.need_last, starts[gemm])
+            tile_x = int(tiles.first_x[gemm]) + number * steps
+            first = _earliest(plan, tiles.need_of[tile_x:tile_x + steps], tiles.need_at, tiles.need_first,
+                              tiles.need_last, starts[gemm])
             sums, ready = (np.empty((columns, steps), np.int64) for _ in range(2))
             count, done = np.zeros(columns, np.int64), 0
             while True:
-                done = fill(taken, plan, sums, ready, count, done,
-                            int(tiles.first_op[gemm]) + number * steps * columns,
-                            int(tiles.first_x[gemm]) + number * steps,
-                            int(tiles.first_w[gemm]) + number // rows * steps * columns, start, product_delay)
+                # Rounds that additions cannot use are fewer than rounds with operations and operations / pods together.
+                room = (2 * max(len(taken.used), int(first.max())) + tiles.operations // pods
+                        + (steps + 2) * (times.product + times.result))
+                if room > len(length):
+                    busy, length = (np.concatenate((each, np.zeros(2 * room - len(each), np.int32)))
+                                    for each in (busy, length))
+                done = fill(taken, length, plan, sums, ready, count, done,
+                            int(tiles.first_op[gemm]) + number * steps * columns, tile_x,
+                            int(tiles.first_w[gemm]) + number % groups * steps * columns, first, times)
                 if done == steps * columns:
                     break
-                taken = state.longer(taken, machine, max(len(taken.used), start) * 5 // 4 + 64)
-            # Rounds whose post-processors are all taken are fewer than operations / pods.
-            room = (len(taken.used) + product_delay + steps * sum_delay
-                    + tiles.operations // machine.pods + 1)
-            if len(busy) < room:
-                busy = np.concatenate((busy, np.zeros(room, np.int32)))
-            added = _add_all(busy, plan, row, sums, ready, count, added, sum_delay, result_delay,
-                             machine.pods)
-    return plan._replace(**{name: getattr(plan, name)[:added] for name in plan._fields if name.startswith("add_")})
+                taken = state.longer(taken, machine, max(len(taken.used), int(first.max())) * 5 // 4 + 64)
+            added = _add_all(busy, length, plan, int(tiles.first_row[gemm]) + number, sums, ready, count, added, times,
+                             pods)
+    length = length[:max(int(each.max()) for each in (plan.add_round[:added], plan.round)) + 1]
+    return plan._replace(length=np.maximum(length, shortest), **{
+        name: getattr(plan, name)[:added] for name in plan._fields if name.startswith("add_")})

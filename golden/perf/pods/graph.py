@@ -8,7 +8,7 @@ on the rows ``stride * y + low .. stride * y + high`` of the image that an earli
 or where the result depends on all of them (attention's keys, a mean over the image), ``reach`` is None.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -16,25 +16,40 @@ from dataclasses import dataclass, field
 class Reach:
     """Rows of an earlier image that row y needs: ``stride * y + low`` to ``stride * y + high``.
 
-    ``pixel``: a pixel needs the one in its own place alone; else it may need all of those rows.
+    ``pixel``: a pixel needs the one in its own place alone; else it may need all of those rows. ``heads``: row y needs
+    the rows y of all groups of a stacked product.
     """
     stride: int = 1
     low: int = 0
     high: int = 0
     pixel: bool = True
+    heads: bool = False
 
     def after(self, stride: int, low: int, high: int) -> "Reach":
         """This reach, seen from a window over it: row y needs rows ``stride * y + low .. stride * y + high``."""
         return Reach(self.stride * stride, self.stride * low + self.low, self.stride * high + self.high,
-                     False)
+                     False, self.heads)
 
 
 def merged(first: Reach | None, second: Reach | None) -> Reach | None:
     """The rows that either needs; None where that is no reach."""
-    if first is None or second is None or first.stride != second.stride:
+    if first is None or second is None or (first.stride, first.heads) != (second.stride, second.heads):
         return None
     return Reach(first.stride, min(first.low, second.low), max(first.high, second.high),
-                 first.pixel and second.pixel)
+                 first.pixel and second.pixel, first.heads)
+
+
+#: Number of an earlier product -> the rows of it that are needed, or None for all.
+Sources = Mapping[int, Reach | None]
+
+
+def together(several: Iterable[Sources]) -> dict[int, Reach | None]:
+    """What all of several need."""
+    sources: dict[int, Reach | None] = {}
+    for each in several:
+        for number, reach in each.items():
+            sources[number] = merged(sources[number], reach) if number in sources else reach
+    return sources
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,10 @@ class Gemm:
         Whether each of the groups has rows of its own (heads of attention) or all have the same (groups of channels).
     sources : mapping
         Number of an earlier product -> :class:`Reach`, or None if all of its result is needed.
+    parts : tuple of (int, mapping)
+        The channels of X, in order, that share their sources: how many they are, and those. Empty: one part.
+    channels : int
+        Channels of X in one group, which are the inner dimension of K; 0: all of K.
     """
     name: str
     groups: int
@@ -64,7 +83,9 @@ class Gemm:
     height: int = 1
     width: int = 1
     stacked: bool = False
-    sources: Mapping[int, Reach | None] = field(default_factory=dict)
+    sources: Sources = field(default_factory=dict)
+    parts: tuple[tuple[int, Sources], ...] = ()
+    channels: int = 0
 
     @property
     def macs(self) -> int:

@@ -43,49 +43,56 @@ class _Taken:
 def plain_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequence[int]
               ) -> tuple[list[Placed], list[Added]]:
     """As :func:`golden.perf.pods.first_fit.first_fit`: operations (round, pod, chained, copies) and additions."""
-    length = machine.round(max(tiles.partition))
-    product_delay, sum_delay = -(-machine.product_cycles // length), -(-machine.sum_cycles // length)
-    result_delay = -(-(machine.sum_cycles + max(tiles.partition)) // length)
+    shortest = machine.round(min(tiles.partition))
+    length: dict[int, int] = {}
     taken, busy = _Taken(machine), dict[int, int]()
+
+    def after(t, cycles):
+        return t if cycles <= 0 else after(t + 1, cycles - length.get(t, shortest))
     placed: dict[int, Placed] = {}
     added: list[Added] = []
     ready: dict[int, int] = {}
     for gemm in order:
         groups, rows, steps, columns = map(int, tiles.shape[gemm])
+        cycles = machine.round(int(tiles.partition[gemm]))
         for number in range(groups * rows):
             row = int(tiles.first_row[gemm]) + number
-            needs = range(tiles.need_at[row], tiles.need_at[row + 1])
-            first = max([starts[gemm], *(ready[other] for q in needs
-                                         for other in range(tiles.need_first[q], tiles.need_last[q] + 1))])
             sums: list[list[tuple[int, int]]] = [[] for _ in range(columns)]    # (round in which it is there, sum)
             for step in range(steps):
+                need = tiles.need_of[int(tiles.first_x[gemm]) + number * steps + step]
+                first = max([starts[gemm], *(ready[other] for q in range(tiles.need_at[need], tiles.need_at[need + 1])
+                                             for other in range(tiles.need_first[q], tiles.need_last[q] + 1))])
                 for column in range(columns):
                     op = int(tiles.first_op[gemm]) + (number * steps + step) * columns + column
                     x = int(tiles.first_x[gemm]) + number * steps + step
-                    w = int(tiles.first_w[gemm]) + (number // rows * steps + step) * columns + column
+                    w = int(tiles.first_w[gemm]) + (number % groups * steps + step) * columns + column
                     t, spot = first, None
-                    while (spot := _room(taken, t, op, x, w, sums[column])) is None:
+                    while length.get(t, cycles) < cycles or (
+                            spot := _room(taken, t, op, x, w, sums[column])) is None:
                         t += 1
+                    length[t] = max(length.get(t, 0), cycles)
                     placed[op] = (t, *spot)
                     found = [each for each in sums[column] if each[1] == spot[1]]
                     if found:
-                        sums[column][sums[column].index(found[0])] = (t + product_delay, op)
+                        sums[column][sums[column].index(found[0])] = (after(t, machine.product_cycles), op)
                     else:
-                        sums[column].append((t + product_delay, op))
+                        sums[column].append((after(t, machine.product_cycles), op))
             for column in range(columns):
                 left = sums[column]
                 while True:
                     left.sort(key=lambda each: each[0])
                     pair, left = left[:2], left[2:]
                     t = max(when for when, _ in pair)
-                    while busy.get(t, 0) == machine.pods:
+                    while busy.get(t, 0) == machine.pods or length.get(t, cycles) < cycles:
                         t += 1
+                    length[t] = max(length.get(t, 0), cycles)
                     busy[t] = busy.get(t, 0) + 1
                     added.append((pair[0][1], pair[1][1] if len(pair) == 2 else NONE, row, column, t))
                     if not left:
                         break
-                    left.append((t + sum_delay, tiles.operations + len(added) - 1))
-                ready[row] = max(ready.get(row, 0), t + result_delay)
+                    left.append((after(t, machine.sum_cycles), tiles.operations + len(added) - 1))
+                ready[row] = max(ready.get(row, 0),
+                                 after(t, machine.sum_cycles + int(tiles.partition[gemm])))
     return [placed[op] for op in range(tiles.operations)], added
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from . import check, state
+from . import state
+from .adaptive import adaptive
 from .first_fit import first_fit
 from .graph import Gemm, Graph
 from .machine import Machine
@@ -32,8 +33,6 @@ class Outcome:
     plan : state.Schedule
     tenant : ndarray of int
         Of each product.
-    length : ndarray of int
-        Cycles of each round.
     finished : ndarray of int
         Cycle in which each tenant's last row is in its bank.
     """
@@ -41,7 +40,6 @@ class Outcome:
     tiles: Tiles
     plan: state.Schedule
     tenant: np.ndarray
-    length: np.ndarray
     finished: np.ndarray
 
     @property
@@ -62,9 +60,9 @@ class Outcome:
 
     def figures(self) -> dict[str, Any]:
         """The figures of a run, by the names that its JSON has."""
-        return {"cycles": self.cycles, "rounds": len(self.length), "round_cycles": int(self.length.max()),
+        return {"cycles": self.cycles, "rounds": len(self.plan.length), "round_cycles": int(self.plan.length.max()),
                 "operations": self.tiles.operations, "utilisation": self.utilisation,
-                "occupancy": self.tiles.operations / (self.machine.pods * len(self.length)), "macs": self.macs,
+                "occupancy": self.tiles.operations / (self.machine.pods * len(self.plan.length)), "macs": self.macs,
                 "additions": len(self.plan.add_a), "chained": int((self.plan.chained != state.NONE).sum()),
                 "finished": [int(each) for each in self.finished]}
 
@@ -79,38 +77,34 @@ def joined(tenants: Sequence[Tenant]) -> tuple[list[Gemm], np.ndarray]:
     return gemms, np.repeat(np.arange(len(tenants)), [len(each.graph.gemms) for each in tenants])
 
 
-def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = None, by_layer: bool = False,
-        checked: bool = False) -> Outcome:
-    """Schedule networks on a machine by first fit.
+def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = None, waits: str = "rows",
+        scheduler: str = "first-fit", most: int = 4096) -> Outcome:
+    """Schedule networks on a machine.
 
     Parameters
     ----------
     tenants : sequence of Tenant
     machine : Machine
     partition : int, optional
-        Rows of X in an operation; by default as many as the array has rows.
-    by_layer : bool
-        Whether a product waits for all of what it reads.
-    checked : bool
-        Whether the schedule is gone through once more by :mod:`golden.perf.pods.check`.
+        First fit: rows of X in an operation; by default as many as the array has rows.
+    waits : str
+        First fit: of :data:`golden.perf.pods.tiling.WAITS`.
+    scheduler : str
+        ``first-fit`` or ``adaptive``.
+    most : int
+        Adaptive: rows of X that an operation may have.
     """
-    partition = partition or machine.rows
     gemms, tenant = joined(tenants)
-    tiles = cut(gemms, [partition] * len(gemms), machine.rows, machine.columns, by_layer)
     ranks = [(each.priority, each.arrival, number) for number, each in enumerate(tenants)]
     order = sorted(range(len(gemms)), key=lambda number: (ranks[tenant[number]], number))
-    cycles = machine.round(partition)
-    plan = first_fit(tiles, machine, order, [-(-tenants[each].arrival // cycles) for each in tenant])
-    length = np.full(int(plan.add_round.max()) + 1, cycles, np.int64)
-    outcome = Outcome(machine, tiles, plan, tenant, length, _finished(machine, tiles, plan, tenant, length))
-    if checked:
-        check.verify(outcome.tiles, outcome.machine, outcome.plan, outcome.length)
-    return outcome
-
-
-def _finished(machine: Machine, tiles: Tiles, plan: state.Schedule, tenant: np.ndarray,
-              length: np.ndarray) -> np.ndarray:
-    starts = np.cumsum(length) - length
-    gemm = np.searchsorted(tiles.first_row, plan.add_row, "right") - 1
-    ends = starts[plan.add_round] + machine.sum_cycles + tiles.partition[gemm]
-    return np.array([ends[tenant[gemm] == number].max() for number in range(tenant.max() + 1)])
+    partition = partition or machine.rows
+    shortest = machine.round(machine.rows if scheduler == "adaptive" else partition)
+    starts = [-(-tenants[each].arrival // shortest) for each in tenant]
+    if scheduler == "adaptive":
+        tiles, plan = adaptive(gemms, machine, order, starts, most)
+    else:
+        tiles = cut(gemms, [partition] * len(gemms), machine.rows, machine.columns, waits)
+        plan = first_fit(tiles, machine, order, starts)
+    ends = state.ends(machine, tiles, plan)
+    of = tenant[np.searchsorted(tiles.first_row, plan.add_row, "right") - 1]
+    return Outcome(machine, tiles, plan, tenant, np.array([ends[of == each].max() for each in range(len(tenants))]))

@@ -17,8 +17,20 @@ NONE = -1
 Rounds = namedtuple("Rounds", "pod x w partial_in partial_out link_x link_w link_in link_out used skip")
 #: Of each operation: round, pod, partial sum it goes on from (operation or NONE), copy of each network; of each
 #: addition: its two operands (an operation, or operations + an addition; NONE: the second is none), row tile, column
-#: tile and round; of each row tile: first round in which it can be read.
-Schedule = namedtuple("Schedule", "round pod chained copy add_a add_b add_row add_column add_round ready")
+#: tile and round; of each row tile: first round in which it can be read; of each
+#: round: its cycles.
+Schedule = namedtuple("Schedule", "round pod chained copy add_a add_b add_row add_column add_round ready length")
+
+
+#: Cycles: of a product's rounds, of the shortest rounds, from an operation to its sum, from an addition to its sum, and
+#: from the last addition to the last row of the result.
+Times = namedtuple("Times", "round shortest product sum result")
+
+
+def times(machine: Machine, partition: int, shortest: int) -> Times:
+    """Those of a product whose operations have so many rows of X."""
+    return Times(machine.round(partition), shortest, machine.product_cycles, machine.sum_cycles,
+                 machine.sum_cycles + partition)
 
 
 def rounds(machine: Machine, count: int) -> Rounds:
@@ -38,9 +50,16 @@ def longer(taken: Rounds, machine: Machine, count: int) -> Rounds:
     return Rounds._make(joined)
 
 
+def ends(machine: Machine, tiles: Tiles, plan: Schedule) -> np.ndarray:
+    """Of each addition, the cycle in which the last row of its result is in a bank."""
+    starts = np.cumsum(plan.length) - plan.length
+    gemm = np.searchsorted(tiles.first_row, plan.add_row, "right") - 1
+    return starts[plan.add_round] + machine.sum_cycles + tiles.partition[gemm]
+
+
 def schedule(tiles: Tiles) -> Schedule:
     """An empty schedule."""
     count = tiles.operations
     return Schedule._make([*(np.full(count, NONE, np.int32) for _ in range(3)), np.full((count, 4), NONE, np.int8),
                            *(np.full(count, NONE, np.int32) for _ in range(5)),
-                           np.full(int(tiles.first_row[-1]), NONE, np.int32)])
+                           np.full(int(tiles.first_row[-1]), NONE, np.int32), np.zeros(0, np.int32)])

@@ -6,14 +6,15 @@ matrices in a way that it does not know are refused.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .graph import Gemm, Graph, Reach, merged
+from .graph import Gemm, Graph, Reach, Sources, together
 
 #: Parts of the names of operators that multiply matrices; those that are not in PRODUCTS are refused.
 MULTIPLIES = ("conv", "mm", "matmul", "attention", "lstm", "gru", "rnn", "linear", "transformer", "cdist", "dot",
@@ -34,27 +35,45 @@ class UntileableError(ValueError):
 
 @dataclass
 class _Origin:
-    """What a tensor was made from. ``form``: its rows are an ``image``'s, or all dimensions but the last: ``rows``."""
-    sources: dict[int, Reach | None] = field(default_factory=dict)
+    """What a tensor was made from. ``form``: its rows are an ``image``'s, or all dimensions but the last: ``rows``.
+
+    ``parts`` are its channels in order: how many have the same sources, and those. One part of 0 channels: unknown.
+    """
+    parts: list[tuple[int, Sources]] = field(default_factory=list)
     form: str | None = None
 
+    @property
+    def sources(self) -> Sources:
+        """Those of all parts."""
+        return together([sources for _, sources in self.parts])
+
     def whole(self) -> "_Origin":
-        return _Origin(dict.fromkeys(self.sources))
+        """The same if every row depends on all rows."""
+        return _Origin([(0, dict.fromkeys(self.sources))] if self.parts else [])
 
     def window(self, stride: int, low: int, high: int) -> "_Origin":
-        return _Origin({number: reach and reach.after(stride, low, high) for number, reach in self.sources.items()},
-                       self.form)
+        """That of a window over the image."""
+        return _Origin([(count, {number: reach and reach.after(stride, low, high) for number, reach in each.items()})
+                        for count, each in self.parts], self.form)
 
 
 def _union(origins: list[_Origin]) -> _Origin:
-    forms = {each.form for each in origins if each.sources}
-    if len(forms) > 1:
+    """That of a tensor whose every element is made from the same element of several."""
+    origins = [each for each in origins if each.sources]
+    if len({each.form for each in origins}) > 1:
         origins = [each.whole() for each in origins]
-    sources: dict[int, Reach | None] = {}
-    for each in origins:
-        for number, reach in each.sources.items():
-            sources[number] = merged(sources[number], reach) if number in sources else reach
-    return _Origin(sources, forms.pop() if len(forms) == 1 else None)
+    if not origins:
+        return _Origin()
+    form = origins[0].form
+    ends = [np.cumsum([count for count, _ in each.parts]) for each in origins]
+    if len({int(each[-1]) for each in ends}) > 1:
+        return _Origin([(0, together([each.sources for each in origins]))], form)
+    parts, last = [], 0
+    for end in sorted({int(end) for each in ends for end in each}):
+        parts.append((end - last, together([each.parts[int(np.searchsorted(place, last, "right" if end else "left"))][1]
+                                             for each, place in zip(origins, ends, strict=True)])))
+        last = end
+    return _Origin(parts, form)
 
 
 class _Tracer(TorchDispatchMode):
@@ -106,10 +125,15 @@ class _Tracer(TorchDispatchMode):
         if name == "cat":
             across = 1 if origins[0].form == "image" else len(shape) - 1
             if (args[1] if len(args) > 1 else 0) % len(shape) == across:
-                return _union(origins)
+                forms = {each.form for each in origins if each.sources}
+                if len(forms) == 1 and len(origins) == len(inputs):
+                    return _Origin([part for each, tensor in zip(origins, inputs, strict=True)
+                                    for part in _counted(each, tensor.shape[across])], forms.pop())
         if origins and origins[0].form == "image" and name in POOLS:
             kernel, stride, padding = (_first(args, place) for place in (1, 2, 3))
             return origins[0].window(stride or kernel, -(padding or 0), kernel - 1 - (padding or 0))
+        if origins and (joined := _joined_heads(origins[0], name, args, inputs[0].shape, shape)):
+            return joined
         if origins and origins[0].form == "rows" and len(shape):
             kept = inputs[0].shape[-1] == shape[-1] and inputs[0].numel() == outputs[0].numel()
             if (name in VIEWS and kept or name == "native_layer_norm" and len(args[1]) == 1
@@ -117,14 +141,32 @@ class _Tracer(TorchDispatchMode):
                 return _union([origins[0], *(each.whole() for each in origins[1:])])
         return _union(origins).whole()
 
-    def add(self, kind, groups, m, k, n, x, w, form, rows, stacked=False):
+    def add(self, kind, groups, m, k, n, x, w, form, rows, stacked=False, channels=0):
         """Note a product of operands with the origins ``x`` and ``w``; the origin of its result."""
-        x = x if x.form == form else x.whole()
-        number = len(self.gemms)
-        self.gemms.append(Gemm(f"{number}:{kind}", groups, m, k, n, *rows, stacked, _union([x, w.whole()]).sources
-                               if not w.sources else _union([x.whole(), w.whole()]).sources | {
-                                   key: reach for key, reach in x.sources.items() if key not in w.sources}))
-        return _Origin({number: Reach()}, form)
+        x, number = x if x.form == form else x.whole(), len(self.gemms)
+        other = w.whole().sources
+        parts = tuple((count, {**each, **other}) for count, each in x.parts)
+        self.gemms.append(Gemm(f"{number}:{kind}", groups, m, k, n, *rows, stacked, together([x.sources, other]),
+                               parts if len(parts) > 1 else (), channels))
+        return _Origin([(groups * n, {number: Reach()})] if not stacked else [(n, {number: Reach()})], form)
+
+
+def _joined_heads(origin, name, args, before, shape):
+    """Heads that become one row, in two steps: ``(1, heads, rows, n)`` is transposed, then seen as ``(1, rows, n)``."""
+    if origin.form == "rows" and name == "transpose" and len(before) == 4 and before[0] == 1 and sorted(
+            each % 4 for each in args[1:3]) == [1, 2]:
+        return _Origin([(0, {number: reach and replace(reach, heads=True) for number, reach in origin.sources.items()})],
+                       "heads")
+    if origin.form == "heads" and name in VIEWS and shape[-1] == before[2:].numel() and shape.numel() == before.numel():
+        return _Origin(origin.parts, "rows")
+    return None
+
+
+def _counted(origin, channels):
+    """The parts of a tensor with so many channels."""
+    if not origin.parts:
+        return [(channels, {})]
+    return origin.parts if sum(count for count, _ in origin.parts) == channels else [(channels, origin.sources)]
 
 
 def _storage(tensor):
@@ -173,7 +215,7 @@ def _convolution(tracer, args, output):
     if reach.form == "image" and not set(w.shape[2:]) == set(stride) == {1}:
         reach = reach.window(stride[0], -padding[0], (w.shape[2] - 1) * dilation[0] - padding[0])
     return tracer.add("conv", groups, images * height * width, w[0].numel(), channels // groups, reach,
-                      tracer.of(w), "image", (images, height, width))
+                      tracer.of(w), "image", (images, height, width), channels=w.shape[1])
 
 
 #: Operator -> function of tracer, arguments and result that notes its product and gives the result's origin.

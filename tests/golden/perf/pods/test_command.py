@@ -62,7 +62,7 @@ NAMES = ("inception, resnet50, resnet101, resnet152, densenet121, densenet169, d
     (["--train"], "--network resnet50: must be a FILE.py with --train"),
     (["--interconnect", "butterfly-3"],
      "--interconnect butterfly-3: must be butterfly-K (K 1, 2, 4, 8 or 16), crossbar or benes"),
-    (["--dependence", "none"], "--dependence none: must be one of rows, layer"),
+    (["--waits", "none"], "--waits none: must be one of rows, channels, layer"),
     (["--partition", "0"], "--partition 0: must be 1 to 4096")])
 def test_wrong_values(given, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

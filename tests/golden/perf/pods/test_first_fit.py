@@ -31,8 +31,10 @@ def random_gemms(rng):
             sources[int(source)] = None if rng.integers(3) == 0 else Reach() if rng.integers(2) else Reach(
                 int(rng.integers(1, 3)), low, low + int(rng.integers(0, 3)), False)
         images, m = (groups if stacked else 1), height * width
-        gemms.append(Gemm(str(number), groups, m, *(int(each) for each in rng.integers(1, 20, 2)), images, height,
-                          width, stacked, sources))
+        k, n = (int(each) for each in rng.integers(1, 20, 2))
+        parts = tuple((1, {source: reach}) for source, reach in sources.items() for _ in range(2))
+        gemms.append(Gemm(str(number), groups, m, k, n, images, height, width, stacked, sources,
+                          parts if groups == 1 else (), len(parts)))
     return gemms
 
 
@@ -43,7 +45,8 @@ def case(seed):
     rows, columns = (int(each) for each in rng.integers(2, 7, 2))
     machine = Machine(int(2 ** rng.integers(1, 5)), rows, columns,
                       parse(str(rng.choice(["butterfly-1", "butterfly-2", "butterfly-4", "crossbar", "benes"]))))
-    tiles = cut(gemms, [int(rng.integers(1, 9))] * len(gemms), rows, columns, bool(rng.integers(4) == 0))
+    partition = [int(each) for each in rng.integers(1, 9, len(gemms))] if rng.integers(2) else [5] * len(gemms)
+    tiles = cut(gemms, partition, rows, columns, str(rng.choice(["rows", "channels", "layer"])))
     return tiles, machine, [int(each) for each in rng.integers(0, 4, len(gemms))]
 
 
@@ -57,7 +60,7 @@ def test_equals_the_plain_one_and_keeps_the_rules(seed):
             zip(plan.round, plan.pod, plan.chained, plan.copy, strict=True)] == placed
     assert list(zip(*(map(int, column) for column in (plan.add_a, plan.add_b, plan.add_row, plan.add_column,
                                                       plan.add_round)), strict=True)) == added
-    verify(tiles, machine, plan, np.full(plan.add_round.max() + 1, machine.round(int(tiles.partition.max()))))
+    verify(tiles, machine, plan)
 
 
 def small(pods=4):
@@ -85,17 +88,16 @@ def changed(plan, name, at, value):
      "a tile is never activated")])
 def test_the_checker_sees(change, message):
     tiles, machine, plan = small()
-    length = np.full(plan.add_round.max() + 1, machine.round(4))
-    verify(tiles, machine, plan, length)
+    verify(tiles, machine, plan)
     with pytest.raises(AssertionError, match=f"^{message}$"):
-        verify(tiles, machine, change(plan), length)
+        verify(tiles, machine, change(plan))
 
 
 def test_the_checker_sees_what_is_read_too_early():
     tiles, machine, plan = small()
-    later = cut(tiles.gemms, [4, 4], 4, 4, by_layer=True)
+    later = cut(tiles.gemms, [4, 4], 4, 4, "layer")
     with pytest.raises(AssertionError, match="^operation 12 reads X before it is there$"):
-        verify(later, machine, plan, np.full(plan.add_round.max() + 1, machine.round(4)))
+        verify(later, machine, plan)
 
 
 @pytest.mark.parametrize("network, links", [("crossbar", False), ("butterfly-1", True)])
@@ -103,12 +105,12 @@ def test_what_two_operations_cannot_share_is_seen(network, links):
     tiles = cut([Gemm("a", 1, 28, 20, 12, height=28)], [4], 4, 4)
     machine = Machine(8, 4, 4, parse(network))
     plan = first_fit(tiles, machine, [0], [0])
-    length, seen = np.full(plan.add_round.max() + 1, machine.round(4)), set()
+    seen = set()
     for op in range(0, tiles.operations, 31):
         for t in range(plan.round.max() + 1):
             for pod in range(8):
                 try:
-                    verify(tiles, machine, changed(changed(plan, "round", op, t), "pod", op, pod), length)
+                    verify(tiles, machine, changed(changed(plan, "round", op, t), "pod", op, pod))
                 except AssertionError as error:
                     seen.add(re.sub("[0-9]+", "_", str(error)))
     assert seen >= {"pod _ is used twice in round _", "bank of sums out _ is used twice in round _",
@@ -121,13 +123,13 @@ def test_tiles_are_counted():
     assert tiles.shape.tolist() == [[2, 2, 2, 3]] and tiles.operations == 24
 
 
-@pytest.mark.parametrize("reach, by_layer, wanted", [
-    (Reach(), False, [(0, 0), (1, 1), (2, 2)]),                      # four rows of four pixels, tiles of six
-    (Reach(1, -1, 1, False), False, [(0, 1), (0, 2), (1, 2)]),
-    (Reach(1, 0, 0, False), False, [(0, 1), (0, 1), (2, 2)]),
-    (None, False, [(0, 2)] * 3), (Reach(), True, [(0, 2)] * 3)])
-def test_rows_that_are_needed(reach, by_layer, wanted):
+@pytest.mark.parametrize("reach, waits, wanted", [
+    (Reach(), "rows", [(0, 0), (1, 1), (2, 2)]),                      # four rows of four pixels, tiles of six
+    (Reach(1, -1, 1, False), "rows", [(0, 1), (0, 2), (1, 2)]),
+    (Reach(1, 0, 0, False), "rows", [(0, 1), (0, 1), (2, 2)]),
+    (None, "rows", [(0, 2)] * 3), (Reach(), "layer", [(0, 2)] * 3)])
+def test_rows_that_are_needed(reach, waits, wanted):
     gemms = [Gemm("a", 1, 16, 4, 4, 1, 4, 4), Gemm("b", 1, 16, 4, 4, 1, 4, 4, sources={0: reach})]
-    tiles = cut(gemms, [6, 6], 4, 4, by_layer)
+    tiles = cut(gemms, [6, 6], 4, 4, waits)
     assert list(zip(tiles.need_first, tiles.need_last, strict=True)) == wanted
     assert tiles.need_at.tolist() == [0, 0, 0, 0, 1, 2, 3]
