@@ -87,8 +87,8 @@ def _made(number: str, um2: float, source: str, pj: float, energy: str) -> tuple
 SETS = {"published": published, "measured": measured}
 
 
-def override(constants: Constants, sources: dict[str, str], path: Path) -> tuple[Constants, dict[str, str]]:
-    """Constants with those of a TOML file in their place.
+def override(constants: Any, sources: dict[str, str], path: Path) -> tuple[Any, dict[str, str]]:
+    """Constants, a dataclass of them, with those of a TOML file in their place.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def override(constants: Constants, sources: dict[str, str], path: Path) -> tuple
             values = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path}: is not TOML ({error})") from None
-    known = {field.name: field.type for field in fields(Constants)}
+    known = {field.name: field.type for field in fields(constants)}
     for name, value in values.items():
         if name not in known:
             raise ValueError(f"{path}: unknown constant {name!r}; valid are {', '.join(known)}")
@@ -111,7 +111,7 @@ def override(constants: Constants, sources: dict[str, str], path: Path) -> tuple
     return replace(constants, **values), sources | dict.fromkeys(values, str(path))
 
 
-def as_dict(constants: Constants, sources: dict[str, str]) -> dict[str, dict[str, Any]]:
+def as_dict(constants: Any, sources: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Name -> value, unit and source, for people and machines."""
     return {field.name: {"value": getattr(constants, field.name), "unit": field.metadata["unit"],
-                         "source": sources[field.name]} for field in fields(Constants)}
+                         "source": sources[field.name]} for field in fields(constants)}

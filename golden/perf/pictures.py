@@ -17,24 +17,26 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 GAP = 0.055
 
 
-def _figure(count: int, rows: int = 1) -> tuple[Figure, Any]:
-    figure = Figure((6.2 * count, 4.2 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, count).reshape(-1)
+def figure(count: int, rows: int = 1, width: float = 6.2) -> tuple[Figure, Any]:
+    """A figure of so many panels in a row, ``width`` inches each; the panels one after the other."""
+    made = Figure((width * count, 4.2 * rows), layout="constrained")
+    FigureCanvasAgg(made)
+    axes = made.subplots(rows, count, squeeze=False).reshape(-1)
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return made, axes
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(made: Figure, path: Path) -> None:
+    """Write a figure as PNG."""
     with files.replacing(path) as temporary:
-        figure.savefig(temporary, dpi=120, format="png")
+        made.savefig(temporary, dpi=120, format="png")
 
 
-def _lines(axes: Any, lines: dict[str, tuple[Sequence[float], Sequence[float]]], labels: bool = True) -> None:
+def lines(axes: Any, drawn: dict[str, tuple[Sequence[float], Sequence[float]]], labels: bool = True) -> None:
     """Draw name -> (x, y), each name beside its last point, moved apart where they would meet."""
     ends = []
-    for (name, (x, y)), colour in zip(lines.items(), COLOURS, strict=False):
+    for (name, (x, y)), colour in zip(drawn.items(), COLOURS, strict=False):
         axes.plot(x, y, color=colour, marker=".", markersize=4, linewidth=1.4)
         ends.append((name, x[-1], y[-1], colour))
     if not labels:
@@ -54,28 +56,28 @@ def _lines(axes: Any, lines: dict[str, tuple[Sequence[float], Sequence[float]]],
 
 def space(path: Path, fronts: dict[str, list[Point]], title: str) -> None:
     """Throughput and power against latency, a line for each number; ``fronts``: name -> points of its front."""
-    figure, (left, right) = _figure(2)
+    drawn, (left, right) = figure(2)
     shown = {name: found for name, found in fronts.items() if found}
     for axes, value, label in ((left, "tops", "TOp/s"), (right, "watts", "W")):
         axes.set_xscale("log")
-        _lines(axes, {name: ([each.latency_us for each in found], [getattr(each, value) for each in found])
+        lines(axes, {name: ([each.latency_us for each in found], [getattr(each, value) for each in found])
                       for name, found in shown.items()}, labels=value == "tops")
         axes.set_xlabel("latency, us")
         axes.set_ylabel(label)
     left.set_title(f"Most throughput, {title}", fontsize=10)
     right.set_title("Power of the same designs", fontsize=10)
     right.set_ylim(0)
-    _save(figure, path)
+    save(drawn, path)
 
 
 def dispatch(path: Path, result: dict[str, list[dict[str, Any]]]) -> None:
     """Latency, training and fill against load; p99 against timeout; training beside inference against bandwidth."""
-    figure, axes = _figure(3, rows=2)
+    drawn, axes = figure(3, rows=2)
     policies = list(dict.fromkeys(row["policy"] for row in result["loads"]))
     for each, value, label in zip(axes[:3], ("p99", "training", "fill"), (
             "99 % of the latencies are below, times of a batch", "time for training, share", "fill of a batch, share"),
             strict=True):
-        _lines(each, {name: ([row["load"] for row in result["loads"] if row["policy"] == name],
+        lines(each, {name: ([row["load"] for row in result["loads"] if row["policy"] == name],
                              [row[value] for row in result["loads"] if row["policy"] == name]) for name in policies})
         each.set_xlabel("load")
         each.set_ylabel(label)
@@ -84,18 +86,18 @@ def dispatch(path: Path, result: dict[str, list[dict[str, Any]]]) -> None:
     loads = list(dict.fromkeys(row["load"] for row in result["timeouts"]))
     for each, value, label in zip(axes[3:5], ("p99", "training"), (
             "99 % of the latencies are below, times of a batch", "time for training, share"), strict=True):
-        _lines(each, {f"load {load:g}": ([row["timeout"] for row in result["timeouts"] if row["load"] == load],
+        lines(each, {f"load {load:g}": ([row["timeout"] for row in result["timeouts"] if row["load"] == load],
                                          [row[value] for row in result["timeouts"] if row["load"] == load])
                       for load in loads})
         each.set_xlabel("timeout, times of a batch")
         each.set_ylabel(label)
     chosen = [(name, load) for name in dict.fromkeys(row["workload"] for row in result["training"])
               for load in (0.1, 0.5, 0.9)]
-    _lines(axes[5], {f"{name}, {load:g}": (
+    lines(axes[5], {f"{name}, {load:g}": (
         [row["gigabytes"] for row in result["training"] if (row["workload"], row["load"]) == (name, load)],
         [row["speed"] for row in result["training"] if (row["workload"], row["load"]) == (name, load)])
         for name, load in chosen})
     axes[5].set_xscale("log", base=2)
     axes[5].set_xlabel("DRAM, GB/s")
     axes[5].set_ylabel("training beside inference over training alone")
-    _save(figure, path)
+    save(drawn, path)

@@ -1,6 +1,6 @@
-"""``python -m golden pods``: networks on many pods, cycle by cycle."""
+"""``python -m golden pods``: networks on many pods, cycle by cycle; and the studies."""
 
-import time
+import re
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,31 +8,54 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from hbfp import files
-from hbfp.values import OptionError, choice, readable_file, refuse, shown, whole, writable_file, writing
+from hbfp.values import (
+    JOBS_RANGE,
+    OptionError,
+    address,
+    choice,
+    number,
+    readable_file,
+    refuse,
+    whole,
+    writable_file,
+    writable_folder,
+)
 
 from .catalogue import NAMES, SIZE_RANGE
 
 #: Ranges of what can be asked for.
 PODS_RANGE, ARRAY_RANGE, PARTITION_RANGE, BATCH_RANGE = (2, 4096), (1, 1024), (1, 4096), (1, 1024)
-WAITS = ("rows", "channels", "layer")
+BANK_RANGE, DRAM_RANGE, ARRIVAL_RANGE, PRIORITY_RANGE = (1, 1 << 20), (1e-3, 1e6), (0, 10**9), (0, 1000)
+POLICIES, WAITS = ("first-fit", "adaptive"), ("rows", "channels", "layer")
+SETS = ("published", "measured-hbfp8", "measured-hbfp6", "measured-hbfp4")
+STUDIES = ("granularity", "partition", "interconnect", "banks", "tenancy", "fused")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a command line asks for. ``networks``: names, or paths of files."""
+    """What a command line asks for. ``networks``: names, or paths of files; none: those of the study."""
     networks: tuple[str | Path, ...]
     pods: int
     rows: int
     columns: int
     interconnect: str
     partition: int
+    policy: str
     batch: int
     waits: str
     train: bool
+    arrivals: tuple[int, ...]
+    priorities: tuple[int, ...]
+    bank: int
+    dram: float | None
+    constants: Any
+    study: str | None
+    view: bool
+    jobs: int
+    scheduler: str | None
+    out: Path
+    json: Path | None
 
 
 def add_pods(commands: Any, epilog: str) -> None:
@@ -43,33 +66,80 @@ def add_pods(commands: Any, epilog: str) -> None:
                            "and inputs(); more than once: tenants (default resnet50)")
     for name, default, text in (
             ("pods", "64", "a power of two"), ("rows", "32", "of a pod's array"), ("columns", "32", "of a pod's array"),
-            ("batch", "1", "images or sequences at once")):
+            ("batch", "1", "images or sequences at once"), ("bank", "256", "kB of a bank")):
         pods.add_argument(f"--{name}", default=default, metavar="N", help=f"{text} (default {default})")
-    pods.add_argument("--partition", metavar="P", help="rows of X in a tile operation (default: the array's rows)")
     pods.add_argument("--interconnect", default="butterfly-2", metavar="NAME",
                       help="butterfly-K, crossbar or benes (default butterfly-2)")
-    pods.add_argument("--waits", default="rows", metavar="NAME",
-                      help="what a tile waits for: the rows that it needs of the layers that are read, the same of the "
-                           f"layers that its own channels come from, or all of the layers: {', '.join(WAITS)} "
+    pods.add_argument("--policy", default="first-fit", metavar="NAME", help="first-fit or adaptive (default first-fit)")
+    pods.add_argument("--partition", metavar="P", help="first-fit: rows of X in an operation (default: the array's)")
+    pods.add_argument("--waits", metavar="NAME",
+                      help="first-fit: what a tile waits for, the rows that it needs of the layers that are read, the "
+                           f"same of those that its channels come from, or whole layers: {', '.join(WAITS)} "
                            "(default rows)")
+    pods.add_argument("--dram", metavar="GB/S", help="bandwidth of the DRAM; without, weights are there in time")
+    pods.add_argument("--arrival", action="append", metavar="N", help="cycle in which a network comes; one for each")
+    pods.add_argument("--priority", action="append", metavar="N", help="of a network, 0 first; one for each")
     pods.add_argument("--train", action="store_true", help="of a FILE.py: with the gradients of all parameters")
+    pods.add_argument("--set", default="published", metavar="NAME", help=f"constants of the power: {', '.join(SETS)}")
+    pods.add_argument("--constants", metavar="FILE", help="a TOML file with constants that replace those of the set")
+    pods.add_argument("--view", action="store_true", help="also draw the schedule, pods by rounds")
+    pods.add_argument("--study", metavar="NAME", help=", ".join(STUDIES))
+    pods.add_argument("--jobs", default="1", metavar="N", help="studies: processes (default 1)")
+    pods.add_argument("--scheduler", metavar="ADDRESS", help="studies: of a Dask scheduler, tcp://host:8786")
     pods.add_argument("--json", metavar="FILE", help="also write the results there")
+    pods.add_argument("--out", default=str(files.output("golden", "pods")), metavar="DIR",
+                      help="folder for pictures, and tables as CSV (default %(default)s)")
 
 
 def prepare_pods(args: Namespace) -> Callable[[], None]:
     """From parsed arguments to the work."""
+    from . import report
+
     pods = whole("pods", args.pods, *PODS_RANGE)
     if pods & (pods - 1):
         raise refuse("pods", args.pods, f"must be a power of two, {PODS_RANGE[0]} to {PODS_RANGE[1]}")
     rows, columns = (whole(name, getattr(args, name), *ARRAY_RANGE) for name in ("rows", "columns"))
-    partition = rows if args.partition is None else whole("partition", args.partition, *PARTITION_RANGE)
-    networks = tuple(_network(each, args.train) for each in args.network or ["resnet50"])
-    setting = Setting(networks, pods, rows, columns, _interconnect(args.interconnect), partition,
-                      whole("batch", args.batch, *BATCH_RANGE),
-                      choice("waits", args.waits, WAITS), args.train)
-    if setting.batch > 1 and any(isinstance(each, Path) for each in networks):
+    policy = choice("policy", args.policy, POLICIES)
+    study = None if args.study is None else choice("study", args.study, STUDIES)
+    networks = tuple(_network(each, args.train) for each in args.network or ([] if study else ["resnet50"]))
+    batch = whole("batch", args.batch, *BATCH_RANGE)
+    if batch > 1 and any(isinstance(each, Path) for each in networks):
         raise refuse("batch", args.batch, "must not be given with a file, whose inputs() has its own")
-    return partial(_run, setting, None if args.json is None else writable_file("json", args.json))
+    for name in ("partition", "waits"):
+        if getattr(args, name) is not None and (policy == "adaptive" or study):
+            raise refuse(name, getattr(args, name), "has no effect with a study, or with --policy adaptive")
+    partition = rows if args.partition is None else whole("partition", args.partition, *PARTITION_RANGE)
+    constants = _constants(args)
+    bank = whole("bank", args.bank, *BANK_RANGE) * 1024
+    least = report.least_bank(partition, rows, columns, constants)
+    if bank < least:
+        raise refuse("bank", args.bank, f"must hold two of the largest tile, {-(-least // 1024)} kB")
+    _check_study(args, study, networks)
+    setting = Setting(
+        networks, pods, rows, columns, _interconnect(args.interconnect), partition, policy, batch,
+        "rows" if args.waits is None else choice("waits", args.waits, WAITS), args.train,
+        _each("arrival", args.arrival, len(networks), ARRIVAL_RANGE),
+        _each("priority", args.priority, len(networks), PRIORITY_RANGE), bank,
+        None if args.dram is None else number("dram", args.dram, *DRAM_RANGE), constants, study, args.view,
+        whole("jobs", args.jobs, *JOBS_RANGE), address("scheduler", args.scheduler), writable_folder("out", args.out),
+        None if args.json is None else writable_file("json", args.json))
+    return partial(report.study if study else report.run, setting)
+
+
+def _check_study(args, study, networks):
+    """Refuse what has no effect on a study, or without one."""
+    if study is None:
+        if args.scheduler is not None:
+            raise refuse("scheduler", args.scheduler, "has no effect without --study")
+        return
+    for name in ("arrival", "priority", "dram"):
+        if getattr(args, name) is not None:
+            raise refuse(name, ",".join(args.arrival or args.priority) if name != "dram" else args.dram,
+                         "has no effect with --study")
+    if args.view:
+        raise OptionError("--view: has no effect with --study")
+    if study == "tenancy" and len(networks) % 2:
+        raise refuse("network", networks[-1], "must be one of a pair for the study of tenancy")
 
 
 def _network(text, train):
@@ -89,53 +159,30 @@ def _network(text, train):
 
 
 def _interconnect(text):
-    import re
     if text not in ("crossbar", "benes") and not re.fullmatch("butterfly-(1|2|4|8|16)", text):
         raise refuse("interconnect", text, "must be butterfly-K (K 1, 2, 4, 8 or 16), crossbar or benes")
     return text
 
 
-def _graphs(setting):
+def _each(name, values, count, limits):
+    """A number for each network, zeros if none is given."""
+    if values is None:
+        return (0,) * count
+    found = tuple(whole(name, each, *limits) for each in values)
+    if len(found) != count:
+        raise refuse(name, values[-1], f"must be given once for each of the {count} networks")
+    return found
+
+
+def _constants(args):
+    """The constants of the power: (constants, sources)."""
+    from ..constants import override
+    from . import power
+
+    constants = power.SETS[choice("set", args.set, SETS)]()
+    if args.constants is None:
+        return constants
     try:
-        from .networks import from_file, named  # with PyTorch, which help does not need
-    except ModuleNotFoundError as error:
-        raise OptionError(f"networks need {error.name}: pip install 'hbfp[networks]'") from None
-    for each in setting.networks:
-        try:
-            yield from_file(each, setting.train) if isinstance(each, Path) else named(each, setting.batch)
-        except ModuleNotFoundError as error:
-            raise OptionError(f"networks need {error.name}: pip install 'hbfp[networks]'") from None
-        except ValueError as error:
-            text = str(error) if isinstance(each, Path) else f"{each}: {error}"
-            raise OptionError(f"--network {shown(text, 400)}") from None
-
-
-def _run(setting, json_file):
-    start = time.perf_counter()
-    graphs = list(_graphs(setting))
-    from . import simulate
-    from .interconnect import parse
-    from .machine import Machine
-
-    machine = Machine(setting.pods, setting.rows, setting.columns, parse(setting.interconnect))
-    outcome = simulate.run([simulate.Tenant(each) for each in graphs], machine, setting.partition, setting.waits)
-    figures = outcome.figures()
-    seconds = time.perf_counter() - start
-    table = Table(title=f"{setting.pods} pods of {setting.rows} x {setting.columns}, {setting.interconnect}, "
-                        f"operations of {setting.partition} rows")
-    for head in ("network", "products", "MACs", "operations", "cycles"):
-        table.add_column(head, justify="left" if head == "network" else "right")
-    counts = [sum(int(each.prod()) for each in outcome.tiles.shape[outcome.tenant == number])
-              for number in range(len(graphs))]
-    for graph, count, end in zip(graphs, counts, figures["finished"], strict=True):
-        table.add_row(graph.name, str(len(graph.gemms)), f"{graph.macs:.4g}", str(count), str(end))
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(f"{figures['cycles']} cycles, {figures['rounds']} rounds of {figures['round_cycles']}; pods taken "
-                  f"{100 * figures['occupancy']:.1f} %, array used {100 * figures['utilisation']:.1f} %; "
-                  f"{seconds:.1f} s", soft_wrap=True)
-    if json_file is not None:
-        with writing("json", json_file):
-            files.write_json(json_file, {"networks": [each.name for each in graphs], "pods": setting.pods,
-                                         "interconnect": setting.interconnect, "partition": setting.partition,
-                                         **figures, "seconds": seconds})
+        return override(*constants, readable_file("constants", args.constants))
+    except ValueError as error:
+        raise error if isinstance(error, OptionError) else OptionError(f"--constants {error}") from None

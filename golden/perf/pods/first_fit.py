@@ -74,8 +74,8 @@ def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: 
 def after(length: np.ndarray, shortest: int, t: int, cycles: int) -> int:
     """The first round that starts so many cycles after round ``t`` or later.
 
-    ``length`` has the cycles of each round, 0 where they are not settled yet; such a round is at least ``shortest``, and
-    that it may become longer only gives more time.
+    ``length`` has the cycles of each round, 0 where they are not settled yet; such a round is at least ``shortest``,
+    and that it may become longer only gives more time.
     """
     while cycles > 0:
         cycles -= max(length[t], shortest)
@@ -134,7 +134,8 @@ def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int,
 
 @njit(cache=True)
 def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray,
-         count: np.ndarray, done: int, op: int, tile_x: int, tile_w: int, starts: np.ndarray, times: state.Times) -> int:
+         count: np.ndarray, done: int, op: int, tile_x: int, tile_w: int, starts: np.ndarray,
+         times: state.Times) -> int:
     """Place the operations of one row tile from its ``done``-th on, K outside and columns inside.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from . import state
 from .adaptive import adaptive
 from .first_fit import first_fit
-from .graph import Gemm, Graph
+from .graph import Gemm, Graph, Sources
 from .machine import Machine
 from .tiling import Tiles, cut
 
@@ -67,13 +67,17 @@ class Outcome:
                 "finished": [int(each) for each in self.finished]}
 
 
+def _moved(sources: Sources, base: int) -> Sources:
+    return {base + source: reach for source, reach in sources.items()}
+
+
 def joined(tenants: Sequence[Tenant]) -> tuple[list[Gemm], np.ndarray]:
     """The products of all tenants, numbered through, and the tenant of each."""
     gemms: list[Gemm] = []
     for tenant in tenants:
         base = len(gemms)
-        gemms += [replace(each, sources={base + source: reach for source, reach in each.sources.items()})
-                  for each in tenant.graph.gemms]
+        gemms += [replace(each, sources=_moved(each.sources, base), parts=tuple(
+            (size, _moved(sources, base)) for size, sources in each.parts)) for each in tenant.graph.gemms]
     return gemms, np.repeat(np.arange(len(tenants)), [len(each.graph.gemms) for each in tenants])
 
 

@@ -1,8 +1,8 @@
 """Products cut into tile operations: p rows of X against r x c of W.
 
 Row tiles of a product are numbered ``i * groups + group``, and its operations ``(row tile * k tiles + k) * column tiles
-+ j``; tiles of X follow the row tiles, tiles of W are numbered ``(group * k tiles + k) * column tiles + j``. What row tiles
-of earlier products a tile of X needs is worked out from the reaches of :mod:`golden.perf.pods.graph`.
++ j``; tiles of X follow the row tiles, tiles of W are numbered ``(group * k tiles + k) * column tiles + j``. Which row
+tiles of earlier products a tile of X needs is worked out from the reaches of :mod:`golden.perf.pods.graph`.
 """
 
 from collections.abc import Sequence

@@ -155,8 +155,8 @@ def _joined_heads(origin, name, args, before, shape):
     """Heads that become one row, in two steps: ``(1, heads, rows, n)`` is transposed, then seen as ``(1, rows, n)``."""
     if origin.form == "rows" and name == "transpose" and len(before) == 4 and before[0] == 1 and sorted(
             each % 4 for each in args[1:3]) == [1, 2]:
-        return _Origin([(0, {number: reach and replace(reach, heads=True) for number, reach in origin.sources.items()})],
-                       "heads")
+        return _Origin([(0, {number: reach and replace(reach, heads=True)
+                             for number, reach in origin.sources.items()})], "heads")
     if origin.form == "heads" and name in VIEWS and shape[-1] == before[2:].numel() and shape.numel() == before.numel():
         return _Origin(origin.parts, "rows")
     return None
