@@ -8,6 +8,7 @@ import json
 import pytest
 
 from golden.__main__ import main
+from golden.perf.pods.power import PodConstants
 
 FILE = "import torch\ndef model(): return torch.nn.Linear(96, 64)\ndef inputs(): return torch.ones(64, 96),\n"
 
@@ -63,9 +64,30 @@ NAMES = ("inception, resnet50, resnet101, resnet152, densenet121, densenet169, d
     (["--interconnect", "butterfly-3"],
      "--interconnect butterfly-3: must be butterfly-K (K 1, 2, 4, 8 or 16), crossbar or benes"),
     (["--waits", "none"], "--waits none: must be one of rows, channels, layer"),
-    (["--partition", "0"], "--partition 0: must be 1 to 4096")])
+    (["--partition", "0"], "--partition 0: must be 1 to 4096"),
+    (["--policy", "best"], "--policy best: must be one of first-fit, adaptive"),
+    (["--policy", "adaptive", "--partition", "32"],
+     "--partition 32: has no effect with a study, or with --policy adaptive"),
+    (["--study", "banks", "--waits", "layer"], "--waits layer: has no effect with a study, or with --policy adaptive"),
+    (["--study", "all"],
+     "--study all: must be one of granularity, partition, interconnect, banks, tenancy, fused"),
+    (["--study", "tenancy", "--network", "resnet50"],
+     "--network resnet50: must be one of a pair for the study of tenancy"),
+    (["--study", "banks", "--arrival", "3"], "--arrival 3: has no effect with --study"),
+    (["--study", "banks", "--dram", "3"], "--dram 3: has no effect with --study"),
+    (["--study", "banks", "--view"], "--view: has no effect with --study"),
+    (["--scheduler", "tcp://a:1"], "--scheduler tcp://a:1: has no effect without --study"),
+    (["--arrival", "1", "--arrival", "2"], "--arrival 2: must be given once for each of the 1 networks"),
+    (["--priority", "-1"], "--priority -1: must be 0 to 1000"),
+    (["--bank", "7"], "--bank 7: must hold two of the largest tile, 8 kB"),
+    (["--bank", "8", "--partition", "33"], "--bank 8: must hold two of the largest tile, 9 kB"),
+    (["--set", "mine"],
+     "--set mine: must be one of published, measured-hbfp8, measured-hbfp6, measured-hbfp4"),
+    (["--constants", "mine.toml"],
+     f"--constants mine.toml: unknown constant 'volts'; valid are {', '.join(PodConstants.__dataclass_fields__)}")])
 def test_wrong_values(given, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text("volts = 1\n")
     with pytest.raises(SystemExit) as stop:
         main(["pods", *given])
     assert stop.value.code == 2
