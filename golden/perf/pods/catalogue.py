@@ -1,4 +1,4 @@
-"""Names and sizes of the networks that can be asked for; free of PyTorch, so that a command line is read quickly."""
+"""Names of what can be asked for; without PyTorch and numba, so that a command line is read quickly."""
 
 RESNETS = ("resnet50", "resnet101", "resnet152")
 DENSENETS = ("densenet121", "densenet169", "densenet201")
@@ -9,5 +9,10 @@ STUDY = ("inception", *RESNETS, *DENSENETS, *BERTS)
 SIZES = ({"inception": 299} | {name: 224 for name in (*RESNETS, *DENSENETS)}
          | {f"{name}-v1": 224 for name in RESNETS} | {name: 128 for name in BERTS})
 NAMES = tuple(SIZES)
+POLICIES = ("first-fit", "adaptive")
+#: What a tile of X waits for: the rows that it needs of all that its product reads; the same of what its own channels
+#: come from; or all of what its product reads.
+WAITS = ("rows", "channels", "layer")
+STUDIES = ("granularity", "partition", "interconnect", "banks", "tenancy", "fused")
 #: Sizes that may be asked for.
 SIZE_RANGE = (1, 4096)

@@ -1,6 +1,5 @@
 """``python -m golden pods``: networks on many pods, cycle by cycle; and the studies."""
 
-import re
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,14 +21,14 @@ from hbfp.values import (
     writable_folder,
 )
 
-from .catalogue import NAMES, SIZE_RANGE
+from . import power
+from .catalogue import NAMES, POLICIES, SIZE_RANGE, STUDIES, WAITS
+from .interconnect import Interconnect, parse
+from .tile_bytes import least_bank
 
 #: Ranges of what can be asked for.
 PODS_RANGE, ARRAY_RANGE, PARTITION_RANGE, BATCH_RANGE = (2, 4096), (1, 1024), (1, 4096), (1, 1024)
 BANK_RANGE, DRAM_RANGE, ARRIVAL_RANGE, PRIORITY_RANGE = (1, 1 << 20), (1e-3, 1e6), (0, 10**9), (0, 1000)
-POLICIES, WAITS = ("first-fit", "adaptive"), ("rows", "channels", "layer")
-SETS = ("published", "measured-hbfp8", "measured-hbfp6", "measured-hbfp4")
-STUDIES = ("granularity", "partition", "interconnect", "banks", "tenancy", "fused")
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Setting:
     pods: int
     rows: int
     columns: int
-    interconnect: str
+    interconnect: Interconnect
     partition: int
     policy: str
     batch: int
@@ -80,7 +79,8 @@ def add_pods(commands: Any, epilog: str) -> None:
     pods.add_argument("--arrival", action="append", metavar="N", help="cycle in which a network comes; one for each")
     pods.add_argument("--priority", action="append", metavar="N", help="of a network, 0 first; one for each")
     pods.add_argument("--train", action="store_true", help="of a FILE.py: with the gradients of all parameters")
-    pods.add_argument("--set", default="published", metavar="NAME", help=f"constants of the power: {', '.join(SETS)}")
+    pods.add_argument("--set", default="published", metavar="NAME",
+                      help=f"constants of the power: {', '.join(power.SETS)}")
     pods.add_argument("--constants", metavar="FILE", help="a TOML file with constants that replace those of the set")
     pods.add_argument("--view", action="store_true", help="also draw the schedule, pods by rounds")
     pods.add_argument("--study", metavar="NAME", help=", ".join(STUDIES))
@@ -111,7 +111,7 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
     partition = rows if args.partition is None else whole("partition", args.partition, *PARTITION_RANGE)
     constants = _constants(args)
     bank = whole("bank", args.bank, *BANK_RANGE) * 1024
-    least = report.least_bank(partition, rows, columns, constants)
+    least = least_bank(partition, rows, columns, constants[0].element_bytes)
     if bank < least:
         raise refuse("bank", args.bank, f"must hold two of the largest tile, {-(-least // 1024)} kB")
     _check_study(args, study, networks)
@@ -159,9 +159,10 @@ def _network(text, train):
 
 
 def _interconnect(text):
-    if text not in ("crossbar", "benes") and not re.fullmatch("butterfly-(1|2|4|8|16)", text):
-        raise refuse("interconnect", text, "must be butterfly-K (K 1, 2, 4, 8 or 16), crossbar or benes")
-    return text
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise refuse("interconnect", text, error) from None
 
 
 def _each(name, values, count, limits):
@@ -177,9 +178,8 @@ def _each(name, values, count, limits):
 def _constants(args):
     """The constants of the power: (constants, sources)."""
     from ..constants import override
-    from . import power
 
-    constants = power.SETS[choice("set", args.set, SETS)]()
+    constants = power.SETS[choice("set", args.set, power.SETS)]()
     if args.constants is None:
         return constants
     try:

@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 
 from . import state
-from .interconnect import find, take
 from .machine import Machine
+from .routes import find, take
 from .state import NONE
 from .tiling import Tiles
 

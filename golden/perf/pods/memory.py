@@ -7,7 +7,6 @@ Results stay in the banks of X until their last use; what there is no room for i
 round in which it grew waits for that. Images and results of the whole network are not counted.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +15,6 @@ from numba import njit
 from .machine import Machine
 from .state import Schedule
 from .tiling import Tiles
-
-#: Bytes of a partial sum in its bank.
-SUM_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -44,12 +40,6 @@ class Traffic:
     cycles: int
     weight_bytes: int
     spilled_bytes: int
-
-
-def least_bank(partition: int, rows: int, columns: int, element_bytes: float) -> int:
-    """Bytes that a bank must have: two of the largest tile, since one is read while the next one comes."""
-    tiles = (partition * rows * element_bytes, rows * columns * element_bytes, partition * columns * SUM_BYTES)
-    return int(2 * max(tiles))
 
 
 @njit(cache=True)
@@ -146,8 +136,3 @@ def run(tiles: Tiles, machine: Machine, plan: Schedule, memory: Memory, cycles: 
 def bandwidth(gigabytes: float, ghz: float) -> float:
     """Bytes a cycle."""
     return gigabytes / ghz
-
-
-def largest_partition(bank: int, rows: int, columns: int, element_bytes: float, most: Sequence[int]) -> int:
-    """The largest of some partitions whose tiles fit, or 0."""
-    return max((each for each in most if least_bank(each, rows, columns, element_bytes) <= bank), default=0)

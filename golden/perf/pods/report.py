@@ -11,16 +11,11 @@ from hbfp import files
 from hbfp.values import OptionError, make_folder, shown, writing
 
 from .catalogue import STUDY
+from .machine import Machine
 
 #: Networks of a study, unless some are given.
 STUDIED = {"banks": ("resnet50", "densenet121", "bert-base"),
            "tenancy": ("resnet152", "bert-medium@20", "resnet152", "bert-medium@64", "resnet152", "bert-medium")}
-
-
-def least_bank(partition: int, rows: int, columns: int, constants: Any) -> int:
-    """Bytes that a bank must have."""
-    element = constants[0].element_bytes
-    return int(2 * max(partition * rows * element, rows * columns * element, partition * columns * 4))
 
 
 def _graphs(networks, batch, train):
@@ -39,9 +34,7 @@ def _graphs(networks, batch, train):
 
 
 def _machine(setting):
-    from .interconnect import parse
-    from .machine import Machine
-    return Machine(setting.pods, setting.rows, setting.columns, parse(setting.interconnect))
+    return Machine(setting.pods, setting.rows, setting.columns, setting.interconnect)
 
 
 def run(setting: Any) -> None:
@@ -50,11 +43,12 @@ def run(setting: Any) -> None:
     graphs = list(_graphs(setting.networks, setting.batch, setting.train))
     from ..constants import as_dict
     from . import memory, power, simulate
+    from .tile_bytes import largest_partition
 
     machine = _machine(setting)
     constants, sources = setting.constants
     tenants = [simulate.Tenant(*each) for each in zip(graphs, setting.arrivals, setting.priorities, strict=True)]
-    most = memory.largest_partition(setting.bank, setting.rows, setting.columns, constants.element_bytes,
+    most = largest_partition(setting.bank, setting.rows, setting.columns, constants.element_bytes,
                                     range(setting.rows, 4 * setting.rows + 1))
     outcome = simulate.run(tenants, machine, setting.partition, setting.waits, setting.policy, most)
     figures = outcome.figures()
@@ -87,12 +81,13 @@ def run(setting: Any) -> None:
             pictures.schedule(setting.out / "schedule.png", outcome, [each.name for each in graphs])
         console.print(f"schedule {setting.out}/schedule.png", soft_wrap=True)
     _write_json(setting, {"networks": [each.name for each in graphs], "pods": setting.pods,
-                          "interconnect": setting.interconnect, "policy": setting.policy,
-                          "partition": setting.partition, **figures, "constants": as_dict(constants, sources)})
+                          "interconnect": setting.interconnect.name, "policy": setting.policy,
+                          "partition": sorted(set(outcome.tiles.partition.tolist())), **figures,
+                          "constants": as_dict(constants, sources)})
 
 
 def _networks(setting, graphs, outcome, figures):
-    table = Table(title=f"{setting.pods} pods of {setting.rows} x {setting.columns}, {setting.interconnect}, "
+    table = Table(title=f"{setting.pods} pods of {setting.rows} x {setting.columns}, {setting.interconnect.name}, "
                         f"{setting.policy}")
     for head in ("network", "products", "MACs", "operations", "ends at cycle"):
         table.add_column(head, justify="left" if head == "network" else "right")

@@ -92,7 +92,7 @@ def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = Non
     partition : int, optional
         First fit: rows of X in an operation; by default as many as the array has rows.
     waits : str
-        First fit: of :data:`golden.perf.pods.tiling.WAITS`.
+        First fit: of :data:`golden.perf.pods.catalogue.WAITS`.
     scheduler : str
         ``first-fit`` or ``adaptive``.
     most : int

@@ -8,7 +8,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from . import memory, power, simulate
+from . import catalogue, memory, power, simulate
 from .fused import jobs
 from .graph import Graph
 from .interconnect import parse
@@ -74,7 +74,8 @@ def contention_free(graph: Graph, pods: int, rows: int, columns: int) -> int:
 
 def granularity(base: Base) -> list[Row]:
     """TOp/s within a budget of power, for arrays of every size; all networks, harmonic mean."""
-    rows, points = [], []
+    rows: list[Row] = []
+    points: list[tuple[Graph, Machine]] = []
     for name, constants in base.constants.items():
         for size in SIZES:
             pods = power.affordable(constants, size)
@@ -179,5 +180,4 @@ def fused(base: Base) -> list[Row]:
 
 
 #: Name -> function of a :class:`Base`.
-STUDIES = {"granularity": granularity, "partition": partition, "interconnect": interconnect, "banks": banks,
-           "tenancy": tenancy, "fused": fused}
+STUDIES = dict(zip(catalogue.STUDIES, (granularity, partition, interconnect, banks, tenancy, fused), strict=True))

@@ -53,11 +53,6 @@ def _starts(counts):
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-#: What a tile of X waits for: the rows that it needs of all that its product reads; the same of the channels that it
-#: has; or all of what its product reads.
-WAITS = ("rows", "channels", "layer")
-
-
 def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int, waits: str = "rows") -> Tiles:
     """Cut products into tiles.
 
@@ -69,7 +64,7 @@ def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int
     rows, columns : int
         Of a pod's array.
     waits : str
-        One of :data:`WAITS`.
+        One of :data:`golden.perf.pods.catalogue.WAITS`.
     """
     shape = np.array([(each.groups, -(-each.m // p), -(-each.k // rows), -(-each.n // columns))
                       for each, p in zip(gemms, partition, strict=True)], np.int64)

@@ -5,8 +5,9 @@ this file does not know make a tensor depend on all rows of what they read, whic
 matrices in a way that it does not know are refused.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from torch.utils._pytree import tree_leaves
 
 from .graph import Gemm, Graph, Reach, Sources, together
 
-#: Parts of the names of operators that multiply matrices; those that are not in PRODUCTS are refused.
-MULTIPLIES = ("conv", "mm", "matmul", "attention", "lstm", "gru", "rnn", "linear", "transformer", "cdist", "dot",
-              "addmv", "mv", "ger", "addr", "bilinear")
+#: Words in the names of operators that multiply matrices; those that are not in PRODUCTS are refused.
+MULTIPLIES = re.compile(r"conv(\dd)?|convolution|(add|b|baddb)?mm|matmul|attention|lstm|gru|rnn|linear|(bi|tri)linear|"
+                        r"transformer|cdist|v?dot|(add)?mv|ger|addr|einsum")
 #: Operators whose result has the rows of its first operand, beside those of a single element.
 SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "native_dropout", "copy_"}
 SHAPES = {"ones_like", "zeros_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty",
@@ -39,7 +40,7 @@ class _Origin:
 
     ``parts`` are its channels in order: how many have the same sources, and those. One part of 0 channels: unknown.
     """
-    parts: list[tuple[int, Sources]] = field(default_factory=list)
+    parts: Sequence[tuple[int, Sources]] = ()
     form: str | None = None
 
     @property
@@ -94,7 +95,7 @@ class _Tracer(TorchDispatchMode):
         outputs = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
         if name in PRODUCTS:
             origin = PRODUCTS[name](self, args, outputs[0])
-        elif any(part in name.split("_") or name.startswith(part) for part in MULTIPLIES):
+        elif any(MULTIPLIES.fullmatch(word) for word in name.split("_")):
             raise UntileableError(f"operator {name} is none that can be cut into tiles")
         else:
             origin = self._other(func, name, args, inputs, outputs)

@@ -1,10 +1,14 @@
-"""Networks: latencies, and routes against a banyan that is walked switch by switch."""
+"""Networks: latencies, and routes against a banyan that is walked switch by switch.
+
+Covers: golden/perf/pods/routes.py.
+"""
 
 import numpy as np
 import pytest
 
 from golden.perf.pods.check import walk
-from golden.perf.pods.interconnect import find, parse, take
+from golden.perf.pods.interconnect import parse
+from golden.perf.pods.routes import find, take
 
 
 @pytest.mark.parametrize("name, ports, latency", [

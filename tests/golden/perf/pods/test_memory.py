@@ -1,9 +1,12 @@
-"""Banks and DRAM: by hand on small schedules, and laws that hold on any."""
+"""Banks and DRAM: by hand on small schedules, and laws that hold on any.
+
+Covers: golden/perf/pods/tile_bytes.py.
+"""
 
 import numpy as np
 import pytest
 
-from golden.perf.pods import memory, simulate
+from golden.perf.pods import memory, simulate, tile_bytes
 from golden.perf.pods.graph import Gemm, Graph, Reach
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.machine import Machine
@@ -73,9 +76,9 @@ def test_results_without_room_go_out_and_come_back():
 
 @pytest.mark.parametrize("partition, element, wanted", [(32, 1.0, 8192), (64, 1.0, 16384), (32, 0.5, 8192)])
 def test_least_bank(partition, element, wanted):
-    assert memory.least_bank(partition, 32, 32, element) == wanted
+    assert tile_bytes.least_bank(partition, 32, 32, element) == wanted
 
 
 def test_largest_partition():
-    assert memory.largest_partition(16384, 32, 32, 1.0, range(32, 129)) == 64
-    assert memory.largest_partition(100, 32, 32, 1.0, range(32, 129)) == 0
+    assert tile_bytes.largest_partition(16384, 32, 32, 1.0, range(32, 129)) == 64
+    assert tile_bytes.largest_partition(100, 32, 32, 1.0, range(32, 129)) == 0
