@@ -20,7 +20,9 @@ MISSING = [("gen", [], "amaranth", "hardware"), ("cosim", [], "rich", "hardware"
            ("synth", ["fpga"], "rich", "hardware"), ("flow", [], "cocotb", "hardware"),
            ("golden", ["schedule"], "rich", "study"), ("golden", ["train"], "torch", "train"),
            ("golden", ["sweep"], "joblib", "study"), ("golden", ["tune"], "optuna", "tune"),
-           ("golden", ["layers", "--model", "digits"], "optuna", "tune")]
+           ("golden", ["layers", "--model", "digits"], "optuna", "tune"),
+           ("golden", ["pods"], "torchvision", "networks"),
+           ("golden", ["pods", "--network", "bert-base"], "torch", "train")]
 
 
 def without(library, call, words, folder):

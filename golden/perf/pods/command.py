@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hbfp import files
+from hbfp.extras import need
 from hbfp.values import (
     JOBS_RANGE,
     OptionError,
@@ -22,7 +23,7 @@ from hbfp.values import (
 )
 
 from . import power
-from .catalogue import NAMES, POLICIES, SIZE_RANGE, STUDIES, WAITS
+from .catalogue import BERTS, NAMES, POLICIES, SIZE_RANGE, STUDIES, WAITS
 from .interconnect import Interconnect, parse
 from .tile_bytes import least_bank
 
@@ -115,6 +116,8 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
     if bank < least:
         raise refuse("bank", args.bank, f"must hold two of the largest tile, {-(-least // 1024)} kB")
     _check_study(args, study, networks)
+    need("torch", *(["torchvision"] if _images(networks, study) else []), *(["joblib"] if study else []),
+         *(["matplotlib"] if study or args.view else []))
     setting = Setting(
         networks, pods, rows, columns, _interconnect(args.interconnect), partition, policy, batch,
         "rows" if args.waits is None else choice("waits", args.waits, WAITS), args.train,
@@ -140,6 +143,12 @@ def _check_study(args, study, networks):
         raise OptionError("--view: has no effect with --study")
     if study == "tenancy" and len(networks) % 2:
         raise refuse("network", networks[-1], "must be one of a pair for the study of tenancy")
+
+
+def _images(networks, study):
+    """Whether a network comes from torchvision."""
+    return any(isinstance(each, str) and each.partition("@")[0] not in BERTS for each in networks) or bool(
+        study and study != "fused" and not networks)
 
 
 def _network(text, train):

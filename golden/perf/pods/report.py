@@ -19,18 +19,13 @@ STUDIED = {"banks": ("resnet50", "densenet121", "bert-base"),
 
 
 def _graphs(networks, batch, train):
-    try:
-        from .networks import from_file, named
-        for each in networks:
-            try:
-                yield from_file(each, train) if isinstance(each, Path) else named(each, batch)
-            except ValueError as error:
-                text = str(error) if isinstance(each, Path) else f"{each}: {error}"
-                raise OptionError(f"--network {shown(text, 400)}") from None
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torchvision"):
-            raise
-        raise OptionError(f"networks need {error.name}: pip install 'hbfp[networks]'") from None
+    from .networks import from_file, named  # with PyTorch, which help does not need
+    for each in networks:
+        try:
+            yield from_file(each, train) if isinstance(each, Path) else named(each, batch)
+        except ValueError as error:
+            text = str(error) if isinstance(each, Path) else f"{each}: {error}"
+            raise OptionError(f"--network {shown(text, 400)}") from None
 
 
 def _machine(setting):

@@ -1,7 +1,7 @@
 """First fit: equal to its slow twin, and every schedule passes a checker that knows nothing of it.
 
 Covers: golden/perf/pods/plain.py, golden/perf/pods/check.py, golden/perf/pods/state.py,
-golden/perf/pods/machine.py, golden/perf/pods/tiling.py, golden/perf/pods/graph.py.
+golden/perf/pods/machine.py, golden/perf/pods/graph.py.
 """
 
 import re
@@ -116,20 +116,3 @@ def test_what_two_operations_cannot_share_is_seen(network, links):
     assert seen >= {"pod _ is used twice in round _", "bank of sums out _ is used twice in round _",
                     "bank _ of X reads twice in round _", "bank _ of W reads twice in round _"}
     assert any("a link in round" in each for each in seen) == links
-
-
-def test_tiles_are_counted():
-    tiles = cut([Gemm("a", 2, 33, 64, 65, height=33)], [32], 32, 32)
-    assert tiles.shape.tolist() == [[2, 2, 2, 3]] and tiles.operations == 24
-
-
-@pytest.mark.parametrize("reach, waits, wanted", [
-    (Reach(), "rows", [(0, 0), (1, 1), (2, 2)]),                      # four rows of four pixels, tiles of six
-    (Reach(1, -1, 1, False), "rows", [(0, 1), (0, 2), (1, 2)]),
-    (Reach(1, 0, 0, False), "rows", [(0, 1), (0, 1), (2, 2)]),
-    (None, "rows", [(0, 2)] * 3), (Reach(), "layer", [(0, 2)] * 3)])
-def test_rows_that_are_needed(reach, waits, wanted):
-    gemms = [Gemm("a", 1, 16, 4, 4, 1, 4, 4), Gemm("b", 1, 16, 4, 4, 1, 4, 4, sources={0: reach})]
-    tiles = cut(gemms, [6, 6], 4, 4, waits)
-    assert list(zip(tiles.need_first, tiles.need_last, strict=True)) == wanted
-    assert tiles.need_at.tolist() == [0, 0, 0, 0, 1, 2, 3]
