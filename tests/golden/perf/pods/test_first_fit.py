@@ -1,7 +1,7 @@
 """First fit: equal to its slow twin, and every schedule passes a checker that knows nothing of it.
 
 Covers: golden/perf/pods/plain.py, golden/perf/pods/check.py, golden/perf/pods/state.py,
-golden/perf/pods/machine.py, golden/perf/pods/graph.py.
+golden/perf/pods/graph.py.
 """
 
 import re

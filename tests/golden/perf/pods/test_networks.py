@@ -63,9 +63,9 @@ def test_what_reads_what():
 
 def test_attention_reads_keys_whole_and_scores_by_rows():
     graph = named("bert-medium@16")
-    scores, mixed = graph.gemms[3:5]
+    scores, mixed, out = graph.gemms[3:6]
     assert scores.stacked and dict(scores.sources) == {0: None, 1: None}
-    assert dict(mixed.sources) == {3: Reach(), 2: None}
+    assert dict(mixed.sources) == {3: Reach(), 2: None} and dict(out.sources) == {4: Reach(heads=True)}
 
 
 def test_gradients_are_products_too():
