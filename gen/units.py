@@ -11,12 +11,15 @@ from hbfp.rtl.accumulate.shared_control import SharedControl
 from hbfp.rtl.array.array import Array, GroupRow
 from hbfp.rtl.array.dot_product import DotProduct
 from hbfp.rtl.array.pe import Group
+from hbfp.rtl.array.sparse_weights import SparseWeightBuffer
 from hbfp.rtl.array.weights import WeightBuffer
 from hbfp.rtl.convert.encode import Encode
 from hbfp.rtl.convert.encode_lane import EncodeLane
 from hbfp.rtl.convert.noise import Xorshift32
+from hbfp.rtl.convert.prune import Prune
 from hbfp.rtl.core.core import Core, interval
 from hbfp.rtl.core.drain import Drain
+from hbfp.rtl.core.placement import Placement
 from hbfp.rtl.core.sequencer import Sequencer
 from hbfp.rtl.core.side import SideLane
 from hbfp.rtl.dispatch.dispatcher import Dispatcher
@@ -37,10 +40,13 @@ CORE_UNITS = {
     "shared_accumulator": SharedAccumulator,
     "shared_control": SharedControl,
     "weights": WeightBuffer,
+    "sparse_weights": SparseWeightBuffer,
+    "placement": Placement,
     "sequencer": Sequencer,
     "drain": Drain,
     "side": SideLane,
     "align": AlignAdd,
+    "prune": Prune,
     "encode": Encode,
     "encode_lane": EncodeLane,
     "dot_product": DotProduct,

@@ -5,8 +5,10 @@ from math import gcd
 
 from . import describe
 from .arithmetic import KINDS
-from .fields import choice, flag, nested, pair, whole
+from .fields import choice, declare, flag, nested, pair, whole
 from .format import MANTISSA_RANGE, HBFPFormat
+from .lay import Lay
+from .sparsity import DENSE, Sparsity
 
 ARITHMETICS = tuple(KINDS)
 ACCUMULATES = ("fp32", "aligned")
@@ -71,6 +73,9 @@ class Design:
         passes (docs/decisions/0103-shared-accumulation.md). Equal bits.
     ragged : bool
         Accept a block that neither divides nor is divided by the rows, leaving rows idle.
+    sparse : tuple of int
+        N and M: a command may have weights of which N of every M along K are sent, with their indices; (1, 1) is a
+        core without. Its other commands have the same bits and speed as without (docs/design/09-sparse-weights.md).
     guard, growth : int
         ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K. ``int``: bits for
         2^growth tiles along K.
@@ -118,6 +123,9 @@ class Design:
         text="columns that share a converter and an accumulator, where blocks are longer than the rows",
         tag="share", place=15)
     ragged: bool = flag(title="Ragged", text="accept a block that leaves rows idle")
+    sparse: tuple[int, int] = declare(Sparsity(
+        low=1, high=8, title="Sparsity", usual="1,1: none", tag="sparse", place=17,
+        text="N,M for commands whose weights are N of every M along K"), DENSE)
     guard: int = whole(
         4, 0, 16, title="Guard width", unit=" bits", text="fraction bits below a block sum, where sums are aligned",
         tag="ag", place=11, where="aligned")
@@ -144,9 +152,11 @@ class Design:
         if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
             raise ConflictError("block", f"{self.format.block[0]},{terms}",
                                 f"must divide or be divided by the {self.rows} rows along K, or be ragged")
-        if self.share & (self.share - 1) or self.cols % self.share or self.share > self.block_tiles:
+        self._check_sparse()
+        passes = self.lay(self.takes_sparse).block_tiles
+        if self.share & (self.share - 1) or self.cols % self.share or self.share > passes:
             raise ConflictError("share", self.share, f"must be a power of two that divides {self.cols} columns and is "
-                                f"at most {self.block_tiles}, the passes of a block")
+                                f"at most {passes}, the passes of a block")
         if self.accumulate == "aligned":
             if 2 ** self.growth < self.segments:
                 raise ConflictError("growth", self.growth, f"must be {(self.segments - 1).bit_length()} or more for "
@@ -187,6 +197,31 @@ class Design:
             raise ConflictError("group", ",".join(map(str, self.group)),
                                 "must have an even number of columns with wide mantissas")
 
+    def _check_sparse(self):
+        """Raise ConflictError if sparse weights do not go with the rest."""
+        if not self.takes_sparse:
+            return
+        (kept, group), terms = self.sparse, self.format.terms
+        if not self.blocked:
+            raise ConflictError("sparse", f"{kept},{group}", f"must be 1,1 where arithmetic is {self.arithmetic}")
+        if self.wide:
+            raise ConflictError("sparse", f"{kept},{group}", "must be 1,1 where mantissas may be wide")
+        if self.rows % kept:
+            raise ConflictError("rows", self.rows, f"must be a multiple of {kept} where weights are {kept} of {group}")
+        block, wide = "{},{}".format(*self.format.block), self.reach(self.rows)
+        if terms % group:
+            raise ConflictError("block", block, f"must be a multiple of {group} along K where weights are {kept} of "
+                                f"{group}")
+        if self.rows < terms < wide:
+            raise ConflictError("block", block, f"must be at most {self.rows} or at least {wide} along K where "
+                                f"weights are {kept} of {group}")
+        if not self.ragged and terms % wide and wide % terms:
+            raise ConflictError("block", block, f"must divide or be divided by the {wide} terms of a sparse pass, or "
+                                "be ragged")
+        if self.group is not None and self.group[0] % kept:
+            raise ConflictError("group", "{},{}".format(*self.group), f"must have a multiple of {kept} rows where "
+                                f"weights are {kept} of {group}")
+
     @property
     def number(self):
         """The kind of number that elements compute with: :class:`hbfp.arithmetic.Arithmetic`."""
@@ -215,9 +250,24 @@ class Design:
     # --- How blocks lie on the rows -------------------------------------------------------------
 
     @property
+    def takes_sparse(self):
+        """Whether commands may have sparse weights."""
+        return self.sparse != DENSE
+
+    def reach(self, rows):
+        """Terms along K that ``rows`` rows of elements choose from; one each without sparse weights."""
+        kept, group = self.sparse
+        return rows * group // kept
+
+    def lay(self, sparse=False):
+        """How blocks lie on the rows in a command, dense or sparse: :class:`~hbfp.lay.Lay`."""
+        kept, group = self.sparse if sparse else DENSE
+        return Lay(self.rows, self.format.terms * kept // group if self.blocked else self.rows)
+
+    @property
     def height(self):
-        """Rows of a segment: the elements of a column whose sum leaves as one integer."""
-        return min(self.format.terms, self.rows) if self.blocked else self.rows
+        """Rows of a segment: the elements of a column whose sum leaves as one integer; the least of all commands."""
+        return self.lay(self.takes_sparse).height
 
     @property
     def segments(self):
@@ -225,20 +275,29 @@ class Design:
         return self.rows // self.height
 
     @property
+    def joined(self):
+        """Segments that a dense command's block takes, at least one; more only with sparse weights."""
+        return self.lay().height // self.height
+
+    @property
     def tile_rows(self):
-        """Terms along K that one pass covers; below ``rows`` only if ragged."""
-        return self.segments * self.height
+        """Terms along K that one pass of a dense command covers; below ``rows`` only if ragged."""
+        return self.lay().tile_rows
 
     @property
     def block_tiles(self):
-        """Passes that one block spans; more than one where blocks are longer than the column."""
-        return -(-self.format.terms // self.height) if self.blocked else 1
+        """Passes that one block spans in a dense command; more than one where blocks are longer than the column."""
+        return self.lay().block_tiles
 
     @property
     def max_tiles(self):
-        """Most passes of a command: what its field holds, or what fits accumulators of limited width."""
-        limit = 2 ** TILE_BITS - 1
-        return min(limit, 2 ** self.growth * self.block_tiles // self.segments) if self.summed_as_integers else limit
+        """Most passes of a dense command: what its field holds, or what fits accumulators of limited width."""
+        return self.most_tiles()
+
+    def most_tiles(self, sparse=False):
+        """Most passes of a command, dense or sparse."""
+        limit, lay = 2 ** TILE_BITS - 1, self.lay(sparse)
+        return min(limit, 2 ** self.growth * lay.block_tiles // lay.segments) if self.summed_as_integers else limit
 
     # --- Widths ---------------------------------------------------------------------------------
 

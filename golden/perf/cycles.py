@@ -35,15 +35,19 @@ from .shared_accumulator import SharedAccumulator
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it counts here: rows of X, passes, beats of `i_v` (one each for factors and biases), beats a row."""
+    """A command as it counts here: rows of X, passes, beats of `i_v` (one each for factors and biases), beats a row.
+
+    ``sparse``: whether its weights are.
+    """
     rows: int
     passes: int
     vectors: int = 0
     beats: int = 1
+    sparse: bool = False
 
 
 def product_commands(design: Design, count: int, terms: int, width: int, vectors: int = 0,
-                     wide: tuple[bool, bool] = (False, False)) -> list[Command]:
+                     wide: tuple[bool, bool] = (False, False), sparse: bool = False) -> list[Command]:
     """The commands of a product (M, K) by (K, N), column tile by column tile.
 
     Parameters
@@ -56,20 +60,23 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
         Beats of `i_v` a command.
     wide : (bool, bool)
         Whether mantissas of X and of W are wide.
+    sparse : bool
+        Whether weights are sparse: N rows for every M terms.
 
     Returns
     -------
     list of Command
     """
-    span = design.format.terms
-    if design.block_tiles > 1:    # every block starts in a new pass
-        whole, rest = divmod(terms, span)
+    lay, (kept, group) = design.lay(sparse), design.sparse if sparse else (1, 1)
+    length, span = -(-terms // group) * kept, lay.block
+    if lay.block_tiles > 1:    # every block starts in a new pass
+        whole, rest = divmod(length, span)
         passes = whole * -(-span // design.rows) + -(-rest // design.rows)
     else:
-        passes = -(-terms // design.tile_rows)
+        passes = -(-length // lay.tile_rows)
     columns = int(design.cols) // (1 + any(wide))    # type: ignore[arg-type]    # None until the design is made
     parts = [min(design.depth, count - top) for top in range(0, count, design.depth)]
-    return [Command(rows, passes, vectors, 1 + wide[0]) for _ in range(-(-width // columns)) for rows in parts]
+    return [Command(rows, passes, vectors, 1 + wide[0], sparse) for _ in range(-(-width // columns)) for rows in parts]
 
 
 def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command]) -> tuple[list[int], list[int], int]:
@@ -96,6 +103,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     weights, ready = -design.rows, 0
     shared = SharedAccumulator(design.share, through - design.share - 1) if design.share > 1 else None
     for number, command in enumerate(commands):
+        span = design.lay(command.sparse).block_tiles
         for step in range(command.passes):
             weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
             start = max(ready, weights + design.rows + 1)
@@ -103,7 +111,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
                 start = max(start, reads[-2] + commands[number - 2].rows + 2)
             taken = command.rows * command.beats
             last, final = start + taken - 1, step == command.passes - 1
-            if shared and (final or step % design.block_tiles == design.block_tiles - 1):
+            if shared and (final or step % span == span - 1):
                 before = (reads[-1], commands[number - 1].rows) if final and number else None
                 start, last = shared.block(start, command.rows, before, command.beats)
             starts.append(start)
@@ -116,6 +124,6 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
 
 
 def product_cycles(design: Design, latency: dict[str, int], count: int, terms: int, width: int,
-                   vectors: int = 0, wide: tuple[bool, bool] = (False, False)) -> int:
+                   vectors: int = 0, wide: tuple[bool, bool] = (False, False), sparse: bool = False) -> int:
     """Cycles of a product (M, K) by (K, N), from the first transfer to the last; see :func:`timeline`."""
-    return timeline(design, latency, product_commands(design, count, terms, width, vectors, wide))[2]
+    return timeline(design, latency, product_commands(design, count, terms, width, vectors, wide, sparse))[2]

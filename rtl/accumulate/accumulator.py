@@ -41,12 +41,15 @@ class Accumulator(Component):
         Bits of the sum of a block that spans several passes; 0 where none does.
     digits : Digits
         None where no mantissas are wide.
+    skips : bool
+        Whether sums of a segment may have to be left out.
 
     Members
     -------
     west, east : ``In(row_signature)``, ``Out(row_signature)``
         ``east`` is ``west`` a cycle later. The row's exponent and flag in segment s come at cycle ``s * h``; bit s of
-        ``load`` says to take ``w[s]``, a cycle ahead of the first row that uses it.
+        ``load`` says to take ``w[s]``, a cycle ahead of the first row that uses it. Bit s of ``skip``, which comes
+        with the exponent, says to leave the sums of segment s out.
     w : ``In``
         Exponents and invalid flags of the columns, per segment.
     sums : ``In``
@@ -69,6 +72,7 @@ class Accumulator(Component):
         scales: Scales | None = parameter("", None)
         block_sum: int = parameter("b", 0)
         digits: Digits | None = parameter("", None)
+        skips: bool = parameter("skips", False)
 
         @property
         def read(self):
@@ -88,16 +92,18 @@ class Accumulator(Component):
         @classmethod
         def of(cls, design):
             """The accumulator of one column group of a design."""
+            whole = design.height * design.joined
             return cls(
-                accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
+                accumulation_of(design), number_of(design).sum(whole, whole), design.group[1],
                 design.segments, design.height // design.group[0], design.depth,
                 Scales.of(design) if design.blocked else None,
-                design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design))
+                design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design), design.joined > 1)
 
     @staticmethod
     def ports(params):
         columns, segments, scales = params.columns, params.segments, params.scales
-        row = row_signature(params.depth, beat_layout(params.digits is not None), scales.row if scales else 0, segments)
+        row = row_signature(params.depth, beat_layout(params.digits is not None), scales.row if scales else 0, segments,
+                            params.skips)
         members = {
             "west": In(row), "east": Out(row), "sums": In(ArrayLayout(params.sums, columns)).array(segments),
             "draining": In(2), "read": In(read_signature(params.depth)),
@@ -152,7 +158,7 @@ class Accumulator(Component):
         m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
 
         scales = self._scales(m) if params.scales else [[None] * kc] * params.segments
-        sums = self.sums
+        sums = self._counted(m)
         if params.digits:
             sums = [params.digits.join(m, f"s{s}", [self.sums[s][column] for column in range(kc)],
                                        late[1 + s * params.spacing]) for s in range(params.segments)]
@@ -185,11 +191,27 @@ class Accumulator(Component):
                 total = Signal(signed(params.scales.sum), name=f"{stem}_exponent", reset_less=True)
                 either = Signal(name=f"{stem}_invalid", reset_less=True)
                 m.d.sync += [total.eq(self.west.exponent[s] + exponent), either.eq(self.west.invalid[s] | invalid)]
+                if params.skips:    # a sum of zero at the lowest exponent moves nothing
+                    with m.If(self.west.skip[s]):
+                        m.d.sync += [total.eq(-(1 << params.scales.sum - 1)), either.eq(0)]
                 if params.block_sum:    # the block's sum comes a cycle later
                     total = delay(m, total, 1, f"{stem}_exponent_late")
                     either = delay(m, either, 1, f"{stem}_invalid_late")
                 scales[-1].append((total, either))
         return scales
+
+    def _counted(self, m):
+        """The sums, those that are left out as zero."""
+        params = self.params
+        if not params.skips:
+            return self.sums
+        counted = []
+        for s in range(params.segments):
+            skipped, each = Signal(name=f"skipped{s}"), Signal.like(self.sums[s], name=f"counted{s}")
+            m.d.sync += skipped.eq(self.west.skip[s])
+            m.d.comb += each.as_value().eq(self.sums[s].as_value() & ~skipped.replicate(len(each.as_value())))
+            counted.append(each)
+        return counted
 
     def _block_sums(self, m, late, addresses, sums):
         """Sums of whole blocks, which are those of several passes."""

@@ -30,16 +30,17 @@ def pass_layout(wide=False):
     return StructLayout({name: 1 for name in ("valid", "opens", "closes", *(DIGITS if wide else ()))})
 
 
-def row_signature(depth, beat, exponent=0, segments=0):
+def row_signature(depth, beat, exponent=0, segments=0, skips=False):
     """What accumulators pass on from west to east about a row of X.
 
     ``beat``: about the row. ``address``: its word, of ``depth``. Only with blocks, ``load``, bit s: the column
-    exponents of segment s change; by segment, ``exponent`` and ``invalid``: the row's exponent and its flag.
+    exponents of segment s change; by segment, ``exponent`` and ``invalid``: the row's exponent and its flag. Only
+    where segments may be joined, ``skip``, bit s: the sums of segment s do not count.
     """
     members = {"beat": Out(beat), "address": Out(index(depth))}
     if exponent:
         members |= {"load": Out(segments), "exponent": Out(signed(exponent)).array(segments),
-                    "invalid": Out(1).array(segments)}
+                    "invalid": Out(1).array(segments)} | ({"skip": Out(segments)} if skips else {})
     return Signature(members)
 
 

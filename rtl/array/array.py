@@ -18,7 +18,7 @@ from .pe import Group, row_signature, sum_signature
 def weight_word(number, shape):
     """Weights of one group, row by row: what the array loads per column group and cycle."""
     rows, cols = shape
-    return ArrayLayout(ArrayLayout(number.element, cols), rows)
+    return ArrayLayout(ArrayLayout(number.weight, cols), rows)
 
 
 class GroupRow(Component):
@@ -36,6 +36,8 @@ class GroupRow(Component):
         Reaches group column j after j cycles.
     weight : ``In(weight_word).array``
         One word per group column, valid when ``swap`` is there.
+    head : ``In(kc heads).array``
+        Where a group has one: with every row of X.
     north, south : ``In(sum_signature).array``, ``Out(sum_signature).array``
         By group column; no ``north`` in the top row of a segment.
     """
@@ -55,11 +57,13 @@ class GroupRow(Component):
     def ports(params):
         group, count = params.group, params.count
         kr, kc = group.shape
-        members = {"west": In(row_signature(group.number, kr, group.start)),
+        members = {"west": In(row_signature(group.number, kr, group.start, group.join)),
                    "weight": In(weight_word(group.number, group.shape)).array(count),
                    "south": Out(sum_signature(group.south, kc)).array(count)}
         if group.north is not None:
             members["north"] = In(sum_signature(group.north, kc)).array(count)
+        if group.head is not None:
+            members["head"] = In(ArrayLayout(group.head, kc)).array(count)
         return members
 
     def body(self, platform):
@@ -71,6 +75,8 @@ class GroupRow(Component):
             connect(m, group.south, flipped(self.south[j]))
             if params.north is not None:
                 connect(m, flipped(self.north[j]), group.north)
+            if params.head is not None:
+                m.d.comb += group.head.eq(self.head[j])
         west_to_east(m, flipped(self.west), groups)
         return m
 
@@ -91,10 +97,19 @@ class Array(Component):
         Rows of a segment.
     group : tuple of int
         Rows and columns of a group.
+    joined : int
+        Segments that add up to one while ``joins``.
 
     Members
     -------
-    x : ``In(R elements)``
+    x : ``In(elements)``
+        A row of X: as many as the rows reach.
+    joins : ``In(1)``
+        Only where segments may be joined: this row's sums go on from one segment to the next; those that leave a
+        segment which is not the last of its ``joined`` are without meaning then.
+    head : ``In(kc heads).array``
+        By segment and group column, where columns start from one, with every row of X: for one that enters at t, that
+        of segment s is there at ``t + 1 + s * h * step + j``, h groups a segment.
     swap : ``In(1)``
         High with the first row of X that uses a new tile of weights.
     weight : ``In(weight_word).array``
@@ -111,6 +126,7 @@ class Array(Component):
         cols: int = parameter("c")
         height: int = parameter("h")
         group: tuple[int, int] = parameter("g")
+        joined: int = parameter("j", 1)
 
         @property
         def segments(self):
@@ -125,15 +141,21 @@ class Array(Component):
         @classmethod
         def of(cls, design):
             """The array of a design."""
-            return cls(number_of(design), design.rows, design.cols, design.height, design.group)
+            return cls(number_of(design), design.rows, design.cols, design.height, design.group, design.joined)
 
     @staticmethod
     def ports(params):
         number, groups = params.number, params.cols // params.group[1]
-        sums = ArrayLayout(number.sum(params.height, params.height), params.group[1])
-        return {"x": In(ArrayLayout(number.element, params.rows)), "swap": In(1),
-                "weight": In(weight_word(number, params.group)).array(groups),
-                "sums": Out(sums).array(params.segments, groups)}
+        whole, head = params.height * params.joined, number.head(params.height)
+        sums = ArrayLayout(number.sum(whole, whole), params.group[1])
+        members = {"x": In(ArrayLayout(number.element, number.reach(params.rows))), "swap": In(1),
+                   "weight": In(weight_word(number, params.group)).array(groups),
+                   "sums": Out(sums).array(params.segments, groups)}
+        if params.joined > 1:
+            members["joins"] = In(1)
+        if head is not None:
+            members["head"] = In(ArrayLayout(head, params.group[1])).array(params.segments, groups)
+        return members
 
     @property
     def latencies(self):
@@ -145,28 +167,36 @@ class Array(Component):
         number, (kr, kc), height = params.number, params.group, params.height
         group_rows, group_cols = params.rows // kr, params.cols // kc
         per_segment = height // kr
-        act = ArrayLayout(number.activation, kr)
+        reach = number.reach(kr)
+        act = ArrayLayout(number.activation, reach)
         m.submodules.skew = skew = Skew(Shape.cast(act), group_rows, first=1, step=number.step)
         m.submodules.swap_skew = swap_skew = Skew(1, group_rows, step=number.step, reset_less=False)
-        acts = number.enter(m, [self.x[row] for row in range(params.rows)])
+        acts = number.enter(m, [self.x[row] for row in range(number.reach(params.rows))])
         start = number.start(height)
         above = None
         for i in range(group_rows):
             segment, place = divmod(i, per_segment)
             if segment == params.segments:    # idle rows of a ragged design
                 break
+            above_rows = (segment % params.joined * per_segment + place) * kr
             m.submodules[f"r{i}"] = row = GroupRow(
-                Group.Parameters.at(number, params.group, height, place * kr), group_cols)
-            m.d.comb += [skew.i[i].eq(Cat(acts[i * kr:(i + 1) * kr])), swap_skew.i[i].eq(self.swap),
+                Group.Parameters.at(number, params.group, height, above_rows, params.joined), group_cols)
+            m.d.comb += [skew.i[i].eq(Cat(acts[i * reach:(i + 1) * reach])), swap_skew.i[i].eq(self.swap),
                          row.west.act.eq(skew.o[i]), row.west.swap.eq(swap_skew.o[i])]
             if start is not None and not place:
                 value = number.starts(m, segment, acts[segment * height:(segment + 1) * height])
                 m.d.comb += row.west.start.eq(delay(m, value, 1 + segment * per_segment, f"start{segment}"))
+            if row.params.group.join:
+                m.d.comb += row.west.joins.eq(delay(m, self.joins, 1 + i * number.step, f"join{segment}"))
             for j in range(group_cols):
                 m.d.comb += row.weight[j].eq(self.weight[j])
-                if place:
+                if row.params.group.head is not None:
+                    m.d.comb += row.head[j].eq(self.head[segment][j])
+                if above_rows:
                     connect(m, above.south[j], row.north[j])
                 if place == per_segment - 1:
-                    m.d.comb += self.sums[segment][j].eq(row.south[j].sum)
+                    leaving = self.sums[segment][j]
+                    m.d.comb += [leaving[c].eq(row.south[j].sum[c]) for c in range(kc)] if params.joined > 1 else \
+                        leaving.eq(row.south[j].sum)
             above = row
         return m

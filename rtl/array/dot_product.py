@@ -188,13 +188,15 @@ class DotProduct(Component):
             Raises
             ------
             ConflictError
-                If the design has other numbers, square blocks, stochastic rounding or wide mantissas.
+                If the design has other numbers, square blocks, stochastic rounding, wide mantissas or sparse weights.
             """
             fmt = design.format
             if design.arithmetic not in ("hbfp", "fp32"):
                 raise ConflictError("arithmetic", design.arithmetic, "must be hbfp or fp32 for a dot-product unit")
             if design.wide:
                 raise ConflictError("wide", design.wide, "must be 0 for a dot-product unit")
+            if design.takes_sparse:
+                raise ConflictError("sparse", "{},{}".format(*design.sparse), "must be 1,1 for a dot-product unit")
             if fmt.square:
                 raise ConflictError("block", "{},{}".format(*fmt.block),
                                     "must be 1,B for a dot-product unit of B terms")

@@ -13,14 +13,16 @@ from ..number.kinds import number_of
 from ..number.number import Number
 
 
-def row_signature(number, rows, start=None):
+def row_signature(number, rows, start=None, join=False):
     """What groups pass on from west to east.
 
-    ``act``: activations of ``rows`` elements, as the kind of number has them. ``swap``: load the weights, a cycle
-    ahead of the first activations that use them. ``start``, where columns start from something: its value.
+    ``act``: activations that ``rows`` elements choose from, as the kind of number has them. ``swap``: load the
+    weights, a cycle ahead of the first activations that use them. ``start``, where columns start from something: its
+    value. ``joins``, where a segment may go on from the one above: whether it does.
     """
-    members = {"act": Out(ArrayLayout(number.activation, rows)), "swap": Out(1)}
-    return Signature(members if start is None else members | {"start": Out(start)})
+    members = {"act": Out(ArrayLayout(number.activation, number.reach(rows))), "swap": Out(1)}
+    members |= {} if start is None else {"start": Out(start)}
+    return Signature(members | {"joins": Out(1)} if join else members)
 
 
 def sum_signature(shape, columns):
@@ -43,13 +45,19 @@ class Group(Component):
     south, north, start : Shape
         Of the sums below; of those from above, None in the top group of a segment; of what its columns start from
         instead, None where that is nothing.
+    head : Shape, optional
+        Of what each column starts from, or adds to what it starts from, and its weights decide.
+    join : bool
+        Whether ``north`` counts only while ``west.joins``.
 
     Members
     -------
     west, east : ``In(row_signature)``, ``Out(row_signature)``
         ``east`` is ``west`` one cycle later. ``start`` is one value for all columns, instead of ``north``.
-    weight : ``In(kr x kc elements)``
+    weight : ``In(kr x kc weights)``
         Row by row, while ``west.swap``.
+    head : ``In(kc heads)``
+        With every row of activations, where there is one.
     north, south : ``In(sum_signature)``, ``Out(sum_signature)``
         ``south = north + west . weights``, one cycle later; with registers inside the elements ``north`` comes
         ``number.lead`` cycles after ``west`` and the sum ``number.step`` cycles after ``north``.
@@ -65,27 +73,34 @@ class Group(Component):
         south: Shape = parameter("s")
         north: Shape | None = parameter("n", None)
         start: Shape | None = parameter("c", None)
+        head: Shape | None = parameter("w", None)
+        join: bool = parameter("join", False)
 
         @classmethod
         def of(cls, design, above=None):
             """The group of a design below ``above`` rows of its segment: the lowest one, if not given."""
-            above = design.height - design.group[0] if above is None else above
-            return cls.at(number_of(design), design.group, design.height, above)
+            height = design.height * design.joined
+            above = height - design.group[0] if above is None else above
+            return cls.at(number_of(design), design.group, design.height, above, design.joined)
 
         @classmethod
-        def at(cls, number, shape, height, above):
-            """The group below ``above`` rows of a segment of ``height``."""
-            return cls(number, shape, number.sum(above + shape[0], height),
-                       number.sum(above, height) if above else None, None if above else number.start(height))
+        def at(cls, number, shape, height, above, joined=1):
+            """The group below ``above`` rows of ``joined`` segments of ``height``."""
+            top, whole = not above % height, height * joined
+            return cls(number, shape, number.sum(above + shape[0], whole),
+                       number.sum(above, whole) if above else None, None if above else number.start(whole),
+                       number.head(height) if top else None, bool(top and above))
 
     @staticmethod
     def ports(params):
         (kr, kc), number = params.shape, params.number
-        row = row_signature(number, kr, params.start)
-        members = {"west": In(row), "east": Out(row), "weight": In(ArrayLayout(ArrayLayout(number.element, kc), kr)),
+        row = row_signature(number, kr, params.start, params.join)
+        members = {"west": In(row), "east": Out(row), "weight": In(ArrayLayout(ArrayLayout(number.weight, kc), kr)),
                    "south": Out(sum_signature(params.south, kc))}
         if params.north is not None:
             members["north"] = In(sum_signature(params.north, kc))
+        if params.head is not None:
+            members["head"] = In(ArrayLayout(params.head, kc))
         return members
 
     @property
@@ -98,14 +113,17 @@ class Group(Component):
         m, params = Module(), self.params
         (kr, kc), number = params.shape, params.number
         west = self.west
-        pass_east(m, west, self.east, reset_less=("act", "start"))
+        pass_east(m, west, self.east, reset_less=("act", "start", "joins"))
         psum = Signal.like(self.south.sum, name="psum", reset_less=True)
         weights = number.hold(m, west.swap, self.weight)
         for col in range(kc):
             first = (self.north.sum[col] if params.north is not None
                      else west.start if params.start is not None else None)
+            if params.join:
+                above, first = first, Signal(params.north, name=f"above{col}")
+                m.d.comb += first.eq(above & west.joins.replicate(len(above)))
             m.d.sync += psum[col].eq(number.column(
-                m, [west.act[row] for row in range(kr)], [weights[row][col] for row in range(kr)], first,
-                params.south, f"c{col}"))
+                m, [west.act[row] for row in range(number.reach(kr))], [weights[row][col] for row in range(kr)],
+                first, params.south, f"c{col}", **({} if params.head is None else {"head": self.head[col]})))
         m.d.comb += self.south.sum.eq(psum)
         return m

@@ -15,6 +15,11 @@ from ..number.kinds import number_of
 from ..number.streams import exponent_bits, row_layout, scale_layout
 
 
+def weight_buffer_row(params):
+    """A row of a tile as it is written."""
+    return row_layout(params.element, params.cols, params.exponent, params.cols)
+
+
 class WeightBuffer(Component):
     """Holds :attr:`TILES` tiles of weights; the next is filled while the array takes up the last.
 
@@ -65,6 +70,11 @@ class WeightBuffer(Component):
         height: int = parameter("h", 0)
 
         @property
+        def kept(self):
+            """A weight as it is kept and given out."""
+            return self.element
+
+        @property
         def words(self):
             """Words of a tile in each column group."""
             return self.rows // self.group[0]
@@ -99,9 +109,8 @@ class WeightBuffer(Component):
     @staticmethod
     def ports(params):
         (kr, kc), exponent = params.group, params.exponent
-        members = {"i": In(stream.Signature(row_layout(params.element, params.cols, exponent, params.cols))),
-                   "ready": Out(1), "start": In(1),
-                   "weight": Out(ArrayLayout(ArrayLayout(params.element, kc), kr)).array(params.groups)}
+        members = {"i": In(stream.Signature(weight_buffer_row(params))), "ready": Out(1), "start": In(1),
+                   "weight": Out(ArrayLayout(ArrayLayout(params.kept, kc), kr)).array(params.groups)}
         if exponent:
             members["scale"] = Out(params.scale).array(params.rows // params.height, params.groups)
         return members
@@ -171,16 +180,24 @@ class WeightBuffer(Component):
 
     def _banks(self, m, beat, row, word, address):
         """Mantissas: a bank a column group, read one cycle later than that of the group before."""
-        params, mantissas = self.params, self.i.payload.mantissa
+        params, weights = self.params, self._rows(m, row)
         kr, kc = params.group
         for j in range(params.groups):
-            bank = Ram(self.TILES * params.words, kr * kc * params.element.width, kr)
+            bank = Ram(self.TILES * params.words, kr * kc * Shape.cast(params.kept).width, kr)
             m.submodules[f"bank{j}"] = bank
-            columns = Cat(mantissas[j * kc + c] for c in range(kc))
+            columns = Cat(weights[j * kc + c] for c in range(kc))
             m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
-                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(bank.r_data)]
+                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(self._word(m, j, bank.r_data))]
             if j + 1 < params.groups:
                 address = delay(m, address, 1, f"address{j}", reset_less=False)
+
+    def _rows(self, m, row):
+        """The weights of this beat, row ``row`` of its groups, as they are kept."""
+        return [self.i.payload.mantissa[column] for column in range(self.params.cols)]
+
+    def _word(self, m, j, word):
+        """A word as column group j gets it; called in the order of the column groups."""
+        return word
 
     def _scales(self, m, beat, tile_row, slot, released):
         """Exponents and flags of the columns: a bank a segment, with a word a tile."""

@@ -12,6 +12,7 @@ from ..accumulate.shared_accumulator import SharedAccumulator
 from ..accumulate.shared_control import SharedControl
 from ..accumulate.signatures import DIGITS, beat_layout
 from ..array.array import Array
+from ..array.sparse_weights import SparseWeightBuffer
 from ..array.weights import WeightBuffer
 from ..convert.encode import Encode, elements_layout, encoded_layout
 from ..fixed.scales import Scales, scale_offset
@@ -21,8 +22,16 @@ from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.skew import delay
 from ..number.kinds import accumulation_of
-from ..number.streams import block_scale_layout, exponent_bits, operand_layout, result_layout, scale_layout
+from ..number.streams import (
+    activations_layout,
+    block_scale_layout,
+    exponent_bits,
+    result_layout,
+    scale_layout,
+    weights_layout,
+)
 from .drain import Drain
+from .placement import Placement
 from .sequencer import Sequencer, command_layout
 
 
@@ -75,8 +84,8 @@ class Core(Component):
             raise ConflictError("subnormals", design.format.subnormals, "must be flush: the core's sums are")
         members = {
             "i_cmd": In(stream.Signature(command_layout(design))), "error": Out(1),
-            "i_x": In(stream.Signature(operand_layout(design, design.rows, design.segments))),
-            "i_w": In(stream.Signature(operand_layout(design, design.cols, design.cols))),
+            "i_x": In(stream.Signature(activations_layout(design))),
+            "i_w": In(stream.Signature(weights_layout(design))),
             "o": Out(stream.Signature(result_layout(design))),
         }
         if accumulation_of(design).float_results:
@@ -107,9 +116,10 @@ class Core(Component):
     def body(self, platform):
         m, design = Module(), self.params
         m.submodules.sequencer = sequencer = Sequencer.of(design, interval(design))
-        m.submodules.weights = weights = WeightBuffer.of(design)
+        m.submodules.weights = weights = (SparseWeightBuffer if design.takes_sparse else WeightBuffer).of(design)
         m.submodules.array = array = Array.of(design)
         m.submodules.drain = drain = Drain.of(design)
+        self._row = self._take_sparse(m, sequencer, weights, array) if design.takes_sparse else self.i_x.payload
         connect(m, flipped(self.i_cmd), sequencer.i_cmd)
         connect(m, flipped(self.i_w), weights.i)
         connect(m, drain.o, flipped(self.o))
@@ -119,7 +129,7 @@ class Core(Component):
             self.error.eq(sequencer.error), sequencer.x_valid.eq(self.i_x.valid),
             self.i_x.ready.eq(sequencer.x_ready), sequencer.weights.eq(weights.ready), sequencer.free.eq(drain.free),
             weights.start.eq(sequencer.start),
-            array.x.eq(self.i_x.payload.mantissa), array.swap.eq(sequencer.start),
+            array.x.eq(self._row.mantissa), array.swap.eq(sequencer.start),
             *(into.eq(word) for into, word in zip(array.weight, weights.weight, strict=True)),
             drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
@@ -157,10 +167,21 @@ class Core(Component):
     def _row_scale(self, m, segment):
         """Exponent, with the offset of every sum, and flag of this cycle's row of X in a segment."""
         scale = Signal(block_scale_layout(Scales.of(self.params).row), name=f"row_scale{segment}")
-        payload = self.i_x.payload
-        m.d.comb += [scale.exponent.eq(payload.exponent[segment] - self._offset),
-                     scale.invalid.eq(payload.invalid[segment])]
+        m.d.comb += [scale.exponent.eq(self._row.exponent[segment] - self._offset),
+                     scale.invalid.eq(self._row.invalid[segment])]
         return scale
+
+    def _take_sparse(self, m, sequencer, weights, array):
+        """What a command does otherwise if it is sparse, up to the sums of segments; the row of X for the array."""
+        m.submodules.placement = placement = Placement.of(self.params)
+        m.d.comb += [weights.sparse.eq(sequencer.sparse), placement.sparse.eq(sequencer.sparse),
+                     placement.i.eq(self.i_x.payload)]
+        if array.params.joined > 1:
+            m.d.comb += array.joins.eq(~sequencer.sparse)
+        if weights.params.head is not None:
+            m.d.comb += [into.eq(head) for segment, heads in zip(array.head, weights.head, strict=True)
+                         for into, head in zip(segment, heads, strict=True)]
+        return placement.o
 
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Accumulators from west to east; what belongs to a row of X reaches them with its sums."""
@@ -183,9 +204,11 @@ class Core(Component):
             cycles = (s + 1) * per_segment
             m.d.comb += [
                 west.exponent[s].eq(delay(m, self._row_scale(m, s).exponent, cycles, f"scale{s}_exponent")),
-                west.invalid[s].eq(delay(m, self.i_x.payload.invalid[s], cycles, f"scale{s}_invalid")),
+                west.invalid[s].eq(delay(m, self._row.invalid[s], cycles, f"scale{s}_invalid")),
                 west.load[s].eq(delay(m, sequencer.start, cycles - 1, f"load{s}", reset_less=False)),
             ]
+            if (s + 1) % design.joined:    # a dense block goes on in the next segment
+                m.d.comb += west.skip[s].eq(delay(m, ~sequencer.sparse, cycles, f"skip{s}"))
         east = west_to_east(m, west, chain)
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.

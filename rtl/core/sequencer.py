@@ -30,14 +30,13 @@ def wide_layout():
 
 def command_layout(design):
     """A command of a design: the passes of one column of tiles."""
-    return command_of(design.depth, accumulation_of(design).float_results, bool(design.wide))
+    return command_of(design.depth, accumulation_of(design).float_results, bool(design.wide), design.takes_sparse)
 
 
-def command_of(depth, side, wide=False):
-    """A command for up to ``depth`` rows, with steps where there is a side unit, and modes where mantissas are wide."""
-    steps = STEPS if side else ()
-    return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{step: 1 for step in steps},
-                         **(wide_layout().members if wide else {})})
+def command_of(depth, side, wide=False, sparse=False):
+    """A command for up to ``depth`` rows, with steps where there is a side unit, and modes where there are some."""
+    flags = (*(STEPS if side else ()), *(wide_layout().members if wide else ()), *(("sparse",) if sparse else ()))
+    return StructLayout({"rows": range(depth + 1), "tiles": TILE_BITS, **{flag: 1 for flag in flags}})
 
 
 def _within(value, most):
@@ -65,6 +64,8 @@ class Sequencer(Component):
         Whether columns share an accumulator.
     wide : bool
         Whether mantissas may be wide.
+    sparse_tiles, sparse_block : int
+        Most passes of a sparse command, and passes of its blocks; 0 where there is none.
 
     Members
     -------
@@ -87,6 +88,8 @@ class Sequencer(Component):
         First pass of a command starts; its bank is ``beat.bank``.
     free : ``In(2)``
         Accumulator banks that hold nothing.
+    sparse : ``Out(1)``
+        Only where commands may be sparse: this cycle's row of X, if there is one, belongs to such a one.
     row, pass_end, command_end, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
         Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
         command's last; whether a row of a pass that closes a block may come.
@@ -104,17 +107,25 @@ class Sequencer(Component):
         side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
         wide: bool = parameter("wide", False)
+        sparse_tiles: int = parameter("st", 0)
+        sparse_block: int = parameter("sb", 0)
 
         @classmethod
         def of(cls, design, interval):
             """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
             return cls(design.depth, interval, design.max_tiles, design.block_tiles,
-                       accumulation_of(design).float_results, design.share > 1, bool(design.wide))
+                       accumulation_of(design).float_results, design.share > 1, bool(design.wide),
+                       *((design.most_tiles(True), design.lay(True).block_tiles) if design.takes_sparse else ()))
+
+        @property
+        def command(self):
+            """Layout of a command."""
+            return command_of(self.depth, self.side, self.wide, bool(self.sparse_tiles))
 
     @staticmethod
     def ports(params):
         members = {
-            "i_cmd": In(stream.Signature(command_of(params.depth, params.side, params.wide))), "error": Out(1),
+            "i_cmd": In(stream.Signature(params.command)), "error": Out(1),
             "x_valid": In(1), "x_ready": Out(1), "weights": In(1), "start": Out(1),
             "beat": Out(beat_layout(params.wide)),
             "rows": Out(range(params.depth + 1)), "steps": Out(steps_layout()), "begins": Out(1), "free": In(2),
@@ -123,6 +134,8 @@ class Sequencer(Component):
             members |= {"row": Out(index(params.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
         if params.wide:
             members["wide"] = Out(wide_layout())
+        if params.sparse_tiles:
+            members["sparse"] = Out(1)
         return members
 
     def body(self, platform):
@@ -174,11 +187,17 @@ class Sequencer(Component):
                 with m.If(last_tile):
                     m.d.sync += [tile.eq(0), bank.eq(~bank), fresh.eq(1)]
 
-        if params.block_tiles == 1:
+        if params.sparse_tiles:
+            m.d.comb += self.sparse.eq(command.sparse)
+        most = max(params.block_tiles, params.sparse_block)
+        if most == 1:
             m.d.comb += [opens.eq(1), closes.eq(1)]
         else:
-            place = Signal(range(params.block_tiles))
-            m.d.comb += [opens.eq(place == 0), closes.eq((place == params.block_tiles - 1) | last_tile)]
+            place = Signal(range(most))
+            ends = place == params.block_tiles - 1
+            if params.sparse_tiles:
+                ends = Mux(command.sparse, place == params.sparse_block - 1, ends)
+            m.d.comb += [opens.eq(place == 0), closes.eq(ends | last_tile)]
             with m.If(whole & last_row):
                 m.d.sync += place.eq(place + 1)
                 with m.If(closes):
@@ -202,15 +221,17 @@ class Sequencer(Component):
     def _queue(self, m, pop):
         """Two commands: the one that runs and the next, so that a change costs no cycle; and how many there are."""
         params = self.params
-        layout = command_of(params.depth, params.side, params.wide)
-        queue = [Signal(layout, name=f"command{n}", reset_less=True) for n in range(2)]
+        queue = [Signal(params.command, name=f"command{n}", reset_less=True) for n in range(2)]
         held = Signal(range(3))
         offered = self.i_cmd.payload
         good = Signal()
         push = Signal()
+        tiles = _within(offered.tiles, params.tiles)
+        if params.sparse_tiles not in (0, params.tiles):
+            tiles = Mux(offered.sparse, _within(offered.tiles, params.sparse_tiles), tiles)
         m.d.comb += [
             self.i_cmd.ready.eq(held != 2),
-            good.eq(_within(offered.rows, params.depth) & _within(offered.tiles, params.tiles)),
+            good.eq(_within(offered.rows, params.depth) & tiles),
             push.eq(self.i_cmd.valid & self.i_cmd.ready & good),
         ]
         with m.If(self.i_cmd.valid & self.i_cmd.ready & ~good):

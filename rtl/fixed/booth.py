@@ -41,7 +41,7 @@ def biased_shape(width, terms, rest):
     return signed(most.bit_length() + 1)
 
 
-def _digits(code, width):
+def digits_of(code, width):
     """The (kind, lines) of each digit of a code."""
     place = 0
     for kind in digit_kinds(width):
@@ -50,9 +50,9 @@ def _digits(code, width):
         place += lines
 
 
-def _negative(code, width):
+def negative_lines(code, width):
     """The negative line of each digit."""
-    return [lines[2 if kind == "booth" else 1] for kind, lines in _digits(code, width)]
+    return [lines[2 if kind == "booth" else 1] for kind, lines in digits_of(code, width)]
 
 
 class BoothRecoder(Component):
@@ -115,13 +115,15 @@ class BoothDot(Component):
         Sum from above, unsigned if it is a correction; None leaves it out.
     south : Shape
         Wide enough for every sum; exact modulo 2^width otherwise.
+    head : Shape, optional
+        Of a correction beside ``north``.
 
     Members
     -------
     code : ``In(terms codes)``
         From :class:`BoothRecoder`.
     weight : ``In(terms x signed(width))``
-    north, south : ``In``, ``Out``
+    north, head, south : ``In``, ``In``, ``Out``
     """
     kind, area, apart = "booth_dot", "elements", False
 
@@ -131,28 +133,28 @@ class BoothDot(Component):
         terms: int = parameter("t")
         north: Shape | None = parameter("n")
         south: Shape = parameter("s")
+        head: Shape | None = parameter("h", None)
 
     @staticmethod
     def ports(params):
         members = {"code": In(ArrayLayout(unsigned(code_width(params.width)), params.terms)),
                    "weight": In(ArrayLayout(signed(params.width), params.terms)), "south": Out(params.south)}
-        if params.north is not None:
-            members["north"] = In(params.north)
-        return members
+        return members | {name: In(shape) for name in ("north", "head")
+                          if (shape := getattr(params, name)) is not None}
 
     def body(self, platform):
         m, params = Module(), self.params
         width = params.width
         tree = CompressorTree(m, len(self.south))
-        if params.north is not None:
-            if params.north.signed:
-                tree.add_signed(0, self.north)
+        for value in [getattr(self, name) for name in ("north", "head") if getattr(params, name) is not None]:
+            if value.shape().signed:
+                tree.add_signed(0, value)
             else:
-                for place, bit in enumerate(self.north):
+                for place, bit in enumerate(value):
                     tree.add(place, bit)
         for term in range(params.terms):
             weight = self.weight[term]
-            for k, (kind, lines) in enumerate(_digits(self.code[term], width)):
+            for k, (kind, lines) in enumerate(digits_of(self.code[term], width)):
                 bits = width if kind == "ternary" else width + 1
                 once = Cat(weight, weight[-1])[:bits]
                 twice = Cat(Const(0, 1), weight)[:bits]
@@ -202,7 +204,7 @@ class Correction(Component):
         m, params = Module(), self.params
         tree = CompressorTree(m, len(self.o))
         for term in range(params.terms):
-            for k, bit in enumerate(_negative(self.code[term], params.width)):
+            for k, bit in enumerate(negative_lines(self.code[term], params.width)):
                 tree.add(2 * k, bit)
         m.d.comb += self.o.eq(tree.result())
         return m

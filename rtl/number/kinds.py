@@ -6,17 +6,22 @@ from .bf16 import Bf16
 from .fp32 import Fp32, Fused
 from .integer import Integer
 from .recoded import Recoded
+from .sparse import Sparse, SparseRecoded
 
 #: Arithmetic of a design -> floats that its elements compute with.
 FLOATS = {kind.NAME: kind for kind in (Fp32, Fused, Bf16)}
 #: How integer products are formed -> integers, or mantissas, that elements compute with.
 INTEGERS = {"plain": Integer, "recoded": Recoded}
+#: The same where commands may have sparse weights.
+SPARSE = {"plain": Sparse, "recoded": SparseRecoded}
 
 
 def number_of(design):
     """The kind of number that the elements of a design compute with."""
     if design.arithmetic in FLOATS:
         return FLOATS[design.arithmetic].of(design)
+    if design.takes_sparse:
+        return SPARSE[design.multiplier](design.format.mantissa, *design.sparse)
     return INTEGERS[design.multiplier](design.format.mantissa)
 
 

@@ -29,12 +29,25 @@ class Number(ABC):
         """An activation inside the array."""
         return self.element
 
+    @property
+    def weight(self) -> Shape:
+        """A weight as elements hold it."""
+        return self.element
+
+    def reach(self, rows):
+        """Activations that ``rows`` rows of elements choose from; one each where there is no choice."""
+        return rows
+
     @abstractmethod
     def sum(self, terms, height) -> Shape:
         """The sum of the first ``terms`` products, one at least, of a segment of ``height`` rows."""
 
     def start(self, height):
         """What the columns of a segment of ``height`` rows start from: a Shape, or None where it is nothing."""
+        return None
+
+    def head(self, height):
+        """What a column of a segment of ``height`` rows starts from and its weights decide: a Shape, or None."""
         return None
 
     @abstractmethod

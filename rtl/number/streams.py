@@ -34,6 +34,19 @@ def operand_layout(design, count, scales):
     return row_layout(number_of(design).element, count, exponent_bits(design), scales)
 
 
+def activations_layout(design):
+    """A row of X: as many terms as the rows of elements reach."""
+    return operand_layout(design, design.reach(design.rows), design.segments)
+
+
+def weights_layout(design):
+    """A row of weights, and the index of each where commands may have sparse ones."""
+    row = operand_layout(design, design.cols, design.cols)
+    if not design.takes_sparse:
+        return row
+    return StructLayout({**row.members, "index": ArrayLayout(number_of(design).index, design.cols)})
+
+
 def result_layout(design):
     """One beat of results: an element per column, an integer or the bits of an FP32."""
     return beat_of_results(design.cols, accumulation_of(design).result_shape)

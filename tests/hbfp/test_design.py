@@ -1,4 +1,7 @@
-"""Designs: how blocks lie on the rows, widths, groups, names; every message word for word."""
+"""Designs: how blocks lie on the rows, widths, groups, names; every message word for word.
+
+Covers: hbfp/lay.py, hbfp/sparsity.py.
+"""
 
 import itertools
 import re
@@ -179,3 +182,54 @@ def test_baselines_do_not_look_at_the_block():
 def test_passes_of_a_command(options, most):
     """The field of the command has 16 bits; integer accumulators hold 2^growth sums."""
     assert Design(**{"format": HBFPFormat(block=(1, 4)), "rows": 4} | options).max_tiles == most
+
+
+# --- Sparse weights -----------------------------------------------------------------------------
+
+
+# (terms, rows, N, M): rows of a segment, segments, how many a dense block takes; passes of a block, dense and sparse
+@pytest.mark.parametrize("terms, rows, sparse, lay, passes", [
+    (32, 32, (2, 4), (16, 2, 2), (1, 1)), (8, 32, (2, 4), (4, 8, 2), (1, 1)), (64, 32, (2, 4), (32, 1, 1), (2, 1)),
+    (128, 32, (2, 4), (32, 1, 1), (4, 2)), (32, 32, (1, 4), (8, 4, 4), (1, 1)), (128, 32, (1, 4), (32, 1, 1), (4, 1)),
+    (8, 8, (4, 8), (4, 2, 2), (1, 1)), (4, 6, (2, 4), (2, 3, 2), (1, 1)), (12, 4, (2, 4), (4, 1, 1), (3, 2)),
+    (32, 32, (1, 1), (32, 1, 1), (1, 1))])
+def test_sparse_blocks_on_rows(terms, rows, sparse, lay, passes):
+    design = make(terms, rows=rows, sparse=sparse, ragged=True)
+    assert (design.height, design.segments, design.joined) == lay
+    assert (design.lay().block_tiles, design.lay(True).block_tiles) == passes
+    assert design.takes_sparse == (sparse != (1, 1)) and design.reach(rows) == rows * sparse[1] // sparse[0]
+
+
+def test_most_passes_of_sparse_commands():
+    design = make(8, rows=8, sparse=(2, 4), accumulate="aligned", growth=3)
+    assert (design.most_tiles(), design.most_tiles(True)) == (8, 4)
+    design = make(32, rows=8, sparse=(2, 4), accumulate="aligned", growth=3)
+    assert (design.most_tiles(), design.most_tiles(True)) == (32, 16)
+
+
+def test_sparse_name():
+    assert make(64, sparse=(2, 4)).name == "hbfp_m8_e10_b1x64_r32_c32_g8x4_fp32_sparse2x4"
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"arithmetic": "int", "sparse": (2, 4)}, "Sparse 2,4 must be 1,1 where arithmetic is int"),
+    ({"rows": 3, "terms": 12, "sparse": (2, 4)}, "Rows 3 must be a multiple of 2 where weights are 2 of 4"),
+    ({"rows": 2, "terms": 2, "sparse": (2, 4)}, "Block 1,2 must be a multiple of 4 along K where weights are 2 of 4"),
+    ({"rows": 4, "terms": 6, "side": 6, "sparse": (1, 2), "ragged": True},
+     "Block 6,6 must be at most 4 or at least 8 along K where weights are 1 of 2"),
+    ({"rows": 4, "terms": 12, "sparse": (2, 4)},
+     "Block 1,12 must divide or be divided by the 8 terms of a sparse pass, or be ragged"),
+    ({"group": (1, 4), "sparse": (2, 4)}, "Group 1,4 must have a multiple of 2 rows where weights are 2 of 4"),
+    ({"terms": 64, "share": 2, "sparse": (2, 4)},
+     "Share 2 must be a power of two that divides 32 columns and is at most 1, the passes of a block")], ids=str)
+def test_what_sparse_weights_do_not_go_with(options, message):
+    with pytest.raises(ConflictError, match=f"^{re.escape(message)}$"):
+        make(**options)
+
+
+@pytest.mark.parametrize("sparse, message", [
+    ((3, 4), "Sparsity must be one of 1,2, 1,4, 2,4, 4,8, or 1,1 for none, not (3, 4)"),
+    ((2, 9), "Sparsity side must be 1 to 8, not 9"), (2, "Sparsity must be a pair, not 2")])
+def test_wrong_sparsity(sparse, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make(sparse=sparse)

@@ -32,6 +32,9 @@ DESIGNS = {
     "wide-long": (8, 2, 4, {"wide": 7, "group": (1, 2)}),
     "wide-share4": (8, 2, 8, {"wide": 6, "share": 4, "group": (1, 2)}),
     "pipelined-fp32": (2, 8, 2, {"arithmetic": "fp32", "pipeline": 5}),
+    "sparse": (4, 4, 2, {"sparse": (2, 4)}),
+    "sparse-long": (16, 2, 2, {"sparse": (2, 4)}),
+    "sparse-share": (16, 2, 4, {"sparse": (2, 4), "share": 4}),
 }
 DEPTH = 30
 
@@ -52,6 +55,8 @@ def simulate(design, commands):
             fields |= {"scale": c.vectors > 0, "bias": c.vectors > 1, "relu": 0}
         if design.wide:
             fields |= {"wide_x": c.beats > 1, "wide_w": c.passes % 2}
+        if design.takes_sparse:
+            fields["sparse"] = c.sparse
         words.append(pack(command_layout(design), **fields))
     bench = Bench(dut, limit=40000)
     bench.send(dut.i_cmd, words)
@@ -90,13 +95,25 @@ def test_cycles_as_predicted(name):
     runs += [[Command(1, 9)] * 3, [Command(DEPTH, 1), Command(2, 1), Command(1, 1), Command(DEPTH, 2), Command(5, 1)]]
     for seed in range(3):
         vectors = 0 if design.arithmetic == "int" else int(rng.integers(3))
-        runs.append([Command(int(rng.integers(1, rng.choice([4, DEPTH + 1]))), int(rng.integers(1, 9)), vectors)
-                     for _ in range(4 + seed)])
+        sparse = [design.takes_sparse and bool(rng.integers(2)) for _ in range(4 + seed)]
+        runs.append([Command(int(rng.integers(1, rng.choice([4, DEPTH + 1]))), int(rng.integers(1, 9)), vectors,
+                             sparse=each) for each in sparse])
     if design.wide:
         runs = [[replace(c, beats=int(rng.integers(1, 3))) for c in commands] for commands in runs for _ in range(2)]
     for commands in runs:
         starts, _, cycles = timeline(design, latency, commands)
         assert simulate(design, commands) == (starts, cycles), commands
+
+
+@pytest.mark.parametrize("terms, rows", [(4, 4), (8, 8), (8, 4), (32, 4), (64, 8)])
+@pytest.mark.parametrize("length", [8, 9, 64, 96, 100])
+def test_sparse_weights_halve_the_passes(terms, rows, length):
+    """Of whole tiles exactly, of others rounded up; and so the rows of X that a core streams."""
+    design = Design(format=HBFPFormat(block=(1, terms)), rows=rows, sparse=(2, 4))
+    dense, sparse = (product_commands(design, 5, length, rows, sparse=each)[0].passes for each in (False, True))
+    assert sparse <= -(-dense // 2)
+    if length % max(terms, 2 * rows) == 0:
+        assert dense == 2 * sparse
 
 
 @pytest.mark.parametrize("share, tiles", [(2, 2), (4, 4), (4, 8), (8, 8), (32, 32)])

@@ -73,12 +73,15 @@ def stepped(y, scale, bias, relu, steps):
 
 
 def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
-    """Outputs and expected bits of several products, one after the other, one command a column tile."""
+    """Outputs and expected bits of several products, one after the other, one command a column tile.
+
+    A product is ``x, w``, or with a third part that says whether its weights are sparse.
+    """
     dut = Core.of(design)
     rng = np.random.default_rng(seed)
     commands, xs, ws, vs, want = [], [], [], [], []
-    for x, w in products:
-        operands = Operands(design, x, w)
+    for x, w, *sparse in products:
+        operands = Operands(design, x, w, *sparse)
         ws += operands.w_beats()
         for columns in operands.column_tiles:
             fields = {"rows": len(x), "tiles": len(operands.tiles)}
@@ -90,6 +93,8 @@ def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
                 for step, vector in zip(steps, (scale, bias), strict=False):
                     vs += [pack(ArrayLayout(32, design.cols), value=vector)] if step else []
                 y = stepped(y, scale, bias, None, steps)
+            if design.takes_sparse:
+                fields["sparse"] = operands.sparse
             commands.append(pack(command_layout(design), **fields))
             xs += operands.x_beats()
             want += [(row[:len(columns)].tolist(), last) for row, last in zip(y, [0] * (len(x) - 1) + [1], strict=True)]

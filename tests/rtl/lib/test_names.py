@@ -47,6 +47,10 @@ def designs():
                    "rows": 2, "cols": 2, "accumulate": "aligned"}]
     for arithmetic, pipeline in ((name, depth) for name, most in PIPELINES.items() for depth in range(3, most + 1)):
         found.append({"arithmetic": arithmetic, "pipeline": pipeline, "format": HBFPFormat(block=(1, 4))})
+    for sparse, terms, multiplier, mantissa in product(((1, 2), (1, 4), (2, 4), (4, 8)), (4, 8, 16),
+                                                       ("plain", "recoded"), (3, 4)):
+        found.append({"sparse": sparse, "multiplier": multiplier,
+                      "format": HBFPFormat(mantissa=mantissa, block=(1, terms))})
     for options in found:
         try:
             yield Design(**{"rows": 4, "depth": 16, **options})
