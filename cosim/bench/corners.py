@@ -18,6 +18,9 @@ _CONVERTER = tuple(f"converter: {name}" for name in (
     "zero block", "Inf", "NaN", "negative zero", "subnormal", "largest exponent", "largest mantissa",
     "saturated by rounding", "far below the maximum", "cut off exactly half", "tie to even, down", "tie to even, up",
     "exponent clamped"))
+#: Of a core whose commands may be sparse.
+_SPARSE = ("sparse after dense", "dense after sparse")
+_INDICES = ("index out of order", "index repeated")
 #: Part of a core that has a bench -> its corners.
 CORNERS = {
     "core": (*_COMMANDS, *_RESULTS, *_SIDE, *_SPECIAL, *_BLOCKS, *_CONVERTER, *_WIDE, *_WIDE_BLOCKS),
@@ -59,8 +62,10 @@ def unreachable(design, unit="core"):
 
 def reachable(design, unit="core"):
     """Names of the corners that a bench of a part must have seen."""
-    out = unreachable(design, unit)
-    return [name for name in CORNERS[unit] if name not in out]
+    out, names = unreachable(design, unit), CORNERS[unit]
+    if unit == "core" and design.takes_sparse:
+        names += (*_SPARSE, *(_INDICES if design.sparse[0] > 1 else ()))
+    return [name for name in names if name not in out]
 
 
 def _of_products(design):
@@ -72,7 +77,7 @@ def _of_products(design):
         reasons |= dict.fromkeys(_SPECIAL, "integers are finite")
     if not design.blocked:
         return reasons | dict.fromkeys(_BLOCKS, "operands have no shared exponents")
-    if design.height == 1:
+    if design.lay().height == 1:
         reasons["cancelled sum"] = "the sum of a segment of one row has one term"
     if not _underflows(design.format):
         reasons["underflow to +0"] = f"products of {design.format.exponent}-bit exponents are larger"

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .corners import reachable
+from .dense import dense_beats
 
 _NAN, _INF, _SIGN = 0x7FC00000, 0x7F800000, 0x80000000
 
@@ -25,6 +26,7 @@ class Coverage:
         self.design = design
         self.seen = dict.fromkeys(reachable(design, unit), 0)
         self.compared = 0    # elements of results
+        self._last = None    # whether the last command was sparse
 
     def see(self, name, count=1):
         """Count a corner; ``count`` may be a truth value."""
@@ -72,23 +74,34 @@ class Coverage:
             self._blocks(command, x, w, result)
 
     def _blocks(self, command, x, w, result):
-        design, passes = self.design, command["tiles"]
-        a = x["mantissa"].reshape(passes, -1, design.rows)[:, :, :design.tile_rows].astype(np.int64)
-        b = w["mantissa"].reshape(passes, design.rows, design.cols)[:, :design.tile_rows].astype(np.int64)
-        a = a.reshape(passes, -1, design.segments, design.height)
-        b = b.reshape(passes, design.segments, design.height, design.cols)
+        beats, passes = dense_beats(self.design, command, x, w), command["tiles"]
+        a = beats.x[:, :, :beats.used].reshape(passes, -1, beats.segments, beats.height).astype(np.int64)
+        b = beats.w[:, :beats.used].reshape(passes, beats.segments, beats.height, -1).astype(np.int64)
         sums = np.einsum("pmsh,pshc->pmsc", a, b)
-        self.see("invalid block of X", x["invalid"].any())
-        self.see("invalid block of W", (w["invalid"].reshape(passes, design.rows, -1)[
-            :, design.height - 1:design.tile_rows:design.height]).any())
+        self.see("invalid block of X", beats.x_scales["invalid"].any())
+        self.see("invalid block of W", beats.w_scales["invalid"].any())
         empty = ~a.any(-1)                                                   # (pass, m, segment)
         self.see("zero block of X", empty.any())
         busy = np.einsum("pmsh,pshc->pmsc", (a != 0).astype(int), (b != 0).astype(int)) > 0
         self.see("cancelled sum", ((sums == 0) & busy).any())
-        self.see("largest sum", (np.abs(sums) == design.height * design.format.limit ** 2).any())
+        lay = self.design.lay(bool(command.get("sparse")))
+        self.see("largest sum", (np.abs(sums) == lay.height * self.design.format.limit ** 2).any())
+        if self.design.takes_sparse:
+            self._sparse(command, w)
         plain = not (command["scale"] or command["bias"] or command["relu"])
         alone = (sums != 0).sum((0, 2)) == 1                                 # nothing else can have cancelled it
         self.see("underflow to +0", plain and ((result == 0) & alone).any())
+
+    def _sparse(self, command, w):
+        """Corners of commands that may be sparse: their order, and the order of indices."""
+        sparse, kept = bool(command["sparse"]), self.design.sparse[0]
+        self.see("sparse after dense", sparse and self._last is False)
+        self.see("dense after sparse", not sparse and self._last is True)
+        self._last = sparse
+        if sparse and kept > 1:
+            index = w["index"].astype(np.int64).reshape(-1, kept, self.design.cols)
+            self.see("index out of order", (np.diff(index, axis=1) < 0).any())
+            self.see("index repeated", (np.diff(index, axis=1) == 0).any())
 
     def conversion(self, value, want, wide=None):
         """Corners of whole blocks: bit patterns (beats, lanes), expected fields of `o_q`, and which blocks are wide."""

@@ -63,7 +63,8 @@ def directed_products(design, wide=(False, False)):
     w = np.full((terms, cols), most, kind)
     x = np.zeros((4, terms), kind)    # largest sums, lowest sums, zeros, and sums that cancel in each segment
     x[0], x[1] = most, -most
-    pairs = x[3].reshape(design.segments, design.height)[:, :design.height // 2 * 2]
+    lay = design.lay()
+    pairs = x[3].reshape(lay.segments, lay.height)[:, :lay.height // 2 * 2]
     pairs[:, ::2], pairs[:, 1::2] = most, -most
     products = [Product(x, w), Product(x[:1], w), Product(np.ones((design.depth, 1), kind), w[:1])]
     if design.max_tiles > 1:

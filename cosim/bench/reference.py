@@ -10,6 +10,7 @@ from hbfp.golden.core import side
 from hbfp.golden.matmul import matmul_blocks, matmul_int
 from hbfp.golden.noise import states
 
+from .dense import dense_beats
 from .digits import rows_of_beats, weights_of_columns
 
 
@@ -33,7 +34,8 @@ class CoreReference:
     def refuses(self, command):
         """Whether a command raises `error`; ``command`` is a dict of the fields of `i_cmd`."""
         design = self.design
-        return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= design.max_tiles)
+        most = design.most_tiles(bool(command.get("sparse")))
+        return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= most)
 
     def result(self, command, x, w, v=()):
         """Rows of `o`, as bit patterns (rows, columns); of the even columns alone if mantissas of X or of W are wide.
@@ -48,16 +50,14 @@ class CoreReference:
         v : sequence of ndarray of uint32, (columns,)
             Beats of `i_v`.
         """
-        design, passes = self.design, command["tiles"]
-        lanes = x["mantissa"].reshape(passes, -1, design.rows)          # (pass, m, row)
-        tile = w["mantissa"].reshape(passes, design.rows, design.cols)
-        operands = self._flat(lanes), tile.reshape(-1, design.cols)
+        design, beats = self.design, dense_beats(self.design, command, x, w)
+        operands = self._flat(beats.x), beats.w.reshape(-1, design.cols)
         if not design.number.float_results:
             wide = matmul_int(*operands)
             half = 1 << design.accumulator_width - 1
             return (wide + half) % (2 * half) - half
         if design.blocked:
-            y = self._blocked(passes, lanes, tile, x, w, command.get("wide_x", 0), command.get("wide_w", 0))
+            y = self._blocked(beats, command.get("wide_x", 0), command.get("wide_w", 0))
         else:
             baseline = BASELINES[design.arithmetic]
             y = baseline.matmul(*map(baseline.values, operands), design.rows)
@@ -71,36 +71,26 @@ class CoreReference:
         """(pass, m, row) to (m, term)."""
         return lanes.swapaxes(0, 1).reshape(lanes.shape[1], -1)
 
-    def _blocked(self, passes, lanes, tile, x, w, wide_x, wide_w):
+    def _blocked(self, beats, wide_x, wide_w):
         """The same product of :class:`Blocks`: each block padded to the rows of the passes that it spans."""
         design, fmt = self.design, self.design.format
-        formats = {"x": design.widest if wide_x else fmt, "w": design.widest if wide_w else fmt}
-        lanes = rows_of_beats(design, lanes) if wide_x else lanes
         pairs = wide_x or wide_w
-        tile = weights_of_columns(design, tile, wide_w) if pairs else tile
-        count, columns = lanes.shape[1], tile.shape[2]
-        side_rows, span = design.height, design.block_tiles
+        lanes = rows_of_beats(design, beats.x) if wide_x else beats.x
+        tile = weights_of_columns(design, beats.w, wide_w) if pairs else beats.w
+        (passes, count, _), columns = lanes.shape, tile.shape[2]
+        span, used = beats.block_tiles, beats.used
         short = -passes % span
-        used = design.tile_rows
         mantissa = self._flat(np.pad(lanes[:, :, :used], ((0, short), (0, 0), (0, 0))))
         weight = np.pad(tile[:, :used], ((0, short), (0, 0), (0, 0))).reshape(-1, columns)
         last = np.minimum(np.arange(span - 1, passes + short, span), passes - 1)    # pass that ends each block
-        ends = (np.arange(design.segments) + 1) * side_rows - 1
-        parts = {}
-        for name, fields in (("x", x), ("w", w)):
-            for what in ("exponent", "invalid"):
-                value = fields[what].astype(np.int64)
-                if name == "x":
-                    value = value.reshape(passes, count, 1 + wide_x, design.segments)[last][:, :, -1]
-                    parts[name, what] = value.swapaxes(0, 1).reshape(count, -1)
-                else:
-                    value = value.reshape(passes, design.rows, -1)[last][:, ends, ::1 + pairs]
-                    parts[name, what] = value.reshape(-1, columns)
-        blocks = {name: Blocks(np.ascontiguousarray(m).astype(np.int32), parts[name, "exponent"],
-                               parts[name, "invalid"].astype(bool),
-                               replace(formats[name], block=(1, side_rows * span)), axis)
-                  for name, m, axis in (("x", mantissa, -1), ("w", weight, -2))}
-        return matmul_blocks(blocks["x"], blocks["w"], design.accumulate, guard=design.guard, growth=design.growth)
+        x = {name: value[last, wide_x::1 + wide_x].swapaxes(0, 1).reshape(count, -1)
+             for name, value in beats.x_scales.items()}
+        w = {name: value[last][:, :, ::1 + pairs].reshape(-1, columns) for name, value in beats.w_scales.items()}
+        blocks = (Blocks(np.ascontiguousarray(part).astype(np.int32), scales["exponent"],
+                         scales["invalid"].astype(bool), replace(own, block=(1, beats.height * span)), axis)
+                  for part, scales, own, axis in ((mantissa, x, design.widest if wide_x else fmt, -1),
+                                                  (weight, w, design.widest if wide_w else fmt, -2)))
+        return matmul_blocks(*blocks, design.accumulate, guard=design.guard, growth=design.growth)
 
 
 class ConverterReference:

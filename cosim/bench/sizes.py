@@ -21,15 +21,17 @@ def smaller(design, limit=None):
     limit = limit or (RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT)
     if design.rows * design.cols <= limit:
         return design
-    side = math.isqrt(limit)
-    fmt, rows = design.format, min(design.rows, side)
-    terms = -(-fmt.terms * rows // design.rows)    # rounded up: no more segments, and as many passes of a block
+    side, (kept, whole) = math.isqrt(limit), design.sparse
+    fmt, rows = design.format, min(design.rows, max(side // whole, 1) * whole)
+    # Rounded up, to whole groups of sparse weights: no more segments, and as many passes of a block.
+    terms = -(-fmt.terms * rows // design.rows // whole) * whole
     block = (terms, terms) if fmt.square else (1, terms)
-    height = min(terms, rows)
-    fits = not terms % rows or not rows % terms
+    height = min(terms * kept // whole, rows)
+    fits = all(not terms % of or not of % terms for of in (rows, design.reach(rows)))
     group, pipeline = None, design.pipeline
     if pipeline and design.blocked and rows // height > 1:    # registers need as many cycles between segments
-        group, pipeline = (1, 2 if design.wide else 1), min(pipeline, height)
-    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, side), group=group,
-                   depth=min(design.depth, 64), share=min(design.share, side), ragged=design.ragged or not fits,
+        group, pipeline = (kept, 2 if design.wide else 1), min(pipeline, height // kept)
+    most = min(limit // rows, side)
+    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, most), group=group,
+                   depth=min(design.depth, 64), share=min(design.share, most), ragged=design.ragged or not fits,
                    pipeline=pipeline)

@@ -18,31 +18,38 @@ class Tiling:
         The core.
     terms : int
         Length of K, at least 1.
+    sparse : bool
+        Whether weights are sparse: K is compressed on the rows, its terms that are kept one after the other.
     """
     design: object
     terms: int
+    sparse: bool = False
 
     @cached_property
-    def blocks(self):
-        """Blocks along K."""
-        return -(-self.terms // self._block)
+    def lay(self):
+        """How blocks lie on the rows."""
+        return self.design.lay(self.sparse)
 
     @property
-    def _block(self):
-        return self.design.format.terms if self.design.blocked else self.design.rows
+    def _length(self):
+        """Terms on the rows."""
+        if not self.sparse:
+            return self.terms
+        kept, group = self.design.sparse
+        return -(-self.terms // group) * kept
 
     @cached_property
     def index(self):
-        """Term of K on each row of each pass, -1 where there is none: (passes, rows)."""
-        design, block = self.design, self._block
+        """Term on each row of each pass, of K as it is sent, -1 where there is none: (passes, rows)."""
+        design, block, length = self.design, self.lay.block, self._length
         rows = []
-        if design.block_tiles > 1:
-            for start in range(0, self.terms, block):
-                stop = min(start + block, self.terms)
+        if self.lay.block_tiles > 1:
+            for start in range(0, length, block):
+                stop = min(start + block, length)
                 rows += [(top, min(top + design.rows, stop)) for top in range(start, stop, design.rows)]
         else:
-            step = design.tile_rows
-            rows = [(top, min(top + step, self.terms)) for top in range(0, self.terms, step)]
+            step = self.lay.tile_rows
+            rows = [(top, min(top + step, length)) for top in range(0, length, step)]
         index = np.full((len(rows), design.rows), -1)
         for line, (start, stop) in zip(index, rows, strict=True):
             line[:stop - start] = np.arange(start, stop)
@@ -56,21 +63,33 @@ class Tiling:
     @cached_property
     def block_index(self):
         """Block along K of each segment of each pass, -1 where there is none: (passes, segments)."""
-        first = self.index[:, ::self.design.height][:, :self.design.segments]
-        return np.where(first < 0, -1, first // self._block)
+        first = self.index[:, ::self.lay.height][:, :self.lay.segments]
+        return np.where(first < 0, -1, first // self.lay.block)
+
+    @cached_property
+    def places(self):
+        """Term of K at each place of a row of X in each pass, -1 where there is none: (passes, places)."""
+        design = self.design
+        if not self.sparse:
+            rest = design.reach(design.rows) - design.rows
+            return np.pad(self.index, ((0, 0), (0, rest)), constant_values=-1)
+        kept, group = design.sparse
+        first = self.index[:, ::kept, None] // kept * group
+        terms = np.where(first < 0, -1, first + np.arange(group))
+        return np.where(terms < self.terms, terms, -1).reshape(self.passes, -1)
 
     @cached_property
     def segment_rows(self):
         """Last row of each segment, where a weight tile carries the segment's exponents."""
-        return (np.arange(self.design.segments) + 1) * self.design.height - 1
+        return (np.arange(self.lay.segments) + 1) * self.lay.height - 1
 
 
-def most_terms(design):
+def most_terms(design, sparse=False):
     """Most terms of K that a command's passes hold."""
-    whole, rest = divmod(design.max_tiles, design.block_tiles)
-    if design.block_tiles == 1:
-        return whole * design.tile_rows
-    return whole * design.format.terms + rest * design.rows
+    lay = design.lay(sparse)
+    whole, rest = divmod(design.most_tiles(sparse), lay.block_tiles)
+    rows = whole * lay.tile_rows if lay.block_tiles == 1 else whole * lay.block + rest * design.rows
+    return design.reach(rows) if sparse else rows
 
 
 def commands(design, count):
@@ -89,7 +108,7 @@ def zero_exponent(design):
     return max(-126, design.format.exponent_range[0])
 
 
-def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False):
+def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=None):
     """Fields of `i_x` for one command.
 
     Parameters
@@ -102,6 +121,8 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False):
         One per block.
     wide : bool
         Whether mantissas are wide: each row takes two beats, as if it were two.
+    rng : numpy Generator, optional
+        Fills with noise what the core must not read: what a dense command has less of than a sparse one.
 
     Returns
     -------
@@ -112,16 +133,23 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False):
     if wide:
         mantissa = beats_of_rows(design, mantissa)
         exponent, invalid = exponent.repeat(2, 0), invalid.repeat(2, 0)
-    lanes = _gather(mantissa.T, tiling.index, 0).swapaxes(1, 2)              # (pass, m, row)
-    fields = {"mantissa": lanes.reshape(-1, design.rows)}
+    lanes = _gather(mantissa.T, tiling.places, 0).swapaxes(1, 2)             # (pass, m, place)
+    fields = {"mantissa": lanes.reshape(-1, lanes.shape[-1])}
     if exponent is not None:
         for name, value, fill in (("exponent", exponent, zero_exponent(design)), ("invalid", invalid, False)):
             part = _gather(value.T, tiling.block_index, fill).swapaxes(1, 2)   # (pass, m, segment)
-            fields[name] = part.reshape(-1, design.segments)
+            part = part.reshape(-1, tiling.lay.segments)
+            fields[name] = np.pad(part, ((0, 0), (0, design.segments - part.shape[1])))
+    if rng is not None and not tiling.sparse:
+        for name, used in (("mantissa", design.rows), ("exponent", tiling.lay.segments),
+                           ("invalid", tiling.lay.segments)):
+            if name in fields:
+                rest = fields[name][:, used:]
+                rest[:] = rng.integers(0, 2, rest.shape)
     return fields
 
 
-def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=False, rng=None):
+def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=False, index=None, rng=None):
     """Fields of `i_w` for all column tiles, one after the other; each is (tiles, passes * rows, columns).
 
     Parameters
@@ -129,13 +157,15 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=
     tiling : Tiling
         Passes.
     mantissa : ndarray, (K, N)
-        Weights.
+        Weights; compressed along K, if sparse.
     exponent, invalid : ndarray, (blocks, N), optional
         One per block.
     wide, pairs : bool
         Whether mantissas are wide, and whether a weight has two columns, as it does if those of X or of W are.
+    index : ndarray, shape of ``mantissa``, optional
+        Of sparse weights.
     rng : numpy Generator, optional
-        Fills with noise what the core must not read: exponents on rows that end no segment.
+        Fills with noise what the core must not read: exponents on rows that end no segment, indices of dense weights.
     """
     design = tiling.design
     if pairs:
@@ -158,6 +188,11 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=
             spread = np.zeros(shape, np.int32) if rng is None else rng.integers(*span, shape, np.int32)
             spread[:, :, tiling.segment_rows] = columns(_gather(value, tiling.block_index, fill), fill)
             fields[name] = spread
+    if design.takes_sparse:
+        if index is not None:
+            fields["index"] = columns(_gather(index, tiling.index, 0), 0)
+        else:
+            fields["index"] = np.zeros(shape, int) if rng is None else rng.integers(0, design.sparse[1], shape)
     return {name: value.reshape(tiles, -1, design.cols) for name, value in fields.items()}
 
 

@@ -25,11 +25,12 @@ examples:
   python -m cosim --unit encode --mantissa 6        the bench of one part
   python -m cosim --rows 8 --block 1,8 --netlist    after mapping: the protocol benches on the gates
   python -m cosim --unit array --rows 2 --block 1,2 --netlist area     with library cells, by their functions
+  python -m cosim --sparse 2,4 --block 1,64 --bench sparse     pruned digits, dense and sparse commands side by side
   python -m cosim matrix --help                     the regression over widths, blocks and arrays
   python -m cosim dispatch                          the request dispatcher against its cycle-true twin
   python -m cosim random --count 100 --seed 1       random designs over all options, each judged by the benches
 """
-BENCHES = ("core", "workload", "boosted", "all")
+BENCHES = ("core", "workload", "sparse", "boosted", "all")
 #: ``--waves`` without a file: beside the pictures.
 HERE = object()
 
@@ -40,8 +41,9 @@ def make_parser():
     add_design_options(parser)
     run = parser.add_argument_group("run")
     run.add_argument("--bench", default="all", metavar="NAME",
-                     help="core (protocols with cocotb; random and corner data), workload (the digits network), all "
-                     "(of these), boosted (products of training with mixed mantissas; takes --wide, and torch)")
+                     help="core (protocols with cocotb; random and corner data), workload (the digits network), sparse "
+                     "(the same with --sparse, pruned), all (of these), boosted (products of training with mixed "
+                     "mantissas; takes --wide, and torch)")
     run.add_argument("--unit", default="core", metavar="NAME", help="a part alone, by the cocotb bench that it has: "
                      "array, align, encode, encode_lane")
     run.add_argument("--netlist", nargs="?", const="generic", metavar="RECIPE", help="run the cocotb benches on the "
@@ -62,7 +64,7 @@ def _check(args):
         raise refuse("netlist", "", "must be a recipe of python -m synth netlist")
     if args.waves is not None and (args.unit != "core" or args.netlist):
         raise OptionError("--waves: must not be given with --unit or --netlist")
-    if args.bench in ("workload", "boosted") and (args.unit != "core" or args.netlist):
+    if args.bench in ("workload", "sparse", "boosted") and (args.unit != "core" or args.netlist):
         raise OptionError(f"--bench {args.bench}: must be core with --unit or --netlist")
     if args.json is not None:
         args.json = writable_file("json", args.json)
@@ -155,6 +157,8 @@ def run_core(args, design):
             outcome, drawn = _network(core, design, folder, bar)
             outcomes.append(outcome)
             files += drawn
+        if design.takes_sparse and (args.bench == "sparse" or args.bench == "all" and not too_long):
+            outcomes.append(_pruned_network(core, console, bar))
         if args.bench == "boosted":
             from ..work.boosted import boosted
 
@@ -184,6 +188,16 @@ def _network(core, design, folder, bar):
     return outcome, [("digits", digits), ("activity", activity)]
 
 
+def _pruned_network(core, console, bar):
+    """The digits network with sparse weights: its outcome; what it shows is printed."""
+    from ..work.sparse import lines, sparse_workload
+
+    outcome = sparse_workload(core, progress=bar("pruned digits network"))
+    for line in lines(outcome.notes) if outcome.notes else ():
+        console.print(f"sparse: {line}", markup=False, soft_wrap=True)
+    return outcome
+
+
 def _check_boosted(design):
     """OptionError unless training with mixed mantissas runs on a design, bit for bit as in golden.nn."""
     if not design.wide:
@@ -202,11 +216,13 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     _check(args)
     design = design_from_args(args)
+    if args.bench == "sparse" and not design.takes_sparse:
+        raise refuse("bench", "sparse", "must be given with --sparse N,M")
     if args.unit == "core" and not args.netlist:
         if args.bench == "boosted":
             _check_boosted(design)
-        if args.bench == "workload" and (too_long := _too_long(design)):
-            raise refuse("growth", design.growth, f"must be more for --bench workload: {too_long}")
+        if args.bench in ("workload", "sparse") and (too_long := _too_long(design)):
+            raise refuse("growth", design.growth, f"must be more for --bench {args.bench}: {too_long}")
         return partial(run_core, args, design)
     from ..bench.catalogue import check_unit
 

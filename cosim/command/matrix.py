@@ -23,7 +23,7 @@ def make_parser():
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    chosen = list(regression.SELECTION) if args.selection else regression.cells()
+    chosen = list(regression.SELECTION) if args.selection else regression.cells() + regression.sparse_cells()
     if args.arrays is not None:
         words_of("arrays", args.arrays)
         arrays = {regression.NAMES[word] for word in several("arrays", args.arrays, regression.NAMES)}

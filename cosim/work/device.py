@@ -8,6 +8,7 @@ import numpy as np
 from hbfp.golden.baselines import BASELINES
 from hbfp.golden.bfp import Blocks, block_axis, cut, join, per_line
 from hbfp.golden.noise import mix
+from hbfp.golden.sparsity import compress
 
 from ..bench.digits import is_wide
 from ..bench.tiling import Tiling, block_beats, commands, w_beats, x_beats
@@ -135,7 +136,7 @@ class Core:
         blocks = value if isinstance(value, Blocks) else self.encode(value, axis)
         return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
-    def matmul(self, x, w, *, scale=None, bias=None, relu=False):
+    def matmul(self, x, w, *, scale=None, bias=None, relu=False, sparse=False):
         """``x @ w`` and then, where asked for, times ``scale``, plus ``bias``, ReLU.
 
         Parameters
@@ -146,19 +147,31 @@ class Core:
             One for each column.
         relu : bool
             Clamp below at 0.
+        sparse : bool
+            Send the weights compressed; only N of every M along K may differ from zero.
 
         Returns
         -------
         ndarray of float32, (M, N); int64 for arithmetic ``int``
+
+        Raises
+        ------
+        ValueError
+            If the core takes no sparse weights, or these have too many.
         """
+        if sparse and not self.design.takes_sparse:
+            raise ValueError(f"Weights must be dense: {self.design.name} takes no sparse ones")
         design, streams = self.design, self.simulation.streams
         wide_x, wide_w = (isinstance(part, Blocks) and is_wide(design, part.fmt) for part in (x, w))
         pairs = wide_x or wide_w
         x_parts, w_parts = self._operand(x, -1), self._operand(w, -2)
         began, used = time.perf_counter(), time.process_time()
         (count, terms), width = x_parts[0].shape, w_parts[0].shape[1]
-        tiling = Tiling(design, terms)
-        w_fields = w_beats(tiling, *w_parts, wide=wide_w, pairs=pairs)
+        tiling, index = Tiling(design, terms, sparse), None
+        if sparse:
+            mantissa, index = compress(w_parts[0], *design.sparse)
+            w_parts = mantissa, *w_parts[1:]
+        w_fields = w_beats(tiling, *w_parts, wide=wide_w, pairs=pairs, index=index)
         tiles, parts = len(w_fields["mantissa"]), commands(design, count)
         w_payloads = [streams["i_w"].pack(**{name: value[tile] for name, value in w_fields.items()})
                       for tile in range(tiles)]
@@ -166,8 +179,9 @@ class Core:
             streams["i_x"].pack(**x_beats(tiling, *(None if part is None else part[rows] for part in x_parts),
                                           wide=wide_x))
             for rows in parts])
-        inputs = {"i_cmd": self._commands([rows.stop - rows.start for rows in parts] * tiles, tiling.passes,
-                                          scale is not None, bias is not None, relu, wide_x, wide_w),
+        flags = {"scale": scale is not None, "bias": bias is not None, "relu": relu, "wide_x": wide_x,
+                 "wide_w": wide_w, "sparse": sparse}
+        inputs = {"i_cmd": self._commands([rows.stop - rows.start for rows in parts] * tiles, tiling.passes, flags),
                   "i_x": np.tile(x_payload, (tiles, 1)),
                   "i_w": np.concatenate([w_payload for w_payload in w_payloads for _ in parts])}
         beats = [vector for vector in (scale, bias) if vector is not None]
@@ -188,14 +202,10 @@ class Core:
         self.tally.product_cpu += time.process_time() - used
         return value
 
-    def _commands(self, rows, passes, scale, bias, relu, wide_x, wide_w):
+    def _commands(self, rows, passes, flags):
         stream = self.simulation.streams["i_cmd"]
         fields = {"rows": np.array(rows), "tiles": np.full(len(rows), passes)}
-        steps = {"scale": scale, "bias": bias, "relu": relu}
-        if any(steps.values()) or "scale" in stream.field:
-            fields |= {name: np.full(len(rows), step) for name, step in steps.items()}
-        if self.design.wide:
-            fields |= {"wide_x": np.full(len(rows), wide_x), "wide_w": np.full(len(rows), wide_w)}
+        fields |= {name: np.full(len(rows), flag) for name, flag in flags.items() if flag or name in stream.field}
         return stream.pack(**fields)
 
     def _vectors(self, vectors, tiles, parts, step):

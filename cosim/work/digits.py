@@ -11,12 +11,15 @@ import numpy as np
 
 from hbfp import entries, files
 from hbfp.golden.device import Layer
+from hbfp.golden.sparsity import keep_mask
 
 #: Neurons of each layer, input first.
 SIZES = (64, 256, 128, 10)
 #: Images held out, of 1797.
 HELD_OUT = 360
 EPOCHS, BATCH, RATE, MOMENTUM = 30, 32, 0.05, 0.9
+#: Epochs after pruning.
+TUNED = 10
 
 
 def load():
@@ -47,21 +50,42 @@ def train(images, classes, *, seed=0, progress=None):
     rng = np.random.default_rng(seed)
     weights = [rng.normal(0, np.sqrt(2 / k), (k, n)) for k, n in zip(SIZES, SIZES[1:], strict=False)]
     parts = [*weights, *(np.zeros(n) for n in SIZES[1:])]
+    _descend(parts, images, classes, rng, EPOCHS, progress)
+    return _layers(parts)
+
+
+def fine_tune(layers, images, classes, n, m, *, seed=1):
+    """Prune the weights of trained layers to ``n`` of every ``m`` along K, and train what is left: list of Layer."""
+    masks = [keep_mask(layer.weight, n, m) for layer in layers]
+    weights = [layer.weight * mask for layer, mask in zip(layers, masks, strict=True)]
+    parts = [part.astype(np.float64) for part in (*weights, *(layer.bias for layer in layers))]
+    _descend(parts, images, classes, np.random.default_rng(seed), TUNED, masks=masks)
+    return _layers(parts)
+
+
+def _layers(parts):
+    """Layers of weights and biases, in float32."""
+    count = len(parts) // 2
+    return [Layer(parts[i].astype(np.float32), parts[count + i].astype(np.float32), i < count - 1)
+            for i in range(count)]
+
+
+def _descend(parts, images, classes, rng, epochs, progress=None, masks=()):
+    """Train ``parts`` in place; the first of them change only where there is a mask and it is true."""
     speed = [np.zeros_like(part) for part in parts]
-    count = len(weights)
-    for epoch in range(EPOCHS):
+    for epoch in range(epochs):
         order = rng.permutation(len(images))
         for start in range(0, len(order), BATCH):
             pick = order[start:start + BATCH]
             gradients = _gradients(parts, images[pick].astype(np.float64), classes[pick])
+            for gradient, mask in zip(gradients, masks, strict=False):
+                gradient *= mask
             for part, velocity, gradient in zip(parts, speed, gradients, strict=True):
                 velocity *= MOMENTUM
                 velocity -= RATE * gradient
                 part += velocity
         if progress:
-            progress(epoch + 1, EPOCHS)
-    return [Layer(parts[i].astype(np.float32), parts[count + i].astype(np.float32), i < count - 1)
-            for i in range(count)]
+            progress(epoch + 1, epochs)
 
 
 def _gradients(parts, x, classes):
@@ -90,18 +114,29 @@ def prepare(progress=None):
     -------
     (list of Layer, ndarray of float32 (360, 64), ndarray of int (360,))
     """
+    return _kept("digits", lambda images, classes: train(images, classes, progress=progress))
+
+
+def prepare_pruned(n, m):
+    """As :func:`prepare`, with ``n`` of every ``m`` weights along K; pruned, and then trained on."""
+    layers = prepare()[0]
+    return _kept(f"digits-{n}of{m}", lambda images, classes: fine_tune(layers, images, classes, n, m))
+
+
+def _kept(name, work):
+    """What ``work`` makes of the images to train with, from the cache or into it; and those held out."""
     def make(folder):
         from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
         images, classes = load()
         with threadpool_limits(1):    # small products: several threads take ten times as long
-            layers = train(images[:-HELD_OUT], classes[:-HELD_OUT], progress=progress)
+            layers = work(images[:-HELD_OUT], classes[:-HELD_OUT])
         np.savez(folder / "network.npz", images=images[-HELD_OUT:], classes=classes[-HELD_OUT:],
                  **{f"w{i}": layer.weight for i, layer in enumerate(layers)},
                  **{f"b{i}": layer.bias for i, layer in enumerate(layers)})
 
     key = files.key(Path(__file__).read_bytes(), version("numpy"), version("scikit-learn"))
-    path = files.cache("cosim") / f"digits-{key}"
+    path = files.cache("cosim") / f"{name}-{key}"
     with np.load(entries.entry(path, make) / "network.npz") as data:
         count = len(SIZES) - 1
         layers = [Layer(data[f"w{i}"], data[f"b{i}"], i < count - 1) for i in range(count)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from hbfp.golden.device import Golden
+from hbfp.golden.sparsity import prune
 
 from ..bench.awkward import awkward
 from ..bench.comparison import Comparison
@@ -77,8 +78,11 @@ def random_products(core, *, seed=1, patterns=None, progress=None):
                                                 if (number + index) >> bit & 1}
                 if vectors and (number + index) % 3 == 2:
                     steps["relu"] = True
-                _compare(outcome.comparison, f"pattern {number} shape {shape}", core, golden, x, w, steps, 2 + number,
-                         wide)
+                how = {"sparse": True} if design.takes_sparse and (number + index) % 3 > 0 else {}
+                if how:
+                    w = prune(w, *design.sparse)
+                where = f"pattern {number} shape {shape}{' sparse' if how else ''}"
+                _compare(outcome.comparison, where, core, golden, x, w, steps, 2 + number, wide, how)
             if progress:
                 progress(number + 1, len(patterns))
     core.pauses = None
@@ -88,11 +92,14 @@ def random_products(core, *, seed=1, patterns=None, progress=None):
     return outcome
 
 
-def _compare(result, where, core, golden, x, w, steps, seed, wide):
-    """One product, and its conversions where there are any, on both devices; weights are rounded with a seed."""
+def _compare(result, where, core, golden, x, w, steps, seed, wide, how):
+    """One product, and its conversions where there are any, on both devices; weights are rounded with a seed.
+
+    ``how`` is for the core alone: how it forms the product, whose bits it does not change.
+    """
     a, b = x, w
     if core.design.blocked:
         a, b = golden.encode(x, wide=wide[0]), golden.encode(w, -2, seed=seed, wide=wide[1])
         result.add(f"{where} X", core.encode(x, wide=wide[0]), a)
         result.add(f"{where} W", core.encode(w, -2, seed=seed, wide=wide[1]), b)
-    result.add(f"{where} product", core.matmul(a, b, **steps), golden.matmul(a, b, **steps))
+    result.add(f"{where} product", core.matmul(a, b, **steps, **how), golden.matmul(a, b, **steps))

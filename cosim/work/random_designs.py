@@ -9,6 +9,7 @@ from hbfp import entries, files
 from hbfp.design import ACCUMULATES, MULTIPLIERS, PIPELINES
 from hbfp.format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS
 from hbfp.options import design_from_values
+from hbfp.sparsity import SHAPES
 from hbfp.values import ContradictionError
 
 from ..emit import EmitError, emit
@@ -37,12 +38,23 @@ def draw(seed, number=0, *, side=6, block=12, depth=24, recoded=64):
     """
     rng = random.Random(f"{seed} {number}")
     while True:
+        values = _values(rng, side, block, depth)
+        if not rng.randrange(5):
+            values |= _sparse_values(rng, side, block)
         try:
-            design = design_from_values(_values(rng, side, block, depth))
+            design = design_from_values(values)
         except ContradictionError:
             continue
         if not design.recoded or design.rows * design.cols * design.format.mantissa <= recoded:
             return design
+
+
+def _sparse_values(rng, side, block):
+    """Values of options with which weights may be sparse, as few as have to be drawn for that."""
+    kept, group = rng.choice(SHAPES[1:])
+    terms = group * rng.randint(1, max(block // group, 1))
+    return {"arithmetic": "hbfp", "sparse": (kept, group), "rows": kept * rng.randint(1, max(side // kept, 1)),
+            "block": rng.choice(((1, terms), (terms, terms))), "group": None}
 
 
 def _values(rng, side, block, depth):

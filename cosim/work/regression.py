@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from hbfp import entries, files
-from hbfp.design import Design
+from hbfp.design import ConflictError, Design
 from hbfp.format import HBFPFormat
 from hbfp.golden.device import Golden
 from hbfp.golden.noise import mix
@@ -34,6 +34,9 @@ BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
 ARRAYS = ((1, 1), (3, 5), (8, 8), (16, 16), (24, 24))
 ACCUMULATES = ("fp32", "aligned")
 ROUNDINGS = ("rne", "stochastic", "truncate")
+#: Sparse weights, N of M, of the cells that have any: what they lie on has blocks shorter than, as long as and longer
+#: than the rows.
+SPARSE_ARRAYS, SPARSE_MANTISSAS, SPARSE = ((8, 8), (16, 16)), (4, 8), ((2, 4), (1, 4), (4, 8))
 #: Cells that together contain every value, most pairs, and every way in which a block can lie on the rows.
 SELECTION = (
     (2, (1, 8), (1, 1), "fp32", "rne"), (3, (1, 16), (3, 5), "aligned", "stochastic"),
@@ -72,19 +75,35 @@ def _bits(mantissa, wide):
     return f"W={mantissa}{f'+{wide}' if wide else ''}"
 
 
+def sparse_cells():
+    """Combinations with sparse weights, a sixth part before the rounding; but for blocks that do not go with them."""
+    found = []
+    for array, mantissa, block, accumulate, sparse in product(SPARSE_ARRAYS, SPARSE_MANTISSAS, BLOCKS, ACCUMULATES,
+                                                              SPARSE):
+        try:
+            design_of_cell(cell := (mantissa, block, array, accumulate, sparse, "rne"))
+        except ConflictError:
+            continue
+        found.append(cell)
+    return found
+
+
 def name(cell):
     """A cell in words."""
-    mantissa, block, array, accumulate, rounding = cell
-    bits = _bits(*_widths(mantissa))
-    return f"{bits} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate} {rounding}"
+    mantissa, block, array, accumulate, *sparse, rounding = cell
+    bits, kept = _bits(*_widths(mantissa)), "".join(f" {n}:{m}" for n, m in sparse)
+    return f"{bits} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate}{kept} {rounding}"
 
 
 def design_of_cell(cell):
     """The cell's :class:`Design`; a block that does not fit the rows leaves some idle."""
-    (mantissa, wide), (block, (rows, cols), accumulate, rounding) = _widths(cell[0]), cell[1:]
+    widths, block, (rows, cols), accumulate, *sparse, rounding = cell
+    mantissa, wide = _widths(widths)
+    more = {"sparse": sparse[0]} if sparse else {}
+    fits = all(not block[1] % of or not of % block[1] for of in (rows, *(rows * m // n for n, m in sparse)))
     return Design(format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding), rows=rows, cols=cols,
-                  accumulate=accumulate, depth=64, ragged=bool(block[1] % rows and rows % block[1]),
-                  multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain", wide=wide)
+                  accumulate=accumulate, depth=64, ragged=not fits,
+                  multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain", wide=wide, **more)
 
 
 def check_core(design, *, level="-O0", jobs=None, cache=None):
@@ -236,7 +255,8 @@ def build_name(kind, design):
     block = f"{fmt.block[0]}x{fmt.block[1]}"
     if kind == "converter":
         return f"converter {bits} block {block} lanes {design.encode_lanes} {fmt.rounding}"
-    return f"core {bits} block {block} array {design.rows}x{design.cols} {design.accumulate}"
+    kept = " {}:{}".format(*design.sparse) * design.takes_sparse
+    return f"core {bits} block {block} array {design.rows}x{design.cols} {design.accumulate}{kept}"
 
 
 def needs(cell):

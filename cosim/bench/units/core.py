@@ -9,6 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
 from hbfp.golden.bfp import per_line
+from hbfp.golden.sparsity import compress, prune
 
 from ...manifest import Manifest
 from ..awkward import awkward, awkward_blocks
@@ -26,6 +27,8 @@ ELEMENTS = DESIGN.encode_beats * DESIGN.encode_lanes
 LEVELS = ((0.0, 1), (0.5, 1), (0.8, 6))
 #: Rows of a command of no particular length.
 ROWS = min(5, DESIGN.depth)
+#: Rows, passes and kind of sparse commands that are refused, where there are any.
+_SPARSE_REFUSED = [(0, 1, 1), (1, 0, 1), (1, DESIGN.most_tiles(True) + 1, 1)] * DESIGN.takes_sparse
 
 
 class Bench:
@@ -94,12 +97,16 @@ class Bench:
 
     # --- Stimulus -------------------------------------------------------------------------------
 
-    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False, wide=None):
+    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False, wide=None,
+                sparse=None):
         """Queue one command of awkward data.
 
         ``wide``: whether mantissas of X and of W are; drawn, if not given, on a core that has them.
         ``calm``: without blocks that overflow or are invalid. ``faint``: of numbers so small that products underflow.
+        ``sparse``: whether weights are sparse; by default at random, where they may be.
         """
+        if sparse is None:
+            sparse = DESIGN.takes_sparse and bool(self.rng.integers(2))
         wide = self._modes() if wide is None else wide
         shapes = (rows, terms), (terms, DESIGN.cols // (1 + any(wide)))
         if DESIGN.arithmetic == "int":
@@ -117,16 +124,17 @@ class Bench:
         # Now and then a special value: the side unit has them too.
         vectors = [awkward_blocks(self.rng, DESIGN.cols, 1, DESIGN.format, rare=0.1).reshape(-1).view(np.float32)
                    if step and "i_v" in MANIFEST.streams else None for step in (scale, bias)]
-        self.product(x, w, *vectors, relu, wide)
+        self.product(x, prune(w, *DESIGN.sparse) if sparse else w, *vectors, relu, wide, sparse)
 
     def _modes(self):
         """Whether mantissas of X and of W are wide."""
         return tuple(map(bool, self.rng.integers(0, 2, 2))) if DESIGN.wide else (False, False)
 
-    def product(self, x, w, scale=None, bias=None, relu=False, wide=(False, False)):
+    def product(self, x, w, scale=None, bias=None, relu=False, wide=(False, False), sparse=False, any_index=False):
         """Queue one product of (M, K) and (K, columns), in as many commands as its rows need.
 
         Vectors of the side unit have a value for every column of the core, though two give one of a wide product.
+        ``any_index``: in place of the indices that sparse weights have, any.
         """
         from hbfp.golden.core import encode  # operands come converted; the converter is tested by itself
 
@@ -137,9 +145,14 @@ class Bench:
                           for part, axis, mode in ((x, -1, wide[0]), (w, -2, wide[1])))
         else:
             parts = self._patterns(x, w)
+        index = None
+        if sparse:
+            mantissa, index = compress(parts[1][0], *DESIGN.sparse)
+            parts = parts[0], (mantissa, *parts[1][1:])
+            index = self.rng.integers(0, DESIGN.sparse[1], index.shape) if any_index else index
         for rows in commands(DESIGN, len(x)):
-            self._send(rows.stop - rows.start, Tiling(DESIGN, x.shape[1]), [part[rows] for part in parts[0]], parts[1],
-                       scale, bias, relu, wide)
+            self._send(rows.stop - rows.start, Tiling(DESIGN, x.shape[1], sparse), [part[rows] for part in parts[0]],
+                       parts[1], index, {"scale": scale, "bias": bias}, relu, wide)
 
     @staticmethod
     def _patterns(x, w):
@@ -151,23 +164,25 @@ class Bench:
     def _lines(blocks, axis):
         return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
-    def _send(self, rows, tiling, x, w, scale, bias, relu, wide):
+    def _send(self, rows, tiling, x, w, index, vectors, relu, wide):
         sources, streams = self.sources, MANIFEST.streams
         fields = {"rows": np.array([rows]), "tiles": np.array([tiling.passes])}
+        if DESIGN.takes_sparse:
+            fields["sparse"] = np.array([tiling.sparse])
         if "i_v" in streams:
-            fields |= {"scale": np.array([scale is not None]), "bias": np.array([bias is not None]),
-                       "relu": np.array([relu])}
-            for vector in (scale, bias):
+            fields |= {name: np.array([vector is not None]) for name, vector in vectors.items()}
+            fields["relu"] = np.array([relu])
+            for vector in vectors.values():
                 if vector is not None:
                     sources["i_v"].send(streams["i_v"].pack(value=vector.view(np.uint32).reshape(1, -1)))
         if DESIGN.wide:
             fields |= {"wide_x": np.array(wide[:1]), "wide_w": np.array(wide[1:])}
         sources["i_cmd"].send(streams["i_cmd"].pack(**fields))
-        rows_of_x = x_beats(tiling, *x, wide=wide[0])
+        rows_of_x = x_beats(tiling, *x, wide=wide[0], rng=self.rng)
         if wide[0]:    # nothing but the mantissas of a row's first beat is looked at
             self._noise(rows_of_x, np.s_[::2])
         sources["i_x"].send(streams["i_x"].pack(**rows_of_x))
-        weights = w_beats(tiling, *w, wide=wide[1], pairs=any(wide), rng=self.rng)
+        weights = w_beats(tiling, *w, wide=wide[1], pairs=any(wide), index=index, rng=self.rng)
         if any(wide):    # nor the exponents of odd columns, nor their weights if W is narrow
             self._noise(weights, np.s_[:, :, 1::2], mantissas=not wide[1])
         sources["i_w"].send(streams["i_w"].pack(**{name: value[0] for name, value in weights.items()}))
@@ -218,15 +233,15 @@ class Bench:
         self.coverage.save(os.environ["HBFP_COVERAGE"])
 
 
-def _fitting(terms):
+def _fitting(terms, sparse=False):
     """As many terms of K, or what one command holds if that is less."""
-    return min(terms, most_terms(DESIGN))
+    return min(terms, most_terms(DESIGN, sparse))
 
 
-def _terms():
+def _terms(sparse=False):
     """Lengths of K that matter: less than a tile, a tile, more, and a block that is cut short."""
-    rows, block = DESIGN.rows, DESIGN.format.terms
-    return sorted({_fitting(terms) for terms in (1, rows - 1 or 1, rows, rows + 1, 2 * rows, block, block + 1,
+    rows, block = DESIGN.reach(DESIGN.rows) if sparse else DESIGN.rows, DESIGN.format.terms
+    return sorted({_fitting(terms, sparse) for terms in (1, rows - 1 or 1, rows, rows + 1, 2 * rows, block, block + 1,
                                                  3 * max(rows, block) - 1)})
 
 
@@ -284,6 +299,25 @@ async def every_corner_is_computed(dut):
     assert bench.products.commands
 
 
+@cocotb.test(timeout_time=50, timeout_unit="ms", skip=not DESIGN.takes_sparse)
+@cocotb.parametrize(idle=LEVELS[:2], stall=LEVELS[:2])
+async def every_index_has_its_meaning(dut, idle, stall):
+    """Indices in any order, repeated or not, between dense commands: what docs/numerics.md says, and no standstill."""
+    bench = Bench(dut, idle, stall)
+    await bench.start()
+    for terms in _terms(sparse=True):
+        for rows in (1, ROWS):
+            shapes = (rows, terms), (terms, DESIGN.cols)
+            x, w = (awkward(bench.rng, shape, DESIGN.format, axis, 0.0) for shape, axis in zip(
+                shapes, (-1, -2), strict=True))
+            bench.product(x, prune(w, *DESIGN.sparse), sparse=True, any_index=True)
+        bench.command(ROWS, _fitting(terms), sparse=False)
+    bench.command(DESIGN.depth, _fitting(DESIGN.reach(DESIGN.rows), sparse=True), calm=True, sparse=True)
+    await bench.finish()
+    assert bench.products.commands == 3 * len(_terms(sparse=True)) + 1
+    assert not dut.error.value
+
+
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def stalled_result_stops_the_input(dut):
     """While nobody takes results, rows of X must wait; afterwards nothing is lost."""
@@ -318,15 +352,16 @@ async def reset_in_mid_stream_leaves_nothing(dut):
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
-@cocotb.parametrize(rows_tiles=[(0, 1), (DESIGN.depth + 1, 1), (1, 0), (1, DESIGN.max_tiles + 1)])
+@cocotb.parametrize(rows_tiles=[(0, 1), (DESIGN.depth + 1, 1), (1, 0), (1, DESIGN.max_tiles + 1), *_SPARSE_REFUSED])
 async def refused_commands_change_nothing(dut, rows_tiles):
     bench = Bench(dut)
     await bench.start()
     stream = MANIFEST.streams["i_cmd"]
-    if any(value >> stream.field[name].width for name, value in zip(("rows", "tiles"), rows_tiles, strict=True)):
+    fields = dict(zip(("rows", "tiles", "sparse"), rows_tiles, strict=False))
+    if any(value >> stream.field[name].width for name, value in fields.items()):
         return    # the field cannot say so much
     bench.command(ROWS, _fitting(DESIGN.rows + 1))
-    bench.sources["i_cmd"].send(stream.pack(rows=np.array(rows_tiles[:1]), tiles=np.array(rows_tiles[1:])))
+    bench.sources["i_cmd"].send(stream.pack(**{name: np.array([value]) for name, value in fields.items()}))
     bench.command(ROWS, _fitting(DESIGN.rows), bias=True)
     assert not dut.error.value
     await bench.finish()

@@ -1,6 +1,6 @@
 """Tiling is undone by the reference model: products that went through beats equal the golden ones.
 
-Covers: cosim/bench/reference.py, cosim/bench/digits.py.
+Covers: cosim/bench/reference.py, cosim/bench/dense.py, cosim/bench/digits.py.
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ from cosim.bench.reference import ConverterReference, CoreReference
 from cosim.bench.tiling import Tiling, w_beats, x_beats
 from golden.blocks import per_line
 from golden.device import Golden
+from golden.sparsity import compress, prune
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 
@@ -39,6 +40,36 @@ def test_beats_carry_the_product(block, rows, cols, accumulate):
         command = {"rows": 5, "tiles": tiling.passes, "scale": 0, "bias": 0, "relu": 0}
         got = CoreReference(design).result(command, x_beats(tiling, *lines[0]), weights)
         assert np.array_equal(got, golden.matmul(a, b).view(np.uint32))
+
+
+@pytest.mark.parametrize("block, rows, shape", [
+    ((1, 4), 4, (2, 4)), ((1, 4), 8, (2, 4)), ((1, 8), 4, (2, 4)), ((8, 8), 2, (2, 4)), ((1, 4), 6, (2, 4)),
+    ((1, 12), 4, (2, 4)), ((1, 4), 4, (1, 4)), ((1, 8), 8, (4, 8))])
+def test_compressed_beats_carry_the_pruned_product(block, rows, shape):
+    design = Design(format=HBFPFormat(mantissa=6, block=block), rows=rows, cols=3, sparse=shape, ragged=True)
+    rng, golden = np.random.default_rng(rows), Golden(design)
+    for terms in (1, rows, 2 * rows + 1, 3 * max(block[1], rows) - 1):
+        x = awkward(rng, (5, terms), design.format)
+        w = prune(awkward(rng, (terms, 3), design.format, -2), *shape)
+        a, b = golden.encode(x), golden.encode(w, -2)
+        for sparse in (False, True):
+            tiling = Tiling(design, terms, sparse)
+            mantissa, index = compress(b.mantissa, *shape) if sparse else (b.mantissa, None)
+            scales = [[per_line(blocks, part, axis) for part in (blocks.exponent, blocks.invalid)]
+                      for axis, blocks in enumerate((a, b))]
+            weights = w_beats(tiling, mantissa, *scales[1], index=index, rng=rng)
+            command = {"rows": 5, "tiles": tiling.passes, "scale": 0, "bias": 0, "relu": 0, "sparse": sparse}
+            got = CoreReference(design).result(command, x_beats(tiling, a.mantissa, *scales[0], rng=rng),
+                                               {name: value[0] for name, value in weights.items()})
+            assert np.array_equal(got, golden.matmul(a, b).view(np.uint32)), (terms, sparse)
+
+
+def test_sparse_places():
+    """Groups of K side by side on a row of X, and the terms that are kept on the rows of weights."""
+    tiling = Tiling(Design(format=HBFPFormat(block=(1, 4)), rows=4, cols=1, sparse=(2, 4)), 9, True)
+    assert tiling.index.tolist() == [[0, 1, 2, 3], [4, 5, -1, -1]]
+    assert tiling.places.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7], [8, -1, -1, -1, -1, -1, -1, -1]]
+    assert tiling.block_index.tolist() == [[0, 1], [2, -1]] and tiling.segment_rows.tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("accumulate", ["fp32", "aligned"])

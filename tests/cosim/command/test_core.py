@@ -25,7 +25,11 @@ def build(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["--bench", "all,core"], "--bench all,core: must be one of core, workload, boosted, all"),
+    (["--bench", "all,core"], "--bench all,core: must be one of core, workload, sparse, boosted, all"),
+    (["--bench", "sparse"], "--bench sparse: must be given with --sparse N,M"),
+    (["--bench", "sparse", "--unit", "array"], "--bench sparse: must be core with --unit or --netlist"),
+    (["--sparse", "2,3"], "--sparse 2,3: must be one of 1,2, 1,4, 2,4, 4,8, or 1,1 for none"),
+    (["--sparse", "2,4", "--arithmetic", "int"], "--sparse 2,4: must be 1,1 where arithmetic is int"),
     (["--bench", "boosted"], "--wide 0: must be more than 0 for --bench boosted"),
     (["--bench", "boosted", "--mantissa", "4", "--wide", "6", "--rounding", "stochastic"],
      "--rounding stochastic: must be rne or truncate for --bench boosted"),

@@ -32,6 +32,22 @@ def test_selection_covers_every_value():
     assert {(False, False, False), (False, True, False), (True, False, False), (False, True, True)} <= ways
 
 
+def test_matrix_has_sparse_weights_on_every_lay():
+    cells = regression.sparse_cells()
+    assert len(set(cells)) == len(cells) > 100 and not set(cells) & set(regression.cells())
+    assert {cell[4] for cell in cells} == set(regression.SPARSE)
+    lays = {(d.joined > 1, d.segments > d.joined, d.block_tiles > 1) for d in map(regression.design_of_cell, cells)}
+    assert {(True, False, False), (True, True, False), (False, False, True)} <= lays
+    assert len({regression.build_name("core", regression.design_of_cell(cell)) for cell in cells}) == len(cells)
+    assert regression.name(cells[0]) == "W=4 block 1x8 array 8x8 fp32 2:4 rne"
+
+
+@pytest.mark.cosim
+def test_sparse_cell_agrees():
+    result, _ = regression.check_core(regression.design_of_cell((4, (1, 8), (8, 8), "aligned", (2, 4), "rne")))
+    assert result.compared > 1000 and not result.mismatches, result.first
+
+
 @pytest.mark.cosim
 @pytest.mark.parametrize("cell", SELECTION, ids=regression.name)
 def test_cell_agrees(cell):
