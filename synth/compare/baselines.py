@@ -18,4 +18,4 @@ def baseline(design, arithmetic, group=None, pipeline=0):
     fmt = HBFPFormat(mantissa=design.format.mantissa) if KINDS[arithmetic].exact else HBFPFormat()
     return replace(design, format=fmt, arithmetic=arithmetic, group=group or design.group, pipeline=pipeline,
                    accumulate=Design.accumulate, share=Design.share, guard=Design.guard, growth=Design.growth,
-                   wide=Design.wide)
+                   wide=Design.wide, sparse=Design.sparse)

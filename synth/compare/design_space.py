@@ -19,6 +19,7 @@ AXES = {name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) 
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
 PLANS = {
     "table": ({}, {"mantissa": ("4",), "wide": ("6",)}, {"mantissa": ("8",), "wide": ("12",)},
+              {"mantissa": ("4", "8"), "block": ("1x64",), "sparse": ("2x4",)},
               {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)}),
     "study": (
         {"mantissa": ("2", "3", "4", "5", "6", "8", "12"), "rows": ("8", "16", "24", "32", "64", "128")},
@@ -42,7 +43,7 @@ def axes_of(lists):
         If a list is empty, or a pair is none.
     """
     axes = AXES | {name: tuple(words_of(name, lists[name])) for name in AXES if lists.get(name) is not None}
-    for name in ("block", "group"):
+    for name in ("block", "group", "sparse"):
         for word in axes[name]:
             if not re.fullmatch("[0-9]+x[0-9]+", word):
                 raise refuse(name, word, "must be two numbers such as 8x4")

@@ -41,7 +41,7 @@ def counts(types, family):
 
 def part(design, unit):
     """Design and unit of the generator for one of :data:`FPGA_UNITS`: an element is a group of one."""
-    return (replace(design, group=(1, 1), wide=0), "group") if unit == "element" else (design, unit)
+    return (replace(design, group=(1, 1), wide=0, sparse=(1, 1)), "group") if unit == "element" else (design, unit)
 
 
 def parts(design, unit):
