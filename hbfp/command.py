@@ -33,7 +33,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         found, rest = super().parse_known_args(args, namespace)
         for name, value in vars(found).items():
-            if value == []:    # --name=--, of which argparse removes the value
+            # Of --name=-- argparse removes the value; an option that may come more than once gives a list of values.
+            if value == [] or isinstance(value, list) and [] in value:
                 self.error(f"argument {flag(name)}: expected one argument")
         return found, rest
 

@@ -1,6 +1,7 @@
 """Training runs: resumable to the same bits, alike wherever they run; the command line.
 
-Covers: golden/__main__.py, golden/study/sweep.py, golden/study/tasks.py.
+Covers: golden/__main__.py, golden/study/sweep.py, golden/study/tasks.py, golden/study/train_command.py,
+golden/study/error_command.py, golden/study/schedule_command.py.
 """
 
 import json

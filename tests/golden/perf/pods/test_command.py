@@ -114,3 +114,10 @@ def test_a_network_too_small_for_its_pixels(capsys):
     assert (stop.value.code, capsys.readouterr().err) == (
         2, ("python -m golden: error: --network inception@8: Given input size: (64x1x1). Calculated output size: "
             "(64x0x0). Output size is too small\n"))
+
+
+def test_an_option_for_several_networks_without_a_value(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["pods", "--network=--"])
+    assert (stop.value.code, capsys.readouterr().err) == (
+        2, "python -m golden pods: error: argument --network: expected one argument\n")
