@@ -52,6 +52,14 @@ def directed_blocks(fmt, elements):
     return np.array([np.resize(np.asarray(pattern, np.uint32), elements) for pattern in patterns], np.uint32)
 
 
+def block_modes(rng, design, beats, wide=None):
+    """The field ``wide`` of so many beats of blocks: drawn, and where it counts, with a block's last beat, ``wide``."""
+    modes = rng.integers(0, 2, beats)
+    if wide is not None:
+        modes[design.encode_beats - 1::design.encode_beats] = wide
+    return modes
+
+
 def directed_products(design, wide=(False, False)):
     """Products for a core: a list of :class:`Product`, integers for arithmetic ``int``, else float32.
 

@@ -14,7 +14,7 @@ from hbfp.golden.sparsity import compress, prune
 from ...manifest import Manifest
 from ..awkward import awkward, awkward_blocks
 from ..coverage import Coverage
-from ..directed import directed_blocks, directed_products
+from ..directed import block_modes, directed_blocks, directed_products
 from ..scoreboard import ConverterScoreboard, ProductScoreboard
 from ..stream import Monitor, Pauses, Sink, Source, clocked, until
 from ..tiling import Tiling, commands, most_terms, w_beats, x_beats
@@ -201,10 +201,13 @@ class Bench:
         """Queue awkward blocks for the converter, so many; the number of beats."""
         return self.send_blocks(awkward_blocks(self.rng, blocks, ELEMENTS, DESIGN.format, rare))
 
-    def send_blocks(self, blocks):
-        """Queue blocks of bit patterns (blocks, elements) for the converter; the number of beats."""
+    def send_blocks(self, blocks, wide=None):
+        """Queue blocks of bit patterns (blocks, elements) for the converter; the number of beats.
+
+        ``wide``: whether mantissas are, where a core has both; drawn, if not given.
+        """
         value = blocks.reshape(-1, DESIGN.encode_lanes)
-        modes = {"wide": self.rng.integers(0, 2, len(value))} if DESIGN.wide else {}
+        modes = {"wide": block_modes(self.rng, DESIGN, len(value), wide)} if DESIGN.wide else {}
         self.sources["i_q"].send(MANIFEST.streams["i_q"].pack(value=value, **modes))
         return len(value)
 
@@ -294,8 +297,10 @@ async def every_corner_is_computed(dut):
         for wide in ((True, False), (False, True), (True, True)):    # the largest sums of every mode among them
             for work in directed_products(DESIGN, wide):
                 bench.product(work.x, work.w, work.scale, work.bias, work.relu, wide)
-        beats = sum(bench.send_blocks(directed_blocks(fmt, ELEMENTS)) for fmt in (DESIGN.format, DESIGN.widest))
-    await bench.finish(beats + (bench.send_blocks(directed_blocks(DESIGN.format, ELEMENTS)) if DESIGN.blocked else 0))
+        beats = bench.send_blocks(directed_blocks(DESIGN.widest, ELEMENTS), wide=True)
+    if DESIGN.blocked:
+        beats += bench.send_blocks(directed_blocks(DESIGN.format, ELEMENTS), wide=False)
+    await bench.finish(beats)
     assert bench.products.commands
 
 

@@ -11,7 +11,7 @@ from cocotb.triggers import ClockCycles
 from ...manifest import Manifest
 from ..awkward import awkward_blocks
 from ..coverage import Coverage
-from ..directed import directed_blocks
+from ..directed import block_modes, directed_blocks
 from ..scoreboard import ConverterScoreboard
 from ..stream import Monitor, Pauses, Sink, Source, clocked, until
 
@@ -56,10 +56,10 @@ class Bench:
         """Queue awkward blocks, so many; the number of beats."""
         return self.send(awkward_blocks(self.rng, blocks, ELEMENTS, DESIGN.format, rare))
 
-    def send(self, blocks):
-        """Queue blocks of bit patterns (blocks, elements); the number of beats."""
+    def send(self, blocks, wide=None):
+        """Queue blocks of bit patterns (blocks, elements), of one width if ``wide`` says so; the number of beats."""
         value = blocks.reshape(-1, DESIGN.encode_lanes)
-        modes = {"wide": self.rng.integers(0, 2, len(value))} if DESIGN.wide else {}
+        modes = {"wide": block_modes(self.rng, DESIGN, len(value), wide)} if DESIGN.wide else {}
         self.drivers["i"].send(MANIFEST.streams["i"].pack(value=value, **modes))
         return len(value)
 
@@ -86,8 +86,10 @@ async def conversions_equal_golden(dut, idle, stall):
 async def every_corner_is_converted(dut):
     bench = Bench(dut, (0.3, 2), (0.3, 2))
     await bench.start()
-    formats = (DESIGN.format, DESIGN.format, DESIGN.widest) if DESIGN.wide else (DESIGN.format,)    # either width
-    await bench.finish(sum(bench.send(directed_blocks(fmt, ELEMENTS)) for fmt in formats))
+    beats = bench.send(directed_blocks(DESIGN.format, ELEMENTS), wide=False)
+    if DESIGN.wide:
+        beats += bench.send(directed_blocks(DESIGN.widest, ELEMENTS), wide=True)
+    await bench.finish(beats)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

@@ -11,7 +11,7 @@ import pytest
 from cosim.bench.awkward import awkward_blocks
 from cosim.bench.corners import CORNERS, reachable, unreachable
 from cosim.bench.coverage import Coverage
-from cosim.bench.directed import directed_blocks, directed_products
+from cosim.bench.directed import block_modes, directed_blocks, directed_products
 from cosim.bench.reference import ConverterReference, CoreReference
 from cosim.bench.tiling import Tiling, commands, most_terms, w_beats, x_beats
 from golden.core import encode
@@ -51,6 +51,17 @@ def test_directed_blocks_reach_every_corner():
         asked = set(reachable(design, "encode")) - PROTOCOL
         blocks = directed_blocks(fmt, design.encode_lanes * design.encode_beats)
         assert asked <= converted(design, blocks, asked), fmt
+
+
+def test_width_of_directed_blocks_counts_with_their_last_beat():
+    """A width left to chance reaches the corners of either width only by chance."""
+    rng, design = np.random.default_rng(0), core(HBFPFormat(mantissa=4, block=(1, 8)), rows=4, wide=6)
+    assert design.encode_beats > 1
+    drawn = block_modes(rng, design, 64 * design.encode_beats)
+    assert set(drawn[design.encode_beats - 1::design.encode_beats]) == {0, 1}
+    for wide in (False, True):
+        modes = block_modes(rng, design, 64 * design.encode_beats, wide)
+        assert (modes[design.encode_beats - 1::design.encode_beats] == wide).all() and set(modes) == {0, 1}
 
 
 def test_no_blocks_reach_the_other_corners():
