@@ -12,19 +12,20 @@ _SIDE = ("scale", "bias", "no steps", "ReLU clamps", "ReLU passes")
 _SPECIAL = ("NaN result", "infinite result")
 _BLOCKS = ("invalid block of X", "invalid block of W", "zero block of X", "cancelled sum", "largest sum",
            "underflow to +0")
-_WIDE = ("wide X", "wide W", "wide X and W")
-_WIDE_BLOCKS = ("converter: wide block", "converter: width changes")
 _CONVERTER = tuple(f"converter: {name}" for name in (
     "zero block", "Inf", "NaN", "negative zero", "subnormal", "largest exponent", "largest mantissa",
     "saturated by rounding", "far below the maximum", "cut off exactly half", "tie to even, down", "tie to even, up",
     "exponent clamped"))
-#: Of a core whose commands may be sparse.
+#: Of a core, or a converter, with mantissas of two widths, and of a core whose commands may be sparse: no other is
+#: asked for them.
+_WIDE = ("wide X", "wide W", "wide X and W")
+_WIDE_BLOCKS = ("converter: wide block", "converter: width changes")
 _SPARSE = ("sparse after dense", "dense after sparse")
 _INDICES = ("index out of order", "index repeated")
 #: Part of a core that has a bench -> its corners.
 CORNERS = {
-    "core": (*_COMMANDS, *_RESULTS, *_SIDE, *_SPECIAL, *_BLOCKS, *_CONVERTER, *_WIDE, *_WIDE_BLOCKS),
-    "encode": (*_CONVERTER, *_WIDE_BLOCKS, "reset in mid-stream"),
+    "core": (*_COMMANDS, *_RESULTS, *_SIDE, *_SPECIAL, *_BLOCKS, *_CONVERTER),
+    "encode": (*_CONVERTER, "reset in mid-stream"),
     "encode_lane": _CONVERTER,
     "array": ("largest sum", "lowest sum", "zero sum", "weights change", "swap at random"),
     "align": ("accumulator moves", "sum moves", "equal exponents", "moved out", "exactly half", "fresh",
@@ -51,8 +52,6 @@ def unreachable(design, unit="core"):
         reasons |= _of_products(design)
     if unit in ("core", "encode", "encode_lane"):
         reasons |= {f"converter: {name}": reason for name, reason in _of_conversions(design).items()}
-    if not design.wide:
-        reasons |= dict.fromkeys((*_WIDE, *_WIDE_BLOCKS), "mantissas have one width")
     if unit == "core" and not design.blocked:
         reasons |= dict.fromkeys(_CONVERTER, "the core has no converter")
     if unit == "encode_lane":
@@ -63,6 +62,10 @@ def unreachable(design, unit="core"):
 def reachable(design, unit="core"):
     """Names of the corners that a bench of a part must have seen."""
     out, names = unreachable(design, unit), CORNERS[unit]
+    if unit == "core" and design.wide:
+        names += _WIDE
+    if unit in ("core", "encode") and design.wide:
+        names += _WIDE_BLOCKS
     if unit == "core" and design.takes_sparse:
         names += (*_SPARSE, *(_INDICES if design.sparse[0] > 1 else ()))
     return [name for name in names if name not in out]

@@ -145,3 +145,17 @@ def test_reasons():
     for unit, names in CORNERS.items():
         assert not set(unreachable(design, unit)) & set(reachable(design, unit))
         assert set(reachable(design, unit)) <= set(names)
+
+
+def test_options_add_their_corners():
+    """Corners of an option are asked for with it alone, and a design without it has nothing to say about them."""
+    plain = core(HBFPFormat(mantissa=4, block=(1, 4)), rows=4)
+    blocks = {"converter: wide block", "converter: width changes"}
+    of_wide = {"core": blocks | {"wide X", "wide W", "wide X and W"}, "encode": blocks}
+    orders = {"sparse after dense", "dense after sparse"}
+    for option, more in (({"wide": 6}, of_wide), ({"sparse": (1, 2)}, {"core": orders}), (
+            {"sparse": (2, 4)}, {"core": orders | {"index out of order", "index repeated"}})):
+        for unit in ("core", "encode", "encode_lane"):
+            design = core(plain.format, rows=4, **option)
+            assert set(reachable(design, unit)) - set(reachable(plain, unit)) == more.get(unit, set())
+            assert unreachable(design, unit) == unreachable(plain, unit)
