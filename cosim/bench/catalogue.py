@@ -15,6 +15,9 @@ def check_unit(unit, design):
     choice("unit", unit, BENCHES)
     if unit == "array" and not design.integer:
         raise refuse("unit", unit, f"must be of integers, not --arithmetic {design.arithmetic}")
+    if unit == "array" and design.takes_sparse:
+        raise refuse("unit", unit, "must be of dense weights, not --sparse {},{}: its bench has no indices".format(
+            *design.sparse))
 
 
 def bench_outcome(manifest, unit="core", seed=1, name=None):

@@ -18,6 +18,11 @@ def test_units_with_a_bench():
         check_unit("drain", design_from_values({}))
     with pytest.raises(OptionError, match="^--unit array: must be of integers, not --arithmetic fp32$"):
         check_unit("array", design_from_values({"arithmetic": "fp32"}))
+    sparse = design_from_values({"rows": 4, "block": (1, 4), "sparse": (2, 4)})
+    check_unit("encode", sparse)
+    with pytest.raises(OptionError, match="^--unit array: must be of dense weights, not --sparse 2,4: "
+                                          "its bench has no indices$"):
+        check_unit("array", sparse)
 
 
 @pytest.mark.cosim
