@@ -20,8 +20,9 @@ from ..simulate.verilator import BuildError
 _ARITHMETICS = ("hbfp",) * 6 + ("int", "int", "fp32", "fma", "bf16")
 #: Operator of the emitted text -> what a planted fault makes of it.
 _FAULTS = {"+": "-", "-": "+", "*": "+", "&": "|", "|": "&", "^": "|", "==": "!=", "<": ">="}
-_OPERATION = re.compile(r"^  assign (?P<left>\S+) = (?P<a>[^?;]+) (?P<operator>\+|-|\*|&|\||\^|==|<) (?P<b>[^?;]+);$",
-                        re.MULTILINE)
+#: An escaped name on the left, such as ``\$7 ``, ends in a space; an index may follow.
+_OPERATION = re.compile(r"^  assign (?P<left>\S[^=]*) = (?P<a>[^?;]+) (?P<operator>\+|-|\*|&|\||\^|==|<) "
+                        r"(?P<b>[^?;]+);$", re.MULTILINE)
 
 
 def draw(seed, number=0, *, side=6, block=12, depth=24, recoded=64):

@@ -12,8 +12,13 @@ from hbfp.options import design_from_values
 
 TEXT = """\
 module top(input [3:0] a, output [3:0] o, output p);
+  wire [3:0] \\$7 ;
+  wire [1:0] \\o.bits ;
   assign o = a + 4'h1;
   assign p = a == 4'h2;
+  assign \\$7  = a & 4'h3;
+  assign \\o.bits [1] = \\$7 [2] | \\$7 [3];
+  assign \\o.bits [0] = | \\$7 ;
 endmodule
 """
 
@@ -37,8 +42,10 @@ def test_parts_of_gradual_designs_are_the_converter():
 
 
 def test_a_fault_is_one_operator():
-    found = {plant(TEXT, random.Random(seed)) for seed in range(20)}
-    assert {fault.after for _, fault in found} == {"assign o = a - 4'h1;", "assign p = a != 4'h2;"}
+    found = {plant(TEXT, random.Random(seed)) for seed in range(30)}
+    assert {fault.after for _, fault in found} == {
+        "assign o = a - 4'h1;", "assign p = a != 4'h2;", "assign \\$7  = a | 4'h3;",
+        "assign \\o.bits [1] = \\$7 [2] & \\$7 [3];"}
     for text, fault in found:
         lines = zip(TEXT.splitlines(), text.splitlines(), strict=True)
         changed = [(number, was.strip(), now.strip()) for number, (was, now) in enumerate(lines, 1) if was != now]
