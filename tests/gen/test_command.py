@@ -21,6 +21,8 @@ from hbfp.values import OptionError, shown
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: Parts of cores whose columns share accumulators.
 SHARED = ("block_sum", "shared_accumulator", "shared_control")
+#: Units of cores for sparse weights alone.
+SPARSE = ("sparse_weights", "placement", "prune")
 SMALL = ["--rows", "2", "--block", "1,2", "--depth", "2"]
 
 
@@ -61,8 +63,9 @@ def test_help_has_examples(capsys):
 
 @pytest.mark.parametrize("unit", CORE_UNITS)
 def test_unit_alone(tmp_path, unit):
-    share = ["--block", "1,4", "--share", "2"] if unit in SHARED else ["--block", "1,2"]
-    assert main(["--unit", unit, "--rows", "2", *share, "--accumulate", "aligned", "--out", str(tmp_path)]) == 0
+    some = (["--block", "1,4", "--share", "2"] if unit in SHARED else
+            ["--block", "1,4", "--sparse", "1,2"] if unit in SPARSE else ["--block", "1,2"])
+    assert main(["--unit", unit, "--rows", "2", *some, "--accumulate", "aligned", "--out", str(tmp_path)]) == 0
 
 
 # --- Mistakes --------------------------------------------------------------------------------------

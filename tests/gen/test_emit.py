@@ -120,7 +120,7 @@ def test_other_parameters_other_top():
 
 
 #: No parts of the core.
-BESIDE = ("vector", "dot_product")
+BESIDE = ("vector", "dot_product", "prune")
 
 
 @pytest.mark.parametrize("unit", [unit for unit in CORE_UNITS if not unit.startswith(BESIDE)])
@@ -128,6 +128,8 @@ def test_units_have_the_names_they_have_in_the_core(unit):
     values = BASE | {"rounding": "stochastic", "accumulate": "aligned"}
     if unit in ("block_sum", "shared_accumulator", "shared_control"):
         values |= {"block": (1, 16), "share": 2}
+    if unit in ("sparse_weights", "placement"):
+        values |= {"block": (1, 16), "sparse": (1, 2)}
     whole, alone = rtlil(values, "core"), rtlil(values, unit)
     assert all(whole[name] == text for name, text in alone.items())
 
