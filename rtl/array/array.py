@@ -112,6 +112,8 @@ class Array(Component):
         of segment s is there at ``t + 1 + s * h * step + j``, h groups a segment.
     swap : ``In(1)``
         High with the first row of X that uses a new tile of weights.
+    sparse : ``In(1)``
+        With ``swap``, where commands may be sparse: whether the weights are.
     weight : ``In(weight_word).array``
         One word per group column: with ``swap`` at cycle t, group row i of group column j at ``t + i * step + j``.
     sums : ``Out(kc sums).array``
@@ -151,6 +153,8 @@ class Array(Component):
         members = {"x": In(ArrayLayout(number.element, number.reach(params.rows))), "swap": In(1),
                    "weight": In(weight_word(number, params.group)).array(groups),
                    "sums": Out(sums).array(params.segments, groups)}
+        if number.modes:
+            members["sparse"] = In(1)
         if params.joined > 1:
             members["joins"] = In(1)
         if head is not None:
@@ -171,6 +175,8 @@ class Array(Component):
         act = ArrayLayout(number.activation, reach)
         m.submodules.skew = skew = Skew(Shape.cast(act), group_rows, first=1, step=number.step)
         m.submodules.swap_skew = swap_skew = Skew(1, group_rows, step=number.step, reset_less=False)
+        if number.modes:
+            m.submodules.sparse_skew = sparse_skew = Skew(1, group_rows, step=number.step)
         acts = number.enter(m, [self.x[row] for row in range(number.reach(params.rows))])
         start = number.start(height)
         above = None
@@ -183,6 +189,8 @@ class Array(Component):
                 Group.Parameters.at(number, params.group, height, above_rows, params.joined), group_cols)
             m.d.comb += [skew.i[i].eq(Cat(acts[i * reach:(i + 1) * reach])), swap_skew.i[i].eq(self.swap),
                          row.west.act.eq(skew.o[i]), row.west.swap.eq(swap_skew.o[i])]
+            if number.modes:
+                m.d.comb += [sparse_skew.i[i].eq(self.sparse), row.west.sparse.eq(sparse_skew.o[i])]
             if start is not None and not place:
                 value = number.starts(m, segment, acts[segment * height:(segment + 1) * height])
                 m.d.comb += row.west.start.eq(delay(m, value, 1 + segment * per_segment, f"start{segment}"))

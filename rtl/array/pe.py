@@ -17,10 +17,12 @@ def row_signature(number, rows, start=None, join=False):
     """What groups pass on from west to east.
 
     ``act``: activations that ``rows`` elements choose from, as the kind of number has them. ``swap``: load the
-    weights, a cycle ahead of the first activations that use them. ``start``, where columns start from something: its
-    value. ``joins``, where a segment may go on from the one above: whether it does.
+    weights, a cycle ahead of the first activations that use them. ``sparse``, where commands may be: whether the
+    weights that ``swap`` loads are. ``start``, where columns start from something: its value. ``joins``, where a
+    segment may go on from the one above: whether it does.
     """
     members = {"act": Out(ArrayLayout(number.activation, number.reach(rows))), "swap": Out(1)}
+    members |= {"sparse": Out(1)} if number.modes else {}
     members |= {} if start is None else {"start": Out(start)}
     return Signature(members | {"joins": Out(1)} if join else members)
 
@@ -113,9 +115,9 @@ class Group(Component):
         m, params = Module(), self.params
         (kr, kc), number = params.shape, params.number
         west = self.west
-        pass_east(m, west, self.east, reset_less=("act", "start", "joins"))
+        pass_east(m, west, self.east, reset_less=("act", "sparse", "start", "joins"))
         psum = Signal.like(self.south.sum, name="psum", reset_less=True)
-        weights = number.hold(m, west.swap, self.weight)
+        weights = number.hold(m, west.swap, self.weight, **({"sparse": west.sparse} if number.modes else {}))
         for col in range(kc):
             first = (self.north.sum[col] if params.north is not None
                      else west.start if params.start is not None else None)

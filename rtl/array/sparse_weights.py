@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from amaranth import Cat, Const, Mux, Shape, Signal, signed
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.design import ConflictError
@@ -28,9 +28,8 @@ def require_sparse(design):
 class SparseWeightBuffer(WeightBuffer):
     """A :class:`~rtl.array.weights.WeightBuffer` of weights with indices, of which it keeps the offsets.
 
-    The offset of place e among the N of a group is the index less e, at least 0 and at most M - N. In a tile that a
-    dense command takes, every offset is given out as 0, whatever came as index. Where the array has recoded weights,
-    they are recoded here, and what their negative digits leave out is counted by column and segment.
+    The offset of place e among the N of a group is the index less e, at least 0 and at most M - N. Where the array has
+    recoded weights, they are recoded here, and what their negative digits leave out is counted by column and segment.
 
     Parameters
     ----------
@@ -39,8 +38,6 @@ class SparseWeightBuffer(WeightBuffer):
 
     Members
     -------
-    sparse : ``In(1)``
-        With ``start``: the tile belongs to a sparse command.
     head : ``Out(heads).array``
         By segment and column group, where columns start from something: that of segment s for column group j from
         ``t + 1 + s * h + j`` on, with ``start`` at t and h groups a segment, until the same cycle of the next tile.
@@ -71,18 +68,11 @@ class SparseWeightBuffer(WeightBuffer):
     def ports(params):
         row = weight_buffer_row(params)
         row = StructLayout({**row.members, "index": ArrayLayout(params.number.index, params.cols)})
-        members = WeightBuffer.ports(params) | {"i": In(stream.Signature(row)), "sparse": In(1)}
+        members = WeightBuffer.ports(params) | {"i": In(stream.Signature(row))}
         if params.head is not None:
             heads = ArrayLayout(params.head, params.group[1])
             members["head"] = Out(heads).array(params.rows // params.height, params.groups)
         return members
-
-    def _banks(self, m, beat, row, word, address):
-        # Whether the word on the first bus is that of a sparse command: of this start, or of the last one.
-        self._mode, held = Signal(name="mode"), Signal(name="mode_held")
-        m.d.comb += self._mode.eq(Mux(self.start, self.sparse, held))
-        m.d.sync += held.eq(self._mode)
-        super()._banks(m, beat, row, word, address)
 
     def _rows(self, m, row):
         """Weights, recoded or not, with their offsets."""
@@ -104,15 +94,6 @@ class SparseWeightBuffer(WeightBuffer):
             m.d.comb += weight.value.eq(value)
             result.append(weight)
         return result
-
-    def _word(self, m, j, word):
-        """Offsets of 0 for a dense command; its tile begins j cycles later in this column group than in the first."""
-        kr, kc = self.params.group
-        if j:
-            self._mode = delay(m, self._mode, 1, f"mode{j}")
-        words = data.View(ArrayLayout(self.params.kept, kr * kc), word)
-        return Cat(Cat(weight.value, weight.offset & self._mode.replicate(len(weight.offset)))
-                   for weight in (words[n] for n in range(kr * kc)))
 
     def _scales(self, m, beat, tile_row, slot, released):
         super()._scales(m, beat, tile_row, slot, released)

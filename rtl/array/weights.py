@@ -187,17 +187,13 @@ class WeightBuffer(Component):
             m.submodules[f"bank{j}"] = bank
             columns = Cat(weights[j * kc + c] for c in range(kc))
             m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
-                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(self._word(m, j, bank.r_data))]
+                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(bank.r_data)]
             if j + 1 < params.groups:
                 address = delay(m, address, 1, f"address{j}", reset_less=False)
 
     def _rows(self, m, row):
         """The weights of this beat, row ``row`` of its groups, as they are kept."""
         return [self.i.payload.mantissa[column] for column in range(self.params.cols)]
-
-    def _word(self, m, j, word):
-        """A word as column group j gets it; called in the order of the column groups."""
-        return word
 
     def _scales(self, m, beat, tile_row, slot, released):
         """Exponents and flags of the columns: a bank a segment, with a word a tile."""

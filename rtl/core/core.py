@@ -174,7 +174,7 @@ class Core(Component):
     def _take_sparse(self, m, sequencer, weights, array):
         """What a command does otherwise if it is sparse, up to the sums of segments; the row of X for the array."""
         m.submodules.placement = placement = Placement.of(self.params)
-        m.d.comb += [weights.sparse.eq(sequencer.sparse), placement.sparse.eq(sequencer.sparse),
+        m.d.comb += [array.sparse.eq(sequencer.sparse), placement.sparse.eq(sequencer.sparse),
                      placement.i.eq(self.i_x.payload)]
         if array.params.joined > 1:
             m.d.comb += array.joins.eq(~sequencer.sparse)

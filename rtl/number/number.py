@@ -16,6 +16,8 @@ class Number(ABC):
 
     #: Cycles in which an element forms its product, before it needs the sum from above.
     lead = 0
+    #: Whether elements hold something else of a tile of sparse weights than of a dense one.
+    modes = False
     #: Cycles from the sum that enters an element, or a group of them, to the one that leaves.
     step = 1
 

@@ -33,12 +33,18 @@ def pick(choices, offset):
     return picked
 
 
+def _flat(weights):
+    """The weights of a group one by one, row by row."""
+    return [weights[row][col] for row in range(len(weights)) for col in range(len(weights[row]))]
+
+
 @dataclass(frozen=True)
 class Sparse(Integer):
     """Integers of ``width`` bits whose weights are ``kept`` of every ``group`` terms; the synthesis forms products."""
     width: int = parameter("sparse")
     kept: int = parameter("n")
     group: int = parameter("m")
+    modes = True
 
     @property
     def offset(self):
@@ -56,6 +62,13 @@ class Sparse(Integer):
 
     def reach(self, rows):
         return rows * self.group // self.kept
+
+    def hold(self, m, load, weight, sparse):
+        """As of any number, but with offsets of 0 if they are not those of ``sparse`` weights."""
+        weights = super().hold(m, load, weight)
+        with m.If(load & ~sparse):
+            m.d.sync += [held.offset.eq(0) for held in _flat(weights)]
+        return weights
 
     def picked(self, m, acts, weights, name):
         """The activation of each weight, from all that the rows reach."""
@@ -93,13 +106,31 @@ class SparseRecoded(Sparse):
     def head(self, height):
         return correction_shape(self.width, height)
 
-    def hold(self, m, load, weight):
-        """As complements, as :class:`rtl.number.recoded.Recoded` does."""
+    def turned(self, place):
+        """Whether an activation travels as its complement.
+
+        That in the middle of a group, which every place reaches, does where there is an odd number to pick from: it
+        is the one beside the pairs of an AND-OR-invert, and its complement is what the cell after that takes.
+        """
+        return place % self.group == self.group // 2 and not (self.group - self.kept) % 2
+
+    def enter(self, m, acts):
+        return [~act if self.turned(place) else act for place, act in enumerate(acts)]
+
+    def picked(self, m, acts, weights, name):
+        return super().picked(m, self.enter(m, acts), weights, name)
+
+    def hold(self, m, load, weight, sparse):
+        """As complements, as :class:`rtl.number.recoded.Recoded` does; that of a dense tile's offset is all ones."""
         weights = Signal.like(weight, name="weights", reset_less=True)
-        complements = Signal(weight.as_value().shape(), reset_less=True)
-        m.d.comb += weights.eq(~complements)
+        complements = Signal.like(weight, name="complements", reset_less=True)
+        m.d.comb += weights.as_value().eq(~complements.as_value())
         with m.If(load):
-            m.d.sync += complements.eq(~weight.as_value())
+            m.d.sync += complements.as_value().eq(~weight.as_value())
+        for given, held, complement in zip(_flat(weight), _flat(weights), _flat(complements), strict=True):
+            bits = len(held.offset)
+            m.d.sync += complement.offset.eq(~(given.offset & (load & sparse).replicate(bits)
+                                               | held.offset & ~load.replicate(bits)))
         return weights
 
     def column(self, m, acts, weights, north, south, name, head=None):
