@@ -1,7 +1,7 @@
 // Convolutions whose patches must be converted one by one: a strip of patches at a time, so that it stays in the caches.
 #pragma once
 
-#include "product.h"
+#include "pairs.h"
 
 namespace {
 
@@ -37,16 +37,22 @@ inline void encode(const float *x, float *y, int64_t rows, int64_t columns, int6
     else convert(x, columns, y, columns, nullptr, 0, rows, columns, high, wide, f, span);
 }
 
-// Operand b for both kinds of arithmetic, each packed when first needed.
+// Operand b for each kind of arithmetic, each packed when first needed.
 class Packed {
   public:
     Packed(const Values &b, int64_t k) : b_(b), k_(k) {}
 
-    // y (+)= a b, `a` of `size` elements converted from format f, in floats where that is exact, else in doubles.
+    // y (+)= a b, `a` of `size` elements converted from format f, in floats where that is exact, else in integers
+    // or in doubles.
     void multiply(const float *a, int64_t size, const Format &f, const Span &span, int64_t terms, const Rows &at,
                   float *y, int64_t ldy, bool more, const Flush &flush) {
         if (exact(f, *b_.format, terms, span, *b_.span)) {
             multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, Keep());
+            return;
+        }
+        if (const int times = passes(f, *b_.format, terms, span, *b_.span)) {
+            if (!pairs_) pairs_.emplace(times, b_.data, b_.ld, 1, b_.n, at, *b_.format, *b_.span);
+            pairs_->multiply(PairedRows(a, k_, at, terms, f, span), y, ldy, more);
             return;
         }
         wide_.assign(a, a + size);
@@ -59,6 +65,7 @@ class Packed {
     int64_t k_;
     std::vector<float> singles_;
     std::vector<double> doubles_, wide_;
+    std::optional<PairedOperand> pairs_;
 
     template <class T> const T *get(std::vector<T> &packed) {
         if (packed.empty()) {

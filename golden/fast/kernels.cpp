@@ -94,6 +94,16 @@ void hbfp_wide_product(const double *a, const int64_t *row, int64_t m_count, con
     else multiply(a, at, b, bk, bn, n_count, y, ldy, work, Keep());
 }
 
+// hbfp_product in integers, for operands that passes() allows; a as PairedRows takes it.
+void hbfp_pair_product(const float *a, int64_t length, const int64_t *row, int64_t m_count, const int64_t *block,
+                       const int64_t *terms, int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn,
+                       int64_t n_count, float *y, int64_t ldy, int64_t side, const Format *fa, const Format *fb,
+                       const Span *sa, const Span *sb) {
+    const Rows at{row, m_count, block, terms, blocks, stride};
+    PairedOperand(passes(*fa, *fb, side, *sa, *sb), b, bk, bn, n_count, at, *fb, *sb)
+        .multiply(PairedRows(a, length, at, side, *fa, *sa), y, ldy, false);
+}
+
 // b (k, n) in panels, for hbfp_packed_product.
 void hbfp_pack(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, float *packed) {
     pack_all(b, bk, bn, k, n, packed);

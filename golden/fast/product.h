@@ -171,13 +171,18 @@ void multiply(const T *a, const Rows &at, const float *b, int64_t bk, int64_t bn
     }
 }
 
+// Whether no sum of a block can lie below 2^-126 or above 2^127.
+inline bool in_range(int64_t terms, const Span &sa, const Span &sb) {
+    int32_t reach = sa.high + sb.high;
+    for (int64_t t = terms; t; t >>= 1) reach++;
+    return std::min(sa.low + sb.low, std::min(sa.low, sb.low)) >= -126
+        && std::max(reach, std::max(sa.high, sb.high)) <= 127;
+}
+
 // Whether FP32 holds every partial sum of a block, in any order, and none can lie below 2^-126.
 inline bool exact(const Format &fa, const Format &fb, int64_t terms, const Span &sa, const Span &sb) {
     const uint64_t largest = uint64_t(terms) * ((1 << fa.magnitude) - 1) * ((1 << fb.magnitude) - 1);
-    int32_t reach = sa.high + sb.high;
-    for (int64_t t = terms; t; t >>= 1) reach++;
-    return !(largest >> 24) && std::min(sa.low + sb.low, std::min(sa.low, sb.low)) >= -126
-        && std::max(reach, std::max(sa.high, sb.high)) <= 127;
+    return !(largest >> 24) && in_range(terms, sa, sb);
 }
 
 // Whether any sum of blocks may lie below 2^-126: all are multiples of the product of the last bits in use.

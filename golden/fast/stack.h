@@ -31,6 +31,11 @@ class Pair {
             run(a_.get(), at, bn, y, panels_.get(), Keep());
             return;
         }
+        if (const int times = passes(fa, fb, terms, sa, sb)) {
+            PairedOperand(times, b_.get(), bn == 1 ? n_ : 1, bn == 1 ? 1 : k_, n_, at, fb, sb)
+                .multiply(PairedRows(a_.get(), k_, at, terms, fa, sa), y, n_, false);
+            return;
+        }
         doubles_.assign(a_.get(), a_.get() + m_ * k_);
         wide_.resize(64 * k_);
         if (small(sa, sb) && flush.sum > 0) run(doubles_.data(), at, bn, y, wide_.data(), flush);
