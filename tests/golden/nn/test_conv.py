@@ -170,9 +170,10 @@ def test_threads_change_nothing(block):
         same(a, b.detach().numpy())
 
 
+@pytest.mark.parametrize("mantissa", [8, 12, 16])
 @pytest.mark.parametrize("block", [(1, 32), (1, 12), (8, 8)])
-def test_more_pixels_than_a_strip(block):
-    fmt = gn.HBFPFormat(block=block)
+def test_more_pixels_than_a_strip(block, mantissa):
+    fmt = gn.HBFPFormat(mantissa=mantissa, block=block)
     x, w = torch.randn(2, 16, 24, 24), torch.randn(5, 16, 3, 3)
     y, _, gw = run(lambda x, w: functional.conv2d(x, w, padding=1, formats=fmt), x, w, 1)
     torch.manual_seed(1)
