@@ -15,7 +15,7 @@ from hbfp.format import HBFPFormat
 from . import fp32
 from .bfp import encode
 from .blocks import CANONICAL_NAN, Blocks, as_float32, canonical, per_line, spread, used_blocks
-from .fast import aligned, kernels
+from .fast import aligned, kernels, products
 from .rounding import shift_half_up
 from .to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp32
 
@@ -67,7 +67,7 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
     if accumulate == "fp32" and noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.library():
         a, x_span = kernels.encoded(np.ascontiguousarray(x), fmt)
         b, w_span = kernels.encoded(np.ascontiguousarray(w), w_fmt, axis=0)
-        return kernels.multiply(a, b, fmt, w_fmt, x_span, w_span)
+        return products.multiply(a, b, fmt, w_fmt, x_span, w_span)
     return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt, w_noise, axis=0), accumulate,
                          guard=guard, growth=growth)
 

@@ -18,7 +18,7 @@ import torch
 
 from hbfp.format import HBFPFormat
 
-from ..fast import kernels, lanes, patches
+from ..fast import kernels, lanes, patches, products
 from ..noise import Stream
 from . import integers, portable, unfold
 from .formats import Formats
@@ -42,7 +42,7 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         a, a_span = unfold.encoded(x.view(-1, c).numpy(), fmt, stream)
         b, b_span = kept or unfold.encoded(w.numpy(), w_fmt, stream, 0)
         rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
-        y = kernels.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
+        y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
         return torch.from_numpy(y).view(n, oh, ow, -1)
     if unfold.compiled(x, (fmt, w_fmt), formats, stream):
         rows, draws = unfold.patch_rows(x, size, stride, dilation), unfold.draws(fmt, stream)
@@ -94,7 +94,7 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
         y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
         for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
             a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, draws, axis=0)
-            kernels.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])
+            products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])
         return torch.from_numpy(y)
     if unfold.integers(x, (formats.x, formats.g), formats):
         y = integers.over_pixels(x, flat, formats, size, stride, dilation)

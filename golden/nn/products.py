@@ -17,7 +17,7 @@ from hbfp.format import HBFPFormat
 
 from ..bfp import decode, encode
 from ..blocks import Blocks
-from ..fast import kernels, lanes
+from ..fast import kernels, lanes, products
 from ..matmul import matmul_blocks
 from ..noise import Stream
 from . import portable
@@ -180,6 +180,6 @@ def _product(a, b, formats, turn_a, turn_b):
         return torch.from_numpy(left) @ torch.from_numpy(right)
     if formats.accumulate == "fp32" and a.span is not None and b.span is not None:
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
-        return torch.from_numpy(kernels.multiply(left, right, a.fmt, b.fmt, a.span, b.span))
+        return torch.from_numpy(products.multiply(left, right, a.fmt, b.fmt, a.span, b.span))
     return torch.from_numpy(matmul_blocks(a.blocks(turn_a), b.blocks(turn_b), formats.accumulate,
                                           guard=formats.guard, growth=formats.growth))
