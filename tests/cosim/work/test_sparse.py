@@ -34,7 +34,7 @@ def test_sparse_network_takes_half_of_the_cycles():
     assert outcome.passed and outcome.comparison.compared > 2 * 360 * sum(SIZES)
     notes = outcome.notes
     for name in ("dense", "sparse"):
-        want = sum(product_cycles(design, manifest.latency, 360, k, n, 1, name == "sparse")
+        want = sum(product_cycles(design, manifest.latency, 360, k, n, 1, sparse=name == "sparse")
                    for k, n in zip(SIZES, SIZES[1:], strict=False))
         assert notes[f"{name}_cycles"] == want
     assert 1.9 < notes["dense_cycles"] / notes["sparse_cycles"] < 2
