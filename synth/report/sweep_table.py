@@ -14,7 +14,8 @@ from .tables import number
 
 def _option(name, report):
     """The text of an option that has no column of its own making."""
-    return str(describe.flat(report.design)[name])
+    value = describe.flat(report.design)[name]
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 #: Heads of what stands beside the core alone, and the scopes.

@@ -33,3 +33,10 @@ def test_options_without_a_column_of_their_own_are_shown_where_they_differ():
     assert [column.header for column in found.columns] == [
         "W", "array", "block", "exponent", "element", "core", "+ side", "+ RAM", "+ both"]
     assert list(found.columns[3].cells) == ["8", "10"]
+
+
+def test_pairs_are_written_as_on_the_command_line():
+    comparisons = [Comparison(FakeReport(500, Design(format=HBFPFormat(block=(1, 64)), sparse=sparse)), {})
+                   for sparse in ((1, 1), (2, 4))]
+    found = sweep_table.table(comparisons)
+    assert list(found.columns[3].cells) == ["1,1", "2,4"]
