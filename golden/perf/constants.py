@@ -11,30 +11,31 @@ ASSUMED = "assumed"
 MODEL = "MICRO 2021 accelerator for inference and training, analytic model (28 nm)"
 
 
-def _constant(value: Any, unit: str, source: str) -> Any:
+def constant(value: Any, unit: str, source: str) -> Any:
+    """A field of constants, with its unit and where its value comes from."""
     return _field(default=value, metadata={"unit": unit, "source": source})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
     """What area, power and cycles are made of; ``sources`` has the origin of those that depend on the number."""
-    mac_pj: float = _constant(0.4, "pJ a multiply-accumulate at 1 GHz", MODEL)
-    mac_um2: float = _constant(478.0, "um2 a multiply-accumulate element", MODEL)
-    element_bytes: float = _constant(1.0, "bytes an operand", "mantissa bits / 8")
-    activation_pj: float = _constant(2.7, "pJ a byte read from an SRAM bank of 256 kB", MODEL)
-    weight_pj: float = _constant(4.0, "pJ a byte read from an SRAM bank of 512 kB", MODEL + "; 2.7 to 4.1")
-    array_columns: int = _constant(64, "columns that share one stream of activations", MODEL)
-    sram_mb: float = _constant(75.0, "MB of SRAM", MODEL)
-    sram_um2: float = _constant(0.2448, "um2 a bit of SRAM", MODEL)
-    other_mm2: float = _constant(10.0, "mm2 of everything else", ASSUMED)
-    static_w: float = _constant(8.0, "W without activity", ASSUMED)
-    low_ghz: float = _constant(0.5, "GHz at the low voltage", ASSUMED)
-    low_v: float = _constant(0.6, "V at the low clock", ASSUMED)
-    high_ghz: float = _constant(1.2, "GHz at the high voltage", ASSUMED)
-    high_v: float = _constant(0.9, "V at the high clock; linear between and below", ASSUMED)
-    area_mm2: float = _constant(300.0, "mm2 that the whole may have", MODEL)
-    power_w: float = _constant(75.0, "W that the whole may take", MODEL)
-    step_cycles: int = _constant(32, "cycles of a product beside weights, rows and columns", ASSUMED)
+    mac_pj: float = constant(0.4, "pJ a multiply-accumulate at 1 GHz", MODEL)
+    mac_um2: float = constant(478.0, "um2 a multiply-accumulate element", MODEL)
+    element_bytes: float = constant(1.0, "bytes an operand", "mantissa bits / 8")
+    activation_pj: float = constant(2.7, "pJ a byte read from an SRAM bank of 256 kB", MODEL)
+    weight_pj: float = constant(4.0, "pJ a byte read from an SRAM bank of 512 kB", MODEL + "; 2.7 to 4.1")
+    array_columns: int = constant(64, "columns that share one stream of activations", MODEL)
+    sram_mb: float = constant(75.0, "MB of SRAM", MODEL)
+    sram_um2: float = constant(0.2448, "um2 a bit of SRAM", MODEL)
+    other_mm2: float = constant(10.0, "mm2 of everything else", ASSUMED)
+    static_w: float = constant(8.0, "W without activity", ASSUMED)
+    low_ghz: float = constant(0.5, "GHz at the low voltage", ASSUMED)
+    low_v: float = constant(0.6, "V at the low clock", ASSUMED)
+    high_ghz: float = constant(1.2, "GHz at the high voltage", ASSUMED)
+    high_v: float = constant(0.9, "V at the high clock; linear between and below", ASSUMED)
+    area_mm2: float = constant(300.0, "mm2 that the whole may have", MODEL)
+    power_w: float = constant(75.0, "W that the whole may take", MODEL)
+    step_cycles: int = constant(32, "cycles of a product beside weights, rows and columns", ASSUMED)
 
     @property
     def fixed_mm2(self) -> float:

@@ -7,10 +7,8 @@ and accumulators below each column), and a network ``I0`` times its size times B
 
 import math
 from dataclasses import dataclass, fields
-from dataclasses import field as _field
-from typing import Any
 
-from ..constants import ASSUMED
+from ..constants import ASSUMED, BYTES, NAND2, constant
 from .machine import Machine
 
 MODEL = "scale-out systolic arrays, arXiv 2203.11540"
@@ -18,30 +16,25 @@ MODEL = "scale-out systolic arrays, arXiv 2203.11540"
 BANK_PJ = {64: 1.1, 128: 1.6, 256: 2.7, 512: 4.1}
 
 
-def _constant(value: Any, unit: str, source: str) -> Any:
-    return _field(default=value, metadata={"unit": unit, "source": source})
-
-
 @dataclass(frozen=True, kw_only=True)
 class PodConstants:
     """What the power of a machine is made of."""
-    budget_w: float = _constant(400.0, "W that the whole may take", MODEL)
-    ghz: float = _constant(1.0, "GHz", MODEL)
-    mac_pj: float = _constant(0.4, "pJ a multiply-accumulate, of an array of 32 rows", MODEL)
-    column_share: float = _constant(0.0, "of that, share that is paid once a column of 32 rows", "none is published")
-    bank_pj: float = _constant(2.7, "pJ a byte of a bank of 256 kB", MODEL)
-    link_uw: float = _constant(28.75, "uW a byte of a link, I0", MODEL)
-    element_bytes: float = _constant(1.0, "bytes of an element of X or W", MODEL)
-    sum_bytes: float = _constant(2.0, "bytes of a partial sum", MODEL)
+    budget_w: float = constant(400.0, "W that the whole may take", MODEL)
+    ghz: float = constant(1.0, "GHz", MODEL)
+    mac_pj: float = constant(0.4, "pJ a multiply-accumulate, of an array of 32 rows", MODEL)
+    column_share: float = constant(0.0, "of that, share that is paid once a column of 32 rows", "none is published")
+    bank_pj: float = constant(2.7, "pJ a byte of a bank of 256 kB", MODEL)
+    link_uw: float = constant(28.75, "uW a byte of a link, I0", MODEL)
+    element_bytes: float = constant(1.0, "bytes of an element of X or W", MODEL)
+    sum_bytes: float = constant(2.0, "bytes of a partial sum", MODEL)
 
     def bytes_a_cycle(self, rows: int, columns: int) -> float:
         """B: bytes that move in a pod and cycle."""
         return (rows + columns) * self.element_bytes + 2 * columns * self.sum_bytes
 
 
-#: Measured by this project (docs/design/06-area.md), NAND2 a MAC: element, whole 32 x 32 core.
-AREAS = {"hbfp8": (372.4, 448.7), "hbfp6": (231.8, 302.8), "hbfp4": (122.7, 188.7)}
-BITS = {"hbfp8": 8, "hbfp6": 6, "hbfp4": 4}
+#: Measured by this project (docs/design/06-area.md): NAND2-equivalents of an element, of a core of :data:`NAND2` a MAC.
+ELEMENTS = {"hbfp8": 372.4, "hbfp6": 231.8, "hbfp4": 122.7}
 _SCALED = "0.4 pJ in proportion to the core's area, make area: {} NAND2 a MAC; the proportion is " + ASSUMED
 
 
@@ -52,16 +45,16 @@ def published() -> tuple[PodConstants, dict[str, str]]:
 
 def measured(number: str) -> tuple[PodConstants, dict[str, str]]:
     """Those of this project's cores: FP32 partial sums, converters and accumulators below every column."""
-    element, core = AREAS[number]
-    made = PodConstants(mac_pj=0.4 * core / AREAS["hbfp8"][1], column_share=1 - element / core,
-                        element_bytes=BITS[number] / 8, sum_bytes=4.0)
+    element, core = ELEMENTS[number], NAND2[number]
+    made = PodConstants(mac_pj=0.4 * core / NAND2["hbfp8"], column_share=1 - element / core,
+                        element_bytes=BYTES[number], sum_bytes=4.0)
     return made, published()[1] | {
         "mac_pj": _SCALED.format(core), "column_share": f"make area: {element} of {core} NAND2 are elements",
         "element_bytes": "mantissa bits / 8; exponents are left out, 1.25 bytes for 32", "sum_bytes": "FP32"}
 
 
 #: Name of a set -> its constants and their sources.
-SETS = {"published": published} | {f"measured-{name}": (lambda name=name: measured(name)) for name in AREAS}
+SETS = {"published": published} | {f"measured-{name}": (lambda name=name: measured(name)) for name in ELEMENTS}
 
 
 @dataclass(frozen=True)
