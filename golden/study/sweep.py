@@ -1,8 +1,8 @@
 """Many training runs: on the processors of this machine or of a Dask cluster, with the same results."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +11,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..workers import dask_workers
 from .experiment import Run, train
 
 
 def _one(run, folder):
     return train(run, folder)
-
-
-@contextmanager
-def backend(scheduler: str | None = None) -> Iterator[None]:
-    """Context in which joblib sends jobs to the Dask scheduler at an address; None stays here.
-
-    Raises
-    ------
-    ValueError
-        If Dask is not installed or nobody answers at the address.
-    """
-    if scheduler is None:
-        yield
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError(f"--scheduler {scheduler}: needs Dask, pip install 'hbfp[dask]'") from None
-    try:
-        client = Client(scheduler, timeout=10)
-    except (OSError, ValueError):
-        raise ValueError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
-    with client, joblib.parallel_config("dask", client=client):
-        yield
 
 
 def sweep(runs: Sequence[Run], folder: str | Path, *, jobs: int = -1, scheduler: str | None = None,
@@ -66,7 +43,7 @@ def sweep(runs: Sequence[Run], folder: str | Path, *, jobs: int = -1, scheduler:
         The results, in the order of ``runs``.
     """
     folder = Path(folder).resolve()
-    with backend(scheduler), _bar(console, len(runs)) as advance:
+    with dask_workers(scheduler) if scheduler else nullcontext(), _bar(console, len(runs)) as advance:
         results = []
         for result in joblib.Parallel(jobs, return_as="generator")(joblib.delayed(_one)(run, folder) for run in runs):
             results.append(result)

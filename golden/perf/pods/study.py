@@ -1,13 +1,14 @@
 """The studies: what one machine does, changed in one thing at a time. Each gives rows of a table."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import joblib
 import numpy as np
 
+from ...workers import dask_workers
 from . import catalogue, memory, power, simulate
 from .fused import jobs
 from .graph import Graph
@@ -34,26 +35,8 @@ class Base:
     address: str | None = None
 
 
-@contextmanager
-def _workers(address: str | None) -> Iterator[None]:
-    """joblib's processes, or those of the Dask scheduler at an address."""
-    if address is None:
-        yield
-        return
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise ValueError(f"--scheduler {address}: needs Dask, pip install 'hbfp[dask]'") from None
-    try:
-        client = Client(address, timeout=10)
-    except (OSError, ValueError):
-        raise ValueError(f"--scheduler {address}: no Dask scheduler answers there") from None
-    with client, joblib.parallel_config("dask", client=client):
-        yield
-
-
 def _all(base: Base, function: Callable[..., Any], points: Iterable[tuple]) -> list[Any]:
-    with _workers(base.address):
+    with dask_workers(base.address) if base.address else nullcontext():
         return joblib.Parallel(base.jobs)(joblib.delayed(function)(*point) for point in points)
 
 
