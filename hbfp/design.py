@@ -254,6 +254,11 @@ class Design:
         """Whether commands may have sparse weights."""
         return self.sparse != DENSE
 
+    def require_sparse(self):
+        """Raise ConflictError if no command has sparse weights."""
+        if not self.takes_sparse:
+            raise ConflictError("sparse", "1,1", "must be N,M: only cores for sparse weights have this unit")
+
     def reach(self, rows):
         """Terms along K that ``rows`` rows of elements choose from; one each without sparse weights."""
         kept, group = self.sparse

@@ -6,8 +6,6 @@ from amaranth import Cat, Const, Mux, Shape, Signal, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from hbfp.design import ConflictError
-
 from ..fixed.booth import BoothRecoder, negative_lines
 from ..fixed.packed import packed
 from ..lib.layout import ArrayLayout, StructLayout
@@ -17,12 +15,6 @@ from ..lib.skew import delay
 from ..number.kinds import number_of
 from ..number.number import Number
 from .weights import WeightBuffer, weight_buffer_row
-
-
-def require_sparse(design):
-    """Raise ConflictError if no command has sparse weights."""
-    if not design.takes_sparse:
-        raise ConflictError("sparse", "1,1", "must be N,M: only cores for sparse weights have this unit")
 
 
 class SparseWeightBuffer(WeightBuffer):
@@ -59,7 +51,7 @@ class SparseWeightBuffer(WeightBuffer):
         @classmethod
         def of(cls, design):
             """The weight buffer of a design."""
-            require_sparse(design)
+            design.require_sparse()
             usual = WeightBuffer.Parameters.of(design)
             return cls(usual.element, usual.rows, usual.cols, usual.group, usual.step, usual.exponent, usual.height,
                        number_of(design))

@@ -63,8 +63,7 @@ class Prune(Component):
             ConflictError
                 If the design has no sparse weights, or the converter does not take whole groups.
             """
-            if not design.takes_sparse:
-                raise ConflictError("sparse", "1,1", "must be N,M: only cores for sparse weights have this unit")
+            design.require_sparse()
             kept, group = design.sparse
             if design.encode_lanes % group:
                 raise ConflictError("rows", design.rows, f"must make the converter's {design.encode_lanes} lanes a "

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from amaranth import Module, Mux, Shape
 from amaranth.lib.wiring import In, Out
 
-from ..array.sparse_weights import require_sparse
 from ..lib.component import Component
 from ..lib.names import parameter
 from ..number.kinds import number_of
@@ -53,7 +52,7 @@ class Placement(Component):
         @classmethod
         def of(cls, design):
             """The placement in front of a design's array."""
-            require_sparse(design)
+            design.require_sparse()
             return cls(number_of(design).element, design.rows, *design.sparse, exponent_bits(design), design.segments,
                        design.joined)
 
