@@ -1,0 +1,1 @@
+"""What the accelerator understands, as data: instructions and registers; docs/design/11-accelerator.md."""

@@ -1,0 +1,118 @@
+"""Systems around a core, as data: the accelerator."""
+
+from dataclasses import dataclass
+
+from . import describe
+from .design import ConflictError, Design
+from .fields import nested, whole
+
+#: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
+SIDES = (8, 16, 32)
+
+
+def _tag(name):
+    return {"tag": name, "place": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """A core with its memories, converter, vector unit, DMA and instructions; docs/design/11-accelerator.md.
+
+    A word of V is as many FP32 numbers as the core has columns, which are the vector unit's lanes and a beat of the bus.
+
+    Parameters
+    ----------
+    core : Design
+        A core of blocks with equal sides of 8, 16 or 32.
+    x_words, v_words : int
+        Words of the memories X (rows of the core, mantissas and exponents) and V.
+    w_words : int
+        Rows of the memory W, each as many mantissas as the core has columns.
+    p_words : int
+        Instruction words of the vector unit's programs.
+    row_words : int
+        Words of V that the longest row of the vector unit has.
+    vector_rows : int
+        Rows that the vector unit holds.
+    queue : int
+        Instructions that the queue of each unit holds.
+    reads : int
+        Bursts of reads in flight.
+    burst : int
+        Beats of the longest burst.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range, or two contradict each other.
+    """
+    core: Design = nested(Design)
+    x_words: int = whole(8192, 64, 65536, title="X memory", unit=" words", text="words of X, a row of the core each",
+                         **_tag("x"))
+    w_words: int = whole(4096, 64, 65536, title="W memory", unit=" rows", text="rows of W", **_tag("w"))
+    v_words: int = whole(4096, 64, 65536, title="V memory", unit=" words",
+                         text="words of V, as many FP32 numbers as the core has columns", **_tag("v"))
+    p_words: int = whole(512, 32, 4096, title="Vector programs", unit=" words",
+                         text="instruction words of the vector unit", **_tag("pw"))
+    row_words: int = whole(32, 1, 256, title="Vector row", unit=" words", text="words of the vector unit's longest row",
+                           **_tag("rw"))
+    vector_rows: int = whole(8, 1, 16, title="Vector registers", unit=" rows", text="rows that the vector unit holds",
+                             **_tag("vr"))
+    queue: int = whole(4, 2, 64, title="Queue", unit=" instructions", text="instructions that a unit's queue holds",
+                       **_tag("q"))
+    reads: int = whole(8, 1, 16, title="Reads", unit=" bursts", text="bursts of reads in flight", **_tag("rd"))
+    burst: int = whole(16, 1, 32, title="Burst", unit=" beats", text="beats of the longest burst", **_tag("bu"))
+
+    def __post_init__(self):
+        describe.check(self)
+        core = self.core
+        if not core.blocked:
+            raise ConflictError("arithmetic", core.arithmetic, "must be hbfp in an accelerator")
+        if core.rows not in SIDES:
+            raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
+        if core.cols != core.rows:
+            raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
+        for name, value, only in (("wide", core.wide, 0), ("share", core.share, 1), ("ragged", core.ragged, False)):
+            if value != only:
+                raise ConflictError(name, value, f"must be {only} in an accelerator")
+        if core.takes_sparse:
+            raise ConflictError("sparse", ",".join(map(str, core.sparse)), "must be 1,1 in an accelerator")
+        if core.format.rounding == "stochastic":
+            raise ConflictError("rounding", core.format.rounding, "must be rne or truncate in an accelerator")
+        if core.format.subnormals != "flush":
+            raise ConflictError("subnormals", core.format.subnormals, "must be flush in an accelerator")
+        if self.packed > core.height or core.height & core.height - 1:
+            raise ConflictError("block", "{},{}".format(*core.format.block), f"must be a power of two of at least "
+                                f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
+        for name in ("x_words", "w_words", "v_words", "p_words"):
+            value = getattr(self, name)
+            if value & value - 1:
+                raise ConflictError(name, value, "must be a power of two")
+        if self.burst * self.beat > 4096:
+            raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
+                                "bytes: a burst stays in 4 KiB")
+
+    @property
+    def lanes(self):
+        """FP32 numbers of a word of V."""
+        return self.core.cols
+
+    @property
+    def beat(self):
+        """Bytes of a beat of the bus, which is a word of V."""
+        return 4 * self.lanes
+
+    @property
+    def stored(self):
+        """Bits of a mantissa in DRAM: 4, 8 or 16."""
+        return next(bits for bits in (4, 8, 16) if bits >= self.core.format.mantissa)
+
+    @property
+    def packed(self):
+        """Rows of W in a beat: those that are written together."""
+        return 32 // self.stored
+
+    @property
+    def record_beats(self):
+        """Beats of a segment of W in DRAM: its rows, and one of exponents."""
+        return self.core.height // self.packed + 1
