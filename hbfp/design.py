@@ -33,7 +33,7 @@ class ConflictError(ValueError):
 
     def __init__(self, name, value, rule):
         self.name, self.value, self.rule = name, value, rule
-        super().__init__(f"{name.capitalize()} {value} {rule}")
+        super().__init__(f"{name.replace('_', ' ').capitalize()} {value} {rule}")
 
 
 def _divisor(number, limit):
@@ -82,6 +82,9 @@ class Design:
     wide : int
         Bits of the mantissas of commands that take them as two digits of the array (docs/numerics.md, section 3); 0 if
         there are no such commands.
+    side_lanes : int
+        Lanes of the side unit, a divisor of the columns: a row takes columns over lanes cycles to leave; 0: as many.
+        Equal bits.
 
     Raises
     ------
@@ -136,12 +139,18 @@ class Design:
         0, 0, MANTISSA_RANGE[1], title="Wide mantissa", unit=" bits",
         text="mantissa bits, sign included, of operands that a command runs as two digits; 0 for none",
         tag="wide", place=18)
+    side_lanes: int = whole(
+        0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
+        usual="as many as columns", tag="side", place=19, where="sided")
 
     def __post_init__(self):
         if self.cols is None:
             object.__setattr__(self, "cols", self.rows)
         describe.check(self)
         self._check_wide()
+        if self.side_lanes and (self.cols % self.side_lanes or not self.sided):
+            raise ConflictError("side_lanes", self.side_lanes, f"must be 0 or divide the {self.cols} columns" if self.sided
+                                else f"must be 0 where arithmetic is {self.arithmetic}")
         if not self.blocked and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
         most = self.number.registers
@@ -241,6 +250,11 @@ class Design:
     def aligned(self):
         """Whether block sums add up as integers."""
         return self.accumulate == "aligned"
+
+    @property
+    def sided(self):
+        """Whether there is a side unit: results are FP32."""
+        return self.number.float_results
 
     @property
     def summed_as_integers(self):

@@ -47,6 +47,7 @@ def latencies(design):
     result = {"interval": interval(design),
               "array": Array.Parameters.of(design).latency + design.group_cols - 1,
               "accumulate": accumulate.latency, "drain": Drain.Parameters.of(design).latency,
+              "row": Drain.Parameters.of(design).turns,
               "release": WeightBuffer.Parameters.of(design).release}
     if design.blocked:
         result["encode"] = Encode.Parameters.of(design).latency
@@ -107,7 +108,8 @@ class Core(Component):
         """``interval``: fewest from a row of a pass to the same row of the next, however few rows it has.
 
         ``array``: from a row's acceptance to its beat at the last column group. ``accumulate``: from there to the
-        bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds one.
+        bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds ``row``.
+        ``row``: from a row on ``o`` to the next.
         ``release``: from a pass's start until its weights may be overwritten. ``encode``: from a block's last beat to
         its first converted one.
         """

@@ -14,6 +14,7 @@ from ..number.kinds import accumulation_of
 from ..number.streams import beat_of_results
 from .sequencer import steps_layout
 from .side import SideLane
+from .side_turns import SideTurns
 
 
 class Drain(Component):
@@ -31,6 +32,9 @@ class Drain(Component):
         Whether there is a side unit: results are FP32, not integers.
     shared : bool
         Whether columns share an accumulator.
+    lanes : int
+        Lanes of the side unit, a divisor of the columns; 0: as many. A row takes ``turns`` cycles to leave, columns over
+        lanes, and so does a beat of factors or biases to be taken.
 
     Members
     -------
@@ -62,18 +66,24 @@ class Drain(Component):
         element: Shape = parameter("w", unsigned(32))
         side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
+        lanes: int = parameter("s", 0)
+
+        @property
+        def turns(self):
+            """Cycles that a row takes to leave."""
+            return self.cols // self.lanes if self.lanes else 1
 
         @property
         def latency(self):
             """Cycles from a bank's last write to its first row on ``o``, without factors and biases."""
-            return 3 + (SideLane.LATENCY if self.side else 0)
+            return 3 + (SideLane.LATENCY if self.side else 0) + self.turns - 1
 
         @classmethod
         def of(cls, design):
             """The way out of a design."""
             accumulation = accumulation_of(design)
             return cls(design.cols, design.group[1], design.depth, accumulation.result_shape,
-                       accumulation.float_results, design.share > 1)
+                       accumulation.float_results, design.share > 1, design.side_lanes)
 
     @staticmethod
     def ports(params):
@@ -92,8 +102,9 @@ class Drain(Component):
 
     @property
     def latencies(self):
-        """``result``: from a bank's last write to its first row on ``o``, without factors and biases."""
-        return {"result": self.params.latency}
+        """``result``: from a bank's last write to its first row on ``o``, without factors and biases; ``row``: cycles
+        from a row to the next."""
+        return {"result": self.params.latency, "row": self.params.turns}
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -107,19 +118,20 @@ class Drain(Component):
         reading = Signal()
         last = Signal()
         move = Signal()
+        step = move if params.turns == 1 else Signal()    # the row that was read has had all its turns
         freed = Signal(2)
         for n in range(2):
             with m.If(self.begins & (self.bank == n)):
                 m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
         m.d.comb += [
             last.eq(row + 1 == Mux(current, rows[1], rows[0])), move.eq(~self.o.valid | self.o.ready),
-            self.read.en.eq(move), self.read.address.eq(row),
+            self.read.en.eq(step), self.read.address.eq(row),
         ]
         m.d.sync += [complete.eq((complete | self.done) & ~freed),
                      self.free.eq((self.free & ~(self.begins << self.bank)) | freed)]
         with m.If(start):
             m.d.sync += [reading.eq(1), row.eq(0)]
-        with m.If(reading & move):
+        with m.If(reading & step):
             m.d.sync += row.eq(row + 1)
             with m.If(last):
                 m.d.sync += reading.eq(0)
@@ -129,14 +141,14 @@ class Drain(Component):
         flags = [(reading, last)]
         for stage in range(stages):
             valid, final = Signal(name=f"valid_{stage}"), Signal(name=f"last_{stage}", reset_less=True)
-            with m.If(move):
+            with m.If(move if stage else step):
                 m.d.sync += [valid.eq(flags[-1][0]), final.eq(flags[-1][1])]
             flags.append((valid, final))
         # The bank holds a row until the next stage has it: only then is it done with the last one.
         held = flags[1][0]
         leaves = Signal()
         m.d.comb += [
-            leaves.eq(held & flags[1][1] & move), freed.eq(leaves << current),
+            leaves.eq(held & flags[1][1] & step), freed.eq(leaves << current),
             pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
             self.draining.eq((reading | held) << current),
         ]
@@ -144,18 +156,26 @@ class Drain(Component):
             m.d.sync += current.eq(~current)
         if params.shared:    # rows that have been read; the command after the next one waits for its bank
             m.d.comb += self.vacant.eq(~complete.any() | Mux(reading, self.place < row, held))
-        m.d.comb += [self.o.valid.eq(flags[-1][0]), self.o.payload.last.eq(flags[-1][1])]
+        m.d.comb += self.o.payload.last.eq(flags[-1][1])
+        if params.turns == 1:
+            m.d.comb += self.o.valid.eq(flags[-1][0])
 
         if not params.side:
             m.d.comb += [start.eq(pending), self.o.payload.value.eq(Cat(self.value))]
             return m
 
-        self._operands(m, start, pending, move, Mux(current, Cat(steps[1]), Cat(steps[0])), flags)
+        taken, factor, active = self._operands(m, start, pending, Mux(current, Cat(steps[1]), Cat(steps[0])), flags)
+        if params.turns == 1:
+            self._lanes(m, move, taken, factor, active)
+        else:
+            self._turns(m, move, step, taken, factor, active, held)
         return m
 
-    def _operands(self, m, start, pending, move, steps, flags):
-        """Rows in the side unit share their operands: the last command's have to leave first."""
-        params = self.params
+    def _operands(self, m, start, pending, steps, flags):
+        """Rows in the side unit share their operands: the last command's have to leave first.
+
+        Whether a beat of them is there and wanted, whether it has factors, and the steps of the rows.
+        """
         wanted = Signal(steps_layout())
         active = Signal(steps_layout())
         got = Signal(2)
@@ -165,20 +185,39 @@ class Drain(Component):
             empty.eq(~Cat(valid for valid, _ in flags[1:]).any()),
             Cat(wanted).eq(steps),
             want.eq(Cat(wanted.scale, wanted.bias) & ~got),
-            self.i_v.ready.eq(pending & empty & want.any()), start.eq(pending & empty & ~want.any()),
+            start.eq(pending & empty & ~want.any()),
         ]
-        factor = Signal()
-        m.d.comb += factor.eq(want[0])
+        factor, taken = Signal(), Signal()
+        m.d.comb += [factor.eq(want[0]), taken.eq(self.i_v.valid & pending & empty & want.any())]
         with m.If(self.i_v.valid & self.i_v.ready):
             m.d.sync += got.eq(got | Mux(factor, 1, 2))
         with m.If(start):
             m.d.sync += [got.eq(0), active.eq(wanted)]
-        values = [value[n] for value in self.value for n in range(params.group)]
-        for column in range(params.cols):
+        if self.params.turns == 1:
+            m.d.comb += self.i_v.ready.eq(pending & empty & want.any())
+        return taken, factor, active
+
+    def _values(self):
+        """The row that was read, column by column."""
+        return [value[n] for value in self.value for n in range(self.params.group)]
+
+    def _lanes(self, m, move, taken, factor, active):
+        """A lane for every column, with its own factor and bias."""
+        for column, value in enumerate(self._values()):
             m.submodules[f"lane{column}"] = lane = SideLane()
-            taken = self.i_v.valid & self.i_v.ready
             m.d.comb += [
                 lane.en.eq(move), lane.steps.eq(active), lane.v.eq(self.i_v.payload[column]),
                 lane.load_scale.eq(taken & factor), lane.load_bias.eq(taken & ~factor),
-                lane.i.eq(values[column]), self.o.payload.value[column].eq(lane.o),
+                lane.i.eq(value), self.o.payload.value[column].eq(lane.o),
             ]
+
+    def _turns(self, m, move, step, taken, factor, active, held):
+        """Lanes for a part of the columns; ``held``: a row was read."""
+        params = self.params
+        m.submodules.turns = turns = SideTurns(cols=params.cols, lanes=params.lanes)
+        m.d.comb += [
+            turns.en.eq(move), turns.steps.eq(active), turns.load.eq(taken), turns.factor.eq(factor),
+            turns.v.eq(self.i_v.payload), self.i_v.ready.eq(turns.loaded), turns.valid.eq(held),
+            turns.i.eq(Cat(self._values())), step.eq(move & turns.taken),
+            self.o.valid.eq(turns.done), self.o.payload.value.eq(turns.o),
+        ]

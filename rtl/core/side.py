@@ -1,11 +1,14 @@
 """FP32 side unit of the core: scale, bias and ReLU on the way out."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..fp32.arith import Add, Mul
 from ..fp32.raw import is_nan
 from ..lib.component import Component
+from ..lib.names import parameter
 from .sequencer import steps_layout
 
 
@@ -15,24 +18,41 @@ class SideLane(Component):
     ReLU gives +0 for negative numbers and for -0, and passes NaN on. :attr:`LATENCY` cycles at full rate, all
     registers held while ``en`` is low.
 
+    Parameters
+    ----------
+    shared : bool
+        Whether several columns share the lane: each value brings its operands, and none are kept.
+
     Members
     -------
     en : ``In(1)``
     steps : ``In(steps_layout)``
         Steps to take; they hold for a whole command.
     load_scale, load_bias : ``In(1)``
-        Take ``v`` as factor or bias.
+        Take ``v`` as factor or bias; not where columns share the lane.
     v : ``In(32)``
+    scale, bias : ``In(32)``
+        Only there: factor and bias of the value that was taken one cycle, and two cycles, before.
     i, o : ``In(32)``, ``Out(32)``
     """
     kind, area, apart = "side", "side unit", True
     #: Cycles from ``i`` to ``o``.
     LATENCY = 3
 
+    @dataclass(frozen=True)
+    class Parameters:
+        shared: bool = parameter("shared", False)
+
+        @classmethod
+        def of(cls, design):
+            """The lane of a design."""
+            return cls(0 < design.side_lanes < design.cols)
+
     @staticmethod
     def ports(params):
-        return {"en": In(1), "steps": In(steps_layout()), "load_scale": In(1), "load_bias": In(1), "v": In(32),
-                "i": In(32), "o": Out(32)}
+        operands = {"scale": In(32), "bias": In(32)} if params.shared else {
+            "load_scale": In(1), "load_bias": In(1), "v": In(32)}
+        return {"en": In(1), "steps": In(steps_layout()), **operands, "i": In(32), "o": Out(32)}
 
     @property
     def latencies(self):
@@ -43,12 +63,11 @@ class SideLane(Component):
         m = Module()
         m.submodules.mul = mul = Mul(subnormals="flush")
         m.submodules.add = add = Add(subnormals="flush")
-        scale, bias, taken, scaled, biased = (Signal(32, name=name, reset_less=True)
-                                              for name in ("scale", "bias", "taken", "scaled", "biased"))
-        with m.If(self.load_scale):
-            m.d.sync += scale.eq(self.v)
-        with m.If(self.load_bias):
-            m.d.sync += bias.eq(self.v)
+        if self.params.shared:
+            scale, bias = self.scale, self.bias
+        else:
+            scale, bias = self._kept(m)
+        taken, scaled, biased = (Signal(32, name=name, reset_less=True) for name in ("taken", "scaled", "biased"))
         nan = Signal()
         m.d.comb += [
             mul.a.eq(taken), mul.b.eq(scale), add.a.eq(scaled), add.b.eq(bias),
@@ -59,3 +78,12 @@ class SideLane(Component):
             m.d.sync += [taken.eq(self.i), scaled.eq(Mux(self.steps.scale, mul.o, taken)),
                          biased.eq(Mux(self.steps.bias, add.o, scaled))]
         return m
+
+    def _kept(self, m):
+        """Factor and bias of the lane's column."""
+        scale, bias = (Signal(32, name=name, reset_less=True) for name in ("scale", "bias"))
+        with m.If(self.load_scale):
+            m.d.sync += scale.eq(self.v)
+        with m.If(self.load_bias):
+            m.d.sync += bias.eq(self.v)
+        return scale, bias

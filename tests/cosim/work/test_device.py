@@ -13,8 +13,10 @@ from hbfp.format import HBFPFormat
 
 
 @pytest.mark.cosim
-def test_cycles_meet_the_formula(tmp_path):
-    design = Design(format=HBFPFormat(block=(1, 4)), rows=4, depth=32)
+@pytest.mark.parametrize("parameters", [{}, {"side_lanes": 1}, {"side_lanes": 2, "share": 2}])
+def test_cycles_meet_the_formula(parameters):
+    block = (1, 8 if "share" in parameters else 4)
+    design = Design(format=HBFPFormat(block=block), rows=4, depth=32, **parameters)
     manifest = emit(design)
     core, golden = Core(Simulation(manifest, level="-O1")), Golden(design)
     bias = np.ones(50, np.float32)

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""The way out: whole banks in turn, each row once, the side unit's operands with their command."""
+"""The way out: whole banks in turn, each row once, the side unit's operands with their command.
+
+Covers: rtl/core/side_turns.py.
+"""
 
 import numpy as np
 import pytest
@@ -17,8 +20,9 @@ from .test_side import golden_side
 DEPTH = 5
 
 
-def make(arithmetic="hbfp", cols=2):
-    return Design(format=HBFPFormat(block=(1, 2)), rows=2, cols=cols, group=(1, 1), depth=DEPTH, arithmetic=arithmetic)
+def make(arithmetic="hbfp", cols=2, side_lanes=0):
+    return Design(format=HBFPFormat(block=(1, 2)), rows=2, cols=cols, group=(1, 1), depth=DEPTH, arithmetic=arithmetic,
+                  side_lanes=side_lanes)
 
 
 class Job:
@@ -139,16 +143,24 @@ def test_rows_leave_in_order(arithmetic, fill, stall, late):
     run(design, jobs(design), fill=fill, stall=stall, late=late)
 
 
+@pytest.mark.parametrize("cols, side_lanes", [(2, 1), (4, 2), (6, 2), (5, 1), (4, 4)])
+@pytest.mark.parametrize("fill", [1, 12])
+@pytest.mark.parametrize("stall, late", [(0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6)])
+def test_lanes_serve_the_columns_in_turns(cols, side_lanes, fill, stall, late):
+    design = make(cols=cols, side_lanes=side_lanes)
+    run(design, jobs(design), fill=fill, stall=stall, late=late)
+
+
 def test_both_banks_fill_while_the_way_out_is_shut():
     design = make()
     frees = run(design, jobs(design), fill=1, stall=0.95)
     assert 0 in frees    # both taken: the array would wait
 
 
-@pytest.mark.parametrize("arithmetic", ["hbfp", "int"])
+@pytest.mark.parametrize("arithmetic, side_lanes", [("hbfp", 0), ("hbfp", 2), ("hbfp", 1), ("int", 0)])
 @pytest.mark.parametrize("rows", [1, DEPTH])
-def test_latency_and_a_row_a_cycle(arithmetic, rows):
-    design = make(arithmetic)
+def test_latency_and_cycles_of_a_row(arithmetic, side_lanes, rows):
+    design = make(arithmetic, cols=4, side_lanes=side_lanes)
     dut, cycles = Drain.of(design), []
 
     async def play(ctx):
@@ -159,7 +171,7 @@ def test_latency_and_a_row_a_cycle(arithmetic, rows):
         ctx.set(dut.begins, 0)
         await wait(ctx, 3)
         ctx.set(dut.done, 1)    # the cycle of the bank's last write
-        for cycle in range(20):
+        for cycle in range(40):
             if ctx.get(dut.o.valid):
                 cycles.append(cycle)
             await ctx.tick()
@@ -167,12 +179,14 @@ def test_latency_and_a_row_a_cycle(arithmetic, rows):
     bench = Bench(dut)
     bench.process(play)
     bench.run()
-    assert cycles == list(range(Drain.Parameters.of(design).latency, Drain.Parameters.of(design).latency + rows))
+    latencies = dut.latencies
+    assert cycles == [latencies["result"] + row * latencies["row"] for row in range(rows)]
 
 
 @pytest.mark.parametrize("cycles", [0, 1, 3, 6, 9])
-def test_reset_in_mid_stream(cycles):
-    design = make()
+@pytest.mark.parametrize("side_lanes", [0, 1])
+def test_reset_in_mid_stream(cycles, side_lanes):
+    design = make(side_lanes=side_lanes)
     before = [Job(design, 4, (), 1), Job(design, 1, (), 2)]
     after = [Job(design, 2, ("bias",), 3), Job(design, 4, (), 4)]
     run(design, before, fill=2, stall=0.7, reset_after=cycles, after=after)

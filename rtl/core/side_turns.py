@@ -1,0 +1,111 @@
+"""Fewer side lanes than columns: a row passes in turns."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..lib.component import Component
+from ..lib.memory import Ram
+from ..lib.names import parameter
+from .sequencer import steps_layout
+from .side import SideLane
+
+
+def _choose(m, name, word, width, which):
+    """Part number ``which``, of ``width`` bits, of a word."""
+    part = Signal(width, name=name)
+    with m.Switch(which):
+        for number in range(len(word) // width):
+            with m.Case(number):
+                m.d.comb += part.eq(word[number * width:(number + 1) * width])
+    return part
+
+
+class SideTurns(Component):
+    """Lanes that serve the columns of a row in turns: those of one turn are ``lanes`` neighbours, the first ones first.
+
+    A row's results are there together, with its last turn, :attr:`LATENCY` cycles after that. Factors and biases lie in
+    memories, a word for each turn. All registers are held while ``en`` is low.
+
+    Parameters
+    ----------
+    cols, lanes : int
+        Columns, and lanes, a divisor of them and fewer.
+
+    Members
+    -------
+    en : ``In(1)``
+    steps : ``In(steps_layout)``
+        Of the rows that are inside.
+    load, factor, v, loaded : ``In(1)``, ``In(1)``, ``In``, ``Out(1)``
+        Take a beat of factors or else of biases, while no row is inside: as many cycles as turns, in the last of which
+        ``loaded`` is high.
+    valid, i : ``In(1)``, ``In``
+        A row; it must stay until ``taken``.
+    taken : ``Out(1)``
+        This is its last turn, or there is no row.
+    done, o : ``Out(1)``, ``Out``
+        A row of results.
+    """
+    kind, area, apart = "side_turns", "side unit", True
+    #: Cycles from a turn to its results.
+    LATENCY = SideLane.LATENCY
+
+    @dataclass(frozen=True)
+    class Parameters:
+        cols: int = parameter("c")
+        lanes: int = parameter("l")
+
+        @property
+        def turns(self):
+            """Cycles that a row takes."""
+            return self.cols // self.lanes
+
+    @staticmethod
+    def ports(params):
+        row = 32 * params.cols
+        return {"en": In(1), "steps": In(steps_layout()), "load": In(1), "factor": In(1), "v": In(row),
+                "loaded": Out(1), "valid": In(1), "i": In(row), "taken": Out(1), "done": Out(1), "o": Out(row)}
+
+    @property
+    def latencies(self):
+        """``result``: from a row's last turn to ``o``; ``row``: cycles that a row takes."""
+        return {"result": self.LATENCY, "row": self.params.turns}
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        last, width = params.turns - 1, 32 * params.lanes
+        place = Signal(range(params.turns))
+        turn = [Signal(range(params.turns), name=f"turn_{stage}", reset_less=stage > 0)
+                for stage in range(1 + self.LATENCY)]
+        valid = [self.valid, *(Signal(name=f"valid_{stage}") for stage in range(1, len(turn)))]
+        m.d.comb += [self.taken.eq(~self.valid | (turn[0] == last)), self.loaded.eq(self.load & (place == last))]
+        with m.If(self.load):
+            m.d.sync += place.eq(Mux(self.loaded, 0, place + 1))
+        with m.If(self.en):
+            m.d.sync += [after.eq(before) for flags in (valid, turn[1:]) for before, after in pairwise(flags)]
+            m.d.sync += turn[1].eq(turn[0])
+            with m.If(self.valid):
+                m.d.sync += turn[0].eq(Mux(self.taken, 0, turn[0] + 1))
+
+        operands, vector = [], _choose(m, "vector", self.v, width, place)
+        for name, stage, wanted in (("factors", 0, self.factor), ("biases", 1, ~self.factor)):
+            m.submodules[name] = ram = Ram(params.turns, width)
+            m.d.comb += [ram.w_en.eq(self.load & wanted), ram.w_addr.eq(place), ram.w_data.eq(vector),
+                         ram.r_en.eq(self.en), ram.r_addr.eq(turn[stage])]
+            operands.append(ram.r_data)
+
+        part, results = _choose(m, "part", self.i, width, turn[0]), []
+        for number in range(params.lanes):
+            m.submodules[f"lane{number}"] = lane = SideLane(shared=True)
+            mine = slice(32 * number, 32 * number + 32)
+            m.d.comb += [lane.en.eq(self.en), lane.steps.eq(self.steps), lane.i.eq(part[mine]),
+                         lane.scale.eq(operands[0][mine]), lane.bias.eq(operands[1][mine])]
+            results.append(lane.o)
+        gathered = Signal(width * last, reset_less=True)    # results of the turns before, the first ones lowest
+        with m.If(self.en & valid[-1]):
+            m.d.sync += gathered.eq(Cat(gathered, *results)[width:])
+        m.d.comb += [self.done.eq(valid[-1] & (turn[-1] == last)), self.o.eq(Cat(gathered, *results))]
+        return m
