@@ -149,8 +149,8 @@ class Design:
         describe.check(self)
         self._check_wide()
         if self.side_lanes and (self.cols % self.side_lanes or not self.sided):
-            raise ConflictError("side_lanes", self.side_lanes, f"must be 0 or divide the {self.cols} columns" if self.sided
-                                else f"must be 0 where arithmetic is {self.arithmetic}")
+            rule = f"or divide the {self.cols} columns" if self.sided else f"where arithmetic is {self.arithmetic}"
+            raise ConflictError("side_lanes", self.side_lanes, f"must be 0 {rule}")
         if not self.blocked and self.accumulate != "fp32":
             raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
         most = self.number.registers

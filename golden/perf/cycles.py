@@ -14,9 +14,10 @@ Command c, of m rows, ends with pass l, takes v(c) beats of `i_v` and is read ou
     s(c) = max(x(l) + m(c) + array + accumulate,  s(c-1) + (m(c-1) - 1) f + drain) + v(c) f
     last row on `o` at s(c) + (m(c) - 1) f + drain - 1
 
-With f of 1 and passes of R rows or more, weights and buffers never bind, and a product of commands with P passes of m rows each
-takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v`` cycles, if P * m >= m + drain - 1 + v:
-one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the start and the read-out at the end.
+With f of 1 and passes of R rows or more, weights and buffers never bind, and a product of commands with P passes of m
+rows each takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v`` cycles, if
+P * m >= m + drain - 1 + v: one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the start and
+the read-out at the end.
 
 Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
 by one, and its block is accumulated, as :mod:`golden.perf.shared_accumulator` says. Its last row takes the place of

@@ -33,8 +33,8 @@ class Drain(Component):
     shared : bool
         Whether columns share an accumulator.
     lanes : int
-        Lanes of the side unit, a divisor of the columns; 0: as many. A row takes ``turns`` cycles to leave, columns over
-        lanes, and so does a beat of factors or biases to be taken.
+        Lanes of the side unit, a divisor of the columns; 0: as many. A row takes ``turns`` cycles to leave, columns
+        over lanes, and so does a beat of factors or biases to be taken.
 
     Members
     -------
