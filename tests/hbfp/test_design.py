@@ -114,6 +114,7 @@ def test_edges_are_valid(options):
     ({"depth": 65537}, "Depth must be 1 to 65536 rows, not 65537"),
     ({"guard": -1}, "Guard width must be 0 to 16 bits, not -1"),
     ({"guard": 17}, "Guard width must be 0 to 16 bits, not 17"),
+    ({"side_lanes": -1}, "Side lanes must be 0 to 256, not -1"),
     ({"share": 0}, "Share must be 1 to 64 columns, not 0"),
     ({"growth": 17}, "Growth width must be 0 to 16 bits, not 17"),
     ({"accumulate": "tree"}, "Accumulation must be one of fp32, aligned, not 'tree'"),
@@ -163,9 +164,12 @@ def test_wrong_value(options, message):
      "must be even with wide mantissas: their digits take two columns"),
     ({"wide": 6, "mantissa": 4, "group": (8, 1)}, "group", "8,1",
      "must have an even number of columns with wide mantissas"),
+    ({"side_lanes": 3}, "side_lanes", 3, "must be 0 or divide the 32 columns"),
+    ({"side_lanes": 4, "arithmetic": "int"}, "side_lanes", 4, "must be 0 where arithmetic is int"),
 ], ids=str)
 def test_wrong_pair(options, name, value, rule):
-    with pytest.raises(ConflictError, match=f"^{re.escape(f'{name.capitalize()} {value} {rule}')}$") as caught:
+    title = name.replace("_", " ").capitalize()
+    with pytest.raises(ConflictError, match=f"^{re.escape(f'{title} {value} {rule}')}$") as caught:
         make(**options)
     assert (caught.value.name, caught.value.value, caught.value.rule) == (name, value, rule)
 
