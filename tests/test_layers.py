@@ -10,7 +10,7 @@ from hbfp.checkout import PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Folders of components, what others are made of first.
-RTL = ("lib", "fp32", "fixed", "number", "convert", "array", "accumulate", "core", "vector", "dispatch")
+RTL = ("lib", "fp32", "fixed", "number", "convert", "array", "accumulate", "core", "vector", "dispatch", "pods")
 #: Folder -> folders of ours that it may import, itself aside; the longest match counts.
 MAY = {
     "hbfp": set(),
@@ -32,6 +32,7 @@ MAY = {
     "rtl/core": {"hbfp", *(f"rtl/{part}" for part in RTL[:7])},
     "rtl/vector": {"hbfp", "golden/spec", "rtl/lib", "rtl/fp32", "rtl/convert"},
     "rtl/dispatch": {"hbfp", "golden/spec", "rtl/lib"},
+    "rtl/pods": {"hbfp", "golden/spec", "rtl/lib"},
     "rtl": {"hbfp"},
     "gen": {"hbfp", "golden/spec", "rtl", *(f"rtl/{part}" for part in RTL)},
     "cosim": {"hbfp", "golden/spec", "golden", "golden/perf", "golden/study"},

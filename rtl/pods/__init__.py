@@ -1,0 +1,1 @@
+"""Many pods: the networks between pods and banks."""
