@@ -1,7 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Networks in Amaranth's simulator: latency, routes, rounds that follow each other, zeros where nothing is routed.
 
-Covers: rtl/pods/network.py, rtl/pods/butterfly.py, rtl/pods/crossbar.py, rtl/pods/column.py, rtl/pods/pick.py.
+Covers: rtl/pods/network.py, rtl/pods/benes.py, rtl/pods/butterfly.py, rtl/pods/crossbar.py, rtl/pods/column.py,
+rtl/pods/pick.py.
 """
 
 import random
@@ -13,19 +14,21 @@ from amaranth.hdl import Value
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.routes import find, take
 from golden.perf.pods.settings import settings
+from rtl.pods.benes import Benes
 from rtl.pods.butterfly import Butterfly
 from rtl.pods.crossbar import Crossbar
 from tests.rtl.drive import Bench
 
 WIDTH = 16
-NETWORKS = [(name, ports) for name in ("butterfly-1", "butterfly-2", "butterfly-4", "crossbar") for ports in (2, 4, 8)]
+NETWORKS = [(name, ports) for name in ("butterfly-1", "butterfly-2", "butterfly-4", "crossbar", "benes")
+            for ports in (2, 4, 8)]
 
 
 def network(kind, ports, width=WIDTH):
     """The component of a kind."""
     if kind.copies:
         return Butterfly(ports=ports, width=width, copies=kind.copies)
-    return Crossbar(ports=ports, width=width)
+    return (Benes if kind.name == "benes" else Crossbar)(ports=ports, width=width)
 
 
 def some_routes(kind, ports, rng):

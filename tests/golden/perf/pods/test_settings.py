@@ -1,6 +1,10 @@
-"""Settings of networks: exactly the routes that the scheduler finds room for have some."""
+"""Settings of networks: exactly the routes that the scheduler finds room for have some.
+
+Covers: golden/perf/pods/looping.py.
+"""
 
 import itertools
+import random
 import re
 
 import numpy as np
@@ -38,3 +42,35 @@ def test_fields_follow_each_other():
 def test_an_output_has_one_route():
     with pytest.raises(ValueError, match=re.escape("Output 2 must have one route, not two") + "$"):
         settings(parse("crossbar"), 4, [(0, 2, 0), (1, 2, 0)])
+
+
+def reached(ports, word):
+    """The input that each output of a Benes network gives, or None: from the output backwards through the columns."""
+    size = unit(parse("benes"), ports)
+    found = []
+    for target in range(ports):
+        label = target
+        for column, bit in reversed(list(enumerate(size.columns))):
+            label = label & ~(1 << bit) | (word >> ports * (1 + column) + label & 1) << bit
+        found.append(label if word >> target & 1 else None)
+    return found
+
+
+@pytest.mark.parametrize("ports", [2, 4])
+def test_benes_brings_anything_anywhere(ports):
+    """Every function from targets to sources or nothing."""
+    for sources in itertools.product((None, *range(ports)), repeat=ports):
+        routes = [(source, target, 0) for target, source in enumerate(sources) if source is not None]
+        assert reached(ports, settings(parse("benes"), ports, routes)) == list(sources)
+
+
+@pytest.mark.parametrize("ports, count", [(8, 1000), (64, 60), (256, 8)])
+def test_benes_brings_much_far(ports, count):
+    """Permutations, few sources, one source, and random functions; some targets without a route."""
+    rng = random.Random(ports)
+    for number in range(count):
+        kinds = (range(ports), rng.sample(range(ports), 2), [rng.randrange(ports)], range(ports))
+        sources = rng.sample(range(ports), ports) if number % 4 == 0 else rng.choices(kinds[number % 4], k=ports)
+        sources = [None if number % 3 == 0 and rng.random() < 0.3 else source for source in sources]
+        routes = [(source, target, 0) for target, source in enumerate(sources) if source is not None]
+        assert reached(ports, settings(parse("benes"), ports, routes)) == sources
