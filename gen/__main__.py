@@ -16,6 +16,8 @@ from amaranth.hdl import Elaboratable
 from hbfp.command import Parser, run
 from hbfp.files import output, replacing
 from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
+from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
+from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.manifest import FILE
 from hbfp.options import OPTIONS, add_design_options, design_from_args
@@ -36,6 +38,7 @@ examples:
   python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
   python -m gen --unit vector --lanes 16          the vector unit
   python -m gen --unit dispatch --depth 256       the request dispatcher
+  python -m gen --unit butterfly --pods 64 --copies 2    a network between pods and banks; also crossbar, benes
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """
 
@@ -73,17 +76,20 @@ def emit(component, folder, design=None, **more):
     return found
 
 
-#: Options of the vector units.
-VECTOR_OPTIONS = ("lanes", "beats", "registers")
+#: Options of the vector units, and of networks.
+VECTOR_OPTIONS, NETWORK_OPTIONS = ("lanes", "beats", "registers"), ("pods", "copies", "width")
 #: Options of parts that belong to no design: what they are, and their range.
 PART_OPTIONS = {"lanes": ("elements a cycle", LANES_RANGE), "beats": ("beats of the longest row", BEATS_RANGE),
                 "registers": ("rows that the unit holds", REGISTERS_RANGE),
                 "address": ("bits of an address", ADDRESS_RANGE), "tag": ("bits of a request's tag", TAG_RANGE),
-                "time": ("bits of a time in cycles", TIME_RANGE), "counter": ("bits of a counter", COUNTER_RANGE)}
+                "time": ("bits of a time in cycles", TIME_RANGE), "counter": ("bits of a counter", COUNTER_RANGE),
+                "pods": ("ports, one for each pod: a power of two", PORTS_RANGE),
+                "copies": ("copies of the butterfly: a power of two", (COPIES[0], COPIES[-1])),
+                "width": ("bits of a payload", PAYLOAD_RANGE)}
 
 
 def _owner(name):
-    return "vector units" if name in VECTOR_OPTIONS else "dispatcher"
+    return "vector units" if name in VECTOR_OPTIONS else "networks" if name in NETWORK_OPTIONS else "dispatcher"
 
 
 def make_parser():
@@ -117,7 +123,7 @@ def prepare(args):
 
 
 def _prepare_part(args):
-    """The same for an FP32 or vector unit, which belongs to no design."""
+    """The same for a unit that belongs to no design."""
     given = {name: getattr(args, name) for name in (*PART_OPTIONS, *OPTIONS, "preset", "config")
              if getattr(args, name) is not None}
     for name, (_, limits) in PART_OPTIONS.items():

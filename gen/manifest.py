@@ -45,6 +45,12 @@ def _streams(component):
     return streams
 
 
+def _layouts(component):
+    """Fields of the ports that are no streams and have some; None if there are no such ports."""
+    return {name: tuple(_fields(member.shape)) for name, member in component.signature.members.items()
+            if member.is_port and isinstance(member.shape, StructLayout)} or None
+
+
 def derived(design):
     """Numbers that follow from a design's parameters."""
     names = ("height", "segments", "tile_rows", "block_tiles", "lane_width", "accumulator_width", "result_width",
@@ -74,6 +80,6 @@ def manifest(emitter, top, text, design=None, **more):
         modules[name] = Module(cell.kind, count, cell.area, cell.apart, cell.inline, cell.bits or None)
     return Manifest(
         top=top, verilog=f"{top}.v", ports=_ports(component), streams=_streams(component), latency=component.latencies,
-        modules=modules, tools={name: version(name) for name in TOOLS},
+        layouts=_layouts(component), modules=modules, tools={name: version(name) for name in TOOLS},
         sha256=hashlib.sha256(text.encode()).hexdigest(), design=design,
         derived=None if design is None else derived(design), **more)

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Parts that can be emitted alone, by name: those of a core, FP32 and vector units, the request dispatcher."""
+"""Parts that can be emitted alone, by name: those of a core, FP32 and vector units, dispatcher, networks."""
 
 from dataclasses import fields
 
@@ -25,6 +25,9 @@ from hbfp.rtl.core.side import SideLane
 from hbfp.rtl.dispatch.dispatcher import Dispatcher
 from hbfp.rtl.fixed.align import AlignAdd
 from hbfp.rtl.fp32.units import FP32_UNITS
+from hbfp.rtl.pods.benes import Benes
+from hbfp.rtl.pods.butterfly import Butterfly
+from hbfp.rtl.pods.crossbar import Crossbar
 from hbfp.rtl.vector.hbfp import VectorHBFP
 from hbfp.rtl.vector.unit import VECTOR_UNITS
 from hbfp.values import OptionError, flag, refuse, shown
@@ -57,12 +60,16 @@ CORE_UNITS = {
 #: What a name means beside the component.
 MORE = {"sequencer": lambda design: (interval(design),), "dot_product.both": lambda design: (True,)}
 
+#: Networks between pods and banks.
+NETWORKS = {"butterfly": Butterfly, "crossbar": Crossbar, "benes": Benes}
 #: Units that belong to no design: name -> constructor from keywords.
-FREE_UNITS = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher}
+FREE_UNITS = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher} | NETWORKS
+#: Parameters whose option has another name: a network has a port for each pod.
+OPTIONS_OF = {"ports": "pods"}
 
 
 def make_part(name, options):
-    """The FP32 or vector unit of that name, from the options that the user gave.
+    """The unit of that name which belongs to no design, from the options that the user gave.
 
     Raises
     ------
@@ -70,15 +77,16 @@ def make_part(name, options):
         If it has no such option, or not that value.
     """
     make = FREE_UNITS[name]
-    known = {item.name for item in fields(getattr(make, "func", make).Parameters)}
+    parameters = {OPTIONS_OF.get(item.name, item.name): item.name
+                  for item in fields(getattr(make, "func", make).Parameters)}
     if name in VECTOR_UNITS:    # always flush
         options = {option: value for option, value in options.items() if (option, value) != ("subnormals", "flush")}
     for option, value in options.items():
-        if option not in known:
+        if option not in parameters:
             given = flag(option) + ("" if value is True else f" {shown(value)}")
             raise OptionError(f"{given}: must not be given, {name} has none")
     try:
-        return make(**options)
+        return make(**{parameters[option]: value for option, value in options.items()})
     except ValueError as error:
         blame = [f"--{option} {shown(value)}" for option, value in options.items()] if len(options) == 1 else []
         raise OptionError(f"{blame[0] if blame else f'--unit {name}'}: {error}") from None

@@ -54,7 +54,7 @@ def key():
 
 def words(design, unit="core"):
     """The words that make a design, or one unit; a unit that is no part of a core takes of it what it has, too."""
-    if unit == "dispatch":
+    if unit in ("dispatch", "butterfly", "crossbar", "benes"):
         taken = []
     elif unit.startswith("fp32.") or unit in ("vector", "vector.lean"):
         taken = ["--subnormals", design.format.subnormals]

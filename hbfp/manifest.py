@@ -101,6 +101,8 @@ class Manifest:
         Name and options of a unit that belongs to no design.
     netlist : dict, optional
         Recipe, Yosys and library, if the text is a mapped netlist.
+    layouts : dict, optional
+        The fields of ports that are no streams and have some: name -> them.
     """
     top: str
     verilog: str
@@ -115,6 +117,7 @@ class Manifest:
     unit: str | None = None
     parameters: dict | None = None
     netlist: dict | None = None
+    layouts: dict | None = None
 
     def as_dict(self):
         """Plain data, as the file has it."""
@@ -137,6 +140,8 @@ class Manifest:
         given["streams"] = {name: Stream(row["direction"], row["width"], tuple(Field(**each) for each in row["fields"]))
                             for name, row in data.get("streams", {}).items()}
         given["modules"] = {name: Module(**row) for name, row in data.get("modules", {}).items()}
+        if "layouts" in data:
+            given["layouts"] = {name: tuple(Field(**each) for each in rows) for name, rows in data["layouts"].items()}
         if "design" in data:
             design = dict(data["design"])
             given["derived"] = design.pop("derived", None)

@@ -38,7 +38,7 @@ class Benes(Network):
             gated = stage == len(unit.columns) - 1
             m.submodules[f"column{stage}"] = column = Column(unit.ports, unit.width, bit, stage == 0, gated)
             first = stage * unit.ports
-            m.d.comb += [column.load.eq(load), column.select.eq(route.switch[first:first + unit.ports])]
+            m.d.comb += [column.load.eq(load), column.select.eq(route.switch.as_value()[first:first + unit.ports])]
             m.d.comb += [column.i[label].eq(beat) for label, beat in enumerate(beats)]
             if gated:
                 m.d.comb += column.enable.eq(route.enable)

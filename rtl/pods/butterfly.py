@@ -58,7 +58,7 @@ class Butterfly(Network):
             gated = not unit.copy_bits and place == unit.label_bits - 1
             m.submodules[f"copy{copy}_{place}"] = column = Column(unit.ports, unit.width, bit, stage == 0, gated)
             first = (copy * unit.label_bits + place) * unit.ports
-            m.d.comb += [column.load.eq(load), column.select.eq(route.switch[first:first + unit.ports])]
+            m.d.comb += [column.load.eq(load), column.select.eq(route.switch.as_value()[first:first + unit.ports])]
             m.d.comb += [column.i[label].eq(beat) for label, beat in enumerate(beats)]
             if gated:
                 m.d.comb += column.enable.eq(route.enable)

@@ -11,8 +11,7 @@ from ..lib.layout import ArrayLayout, StructLayout
 
 def settings_layout(unit):
     """The settings of a round, :attr:`golden.spec.networks.NetworkUnit.settings`."""
-    return StructLayout({name: bits * count if bits == 1 else ArrayLayout(bits, count)
-                         for name, (bits, count) in unit.settings.items()})
+    return StructLayout({name: ArrayLayout(bits, count) for name, (bits, count) in unit.settings.items()})
 
 
 class Network(Component):

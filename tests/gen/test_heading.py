@@ -27,8 +27,9 @@ def test_lines_of_a_comment():
 @pytest.mark.parametrize("make", [
     lambda: make_unit("core", design_from_values(SMALL)),
     lambda: make_unit("core", design_from_values(SMALL | {"accumulate": "aligned", "multiplier": "recoded"})),
-    lambda: make_part("vector.lean", {"lanes": 2}), lambda: make_part("dispatch", {"depth": 4})],
-    ids=["core", "aligned", "vector", "dispatch"])
+    lambda: make_part("vector.lean", {"lanes": 2}), lambda: make_part("dispatch", {"depth": 4}),
+    lambda: make_part("butterfly", {"pods": 4}), lambda: make_part("crossbar", {"pods": 4})],
+    ids=["core", "aligned", "vector", "dispatch", "butterfly", "crossbar"])
 def test_every_module_has_its_comment(make):
     emitter = Emitter()
     emitter.convert(make())

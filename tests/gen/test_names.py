@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gen.emit import Emitter, verilog
-from gen.units import make_part, make_unit
+from gen.units import NETWORKS, make_part, make_unit
 from hbfp.options import design_from_values
 from hbfp.values import OptionError
 
@@ -53,7 +53,8 @@ class Collected:
         self.emitter, self.clashes = Emitter(), []
         known = self.emitter.texts
         made = [make_unit(unit, design_from_values(values)) for unit, values in items]
-        for component in made + [make_part("dispatch", {}), make_part("vector", {})]:
+        networks = [make_part(name, {"pods": pods}) for name in NETWORKS for pods in (2, 8)]
+        for component in made + [make_part("dispatch", {}), make_part("vector", {})] + networks:
             emitter = Emitter()
             emitter.convert(component)
             self.clashes += [name for name, text in emitter.texts.items() if known.get(name, text) != text]

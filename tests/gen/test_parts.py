@@ -9,7 +9,8 @@ import json
 import pytest
 
 from gen.__main__ import main
-from gen.units import CORE_UNITS, FREE_UNITS, make_part
+from gen.units import CORE_UNITS, FREE_UNITS, NETWORKS, make_part
+from hbfp.manifest import Manifest
 
 
 @pytest.mark.parametrize("unit, options, top, latency", [
@@ -18,6 +19,9 @@ from gen.units import CORE_UNITS, FREE_UNITS, make_part
     ("fp32.add", ["--subnormals", "flush"], "hbfp_add_flush", {"result": 0}),
     ("vector.lean", ["--lanes", "2", "--pipeline", "1", "--subnormals", "flush"],
      "hbfp_vector_l2_b16_r8_exp_recip_rsqrt_p1", {"pass": 6, "reduce": 2, "result": 5}),
+    ("butterfly", ["--pods", "8", "--copies", "4", "--width", "9"], "hbfp_butterfly_n8_w9_k4", {"result": 7}),
+    ("crossbar", ["--pods", "2"], "hbfp_crossbar_n2_w32", {"result": 1}),
+    ("benes", ["--pods", "4"], "hbfp_benes_n4_w32", {"result": 7}),
 ])
 def test_part_is_emitted_alone(tmp_path, capsys, unit, options, top, latency):
     assert main(["--unit", unit, *options, "--out", str(tmp_path)]) == 0
@@ -27,10 +31,24 @@ def test_part_is_emitted_alone(tmp_path, capsys, unit, options, top, latency):
     assert f"top {top}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("unit", [unit for unit in FREE_UNITS if unit != "dispatch"])    # that has sizes alone
+@pytest.mark.parametrize("unit", [unit for unit in FREE_UNITS
+                                  if unit not in ("dispatch", *NETWORKS)])    # those have sizes alone
 def test_every_part_takes_the_common_options(unit):
     part = make_part(unit, {"pipeline": 1, "subnormals": "flush"})
     assert part.module != make_part(unit, {"pipeline": 0, "subnormals": "flush"}).module
+
+
+@pytest.mark.parametrize("unit, fields", [
+    ("butterfly", [("enable", 0, 1, 4), ("copy", 4, 1, 4), ("switch", 8, 1, 16)]),
+    ("crossbar", [("enable", 0, 1, 4), ("source", 4, 2, 4)]),
+    ("benes", [("enable", 0, 1, 4), ("switch", 4, 1, 28)]),
+])
+def test_manifest_has_the_settings_of_a_network(tmp_path, unit, fields):
+    assert main(["--unit", unit, "--pods", "4", "--out", str(tmp_path)]) == 0
+    found = Manifest.load(tmp_path)
+    assert [(each.name, each.offset, each.width, each.count) for each in found.layouts["route"]] == fields
+    assert found.ports["route"].width == sum(width * count for _, _, width, count in fields)
+    assert Manifest.from_dict(json.loads(found.text())) == found
 
 
 def test_names_differ():
@@ -54,6 +72,14 @@ def test_names_differ():
     (["--unit", "array", "--pipeline", "6"], "--pipeline 6: must be 0 to 5 where arithmetic is hbfp"),
     (["--unit", "fp32.add", "--pipeline", "two"], "--pipeline two: must be a whole number"),
     (["--unit", "vector", "--lanes", "two"], "--lanes two: must be 1 to 64"),
+    (["--unit", "butterfly", "--pods", "48"], "--pods 48: Ports must be a power of two, not 48"),
+    (["--unit", "benes", "--pods", "48", "--width", "8"], "--unit benes: Ports must be a power of two, not 48"),
+    (["--unit", "crossbar", "--pods", "1"], "--pods 1: must be 2 to 1024"),
+    (["--unit", "butterfly", "--copies", "3"], "--copies 3: Copies must be one of 1, 2, 4, 8, 16, not 3"),
+    (["--unit", "butterfly", "--width", "0"], "--width 0: must be 1 to 4096"),
+    (["--unit", "crossbar", "--copies", "2"], "--copies 2: must not be given, crossbar has none"),
+    (["--unit", "butterfly", "--ports", "8"], "unrecognized arguments: --ports 8"),
+    (["--pods", "8"], "--pods 8: must not be given, core has none"),
 ])
 def test_wrong_option(capsys, arguments, message):
     with pytest.raises(SystemExit) as stop:

@@ -89,4 +89,5 @@ def test_words_of_units():
     assert generator.words(design, "encode") == [*design.words(), "--unit", "encode"]
     assert generator.words(design, "fp32.fma") == ["--subnormals", "gradual", "--unit", "fp32.fma"]
     assert generator.words(design, "vector.lean") == ["--subnormals", "gradual", "--unit", "vector.lean"]
-    assert generator.words(design, "dispatch") == ["--unit", "dispatch"]
+    for unit in ("dispatch", "butterfly", "crossbar", "benes"):
+        assert generator.words(design, unit) == ["--unit", unit]
