@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+from golden.perf.pods.check import walk
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.routes import find, take
 from golden.perf.pods.settings import settings, unit
@@ -31,6 +32,45 @@ def test_ways_meet_where_links_do(name):
         else:
             with pytest.raises(ValueError, match=r"^Routes must not meet: [0-3] to [0-3] in copy 0 does$"):
                 settings(kind, 4, routes)
+
+
+def meet(ports, routes):
+    """Whether two sources are on one wire of one copy, walked switch by switch."""
+    wires = {}
+    return any(wires.setdefault((copy, *wire), source) != source for source, target, copy in routes
+               for wire in enumerate(walk(source, target, ports)))
+
+
+def refused(kind, ports, routes):
+    """Whether there are no settings for the routes."""
+    try:
+        settings(kind, ports, routes)
+    except ValueError:
+        return True
+    return False
+
+
+def test_every_permutation_of_8_ports():
+    """A banyan of 3 x 4 switches has room for 2^12 of them; exactly the others are refused."""
+    kind, fitting = parse("butterfly-1"), 0
+    for sources in itertools.permutations(range(8)):
+        routes = [(source, target, 0) for target, source in enumerate(sources)]
+        assert refused(kind, 8, routes) == meet(8, routes)
+        fitting += not meet(8, routes)
+    assert fitting == 2**12
+
+
+@pytest.mark.parametrize("ports, copies", list(itertools.product((8, 16, 64), (1, 2, 4))))
+def test_random_routes(ports, copies):
+    """Whatever the copies are that someone gives them."""
+    rng, seen = random.Random(ports), set()
+    for _ in range(300):
+        targets = rng.sample(range(ports), rng.randint(1, min(ports, 6 * copies)))
+        few = rng.sample(range(ports), rng.randint(1, ports))
+        routes = [(rng.choice(few), target, rng.randrange(copies)) for target in targets]
+        seen.add(meet(ports, routes))
+        assert refused(parse(f"butterfly-{copies}"), ports, routes) == meet(ports, routes)
+    assert seen == {False, True}
 
 
 def test_fields_follow_each_other():
