@@ -10,7 +10,8 @@ from hbfp.checkout import PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Folders of components, what others are made of first.
-RTL = ("lib", "fp32", "fixed", "number", "convert", "array", "accumulate", "core", "vector", "dispatch", "pods")
+RTL = ("lib", "fp32", "fixed", "number", "convert", "array", "accumulate", "core", "vector", "dispatch", "pods",
+       "accelerator")
 #: Folder -> folders of ours that it may import, itself aside; the longest match counts.
 MAY = {
     "hbfp": set(),
@@ -18,10 +19,14 @@ MAY = {
     "golden": {"hbfp", "golden/spec", "golden/fast"},
     "golden/fast": {"hbfp", "golden/spec", "golden"},
     "golden/nn": {"hbfp", "golden/spec", "golden", "golden/fast"},
+    "golden/machine": {"hbfp", "golden/spec", "golden"},
+    "golden/lower": {"hbfp", "golden/spec", "golden", "golden/nn", "golden/machine"},
     "golden/perf": {"hbfp", "golden/spec", "golden"},
+    "golden/perf/accelerator": {"hbfp", "golden/spec", "golden", "golden/lower", "golden/perf"},
     "golden/study": {"hbfp", "golden/spec", "golden", "golden/fast", "golden/nn"},
     "golden/tables": {"hbfp", "golden/spec", "golden"},
-    "golden/__main__.py": {"hbfp", "golden/spec", "golden/study", "golden/perf", "golden"},
+    "golden/__main__.py": {"hbfp", "golden/spec", "golden/study", "golden/perf", "golden/perf/accelerator",
+                           "golden/machine", "golden"},
     "rtl/lib": {"hbfp"},
     "rtl/fp32": {"hbfp", "golden/spec", "rtl/lib"},
     "rtl/fixed": {"hbfp", "rtl/lib"},
@@ -33,9 +38,11 @@ MAY = {
     "rtl/vector": {"hbfp", "golden/spec", "rtl/lib", "rtl/fp32", "rtl/convert"},
     "rtl/dispatch": {"hbfp", "golden/spec", "rtl/lib"},
     "rtl/pods": {"hbfp", "golden/spec", "rtl/lib"},
+    "rtl/accelerator": {"hbfp", "golden/spec", *(f"rtl/{part}" for part in RTL[:-1])},
     "rtl": {"hbfp"},
     "gen": {"hbfp", "golden/spec", "rtl", *(f"rtl/{part}" for part in RTL)},
-    "cosim": {"hbfp", "golden/spec", "golden", "golden/perf", "golden/study"},
+    "cosim": {"hbfp", "golden/spec", "golden", "golden/machine", "golden/lower", "golden/perf", "golden/perf/accelerator",
+              "golden/study"},
     "synth": {"hbfp", "golden/spec", "synth/command"},
     "synth/tools": {"hbfp", "golden/spec"},
     "synth/measure": {"hbfp", "golden/spec", "synth/tools"},
@@ -45,7 +52,7 @@ MAY = {
     "flow": {"hbfp", "golden/spec"},
 }
 #: Libraries that only one part may need, so that the others start without them.
-ONLY = {"torch": {"golden/nn", "golden/study", "golden/perf/pods", "benchmarks", "tests"},
+ONLY = {"torch": {"golden/nn", "golden/lower", "golden/study", "golden/perf/pods", "benchmarks", "tests"},
         "torchvision": {"golden/perf/pods/networks.py"},
         "amaranth": {"rtl", "gen", "tests", "benchmarks"}, "cocotb": {"cosim", "tests"},
         "filelock": {"hbfp"}, "platformdirs": {"hbfp"}}

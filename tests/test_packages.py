@@ -44,7 +44,8 @@ def test_every_package_is_installed():
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     here = {".".join(("hbfp", *path.parent.relative_to(ROOT).parts)) for part in PARTS
             for path in (ROOT / part).rglob("__init__.py")}
-    assert set(tool["packages"]) == here | {"hbfp"}
+    own = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "hbfp").rglob("__init__.py")}
+    assert set(tool["packages"]) == here | own
     assert tool["package-dir"] == {"hbfp": "hbfp"} | {f"hbfp.{part}": part for part in PARTS}
 
 

@@ -1,0 +1,1 @@
+"""From PyTorch models to programs of the accelerator."""

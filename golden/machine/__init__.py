@@ -1,0 +1,1 @@
+"""Executes programs of the accelerator, untimed and bit exact."""

@@ -1,0 +1,1 @@
+"""Cycles of programs of the accelerator."""
