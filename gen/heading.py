@@ -18,6 +18,7 @@ PAGES = {
     "hbfp.rtl.fp32": "docs/design/02-fp32-arithmetic.md",
     "hbfp.rtl.fp32.functions": "docs/design/03-functions.md",
     "hbfp.rtl.vector": "docs/design/04-vector-unit.md",
+    "hbfp.rtl.accelerator": "docs/design/11-accelerator.md",
     "hbfp.rtl.dispatch": "docs/design/07-dispatcher.md",
     "hbfp.rtl.pods": "docs/design/10-pods.md",
 }

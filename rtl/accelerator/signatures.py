@@ -1,0 +1,90 @@
+"""Ports between units and memories, as a unit sees them, and what every unit has."""
+
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, Signature
+
+from .layouts import (
+    ADDRESS_BITS,
+    instruction_layout,
+    p_layout,
+    v_layout,
+    w_layout,
+    w_scales_layout,
+    x_layout,
+)
+
+
+def read_port(shape):
+    """Word ``addr`` is asked for while ``en`` is high, until ``grant`` in the same cycle.
+
+    ``data`` is the word in the cycle after the grant, and until the cycle after the next one of this port. ``fault``
+    comes with the grant of an address beyond the memory, which reads nothing.
+    """
+    return Signature({"en": Out(1), "addr": Out(ADDRESS_BITS), "grant": In(1), "fault": In(1), "data": In(shape)})
+
+
+def write_port(shape, parts=0):
+    """``data`` goes to ``addr`` at the end of the cycle in which ``en`` and ``grant`` are high; a read sees it then.
+
+    ``mask``, where a word has parts that can be written alone, has a bit for each of them. ``fault`` comes with the
+    grant of an address beyond the memory, which writes nothing.
+    """
+    mask = {"mask": Out(parts)} if parts else {}
+    return Signature({"en": Out(1), "addr": Out(ADDRESS_BITS), "data": Out(shape), **mask, "grant": In(1),
+                      "fault": In(1)})
+
+
+def v_read(system):
+    """A read port of V."""
+    return read_port(v_layout(system))
+
+
+def v_write(system):
+    """A write port of V; ``mask`` has a bit for each lane."""
+    return write_port(v_layout(system), system.lanes)
+
+
+def x_read(system):
+    """A read port of X."""
+    return read_port(x_layout(system))
+
+
+def x_write(system):
+    """A write port of X."""
+    return write_port(x_layout(system))
+
+
+def w_read(system):
+    """A read port of W: ``addr`` is a row; with it come the exponents and flags of its segment, ``scales``."""
+    members = dict(read_port(w_layout(system).elem_shape).members)
+    return Signature(members | {"scales": In(w_scales_layout(system))})
+
+
+def w_write(system):
+    """A write port of the mantissas of W: ``addr`` is the first of ``packed`` rows; ``mask`` has a bit for each."""
+    return write_port(w_layout(system), system.packed)
+
+
+def w_scales_write(system):
+    """A write port of the exponents and flags of W: ``addr`` is a row of the segment."""
+    return write_port(w_scales_layout(system))
+
+
+def p_read():
+    """A read port of P: ``addr`` is an instruction's."""
+    return read_port(64)
+
+
+def p_write(system):
+    """A write port of P: ``addr`` is a beat's, of as many instructions as it has."""
+    return write_port(p_layout(system))
+
+
+def unit_members(opcode):
+    """What every unit has.
+
+    ``instruction``: taken when the unit can begin with it; the payload is the opcode's fields. ``done``: high for one
+    cycle for each instruction, in their order, in the cycle in which its last effect is written or later; memory has
+    it in the next. ``fault``: the unit refuses its instruction.
+    """
+    return {"instruction": In(stream.Signature(instruction_layout(opcode))), "done": Out(1), "fault": Out(1)}
