@@ -17,8 +17,9 @@ from .layouts import (
 def read_port(shape):
     """Word ``addr`` is asked for while ``en`` is high, until ``grant`` in the same cycle.
 
-    ``data`` is the word in the cycle after the grant, and until the cycle after the next one of this port. ``fault``
-    comes with the grant of an address beyond the memory, which reads nothing.
+    ``data`` is the word in the cycle after the grant, and until the cycle after the memory's next grant of a read to
+    anyone: it is the memory's own output, and who needs it for longer keeps it. ``fault`` comes with the grant of an
+    address beyond the memory, which reads nothing.
     """
     return Signature({"en": Out(1), "addr": Out(ADDRESS_BITS), "grant": In(1), "fault": In(1), "data": In(shape)})
 
