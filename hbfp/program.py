@@ -1,0 +1,236 @@
+"""Programs of the accelerator as files: what the golden machine, the cycle model and the Verilog run alike.
+
+A file is a ZIP archive of three entries, stored as they are: ``program.json``, ``instructions.bin`` (64 bytes each,
+the lowest byte first) and ``memory.bin`` (the regions of DRAM, one after the other). Equal programs give equal bytes.
+"""
+
+import io
+import json
+import zipfile
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from math import prod
+
+from . import describe
+from .files import write
+from .isa.instructions import BYTES, IllegalInstruction, Instruction, decode
+from .system import Accelerator
+from .values import OptionError, readable_file, refuse, shown
+
+#: How the numbers of a tensor lie in DRAM (docs/design/11-accelerator.md), and what the tensor is for the program.
+LAYOUTS, ROLES = ("word", "dense", "records"), ("input", "output", "weight", "inner")
+#: Of the file; a reader refuses others.
+VERSION = 1
+_HEADER, _INSTRUCTIONS, _MEMORY = ENTRIES = ("program.json", "instructions.bin", "memory.bin")
+#: A ZIP archive cannot say an earlier time; equal programs shall give equal bytes.
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+class ProgramError(ValueError):
+    """A program contradicts itself, or a file is none; one line."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Where a tensor lies in DRAM.
+
+    Attributes
+    ----------
+    address : int
+        Byte of its first element, counted from the base register.
+    shape : tuple of int
+        Images have (height, width, channels), with the batch before them. Of ``records``: (K, N) of the matrix.
+    layout : str
+        ``word`` or ``dense``, numbers in FP32; ``records``, weights as memory W takes them.
+    role : str
+        ``input``, ``output``, ``weight`` or ``inner``.
+    row : int
+        Bytes from one row of the last dimension to the next; 0 is what the layout needs.
+    """
+    address: int
+    shape: tuple[int, ...]
+    layout: str = "word"
+    role: str = "inner"
+    row: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "shape", tuple(self.shape))
+        for what, value, choices in (("Layout", self.layout, LAYOUTS), ("Role", self.role, ROLES)):
+            if value not in choices:
+                raise ProgramError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+
+    def row_bytes(self, accelerator):
+        """Bytes from one row to the next."""
+        elements = self.shape[-1] if self.shape else 1
+        return self.row or (4 * elements if self.layout == "dense" else -(-elements // accelerator.lanes)
+                            * accelerator.beat)
+
+    def bytes(self, accelerator):
+        """Bytes that it takes."""
+        if self.layout == "records":
+            terms, columns = self.shape
+            core = accelerator.core
+            tall = max(core.rows, core.format.terms)
+            records = -(-terms // tall) * tall // core.height * -(-columns // core.cols)
+            return records * accelerator.record_beats * accelerator.beat
+        return prod(self.shape[:-1]) * self.row_bytes(accelerator)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes of DRAM before the program runs, from ``address`` on, counted from the base register."""
+    address: int
+    data: bytes
+
+    @property
+    def end(self):
+        """The first address behind it."""
+        return self.address + len(self.data)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Instructions ``first`` to ``stop`` - 1 of a program are a layer's; ``macs`` multiply-adds of its products."""
+    name: str
+    first: int
+    stop: int
+    macs: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """All that a run needs.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        The machine that it was made for.
+    instructions : sequence of Instruction
+        In the order in which they are fetched.
+    limit : int
+        Bytes from the base register that loads and stores reach: the register ``limit``.
+    memory : sequence of Region
+        DRAM before the run, in ascending order; the rest is undefined.
+    tensors : dict
+        Name -> :class:`Tensor`.
+    layers : sequence of Layer
+
+    Raises
+    ------
+    ProgramError
+        If regions overlap, or something lies beyond the limit or the instructions.
+    """
+    accelerator: Accelerator
+    instructions: tuple[Instruction, ...]
+    limit: int
+    memory: tuple[Region, ...] = ()
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    layers: tuple[Layer, ...] = ()
+
+    def __post_init__(self):
+        for name in ("instructions", "memory", "layers"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for first, second in pairwise(self.memory):
+            if second.address < first.end:
+                raise ProgramError(f"Region at {second.address} must lie behind the one before, which ends at "
+                                   f"{first.end}")
+        ends = [(f"Region at {region.address}", region.end) for region in self.memory]
+        ends += [(f"Tensor {name}", tensor.address + tensor.bytes(self.accelerator))
+                 for name, tensor in self.tensors.items()]
+        for what, end in ends:
+            if end > self.limit:
+                raise ProgramError(f"{what} must end at the limit of {self.limit} or before it, not at {end}")
+        for layer in self.layers:
+            if not 0 <= layer.first <= layer.stop <= len(self.instructions):
+                raise ProgramError(f"Layer {layer.name} must be of the {len(self.instructions)} instructions, not "
+                                   f"{layer.first} to {layer.stop}")
+
+    def words(self):
+        """The instructions as bytes, as they lie in DRAM at the register ``program``."""
+        return b"".join(each.encode().to_bytes(BYTES, "little") for each in self.instructions)
+
+    def to_bytes(self):
+        """The file."""
+        header = {"version": VERSION, "accelerator": asdict(self.accelerator), "limit": self.limit,
+                  "memory": [[region.address, len(region.data)] for region in self.memory],
+                  "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
+                  "layers": [asdict(layer) for layer in self.layers]}
+        entries = (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
+            region.data for region in self.memory)
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
+            for name, data in zip(ENTRIES, entries, strict=True):
+                file.writestr(zipfile.ZipInfo(name, _TIME), data)
+        return archive.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data):
+        """The program of which :meth:`to_bytes` is ``data``; ProgramError if it is none."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as file:
+                header, words, memory = (file.read(name) for name in ENTRIES)
+            return cls._parse(json.loads(header), words, memory)
+        except IllegalInstruction as error:
+            raise ProgramError(f"Instructions must be legal: {error}") from None
+        except (zipfile.BadZipFile, KeyError, TypeError, AttributeError, UnicodeDecodeError,
+                json.JSONDecodeError) as error:
+            raise ProgramError(f"A program must be an archive of {', '.join(ENTRIES)} ({shown(error)})") from None
+
+    @classmethod
+    def _parse(cls, header, words, memory):
+        if header["version"] != VERSION:
+            raise ProgramError(f"Version must be {VERSION}, not {shown(header['version'])}")
+        if len(words) % BYTES or len(memory) != sum(size for _, size in header["memory"]):
+            raise ProgramError(f"A program must have whole instructions and regions, not {len(words)} and "
+                               f"{len(memory)} bytes")
+        regions, position = [], 0
+        for address, size in header["memory"]:
+            regions.append(Region(address, memory[position:position + size]))
+            position += size
+        return cls(accelerator=describe.from_dict(Accelerator, header["accelerator"]),
+                   instructions=[decode(int.from_bytes(words[at:at + BYTES], "little"))
+                                 for at in range(0, len(words), BYTES)],
+                   limit=header["limit"], memory=regions,
+                   tensors={name: Tensor(**tensor) for name, tensor in header["tensors"].items()},
+                   layers=[Layer(**layer) for layer in header["layers"]])
+
+    def save(self, path):
+        """Write the file, whole or not at all."""
+        write(path, self.to_bytes())
+
+    def check_made_for(self, accelerator):
+        """Raise ProgramError, with the options that differ, unless the program was made for ``accelerator``."""
+        if self.accelerator == accelerator:
+            return
+        own, other = (describe.flat(each) for each in (self.accelerator, accelerator))
+        kinds = describe.declared(Accelerator)
+        differ = [name for name in own if own[name] != other[name]]
+        mine, theirs = (" ".join(word for name in differ for word in kinds[name][0].words(name, values[name])) or "none"
+                        for values in (own, other))
+        raise ProgramError(f"The program was made for another accelerator: {mine}, not {theirs}")
+
+
+def load(path, accelerator=None, name="program"):
+    """Read a program.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    accelerator : Accelerator, optional
+        The machine that it must have been made for.
+    name : str
+        The option that gave the path, for messages.
+
+    Raises
+    ------
+    OptionError
+        If the file cannot be read, is no program, or was made for another machine; one line.
+    """
+    try:
+        program = Program.from_bytes(readable_file(name, path).read_bytes())
+        if accelerator is not None:
+            program.check_made_for(accelerator)
+    except ValueError as error:
+        raise error if isinstance(error, OptionError) else refuse(name, path, str(error)) from None
+    return program

@@ -1,0 +1,47 @@
+"""The accelerator's sizes: what follows from them, and what does not go together."""
+
+import re
+
+import pytest
+
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+
+
+def core(mantissa=8, block=(1, 16), rows=16, **rest):
+    words = {name: rest.pop(name) for name in ("rounding", "subnormals") if name in rest}
+    return Design(format=HBFPFormat(mantissa=mantissa, block=block, **words), rows=rows, **rest)
+
+
+@pytest.mark.parametrize("mantissa, block, stored, packed, beats", [
+    (4, (1, 16), 4, 8, 3), (5, (1, 16), 8, 4, 5), (8, (1, 8), 8, 4, 3), (9, (1, 32), 16, 2, 9), (16, (16, 16), 16, 2, 9)])
+def test_words(mantissa, block, stored, packed, beats):
+    """Mantissas are stored in 4, 8 or 16 bits; a segment of the column and its exponents are a record."""
+    found = Accelerator(core=core(mantissa, block))
+    assert (found.lanes, found.beat, found.stored, found.packed, found.record_beats) == (16, 64, stored, packed, beats)
+
+
+@pytest.mark.parametrize("options, line", [
+    ({"core": core(arithmetic="fp32")}, "Arithmetic fp32 must be hbfp in an accelerator"),
+    ({"core": core(rows=4)}, "Rows 4 must be one of 8, 16, 32 in an accelerator"),
+    ({"core": core(cols=8)}, "Cols 8 must be 16, as many as rows, in an accelerator"),
+    ({"core": core(wide=12)}, "Wide 12 must be 0 in an accelerator"),
+    ({"core": core(block=(1, 64), share=2)}, "Share 2 must be 1 in an accelerator"),
+    ({"core": core(sparse=(2, 4))}, "Sparse 2,4 must be 1,1 in an accelerator"),
+    ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
+    ({"core": core(rounding="stochastic")}, "Rounding stochastic must be rne or truncate in an accelerator"),
+    ({"core": core(subnormals="gradual")}, "Subnormals gradual must be flush in an accelerator"),
+    ({"core": core(mantissa=4, block=(1, 4))}, "Block 1,4 must be a power of two of at least 8 along K in an "
+     "accelerator of 4 bits"),
+    ({"x_words": 96}, "X_words 96 must be a power of two"), ({"p_words": 33}, "P_words 33 must be a power of two"),
+    ({"v_words": 32}, "V memory must be 64 to 65536 words, not 32"),
+    ({"queue": 1}, "Queue must be 2 to 64 instructions, not 1"),
+    ({"core": Design(rows=32), "burst": 33}, "Burst must be 1 to 32 beats, not 33")])
+def test_what_is_refused(options, line):
+    with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+        Accelerator(**options)
+
+
+def test_longest_burst_stays_in_a_page():
+    assert Accelerator(core=Design(rows=32), burst=32).burst * 128 == 4096
