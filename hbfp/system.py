@@ -18,7 +18,7 @@ def _tag(name):
 class Accelerator:
     """A core with its memories, converter, vector unit, DMA and instructions; docs/design/11-accelerator.md.
 
-    A word of V is as many FP32 numbers as the core has columns, which are the vector unit's lanes and a beat of the bus.
+    A word of V is as many FP32 numbers as the core has columns: the vector unit's lanes, and a beat of the bus.
 
     Parameters
     ----------

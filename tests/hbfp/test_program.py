@@ -83,14 +83,14 @@ ENTRY_LINE = "A program must be an archive of program.json, instructions.bin, me
 
 @pytest.mark.parametrize("data, line", [
     (b"no archive", ENTRY_LINE + "(File is not a zip file)"),
-    (rewritten(program=b"{"), ENTRY_LINE + "(Expecting property name enclosed in double quotes: line 1 column 2 "
-     "(char 1))"),
+    (rewritten(program=b"{"),
+     ENTRY_LINE + "(Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
     (rewritten(program=b"[]"), ENTRY_LINE + "(list indices must be integers or slices, not str)"),
     (rewritten(program=HEADER.replace(b'"version": 1', b'"version": 2')), "Version must be 1, not 2"),
     (rewritten(instructions=bytes(63)), "A program must have whole instructions and regions, not 63 and 203 bytes"),
     (rewritten(memory=bytes(202)), "A program must have whole instructions and regions, not 192 and 202 bytes"),
-    (rewritten(instructions=bytes([14]) + bytes(63)), "Instructions must be legal: Opcode must be one of "
-     "1, 2, 3, 4, 5, 6, 7, 8, 15, not 14"),
+    (rewritten(instructions=bytes([14]) + bytes(63)),
+     "Instructions must be legal: Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 15, not 14"),
     (rewritten(program=HEADER.replace(b'"rows": 8', b'"rows": 9')),
      "Block 1,16 must divide or be divided by the 9 rows along K, or be ragged")])
 def test_files_that_are_none(tmp_path, data, line):

@@ -15,7 +15,8 @@ def core(mantissa=8, block=(1, 16), rows=16, **rest):
 
 
 @pytest.mark.parametrize("mantissa, block, stored, packed, beats", [
-    (4, (1, 16), 4, 8, 3), (5, (1, 16), 8, 4, 5), (8, (1, 8), 8, 4, 3), (9, (1, 32), 16, 2, 9), (16, (16, 16), 16, 2, 9)])
+    (4, (1, 16), 4, 8, 3), (5, (1, 16), 8, 4, 5), (8, (1, 8), 8, 4, 3), (9, (1, 32), 16, 2, 9),
+    (16, (16, 16), 16, 2, 9)])
 def test_words(mantissa, block, stored, packed, beats):
     """Mantissas are stored in 4, 8 or 16 bits; a segment of the column and its exponents are a record."""
     found = Accelerator(core=core(mantissa, block))
@@ -32,8 +33,8 @@ def test_words(mantissa, block, stored, packed, beats):
     ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
     ({"core": core(rounding="stochastic")}, "Rounding stochastic must be rne or truncate in an accelerator"),
     ({"core": core(subnormals="gradual")}, "Subnormals gradual must be flush in an accelerator"),
-    ({"core": core(mantissa=4, block=(1, 4))}, "Block 1,4 must be a power of two of at least 8 along K in an "
-     "accelerator of 4 bits"),
+    ({"core": core(mantissa=4, block=(1, 4))},
+     "Block 1,4 must be a power of two of at least 8 along K in an accelerator of 4 bits"),
     ({"x_words": 96}, "X_words 96 must be a power of two"), ({"p_words": 33}, "P_words 33 must be a power of two"),
     ({"v_words": 32}, "V memory must be 64 to 65536 words, not 32"),
     ({"queue": 1}, "Queue must be 2 to 64 instructions, not 1"),

@@ -65,9 +65,8 @@ def test_words_that_are_none(word, line):
     (lambda: Instruction(Opcode.WEIGHTS, {"tile": 1}), "WEIGHTS must have fields base, tiles, repeats, not 'tile'"),
     (lambda: Instruction(Opcode.WEIGHTS, {"tiles": 65536}), "WEIGHTS tiles must be 0 to 65535, not 65536"),
     (lambda: Instruction(Opcode.MULTIPLY, {"x": -4097}), "MULTIPLY x must be -4096 to 4095, not -4097"),
-    (lambda: Instruction(Opcode.HALT, {}, (Wait(Unit.LOAD, 1),) * 4), "An instruction must have at most 3 waits, not 4"),
-    (lambda: Instruction(Opcode.HALT, {}, (Wait(Unit.LOAD, 1 << 24),)), "A wait's count must be 0 to 16777215, not "
-     "16777216")])
+    (lambda: Instruction(Opcode.HALT, {}, (Wait(1, 1),) * 4), "An instruction must have at most 3 waits, not 4"),
+    (lambda: Instruction(Opcode.HALT, {}, (Wait(1, 1 << 24),)), "A wait's count must be 0 to 16777215, not 16777216")])
 def test_values_that_do_not_fit(make, line):
     with pytest.raises(IllegalInstruction, match=f"^{re.escape(line)}$"):
         make()
