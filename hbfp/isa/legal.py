@@ -1,0 +1,128 @@
+"""What the values of an instruction's fields must be, beyond that they fit: rules as data.
+
+The decoder of the Verilog, the golden machine and whoever writes programs take them from here. A word is legal if
+:func:`~hbfp.isa.instructions.decode` takes it and :func:`check` finds nothing.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .instructions import IllegalInstruction, Memory, Opcode
+
+
+class Must(Enum):
+    """What fields must be."""
+    ZERO = "0"                         # each of them
+    SOME = "other than 0"              # at least one of them
+    RANGE = "{low} to {high}"          # each
+    MULTIPLE = "a multiple of {step}"  # each
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What ``fields`` must be where the fields of ``when`` have those values.
+
+    ``low`` and ``high`` of a range, and the step of a multiple (a power of two), are numbers or the name of a size:
+    :func:`sizes`.
+    """
+    fields: tuple[str, ...]
+    must: Must
+    when: dict = field(default_factory=dict)
+    low: int | str = 0
+    high: int | str = 0
+    step: int | str = 1
+
+    def bounds(self, accelerator):
+        """``low``, ``high`` and ``step`` as numbers."""
+        known = sizes(accelerator)
+        return {name: known.get(value, value) for name, value in (("low", self.low), ("high", self.high),
+                                                                  ("step", self.step))}
+
+
+def sizes(accelerator):
+    """The sizes that rules name."""
+    return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height}
+
+
+def _each(text, **rule):
+    """A rule of RANGE or MULTIPLE or ZERO for each field in a text."""
+    return Rule(tuple(text.split()), **rule)
+
+
+def _counted(text):
+    """Each field is a count, at least 1: a rule for each."""
+    return tuple(Rule((name,), Must.SOME) for name in text.split())
+
+
+_TRANSFER = (
+    *_counted("count0 count1 count2"),
+    _each("dram0 buffer0 run", must=Must.ZERO, when={"elements": 0}),
+    _each("run", must=Must.RANGE, when={"elements": 1}, low=1, high="lanes"),
+)
+#: Opcode -> its rules, in the order in which they are looked at.
+RULES = {
+    Opcode.LOAD: (
+        _each("memory", must=Must.RANGE, low=0, high=max(Memory)),
+        _each("memory", must=Must.ZERO, when={"elements": 1}),
+        *_TRANSFER,
+        _each("base buffer1 buffer2", must=Must.MULTIPLE, when={"memory": Memory.W, "elements": 0}, step="height"),
+    ),
+    Opcode.STORE: _TRANSFER,
+    Opcode.CONVERT: (
+        *_counted("words rows"),
+        _each("columns", must=Must.ZERO, when={"to_w": 0}),
+        _each("target target_word target_row", must=Must.MULTIPLE, when={"to_w": 1}, step="rows"),
+        _each("target_row", must=Must.ZERO, when={"to_w": 1, "columns": 1}),
+        _each("target_word", must=Must.ZERO, when={"to_w": 1, "columns": 0}),
+    ),
+    Opcode.WEIGHTS: (
+        *_counted("tiles repeats"),
+        _each("base", must=Must.MULTIPLE, step="rows"),
+    ),
+    Opcode.MULTIPLY: (
+        *_counted("tiles columns rows0 rows1 passes0 passes1 passes2"),
+        _each("columns", must=Must.RANGE, when={"first": 0}, low=1, high=1),
+        _each("columns", must=Must.RANGE, when={"last": 0}, low=1, high=1),
+        _each("x y x_row y_row x_pass y_pass width height", must=Must.ZERO, when={"bounded": 0}),
+    ),
+    Opcode.DRAIN: (
+        *_counted("columns rows0 rows1"),
+        _each("scale_base", must=Must.ZERO, when={"scale": 0}),
+        _each("bias_base", must=Must.ZERO, when={"bias": 0}),
+    ),
+    Opcode.VECTOR: (
+        *_counted("count0 count1"),
+        _each("before body", must=Must.SOME),
+        _each("i1_base i1_stride1 " + " ".join(f"i2_{name}" for name in ("base", "inner", "step", "stride0",
+                                                                         "stride1")),
+              must=Must.ZERO, when={"taps": 1}),
+    ),
+    Opcode.NOP: (),
+    Opcode.HALT: (),
+}
+
+
+def broken(rule, instruction, accelerator):
+    """The field, or fields with commas between, at which an instruction breaks a rule; None if it keeps it."""
+    if any(instruction[name] != value for name, value in rule.when.items()):
+        return None
+    bounds = rule.bounds(accelerator)
+    fits = {Must.ZERO: lambda value: value == 0, Must.SOME: lambda value: value != 0,
+            Must.RANGE: lambda value: bounds["low"] <= value <= bounds["high"],
+            Must.MULTIPLE: lambda value: value % bounds["step"] == 0}[rule.must]
+    wrong = [name for name in rule.fields if not fits(instruction[name])]
+    if rule.must is Must.SOME:
+        return ", ".join(rule.fields) if len(wrong) == len(rule.fields) else None
+    return wrong[0] if wrong else None
+
+
+def check(instruction, accelerator):
+    """Raise IllegalInstruction, with one line, unless ``accelerator`` may execute ``instruction``."""
+    for rule in RULES[instruction.opcode]:
+        name = broken(rule, instruction, accelerator)
+        if name is None:
+            continue
+        where = " and ".join(f"{other} is {value:d}" for other, value in rule.when.items())
+        raise IllegalInstruction(
+            f"{instruction.opcode.name} {name} must be {rule.must.value.format(**rule.bounds(accelerator))}"
+            f"{f' where {where}' if where else ''}, not {instruction[name.split(', ')[0]]}")

@@ -1,0 +1,147 @@
+"""Registers of the accelerator as data: addresses, access, fields; docs/design/11-accelerator.md.
+
+The Verilog, the drivers, the SystemRDL text (:mod:`hbfp.isa.rdl`) and the C header take them from here.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from .instructions import Unit
+
+#: Of the bus, in bits; bytes that the registers take of its addresses.
+WORD, SPAN = 32, 256
+#: The register ``id``: "HBFP" in ASCII, its first letter lowest.
+IDENTITY = int.from_bytes(b"HBFP", "little")
+#: The register ``version``: of the instructions and the registers.
+VERSION = 1
+
+
+class Access(IntEnum):
+    """What a register is for the host."""
+    READ = 0      # writes are ignored
+    WRITE = 1     # read and written
+    ACT = 2       # a one that is written does something; read as 0
+    CLEAR = 3     # a one that is written clears the bit
+
+
+class Cause(IntEnum):
+    """Why a program stopped with an error; 0 is none."""
+    ILLEGAL = 1         # illegal instruction
+    ADDRESS = 2         # outside a memory or the limit
+    MISALIGNED = 3      # DMA
+    BUS = 4             # error response
+    WATCHDOG = 5
+    BUSY = 6            # doorbell while busy
+    END = 7             # the program runs beyond its instructions
+    REFUSED = 8         # the core or the vector unit refused
+    STOPPED = 9
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits of a register, from ``low`` up."""
+    name: str
+    low: int
+    width: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register.
+
+    Attributes
+    ----------
+    name : str
+        As ports, headers and drivers spell it.
+    address : int
+        Byte address, a multiple of 4.
+    access : Access
+    text : str
+        What it is.
+    fields : tuple of Field
+        Its bits; none where all 32 are one number.
+    """
+    name: str
+    address: int
+    access: Access
+    text: str
+    fields: tuple[Field, ...] = ()
+
+
+def _parameters(*rows):
+    return tuple(Register(name, 0x08 + 4 * number, Access.READ, text) for number, (name, text) in enumerate(rows))
+
+
+def _counters():
+    """Three for each unit, and two of the bus."""
+    names = [(f"{unit.name.lower()}_{what}", f"{unit.name}: {text}") for unit in Unit for what, text in (
+        ("completed", "instructions completed"), ("busy", "cycles with an instruction under way"),
+        ("waiting", "cycles in which the next instruction waited for others"))]
+    names += [("words_loaded", "beats read by LOAD"), ("words_stored", "beats written by STORE")]
+    return tuple(Register(name, 0x84 + 4 * number, Access.READ, text) for number, (name, text) in enumerate(names))
+
+
+_DONE = (Field("done", 0, 1, "the program has come to HALT"), Field("error", 1, 1, "the program has stopped"))
+#: All of them, in the order of addresses.
+REGISTERS = (
+    Register("id", 0x00, Access.READ, f"0x{IDENTITY:08X}"),
+    Register("version", 0x04, Access.READ, "of instructions and registers"),
+    *_parameters(
+        ("rows", "rows of the core, and its columns, lanes of V"), ("mantissa", "bits of a mantissa, sign included"),
+        ("exponent", "bits of an exponent"), ("block", "terms of a block along K"),
+        ("block_rows", "rows of a block: 1, or as many as terms"), ("x_words", "words of memory X"),
+        ("w_words", "rows of memory W"), ("v_words", "words of memory V"), ("p_words", "instructions of memory P"),
+        ("row_words", "words of the vector unit's longest row"), ("vector_rows", "rows that the vector unit holds")),
+    Register("control", 0x40, Access.ACT, "doorbell", (
+        Field("start", 0, 1, "start the program; an error if it is busy"),
+        Field("stop", 1, 1, "stop the program, and clear the status"))),
+    Register("status", 0x44, Access.READ, "how the program stands", (
+        Field("busy", 0, 1, "it runs"), Field("done", 1, 1, "it has come to HALT"),
+        Field("error", 2, 1, "it has stopped"))),
+    Register("cause", 0x48, Access.READ, "of the error", (Field("cause", 0, 4, "; ".join(
+        f"{cause.value} {cause.name.lower()}" for cause in Cause)),)),
+    Register("error_pc", 0x4C, Access.READ, "number of the instruction at fault"),
+    Register("program_low", 0x50, Access.WRITE, "byte address of the first instruction, a multiple of 64 and the beat"),
+    Register("program_high", 0x54, Access.WRITE, "its upper half"),
+    Register("base_low", 0x58, Access.WRITE, "byte address that offsets count from, a multiple of 4096"),
+    Register("base_high", 0x5C, Access.WRITE, "its upper half"),
+    Register("limit", 0x60, Access.WRITE, "bytes from base that loads and stores may reach, a multiple of the beat"),
+    Register("instructions", 0x64, Access.WRITE, "of the program"),
+    Register("watchdog", 0x68, Access.WRITE, "cycles without progress after which the program stops; 0: never"),
+    Register("interrupt_enable", 0x6C, Access.WRITE, "what raises the interrupt", _DONE),
+    Register("interrupt_status", 0x70, Access.CLEAR, "what has raised the interrupt", _DONE),
+    Register("cycles", 0x80, Access.READ, "from the doorbell to the end"),
+    *_counters(),
+)
+#: Name -> register.
+BY_NAME = {register.name: register for register in REGISTERS}
+
+
+def parameters(accelerator):
+    """Name -> value of the registers that say what the machine is."""
+    core = accelerator.core
+    return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa,
+            "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
+            **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
+                                                             "vector_rows")}}
+
+
+#: Access in the words of the page.
+_WORDS = {Access.READ: "read", Access.WRITE: "read, write", Access.ACT: "write 1 to act",
+          Access.CLEAR: "write 1 to clear"}
+
+
+def _bits(field):
+    """A field in words."""
+    bits = f"bit {field.low}" if field.width == 1 else f"bits {field.low + field.width - 1}..{field.low}"
+    return f"{bits} {field.name}: {field.text}"
+
+
+def table():
+    """The table of docs/design/11-accelerator.md."""
+    lines = ["| address | register | access | |", "|---|---|---|---|"]
+    for register in REGISTERS:
+        text = "; ".join([register.text, *map(_bits, register.fields)])
+        lines.append(f"| 0x{register.address:03X} | `{register.name}` | {_WORDS[register.access]} | {text} |")
+    return "\n".join(lines) + "\n"
