@@ -93,6 +93,11 @@ class Accelerator:
                                 "bytes: a burst stays in 4 KiB")
 
     @property
+    def name(self):
+        """Name of the top module: the core's, and what differs from the defaults."""
+        return "_".join(["accelerator", *describe.name_parts(self)])
+
+    @property
     def lanes(self):
         """FP32 numbers of a word of V."""
         return self.core.cols

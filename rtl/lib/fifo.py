@@ -26,6 +26,8 @@ class Fifo(Component):
     Members
     -------
     i, o : ``In(stream)``, ``Out(stream)``
+    empty : ``Out(1)``
+        It holds nothing.
     """
     kind = "fifo"
 
@@ -36,7 +38,8 @@ class Fifo(Component):
 
     @staticmethod
     def ports(params):
-        return {"i": In(stream.Signature(params.width)), "o": Out(stream.Signature(params.width))}
+        return {"i": In(stream.Signature(params.width)), "o": Out(stream.Signature(params.width)),
+                "empty": Out(1)}
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -49,6 +52,7 @@ class Fifo(Component):
             push.eq(self.i.valid & self.i.ready), pop.eq(self.o.valid & self.o.ready),
             read.eq(behind.any() & (pop | ~self.o.valid)),
             memory.w_en.eq(push), memory.w_addr.eq(free), memory.w_data.eq(self.i.payload),
+            self.empty.eq(~self.o.valid & ~behind.any()),
             memory.r_en.eq(read), memory.r_addr.eq(first), self.o.payload.eq(memory.r_data),
         ]
         m.d.sync += [behind.eq(behind + push - read), self.o.valid.eq(read | (self.o.valid & ~pop))]

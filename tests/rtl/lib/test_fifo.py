@@ -27,6 +27,7 @@ def test_every_cycle_is_as_the_model_says(depth):
             assert ctx.get(fifo.o.valid) == (head is not None)
             if head is not None:
                 assert ctx.get(fifo.o.payload) == head & 511
+            assert ctx.get(fifo.empty) == (held == 0)
             assert ctx.get(fifo.i.ready) == (held != depth)
             if head is None or take:
                 head = waiting.pop(0) if waiting else None

@@ -1,0 +1,54 @@
+"""Whether a word is an instruction that the accelerator may execute, from the rules of the instruction set."""
+
+from functools import reduce
+from operator import and_, or_
+
+from amaranth import Cat, Const, Signal, Value
+
+from hbfp.isa.instructions import FIELDS, HEADER, WAITS, Opcode, width
+from hbfp.isa.legal import RULES, Must
+
+from .layouts import header_layout, instruction_layout
+
+
+def any_of(terms):
+    """Whether one of the terms holds."""
+    return reduce(or_, terms, Const(0, 1))
+
+
+def _breaks(rule, fields, system):
+    """Whether fields break a rule."""
+    bounds = rule.bounds(system)
+    applies = reduce(and_, (fields[name] == value for name, value in rule.when.items()), Const(1, 1))
+    values = [Value.cast(fields[name]) for name in rule.fields]
+    if rule.must is Must.ZERO:
+        wrong = Cat(values).any()
+    elif rule.must is Must.SOME:
+        wrong = ~Cat(values).any()
+    elif rule.must is Must.RANGE:
+        wrong = any_of((value < bounds["low"]) | (value > bounds["high"]) for value in values)
+    else:
+        wrong = any_of(value[:bounds["step"].bit_length() - 1].any() for value in values)
+    return applies & wrong
+
+
+def illegal(m, word, system):
+    """A signal: ``word`` is no legal instruction. Combinational; golden twin: :mod:`hbfp.isa.legal`."""
+    header = Signal(header_layout())
+    m.d.comb += header.eq(word[:header_layout().size])
+    result = Signal(name="illegal", init=1)
+    waits = any_of(~header[f"wait{n}_unit"].any() & header[f"wait{n}_count"].any() for n in range(WAITS))
+    with m.Switch(header.opcode):
+        for opcode in Opcode:
+            fields = Signal(instruction_layout(opcode), name=opcode.name.lower())
+            start = width(HEADER)
+            end = start + width(FIELDS[opcode])
+            wrong = [word[end:].any(), *(_breaks(rule, fields, system) for rule in RULES[opcode])]
+            if opcode == Opcode.NOP:
+                wrong.append(fields.unit == 0)
+            m.d.comb += fields.eq(word[start:end])
+            with m.Case(opcode):
+                m.d.comb += result.eq(waits | any_of(wrong))
+        with m.Default():
+            m.d.comb += result.eq(1)
+    return result
