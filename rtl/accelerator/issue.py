@@ -34,8 +34,6 @@ class Issue(Part):
         Words.
     instructions : ``In(32)``
         How many words the program has.
-    counts : ``In(counts_layout())``
-        What the units have completed.
     done : ``In(7)``
         Bit u - 1: unit u has completed an instruction.
     o_load ... : ``Out(stream)``
@@ -56,7 +54,7 @@ class Issue(Part):
     @staticmethod
     def ports(params):
         units = len(Unit)
-        return {"i": In(stream.Signature(WORD)), "instructions": In(32), "counts": In(counts_layout()),
+        return {"i": In(stream.Signature(WORD)), "instructions": In(32),
                 "done": In(units),
                 **{offered(unit): Out(stream.Signature(width(FIELDS[Opcode(unit)]))) for unit in Unit},
                 "completed": Out(units), "taken": Out(units), "nop": Out(units), "waiting": Out(units),
@@ -75,12 +73,13 @@ class Issue(Part):
             self.illegal.eq(self.i.valid & ~halt & ~self.beyond & wrong),
             takes.eq(self.i.valid & ~halt & ~self.beyond & ~wrong),
         ]
+        counts = Signal(counts_layout())    # what the units have completed
         queues = [Queue(self.params.queue, width(FIELDS[Opcode(unit)]), unit in HOLDING) for unit in Unit]
         for place, (unit, queue) in enumerate(zip(Unit, queues, strict=True)):
             m.submodules[f"queue_{unit.name.lower()}"] = queue
             entry, o = queue.i.payload, getattr(self, offered(unit))
             m.d.comb += [
-                queue.counts.eq(self.counts), queue.done.eq(self.done[place]),
+                queue.counts.eq(counts), queue.done.eq(self.done[place]),
                 queue.i.valid.eq(takes & (header.opcode != Opcode.HALT) & (target == unit)),
                 entry.fields.eq(word[width(HEADER):]), entry.nop.eq(header.opcode == Opcode.NOP),
                 entry.number.eq(self.place),
@@ -92,6 +91,8 @@ class Issue(Part):
                 self.waiting[place].eq(queue.waiting), self.busy[place].eq(queue.busy),
                 self.number[place].eq(queue.number),
             ]
+            with m.If(queue.completed):
+                m.d.sync += counts[place].eq(counts[place] + 1)
         room = Array([1, *(queue.i.ready for queue in queues)])[target]
         m.d.comb += [
             self.i.ready.eq(takes & ((header.opcode == Opcode.HALT) | room)),

@@ -6,7 +6,6 @@ Covers: rtl/accelerator/issue.py, rtl/accelerator/legal.py, rtl/accelerator/part
 
 import numpy as np
 import pytest
-from amaranth import Value
 from amaranth.sim import Simulator
 
 from hbfp.design import Design
@@ -129,7 +128,6 @@ def test_units_get_theirs_in_order_and_no_sooner_than_their_waits_hold(seed):
                     works[unit] = 0
                     done |= 1 << unit - 1
             ctx.set(issue.done, done)
-            ctx.set(Value.cast(issue.counts), sum(counts[unit] << 24 * (unit - 1) for unit in UNITS))
             assert not ctx.get(issue.illegal) and not ctx.get(issue.beyond)
             taken, completed = ctx.get(issue.taken), ctx.get(issue.completed)
             for unit in UNITS:

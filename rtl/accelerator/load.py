@@ -1,0 +1,136 @@
+"""Loads: from DRAM into V, W and P."""
+
+from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hbfp.isa.instructions import Memory, Opcode
+
+from ..lib.fifo import Fifo
+from ..lib.layout import StructLayout, index
+from .layouts import ADDRESS_BITS
+from .part import Part
+from .rotate import Rotate, covered
+from .signatures import p_write, unit_members, v_write, w_scales_write, w_write
+from .walk import OFFSET_BITS, Walk, piece_layout
+
+
+def request_layout(system):
+    """A burst: its first beat, counted from the base; its beats; whether it is the instruction's last."""
+    beat_bits = (system.beat - 1).bit_length()
+    return StructLayout({"address": OFFSET_BITS - beat_bits, "beats": range(system.burst + 1), "last": 1})
+
+
+class Load(Part):
+    """Asks for bursts ahead, and writes what comes, in order.
+
+    Bursts of the next instruction are asked for while the beats of the last are still to come; ``reads`` bursts are
+    under way at most. A beat goes into its memory in the cycle in which it comes, if that grants it; a run that
+    straddles two words of V takes two cycles, and its beat is taken in the second.
+
+    Members
+    -------
+    instruction, done, fault
+        As of every unit; an instruction is taken with the request of its last burst.
+    limit : ``In(32)``
+        Bytes of DRAM.
+    request : ``Out(stream.Signature(request_layout))``
+        A burst; taken when the bus takes it.
+    beat : ``In(stream)``
+        Data, in the order of requests.
+    v, w, w_scales, p : ``Out(write_port)``
+        Of the memories.
+    begins, misaligned, outside : ``Out(1)``
+        As of :class:`~rtl.accelerator.walk.Walk`.
+    """
+    kind, area = "load", "dma"
+
+    @staticmethod
+    def ports(params):
+        return {**unit_members(Opcode.LOAD), "limit": In(32), "begins": Out(1), "misaligned": Out(1),
+                "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+                "beat": In(stream.Signature(8 * params.beat)), "v": Out(v_write(params)), "w": Out(w_write(params)),
+                "w_scales": Out(w_scales_write(params)), "p": Out(p_write(params))}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        m.submodules.walk = walk = Walk.made(Walk.Parameters.load(system))
+        layout = piece_layout(walk.params)
+        m.submodules.pieces = pieces = Fifo(system.reads, layout.size)
+        connect(m, flipped(self.instruction), walk.instruction)
+        both = Signal()
+        m.d.comb += [
+            walk.limit.eq(self.limit), self.begins.eq(walk.begins), self.misaligned.eq(walk.misaligned),
+            self.outside.eq(walk.outside),
+            both.eq(self.request.ready & pieces.i.ready), walk.o.ready.eq(both),
+            self.request.valid.eq(walk.o.valid & pieces.i.ready), self.request.payload.address.eq(walk.address),
+            self.request.payload.beats.eq(walk.o.payload.beats), self.request.payload.last.eq(walk.o.payload.last),
+            pieces.i.valid.eq(walk.o.valid & self.request.ready), pieces.i.payload.eq(walk.o.payload),
+        ]
+
+        # Beats as they come: of the piece at the head, number `step`.
+        piece = Signal(layout)
+        step = Signal(range(system.burst))
+        valid, taken, ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            Value.cast(piece).eq(pieces.o.payload), valid.eq(self.beat.valid & pieces.o.valid),
+            ends.eq(step + 1 == piece.beats), self.beat.ready.eq(taken),
+            pieces.o.ready.eq(taken & ends), self.done.eq(taken & ends & piece.last),
+        ]
+        with m.If(taken):
+            m.d.sync += step.eq(Mux(ends, 0, step + 1))
+        place = Signal(range(system.record_beats))    # of the beat in its record, or run
+        m.d.comb += place.eq(piece.index + step)
+        straddles = self._to_v(m, valid, piece, step, place, taken)
+        scales = place == system.record_beats - 1
+        self._to_w(m, valid & (piece.memory == Memory.W), piece, place, scales)
+        m.d.comb += [
+            self.p.en.eq(valid & (piece.memory == Memory.P)), self.p.addr.eq(piece.place + step),
+            Value.cast(self.p.data).eq(self.beat.payload),
+        ]
+        granted = Array([self.v.grant & ~straddles, Mux(scales, self.w_scales.grant, self.w.grant), self.p.grant, 0])
+        m.d.comb += taken.eq(valid & granted[piece.memory])
+        return m
+
+    def _to_v(self, m, valid, piece, step, place, taken):
+        """Words, and runs through the rotator; whether the run goes on in the next word."""
+        lanes = self.params.lanes
+        bits = (lanes - 1).bit_length()
+        m.submodules.rotate = rotate = Rotate(lanes)
+        first, end, room = Signal(bits + 1), Signal(bits + 1), Signal(bits + 1)
+        second, upper, straddles, follows = Signal(), Signal(), Signal(), Signal()
+        into = Signal(index(lanes))
+        m.d.comb += [
+            into.eq(piece.place[:bits]), room.eq(lanes - piece.lane), follows.eq(place[0]),
+            # Of a run's elements this beat has those from `first` to `end`, counted from lane 0 of its first word.
+            first.eq(into + Mux(follows, room, 0)),
+            end.eq(into + Mux((piece.run > room) & ~follows, room, piece.run)),
+            upper.eq(second | first[-1]), straddles.eq(piece.elements & ~upper & (end > lanes)),
+            rotate.i.eq(self.beat.payload), rotate.by.eq(Mux(piece.elements, into - piece.lane, 0)),
+            self.v.en.eq(valid & (piece.memory == Memory.V)), Value.cast(self.v.data).eq(Value.cast(rotate.o)),
+            self.v.addr.eq(piece.place + step), self.v.mask.eq(~0),
+        ]
+        with m.If(piece.elements):
+            m.d.comb += [self.v.addr.eq(piece.place[bits:] + upper), self.v.mask.eq(covered(lanes, upper, first, end))]
+        with m.If(self.v.en & self.v.grant):
+            m.d.sync += second.eq(straddles)
+        return straddles
+
+    def _to_w(self, m, valid, piece, place, scales):
+        """Records: packed rows of mantissas, then the exponents."""
+        system = self.params
+        core = system.core
+        stored, packed = system.stored, system.packed
+        rows = [[self.beat.payload.word_select(row * core.cols + column, stored)[:core.format.mantissa]
+                 for column in range(core.cols)] for row in range(packed)]
+        halves = [self.beat.payload.word_select(column, 16) for column in range(core.cols)]
+        exponent = signed(core.format.exponent)
+        m.d.comb += [
+            self.w.en.eq(valid & ~scales), self.w.addr.eq(piece.place[:ADDRESS_BITS] + (place * packed)),
+            Value.cast(self.w.data).eq(Cat(value for row in rows for value in row)), self.w.mask.eq(~0),
+            self.w_scales.en.eq(valid & scales), self.w_scales.addr.eq(piece.place),
+        ]
+        for column, half in enumerate(halves):
+            narrow = Signal(exponent, name=f"exponent{column}")
+            m.d.comb += [narrow.eq(half[:15].as_signed()), self.w_scales.data.exponent[column].eq(narrow),
+                         self.w_scales.data.invalid[column].eq(half[15])]

@@ -1,0 +1,85 @@
+"""The bus's reads: one address channel for fetch and loads, data in order."""
+
+from amaranth import Const, Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.layout import StructLayout
+from .axi import BUS_BITS, constants, read_members
+from .load import request_layout
+from .part import Part
+
+
+def fetch_layout(system):
+    """A burst of instructions: number of its first beat on the bus, and its beats."""
+    return StructLayout({"address": BUS_BITS - (system.beat - 1).bit_length(), "beats": range(system.burst + 1)})
+
+
+class Reader(Part):
+    """Reads for fetch and load, ``reads`` bursts under way at most; their beats come back in the order of requests.
+
+    In a cycle in which both ask, fetch goes before load. A request that is taken is on the bus in the next cycle.
+    Beats go on in the cycle in which they come. While ``abort`` is high no request is taken, and what comes is dropped.
+
+    Members
+    -------
+    fetch : ``In(stream.Signature(fetch_layout))``
+    load : ``In(stream.Signature(request_layout))``
+    base : ``In(52)``
+        Pages before the first byte of loads.
+    fetched : ``Out(1)``
+        ``rdata`` is a beat for fetch, which takes it.
+    loaded, ready : ``Out(1)``, ``In(1)``
+        ``rdata`` is a beat for load, which takes it.
+    abort : ``In(1)``
+    idle : ``Out(1)``
+        Nothing is under way.
+    error, of_load : ``Out(1)``
+        This cycle's beat is an error response; it belongs to a load.
+    arid ... rready
+        Of AXI4.
+    """
+    kind, area = "reader", "dma"
+
+    @staticmethod
+    def ports(params):
+        return {"fetch": In(stream.Signature(fetch_layout(params))),
+                "load": In(stream.Signature(request_layout(params))), "base": In(BUS_BITS - 12), "fetched": Out(1),
+                "loaded": Out(1), "ready": In(1), "abort": In(1), "idle": Out(1), "error": Out(1), "of_load": Out(1),
+                **read_members(8 * params.beat)}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        low = (system.beat - 1).bit_length()
+        address = Signal(BUS_BITS - low, reset_less=True)
+        length = Signal(range(system.burst), reset_less=True)
+        under_way = Signal(range(system.reads + 1))
+        loads = Signal(system.reads)    # of the bursts under way, the oldest lowest: whether it is a load's
+        free, push, pop = Signal(), Signal(), Signal()
+        m.d.comb += [
+            free.eq((~self.arvalid | self.arready) & (under_way != system.reads) & ~self.abort),
+            self.fetch.ready.eq(free), self.load.ready.eq(free & ~self.fetch.valid),
+            push.eq(free & (self.fetch.valid | self.load.valid)), pop.eq(self.rvalid & self.rready & self.rlast),
+            self.araddr.eq(address << low), self.arlen.eq(length), self.idle.eq(~under_way.any()),
+            *constants("ar", self, system.beat),
+        ]
+        with m.If(self.arready):
+            m.d.sync += self.arvalid.eq(0)
+        with m.If(push):
+            from_base = self.load.payload.address + (self.base << 12 - low)
+            m.d.sync += [self.arvalid.eq(1), address.eq(Mux(self.fetch.valid, self.fetch.payload.address, from_base)),
+                         length.eq(Mux(self.fetch.valid, self.fetch.payload.beats, self.load.payload.beats) - 1)]
+        after = Signal.like(under_way)
+        shifted = Signal.like(loads)
+        m.d.comb += [after.eq(under_way - pop), shifted.eq(Mux(pop, loads >> 1, loads))]
+        m.d.sync += [under_way.eq(after + push),
+                     loads.eq(shifted | Mux(push & ~self.fetch.valid, Const(1) << after, 0))]
+
+        load = loads[0]
+        good = self.rvalid & ~self.rresp[1] & ~self.abort & under_way.any()
+        m.d.comb += [
+            self.of_load.eq(load), self.error.eq(self.rvalid & self.rresp[1] & ~self.abort),
+            self.fetched.eq(good & ~load), self.loaded.eq(good & load),
+            self.rready.eq(self.abort | ~load | self.rresp[1] | self.ready),
+        ]
+        return m
