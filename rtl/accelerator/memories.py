@@ -1,0 +1,210 @@
+"""The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority."""
+
+from amaranth import Module, Mux, Shape, Signal
+from amaranth.lib.wiring import In
+
+from hbfp.system import Accelerator
+
+from ..lib.component import Component
+from ..lib.memory import Ram
+from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
+from .signatures import (
+    p_read,
+    p_write,
+    v_read,
+    v_write,
+    w_read,
+    w_scales_write,
+    w_write,
+    x_read,
+    x_write,
+)
+
+
+def bits_of(layout):
+    """Bits of a layout."""
+    return Shape.cast(layout).width
+
+
+def arbitrate(m, name, ports, words, step=1):
+    """Grant the first of the ports that asks.
+
+    Parameters
+    ----------
+    ports : list of interface
+        As a unit sees them, flipped; the first has priority.
+    words, step : int
+        Addresses below ``words`` are legal, and ``step`` of them (a power of two) are one word.
+
+    Returns
+    -------
+    tuple of Signal
+        Whether there is an access to a legal address; its word; each port's grant.
+    """
+    low, high = (step - 1).bit_length(), (words - 1).bit_length()
+    address = Signal(ADDRESS_BITS, name=f"{name}_address")
+    any_access = Signal(name=f"{name}_any")
+    beyond = Signal(name=f"{name}_beyond")
+    legal = Signal(name=f"{name}_legal")
+    for port in reversed(ports):
+        with m.If(port.en):
+            m.d.comb += [any_access.eq(1), address.eq(port.addr)]
+    taken, grants = 0, []
+    for port in ports:
+        m.d.comb += [port.grant.eq(port.en & ~taken), port.fault.eq(port.grant & beyond)]
+        grants.append(port.grant)
+        taken = taken | port.en
+    m.d.comb += [beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0), legal.eq(any_access & ~beyond)]
+    return legal, address[low:high], grants
+
+
+def choose(ports, grants, name):
+    """What the granted port gives, of those that all have it; that of the last if none is granted."""
+    value = getattr(ports[-1], name)
+    for port, grant in reversed(list(zip(ports[:-1], grants[:-1], strict=True))):
+        value = Mux(grant, getattr(port, name), value)
+    return value
+
+
+class _Memory(Component):
+    """What the memories share: parameters, and the area report's row."""
+    area = "memories"
+    Parameters = Accelerator
+
+
+class VMemory(_Memory):
+    """V: FP32 words. Grants are given in the same cycle; of several that ask, the first in the order of the ports.
+
+    Drain comes first among the reads, since the way out of the core waits for its factors, and vector among the
+    writes, so that a pass never stalls: it is always granted at once. Every instruction makes a finite number of
+    accesses, so that nobody starves for ever.
+
+    Members
+    -------
+    read_drain, read_convert, read_vector, read_store : ``In(v_read)``
+        In the order of their priority.
+    write_vector, write_drain, write_load : ``In(v_write)``
+        Likewise.
+    """
+    kind = "v_memory"
+    READERS, WRITERS = ("drain", "convert", "vector", "store"), ("vector", "drain", "load")
+
+    @staticmethod
+    def ports(params):
+        return {f"read_{name}": In(v_read(params)) for name in VMemory.READERS} | {
+            f"write_{name}": In(v_write(params)) for name in VMemory.WRITERS}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        m.submodules.ram = ram = Ram(system.v_words, bits_of(v_layout(system)), system.lanes)
+        readers = [getattr(self, f"read_{name}") for name in self.READERS]
+        writers = [getattr(self, f"write_{name}") for name in self.WRITERS]
+        reads, r_addr, _ = arbitrate(m, "read", readers, system.v_words)
+        writes, w_addr, grants = arbitrate(m, "write", writers, system.v_words)
+        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), ram.w_addr.eq(w_addr),
+                     ram.w_en.eq(choose(writers, grants, "mask") & writes.replicate(system.lanes)),
+                     ram.w_data.eq(choose(writers, grants, "data")),
+                     *(port.data.as_value().eq(ram.r_data) for port in readers)]
+        return m
+
+
+class XMemory(_Memory):
+    """X: rows of the core. Each port has one user, which is always granted.
+
+    Members
+    -------
+    read : ``In(x_read)``
+        Of multiply.
+    write : ``In(x_write)``
+        Of convert.
+    """
+    kind = "x_memory"
+
+    @staticmethod
+    def ports(params):
+        return {"read": In(x_read(params)), "write": In(x_write(params))}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        m.submodules.ram = ram = Ram(system.x_words, bits_of(x_layout(system)))
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], system.x_words)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.x_words)
+        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(ram.r_data),
+                     ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
+        return m
+
+
+class WMemory(_Memory):
+    """W: rows of weights, ``packed`` of them a word, and beside it the exponents and flags of segments.
+
+    Convert comes first among the writes, so that it never stalls; it makes a finite number of them.
+
+    Members
+    -------
+    read : ``In(w_read)``
+        Of weights, which reads rows in ascending order: a word is read when its first row is asked for, and the
+        exponents of a segment with its first row.
+    write_convert, write_load, scales_convert, scales_load : ``In(w_write)``, ``In(w_scales_write)``
+        An address of mantissas is that of the word's first row, or of any other of its rows; one of exponents is that
+        of any row of the segment.
+    """
+    kind = "w_memory"
+    WRITERS = ("convert", "load")
+
+    @staticmethod
+    def ports(params):
+        return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
+            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.WRITERS}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        rows, packed, height = system.w_words, system.packed, system.core.height
+        m.submodules.ram = ram = Ram(rows // packed, bits_of(w_layout(system)), packed)
+        m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(system)))
+        reads, row, _ = arbitrate(m, "read", [self.read], rows)
+        place = Signal(range(packed))
+        low, segment = (packed - 1).bit_length(), (height - 1).bit_length()
+        with m.If(reads):
+            m.d.sync += place.eq(row)
+        m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
+                     scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
+                     self.read.data.as_value().eq(ram.r_data.word_select(place, len(ram.r_data) // packed)),
+                     self.read.scales.as_value().eq(scales.r_data)]
+        for memory, name, step in ((ram, "write", packed), (scales, "scales", height)):
+            ports = [getattr(self, f"{name}_{writer}") for writer in self.WRITERS]
+            writes, w_addr, grants = arbitrate(m, name, ports, rows, step)
+            mask = choose(ports, grants, "mask") & writes.replicate(packed) if name == "write" else writes
+            m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
+                         memory.w_data.eq(choose(ports, grants, "data"))]
+        return m
+
+
+class PMemory(_Memory):
+    """P: instructions of the vector unit, as many a word as a beat has. Each port has one user.
+
+    Members
+    -------
+    read : ``In(p_read)``
+        Of vector: one instruction.
+    write : ``In(p_write)``
+        Of load: a beat of instructions.
+    """
+    kind = "p_memory"
+
+    @staticmethod
+    def ports(params):
+        return {"read": In(p_read()), "write": In(p_write(params))}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        share = system.lanes // 2
+        m.submodules.ram = ram = Ram(system.p_words // share, bits_of(p_layout(system)))
+        low, place = (share - 1).bit_length(), Signal(range(share))
+        reads, instruction, _ = arbitrate(m, "read", [self.read], system.p_words)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.p_words // share)
+        with m.If(reads):
+            m.d.sync += place.eq(instruction)
+        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),
+                     self.read.data.eq(ram.r_data.word_select(place, 64)),
+                     ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
+        return m

@@ -1,0 +1,133 @@
+# amaranth: UnusedElaboratable=no
+"""Memories equal lists of words, whoever reads and writes them; the first that asks is granted."""
+
+import numpy as np
+import pytest
+
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+from rtl.accelerator.memories import PMemory, VMemory, WMemory, XMemory
+
+from ..drive import Bench, bits
+
+
+def system(**options):
+    fmt = HBFPFormat(mantissa=options.pop("mantissa", 8), block=options.pop("block", (1, 8)))
+    return Accelerator(core=Design(rows=8, format=fmt), x_words=64, w_words=64, v_words=64, p_words=64, **options)
+
+
+#: Memory, ports of reads and of writes in the order of their priority, addresses of a port, rows of a word.
+CASES = {
+    "v": (VMemory, system(), [f"read_{n}" for n in VMemory.READERS], [f"write_{n}" for n in VMemory.WRITERS], 64, 1),
+    "x": (XMemory, system(), ["read"], ["write"], 64, 1),
+    "w": (WMemory, system(), ["read"], ["write_convert", "write_load"], 64, 4),
+    "w4": (WMemory, system(mantissa=4), ["read"], ["write_convert", "write_load"], 64, 8),
+    "w12": (WMemory, system(mantissa=12), ["read"], ["write_convert", "write_load"], 64, 2),
+    "scales": (WMemory, system(), ["read"], ["scales_convert", "scales_load"], 64, 8),
+    "scales4": (WMemory, system(block=(1, 4)), ["read"], ["scales_convert", "scales_load"], 64, 4),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_memory_equals_list(name):
+    kind, sizes, readers, writers, depth, step = CASES[name]
+    dut, rng = kind.made(sizes), np.random.default_rng(len(name))
+    read, write = ([getattr(dut, port) for port in ports] for ports in (readers, writers))
+    scales = name.startswith("scales")
+    width = len(bits(write[0].data))
+    parts = len(write[0].mask) if hasattr(write[0], "mask") else 1
+    output = bits(read[0].scales if scales else read[0].data)
+    words, last, row = {}, None, 0
+    counts = {"read": 0, "write": 0, "fault": 0}
+
+    def ask(ctx, ports, addresses):
+        wishes = [int(rng.random() < 0.6) for _ in ports]
+        for port, wish in zip(ports, wishes, strict=True):
+            ctx.set(port.en, wish)
+            ctx.set(port.addr, int(addresses()))
+        first = wishes.index(1) if 1 in wishes else None
+        return first
+
+    def grants(values, first):
+        assert list(values) == [int(n == first) for n in range(len(values))]
+
+    def addresses():
+        return rng.integers(depth) if rng.random() < 0.95 else rng.choice([depth, 2 ** 18 - 1, depth + 2 ** 17])
+
+    async def play(ctx):
+        nonlocal last, row
+        for cycle in range(500):
+            # Rows of W are read in their order.
+            reads, writes = ask(ctx, read, lambda row=row: row if step > 1 else addresses()), ask(ctx, write, addresses)
+            data = [int.from_bytes(rng.bytes(200), "little") % 2 ** width for _ in write]
+            for port, value in zip(write, data, strict=True):
+                ctx.set(bits(port.data), value)
+            masks = [int(rng.integers(1, 2 ** parts)) for _ in write] if hasattr(write[0], "mask") else [1] * len(write)
+            for port, mask in zip(write, masks, strict=True):
+                if hasattr(port, "mask"):
+                    ctx.set(port.mask, mask)
+            if last is not None:
+                assert ctx.get(output) == last, f"cycle {cycle}"
+            asked = [ctx.get(port.addr) for port in (*read, *write)]
+            _, _, *values = await ctx.tick().sample(*(p.grant for p in (*read, *write)), *(
+                p.fault for p in (*read, *write)))
+            count = len(read) + len(write)
+            grants(values[:len(read)], reads)
+            grants(values[len(read):count], writes)
+            for n, fault in enumerate(values[count:]):
+                assert fault == (values[n] and asked[n] >= depth)
+                counts["fault"] += fault
+            if reads is not None and asked[reads] < depth:
+                address, counts["read"] = asked[reads], counts["read"] + 1
+                if step == 1:
+                    last = words.get(address)
+                elif scales:
+                    last = words.get(address // step) if address % step == 0 else last
+                else:
+                    if address % step == 0:
+                        whole = [words.get((address // step, n)) for n in range(step)]
+                    last = whole[address % step]
+                row = (row + 1) % depth
+            if writes is not None and asked[len(read) + writes] < depth:
+                address, counts["write"] = asked[len(read) + writes], counts["write"] + 1
+                if parts == 1 or step == 1:
+                    part = width // parts
+                    old = words.get(address // step, 0)
+                    new = data[writes]
+                    keep = sum((2 ** part - 1) << n * part for n in range(parts) if not masks[writes] >> n & 1)
+                    words[address // step] = old & keep | new & ~keep
+                else:
+                    part = width // parts
+                    for n in range(parts):
+                        if masks[writes] >> n & 1:
+                            words[address // step, n] = data[writes] >> n * part & 2 ** part - 1
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    assert counts["read"] > 100 and counts["write"] > 100 and counts["fault"] > 3
+
+
+def test_p_holds_instructions_in_beats():
+    dut = PMemory.made(system())
+    beats = [int.from_bytes(np.random.default_rng(n).bytes(32), "little") for n in range(16)]
+
+    async def play(ctx):
+        ctx.set(dut.write.en, 1)
+        for address, beat in enumerate(beats):
+            ctx.set(dut.write.addr, address)
+            ctx.set(bits(dut.write.data), beat)
+            await ctx.tick()
+        ctx.set(dut.write.addr, 16)
+        assert ctx.get(dut.write.fault)
+        ctx.set(dut.write.en, 0)
+        ctx.set(dut.read.en, 1)
+        for address in range(64):
+            ctx.set(dut.read.addr, address)
+            await ctx.tick()
+            assert ctx.get(dut.read.data) == beats[address // 4] >> address % 4 * 64 & 2 ** 64 - 1
+        ctx.set(dut.read.addr, 64)
+        assert ctx.get(dut.read.fault)
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
