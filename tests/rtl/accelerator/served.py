@@ -1,12 +1,26 @@
 """Memories behind a unit's ports, in Amaranth's simulator: grants that may be refused, data that others replace."""
 
+import numpy as np
 from amaranth import Fragment, Module, ResetInserter, Signal
 from amaranth.sim import Simulator
 
-from hbfp.isa.instructions import FIELDS, WORD
+from hbfp.isa.instructions import FIELDS
 from rtl.accelerator.layouts import instruction_layout
 
 from ..drive import Bench, Pauses, bits, pack
+
+
+class Memory(dict):
+    """Words at all addresses, made when they are asked for."""
+
+    def __init__(self, width, seed=0):
+        super().__init__()
+        self.width, self.seed = width, seed
+
+    def __missing__(self, address):
+        rng = np.random.default_rng((address, self.seed))
+        self[address] = int.from_bytes(rng.bytes(200), "little") % 2 ** self.width
+        return self[address]
 
 
 class Served(Bench):

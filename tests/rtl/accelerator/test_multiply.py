@@ -16,7 +16,7 @@ from rtl.accelerator.multiply import Multiply
 from rtl.core.sequencer import command_layout
 
 from ..drive import Pauses, pack
-from .served import Served, word
+from .served import Memory, Served, word
 
 SYSTEM = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(mantissa=4, block=(1, 8))))
 
@@ -44,21 +44,8 @@ def commands_of(system, i):
             ] * (i["columns"] * i["first"])
 
 
-class Memory(dict):
-    """Words at all addresses, made when they are asked for."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.width = width
-
-    def __missing__(self, address):
-        self[address] = int.from_bytes(np.random.default_rng(address).bytes(200), "little") % 2 ** self.width
-        return self[address]
-
-
 def some(rng):
     """A random instruction."""
-    side = (-4, 70000)
     values = {name: int(rng.integers(1, 4)) for name in ("rows0", "rows1", "passes0", "passes1", "passes2", "columns")}
     values |= {name: int(rng.integers(-40, 41)) for name in ("row0", "row1", "pass0", "pass1", "pass2")}
     values |= {name: int(rng.integers(2)) for name in ("scale", "bias", "relu", "bounded")}

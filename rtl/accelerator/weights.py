@@ -1,0 +1,77 @@
+"""The unit weights: rows of tiles from W to the core."""
+
+from amaranth import Cat, Const, Module, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import Out
+
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+
+from ..lib.component import Component
+from ..number.streams import weights_layout
+from .layouts import ADDRESS_BITS, instruction_layout
+from .loops import Loops
+from .signatures import unit_members, w_read
+
+
+class Weights(Component):
+    """Sends tiles of weights from W to the core, a row a cycle.
+
+    Two stages, as of :class:`~rtl.accelerator.multiply.Multiply`: a row's address is on the port of W; one cycle later
+    its word is on ``o_w``, until the core takes it. A row is issued when there is none on ``o_w`` or the core takes it
+    in this cycle. The next instruction is taken with the issue of the last row; if there is none, its first row is
+    issued in the cycle after it is taken.
+
+    ``done`` is high in the cycle after the core has taken the instruction's last row. An instruction whose base is no
+    multiple of the core's rows is refused: ``fault`` stays high until reset, nothing else is done.
+
+    Parameters
+    ----------
+    core, w_words, ... :
+        As of :class:`hbfp.system.Accelerator`.
+
+    Members
+    -------
+    instruction, done, fault :
+        :func:`~rtl.accelerator.signatures.unit_members`.
+    w : ``Out(w_read)``
+        Its data must stay until this port's next grant: W has no other reader.
+    o_w : ``Out(stream)``
+        The core's ``i_w``.
+    """
+    kind, area, apart = "feed_weights", "accelerator control", True
+    Parameters = Accelerator
+
+    @staticmethod
+    def ports(params):
+        return unit_members(Opcode.WEIGHTS) | {
+            "w": Out(w_read(params)), "o_w": Out(stream.Signature(weights_layout(params.core)))}
+
+    def body(self, platform):
+        m, side = Module(), (self.params.core.rows - 1).bit_length()
+        new = self.instruction.payload
+        held = Signal(instruction_layout(Opcode.WEIGHTS), reset_less=True)
+        active, there, final, start, step, room = (
+            Signal(name=name) for name in ("active", "there", "final", "start", "step", "room"))
+        loops = Loops(m, "loop", (16 + side, 16), start, step)
+        loops.count((Cat(Const(0, side), held.tiles), held.repeats))
+        address = loops.follow("address", ADDRESS_BITS, new.base, (1, None))
+        refused = new.base[:side].any()
+        m.d.comb += [
+            room.eq(active & (~there | self.o_w.ready)), self.w.en.eq(room), self.w.addr.eq(address),
+            step.eq(self.w.en & self.w.grant),
+            self.instruction.ready.eq((~active | (step & loops.last)) & ~self.fault),
+            start.eq(self.instruction.valid & self.instruction.ready),
+            self.o_w.valid.eq(there), self.o_w.payload.mantissa.eq(self.w.data),
+            self.o_w.payload.exponent.eq(self.w.scales.exponent), self.o_w.payload.invalid.eq(self.w.scales.invalid),
+        ]
+        with m.If(step):
+            m.d.sync += [there.eq(1), final.eq(loops.last)]
+        with m.Elif(self.o_w.ready):
+            m.d.sync += there.eq(0)
+        with m.If(step & loops.last):
+            m.d.sync += active.eq(0)
+        with m.If(start):
+            m.d.sync += [held.eq(new), active.eq(~refused), self.fault.eq(refused)]
+        m.d.sync += self.done.eq(there & self.o_w.ready & final)
+        return m
