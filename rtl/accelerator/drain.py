@@ -1,0 +1,92 @@
+"""The unit drain: results from the core to V, factors and biases from V to the core."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+
+from ..lib.component import Component
+from ..number.streams import result_layout
+from .layouts import ADDRESS_BITS, instruction_layout, v_layout
+from .loops import Loops
+from .signatures import unit_members, v_read, v_write
+
+
+class DrainToV(Component):
+    """Writes the rows that leave the core to V, a row a cycle; gives the core its factors and biases.
+
+    A row on ``i`` is taken in the cycle in which its write is granted. The next instruction is taken with the last row,
+    so that there is no pause between instructions.
+
+    When the core asks for an operand (``o_v.ready``), its read is on the port of V; one cycle after the grant its word
+    is on ``o_v``, and the core takes it. While the factors are taken, the biases are read, so that both take the core
+    three cycles instead of two.
+
+    ``done`` is high in the cycle after the last row's write. A ``last`` of the core that comes with another row than
+    the last of a column tile, or does not come with that, sets ``fault``, which stays high until reset.
+
+    Parameters
+    ----------
+    core, v_words, ... :
+        As of :class:`hbfp.system.Accelerator`.
+
+    Members
+    -------
+    instruction, done, fault :
+        :func:`~rtl.accelerator.signatures.unit_members`.
+    i : ``In(stream)``
+        The core's ``o``.
+    o_v : ``Out(stream)``
+        The core's ``i_v``. ``ready`` must not depend on ``valid``, and must stay until an operand is taken.
+    read, write : ``Out(v_read)``, ``Out(v_write)``
+    """
+    kind, area, apart = "drain_to_v", "accelerator control", True
+    Parameters = Accelerator
+
+    @staticmethod
+    def ports(params):
+        return unit_members(Opcode.DRAIN) | {
+            "i": In(stream.Signature(result_layout(params.core))), "o_v": Out(stream.Signature(v_layout(params))),
+            "read": Out(v_read(params)), "write": Out(v_write(params))}
+
+    def body(self, platform):
+        m, lanes = Module(), self.params.lanes
+        new = self.instruction.payload
+        held = Signal(instruction_layout(Opcode.DRAIN), reset_less=True)
+        active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
+        loops = Loops(m, "loop", (12, 12, 12), start, step)
+        loops.count((held.rows0, held.rows1, held.columns))
+        address = loops.follow("address", ADDRESS_BITS, new.base, (held.row0, held.row1, held.column))
+        m.d.comb += [
+            self.write.en.eq(active & self.i.valid), self.write.addr.eq(address), self.write.mask.eq(2 ** lanes - 1),
+            self.write.data.eq(self.i.payload.value), step.eq(self.write.en & self.write.grant), self.i.ready.eq(step),
+            self.instruction.ready.eq(~active | (step & loops.last)),
+            start.eq(self.instruction.valid & self.instruction.ready),
+        ]
+        ends = loops.ends[0] & loops.ends[1]
+        with m.If(step & loops.last):
+            m.d.sync += active.eq(0)
+        with m.If(step & (ends != self.i.payload.last)):
+            m.d.sync += self.fault.eq(1)
+        with m.If(start):
+            m.d.sync += [held.eq(new), active.eq(1)]
+        m.d.sync += self.done.eq(step & loops.last)
+        self._operands(m, held, active, loops.counter[2])
+        return m
+
+    def _operands(self, m, held, active, column):
+        """The core takes an operand in the cycle after its grant: then all rows before it have left."""
+        there, taken, bias, got = (Signal(name=name) for name in ("there", "taken", "bias", "got"))
+        m.d.comb += [
+            taken.eq(there & self.o_v.ready), bias.eq(~held.scale | got | there),
+            # Of two operands the second is asked for while the core takes the first.
+            self.read.en.eq(active & self.o_v.ready & (~there | held.scale & held.bias & ~got)),
+            self.read.addr.eq((Mux(bias, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
+            self.o_v.valid.eq(there), self.o_v.payload.eq(self.read.data),
+        ]
+        m.d.sync += there.eq(self.read.en & self.read.grant)
+        with m.If(taken):    # the factors are there, and the biases not yet
+            m.d.sync += got.eq(held.scale & held.bias & ~got)
+        return m

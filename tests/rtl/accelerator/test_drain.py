@@ -1,0 +1,109 @@
+# amaranth: UnusedElaboratable=no
+"""Drain writes results where its loops say, a row a cycle, and gives the core factors and biases in their order."""
+
+import numpy as np
+import pytest
+
+from hbfp.isa.instructions import Opcode
+from rtl.accelerator.drain import DrainToV
+
+from ..drive import Pauses, bits
+from .served import Memory, Served, word
+from .test_multiply import SYSTEM
+
+ROW = 8 * 32
+
+
+def some(rng):
+    """A random instruction."""
+    values = {name: int(rng.integers(1, 5)) for name in ("rows0", "rows1", "columns")}
+    values |= {name: int(rng.integers(-40, 41)) for name in ("row0", "row1", "column")}
+    values |= {name: int(rng.integers(2)) for name in ("scale", "bias")}
+    return values | {name: int(rng.choice([0, 65535, rng.integers(65536)]))
+                     for name in ("base", "scale_base", "bias_base")}
+
+
+def play(instructions, pause=0.0, operand_pause=0.0, seed=0):
+    """Cycles of the writes and of ``done``; every write and operand is compared."""
+    dut = DrainToV.made(SYSTEM)
+    bench, rng = Served(dut), np.random.default_rng(seed)
+    memory = Memory(ROW)
+    bench.read(dut.read, memory, Pauses(operand_pause, seed), shared=True)
+    writes = bench.write(dut.write, Pauses(pause, seed + 1))
+    bench.send(dut.instruction, [word(Opcode.DRAIN, **i) for i in instructions])
+    want, commands = [], []
+    for i in instructions:
+        for j in range(i["columns"]):
+            operands = [memory[i[f"{name}_base"] + j] for name in ("scale", "bias") if i[name]]
+            data = [int.from_bytes(rng.bytes(ROW // 8), "little") for _ in range(i["rows0"] * i["rows1"])]
+            commands.append((operands, data))
+            want += [((i["base"] + i0 * i["row0"] + i1 * i["row1"] + j * i["column"]) % 2 ** 18,
+                      data[i1 * i["rows0"] + i0]) for i1, i0 in np.ndindex(i["rows1"], i["rows0"])]
+    waited = []
+
+    async def core(ctx):
+        """As the core's way out: all operands of a command, then its rows."""
+        pauses = Pauses(pause, seed + 2)
+        for operands, rows in commands:
+            cycles = 0
+            for operand in operands:
+                ctx.set(dut.o_v.ready, 1)
+                while True:
+                    cycles += 1
+                    *_, valid, payload = await ctx.tick().sample(dut.o_v.valid, bits(dut.o_v.payload))
+                    if valid:
+                        break
+                assert payload == operand
+            waited.append(cycles - len(operands))
+            ctx.set(dut.o_v.ready, 0)
+            for n, row in enumerate(rows):
+                while pauses():
+                    ctx.set(dut.i.valid, 0)
+                    await ctx.tick()
+                ctx.set(dut.i.valid, 1)
+                ctx.set(bits(dut.i.payload), row | (n == len(rows) - 1) << ROW)
+                while not (await ctx.tick().sample(dut.i.ready))[2]:
+                    pass
+            ctx.set(dut.i.valid, 0)
+    bench.process(core)
+    done = bench.until_done(len(instructions))
+    bench.run()
+    assert [write[1:] for write in writes] == [(address, data, 255) for address, data in want]
+    return [write[0] for write in writes], done, waited
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.4])
+@pytest.mark.parametrize("seed", range(2))
+def test_random_instructions(pause, seed):
+    rng = np.random.default_rng(seed)
+    play([some(rng) for _ in range(12)], pause, pause, seed)
+
+
+def test_a_row_a_cycle_without_pause():
+    rng = np.random.default_rng(3)
+    cycles, done, _ = play([dict(some(rng), scale=0, bias=0) for _ in range(8)])
+    assert cycles == list(range(cycles[0], cycles[0] + len(cycles)))
+    assert done[-1] == cycles[-1] + 1
+
+
+def test_operands_cost_a_cycle():
+    rng = np.random.default_rng(4)
+    *_, waited = play([dict(some(rng), scale=1, bias=n % 2) for n in range(8)])
+    assert set(waited[1:]) == {1}
+
+
+def test_a_wrong_last_is_a_fault():
+    dut = DrainToV.made(SYSTEM)
+    bench = Served(dut)
+    bench.read(dut.read, Memory(1))
+    bench.write(dut.write)
+    bench.send(dut.instruction, [word(Opcode.DRAIN, rows0=2, rows1=1, columns=1)])
+
+    async def core(ctx):
+        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.i.payload.last, 1)
+        while not (await ctx.tick().sample(dut.i.ready))[2]:
+            assert not ctx.get(dut.fault)
+        assert ctx.get(dut.fault)
+    bench.process(core)
+    bench.run()
