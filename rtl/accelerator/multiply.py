@@ -2,7 +2,7 @@
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator

@@ -140,12 +140,16 @@ class Core(Component):
         (self._share if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 
         if design.blocked:
-            m.submodules.encode = encode = Encode.of(design)
-            connect(m, flipped(self.i_q), encode.i)
-            connect(m, encode.o, flipped(self.o_q))
-            if design.format.rounding == "stochastic":
-                connect(m, flipped(self.i_seed), encode.i_seed)
+            self._convert(m)
         return m
+
+    def _convert(self, m):
+        """The converter, which meets the rest outside the core."""
+        m.submodules.encode = encode = Encode.of(self.params)
+        connect(m, flipped(self.i_q), encode.i)
+        connect(m, encode.o, flipped(self.o_q))
+        if self.params.format.rounding == "stochastic":
+            connect(m, flipped(self.i_seed), encode.i_seed)
 
     def _address(self, m, beat):
         """Word of a row, counted here, where it is needed, and not delayed."""

@@ -1,0 +1,28 @@
+"""The core of an accelerator: without the converter, which stands before the memories."""
+
+from ..core.core import Core
+
+
+class ArrayCore(Core):
+    """A :class:`~rtl.core.core.Core` of blocks without converter: no ``i_q``, ``o_q`` and ``i_seed``.
+
+    Bits and cycles of all else are the core's.
+    """
+    kind = "array_core"
+
+    @staticmethod
+    def ports(params):
+        return {name: member for name, member in Core.ports(params).items() if name not in ("i_q", "o_q", "i_seed")}
+
+    @property
+    def module(self):
+        """Name of the Verilog module."""
+        return f"{self.params.name}_array"
+
+    @property
+    def latencies(self):
+        """Those of the core, but ``encode``."""
+        return {name: cycles for name, cycles in super().latencies.items() if name != "encode"}
+
+    def _convert(self, m):
+        pass

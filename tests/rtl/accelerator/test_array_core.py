@@ -1,0 +1,116 @@
+# amaranth: UnusedElaboratable=no
+"""The core without converter, fed by its units from memories: products equal the golden model's, without pauses."""
+
+import numpy as np
+import pytest
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect
+
+from golden.bfp import encode
+from golden.matmul import matmul_blocks
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+from rtl.accelerator.array_core import ArrayCore
+from rtl.accelerator.drain import DrainToV
+from rtl.accelerator.multiply import Multiply
+from rtl.accelerator.weights import Weights
+from rtl.core.core import Core
+
+from ..drive import Pauses, pack
+from .served import Memory, Served, word
+
+
+class Fed(wiring.Component):
+    """The core and the units around it."""
+
+    def __init__(self, system):
+        super().__init__({})
+        self.core = ArrayCore.made(system.core)
+        self.multiply, self.weights, self.drain = (kind.made(system) for kind in (Multiply, Weights, DrainToV))
+        self.done = self.drain.done
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules += (self.core, self.multiply, self.weights, self.drain)
+        connect(m, self.multiply.o_cmd, self.core.i_cmd)
+        connect(m, self.multiply.o_x, self.core.i_x)
+        connect(m, self.weights.o_w, self.core.i_w)
+        connect(m, self.core.o, self.drain.i)
+        connect(m, self.drain.o_v, self.core.i_v)
+        return m
+
+
+def product(system, m_rows, k_tiles, n_tiles, pause=0.0, steps=()):
+    """Runs a product of random matrices; asserts every row of V; returns cycles of the writes."""
+    core, rng, side = system.core, np.random.default_rng(7), system.core.rows
+    x = rng.normal(size=(m_rows, k_tiles * side)).astype(np.float32)
+    w = rng.normal(size=(k_tiles * side, n_tiles * side)).astype(np.float32)
+    bx, bw = encode(x, core.format), encode(w, core.format, axis=0)
+    want = matmul_blocks(bx, bw, core.accumulate, guard=core.guard, growth=core.growth)
+    dut = Fed(system)
+    bench = Served(dut)
+    square, terms = core.format.square, core.format.terms
+    layout, words = dut.multiply.o_x.payload.shape(), {}
+    for k, r in np.ndindex(k_tiles, m_rows):
+        first = k * side // terms
+        scales = (r // terms if square else r), slice(first, first + core.segments)
+        words[k * m_rows + r] = pack(layout, mantissa=bx.mantissa[r, k * side:(k + 1) * side],
+                                     exponent=bx.exponent[scales], invalid=bx.invalid[scales].astype(int))
+    rows, scales = {}, {}
+    for n, k, r in np.ndindex(n_tiles, k_tiles, side):
+        address, columns = (n * k_tiles + k) * side + r, range(n * side, (n + 1) * side)
+        block = (k * side + r) // terms
+        at = [(block, c // terms if square else c) for c in columns]
+        rows[address] = pack(dut.weights.w.data.shape(), value=bw.mantissa[k * side + r, columns])
+        scales[address] = pack(dut.weights.w.scales.shape(), exponent=[bw.exponent[a] for a in at],
+                               invalid=[int(bw.invalid[a]) for a in at])
+    bench.read(dut.multiply.x, words, Pauses(pause, 1))
+    bench.read(dut.weights.w, rows, Pauses(pause, 2), beside=("scales", scales))
+    bench.read(dut.drain.read, Memory(32 * side), shared=True)
+    writes = bench.write(dut.drain.write, Pauses(pause, 3))
+    bench.send(dut.multiply.instruction, [word(
+        Opcode.MULTIPLY, first=1, last=1, tiles=k_tiles, columns=n_tiles, rows0=m_rows, rows1=1, row0=1,
+        passes0=k_tiles, passes1=1, passes2=1, pass0=m_rows)])
+    bench.send(dut.weights.instruction, [word(Opcode.WEIGHTS, tiles=n_tiles * k_tiles, repeats=1)])
+    bench.send(dut.drain.instruction, [word(Opcode.DRAIN, columns=n_tiles, rows0=m_rows, rows1=1, row0=1,
+                                            column=m_rows)])
+    bench.until_done(1)
+    bench.run()
+    got = {address: data for _, address, data, _ in writes}
+    for n, r in np.ndindex(n_tiles, m_rows):
+        values = want[r, n * side:(n + 1) * side].view(np.uint32)
+        assert got[n * m_rows + r] == pack(dut.drain.read.data.shape(), value=values), (n, r)
+    return [cycle for cycle, *_ in writes]
+
+
+SYSTEMS = {
+    "short blocks": {"block": (1, 4)}, "long blocks": {"block": (1, 16)},
+    "tiles": {"block": (8, 8)}, "aligned": {"block": (1, 8), "accumulate": "aligned"},
+    "w12": {"block": (1, 8), "mantissa": 12},
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_products(name):
+    options = dict(SYSTEMS[name])
+    accumulate = options.pop("accumulate", "fp32")
+    system = Accelerator(core=Design(rows=8, depth=64, accumulate=accumulate, format=HBFPFormat(**options)))
+    product(system, 12, 4, 2, 0.2 if name in ("short blocks", "tiles") else 0.0)
+
+
+def test_no_cycle_is_lost():
+    """Between the commands of an instruction results come as far apart as rows go in."""
+    system = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(block=(1, 8))))
+    cycles = product(system, 24, 3, 4)
+    assert [b - a for a, b in zip(cycles, cycles[24:], strict=False)] == [72] * 72
+
+
+def test_ports_are_the_cores_without_the_converters():
+    design = Design(rows=8, format=HBFPFormat(block=(1, 8)))
+    core, array = (set(kind.made(design).signature.members) for kind in (Core, ArrayCore))
+    assert core - array == {"i_q", "o_q"} and not array - core
+    assert ArrayCore.made(design).module == f"{Core.made(design).module}_array"
+    assert set(ArrayCore.made(design).latencies) == set(Core.made(design).latencies) - {"encode"}
