@@ -13,6 +13,7 @@ from pathlib import Path
 
 from amaranth.hdl import Elaboratable
 
+from hbfp import describe
 from hbfp.command import Parser, run
 from hbfp.files import output, replacing
 from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
@@ -20,11 +21,12 @@ from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
 from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.manifest import FILE
-from hbfp.options import OPTIONS, add_design_options, design_from_args
-from hbfp.values import cannot, flag, refuse, shown, whole, writable_folder
+from hbfp.options import OPTIONS, add_design_options, design_from_args, design_from_values, values_from_args
+from hbfp.values import cannot, choice, flag, refuse, shown, whole, writable_folder
 
 from .emit import Emitter, verilog
 from .manifest import manifest
+from .tops import TOPS, make_top
 from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit
 
 EXAMPLES = """\
@@ -97,10 +99,16 @@ def make_parser():
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
                     description="Emit Verilog-2005 and manifest.json for a design.")
     add_design_options(parser)
+    parser.add_argument("--top", metavar="NAME", default="core",
+                        help=f"what is built: {', '.join(TOPS)} (default core)")
     parser.add_argument("--unit", metavar="NAME", default="core",
                         help=f"a part alone: {', '.join((*CORE_UNITS, *FREE_UNITS))}")
     for name, (text, (low, high)) in PART_OPTIONS.items():
         parser.add_argument(flag(name), metavar="N", help=f"{_owner(name)}: {text}, {low} to {high}")
+    known = {*OPTIONS, *PART_OPTIONS}
+    for name, top in TOPS.items():
+        describe.add_arguments(parser.add_argument_group(f"--top {name}"), top.description, without=known)
+        known |= set(top.options)
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     return parser
 
@@ -112,14 +120,36 @@ def _folder(args, name):
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
+    top = TOPS[choice("top", args.top, TOPS)]
+    if args.top != "core" and args.unit != "core":
+        raise refuse("unit", args.unit, f"must not be given with --top {args.top}")
+    others = {name for each in TOPS.values() for name in each.options} | set(PART_OPTIONS)
+    if args.top != "core":
+        _without(args, others - set(top.options), f"--top {args.top}")
+        return _prepare_top(args, top)
     if args.unit in FREE_UNITS:
+        _without(args, others - set(PART_OPTIONS), args.unit)
         return _prepare_part(args)
-    for name in PART_OPTIONS:
-        if getattr(args, name) is not None:
-            raise refuse(name, getattr(args, name), f"must not be given, {shown(args.unit)} has none")
+    _without(args, others, shown(args.unit))
     design = design_from_args(args)
     folder = _folder(args, design.name if args.unit == "core" else args.unit)
     return partial(_write, make_unit(args.unit, design), folder, design)
+
+
+def _without(args, names, what):
+    """Refuse options that ``what`` has not."""
+    for name in sorted(names):
+        if getattr(args, name) is not None:
+            raise refuse(name, getattr(args, name), f"must not be given, {what} has none")
+
+
+def _prepare_top(args, top):
+    """The same for a system of cores: its own options are a part's parameters in the manifest."""
+    own = {name: getattr(args, name) for name in top.options}
+    system = design_from_values(values_from_args(args) | own, top.description)
+    parameters = {name: getattr(system, name) for name in top.options}
+    return partial(_write, make_top(args.top, system), _folder(args, system.name), system.core, unit=args.top,
+                   parameters=parameters)
 
 
 def _prepare_part(args):

@@ -63,13 +63,13 @@ def read(kind, given):
         raise ContradictionError(f"{flag(error.name)} {error.value}: {error.rule}") from None
 
 
-def design_from_values(values):
-    """A :class:`Design` by :func:`read`, whose block fits the rows where none is given."""
+def design_from_values(values, kind=Design):
+    """A :class:`Design`, or a description with one nested, by :func:`read`; its block fits the rows if not given."""
     design_kinds = describe.declared(Design)
     rows = Design.rows if values.get("rows") is None else design_kinds["rows"][0].read("rows", values["rows"])
     if values.get("block") is None and 32 % rows and rows % 32 and not values.get("ragged"):
         values = values | {"block": (1, rows)}
-    return read(Design, values)
+    return read(kind, values)
 
 
 def values_from_args(args):

@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """``python -m gen``: what it writes, what it says, and that a mistake is one line and leaves nothing behind.
 
-Covers: gen/__main__.py.
+Covers: gen/__main__.py, gen/tops.py.
 """
 
 import json
@@ -14,6 +14,7 @@ import sys
 import pytest
 
 from gen.__main__ import main, write_files
+from gen.tops import TOPS
 from gen.units import CORE_UNITS, FREE_UNITS
 from hbfp import files
 from hbfp.values import OptionError, shown
@@ -105,6 +106,7 @@ def test_unit_of_shared_accumulation_alone(capsys, unit):
      "--arithmetic bf16: must be hbfp or fp32 for a dot-product unit"),
     (["--unit", "dot_product.both", "--block", "16,16"],
      "--block 16,16: must be 1,B for a dot-product unit of B terms"),
+    (["--top", "tower"], f"--top tower: must be one of {', '.join(TOPS)}"),
     (["--colour"], "unrecognized arguments: --colour"),
     (["--out"], "argument --out: expected one argument"),
 ], ids=str)

@@ -1,0 +1,48 @@
+# amaranth: UnusedElaboratable=no
+"""What can be at the top of the Verilog: a core, or a system of cores; each is described by a dataclass."""
+
+from dataclasses import dataclass
+
+from hbfp import describe
+from hbfp.design import ConflictError, Design
+from hbfp.options import OPTIONS
+from hbfp.rtl.core.core import Core
+from hbfp.values import OptionError
+
+
+@dataclass(frozen=True)
+class Top:
+    """One kind of top.
+
+    Attributes
+    ----------
+    description : type
+        Of :mod:`hbfp.fields`: :class:`hbfp.design.Design`, or a dataclass that has one nested as ``core``.
+    component : type
+        Of :class:`rtl.lib.component.Component`; its ``of`` takes the description.
+    """
+    description: type
+    component: type
+
+    @property
+    def options(self):
+        """Names of the options that it has beside those of a design."""
+        return tuple(name for name in describe.declared(self.description) if name not in OPTIONS)
+
+
+#: Name on the command line -> what is built.
+TOPS = {"core": Top(Design, Core)}
+
+
+def make_top(name, description):
+    """The component of a top.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be built of these values; one line.
+    """
+    try:
+        return TOPS[name].component.of(description)
+    except ConflictError as error:
+        raise OptionError(f"--{error.name} {error.value}: {error.rule}") from None
