@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from hbfp import files, generator
+from hbfp import describe, files, generator
 
 from .manifest import Manifest
 
@@ -43,6 +43,21 @@ def emit(design, *, unit=None, folder=None):
     except generator.GeneratorError as error:
         raise EmitError(f"python -m gen {' '.join(words)}: {error}") from None
     return Manifest.load(folder)
+
+
+def emit_accelerator(system):
+    """Emit an accelerator below ``build/designs``, or take what the same generator wrote before.
+
+    Raises
+    ------
+    EmitError
+        If the generator fails; its last line.
+    """
+    words = ["--top", "accelerator", *describe.words(system)]
+    try:
+        return Manifest.load(generator.emitted(system.name, words))
+    except generator.GeneratorError as error:
+        raise EmitError(f"python -m gen {' '.join(words)}: {error}") from None
 
 
 def emit_netlist(design, recipe, *, unit="core", folder=None):

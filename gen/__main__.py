@@ -21,7 +21,7 @@ from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
 from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.manifest import FILE
-from hbfp.options import OPTIONS, add_design_options, design_from_args, design_from_values, values_from_args
+from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
 from hbfp.values import cannot, choice, flag, refuse, shown, whole, writable_folder
 
 from .emit import Emitter, verilog
@@ -145,8 +145,7 @@ def _without(args, names, what):
 
 def _prepare_top(args, top):
     """The same for a system of cores: its own options are a part's parameters in the manifest."""
-    own = {name: getattr(args, name) for name in top.options}
-    system = design_from_values(values_from_args(args) | own, top.description)
+    system = system_from_args(args, top.description)
     parameters = {name: getattr(system, name) for name in top.options}
     return partial(_write, make_top(args.top, system), _folder(args, system.name), system.core, unit=args.top,
                    parameters=parameters)

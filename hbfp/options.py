@@ -99,6 +99,24 @@ def design_from_args(args):
     return design_from_values(values_from_args(args))
 
 
+def add_system_options(parser, kind, title):
+    """Add the options of a system around a core, a description with a design nested in it, and those of its core."""
+    add_design_options(parser)
+    describe.add_arguments(parser.add_argument_group(title), kind, without=OPTIONS)
+
+
+def system_from_args(args, kind):
+    """A system from parsed arguments: its core as :func:`design_from_args` reads it, its own options beside.
+
+    Raises
+    ------
+    OptionError
+        If a value, a preset or a file is not valid; one line.
+    """
+    own = {name: getattr(args, name) for name in describe.declared(kind) if name not in OPTIONS}
+    return design_from_values(values_from_args(args) | own, kind)
+
+
 _HEAD = """\
 # Design options
 

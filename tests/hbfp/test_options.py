@@ -8,7 +8,15 @@ import pytest
 from hbfp.command import Parser
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.options import OPTIONS, add_design_options, design_from_args, page
+from hbfp.options import (
+    OPTIONS,
+    add_design_options,
+    add_system_options,
+    design_from_args,
+    page,
+    system_from_args,
+)
+from hbfp.system import Accelerator
 from hbfp.values import OptionError
 
 
@@ -171,3 +179,13 @@ def test_page_of_options_is_up_to_date():
     assert Path(__file__).parents[2].joinpath("docs/options.md").read_text() == page()
     assert "| `--noise-bits` | random bits of a stochastic rounding, 1 to 24 | 8 |\n" in page()
     assert "| `tiny` | `--rows 4 --cols 4 --block 1,4 --depth 32` |\n" in page()
+
+
+def test_a_system_has_its_own_options_beside_those_of_its_core():
+    parser = Parser(prog="prog")
+    add_system_options(parser, Accelerator, "accelerator")
+    read = parser.parse_args("--preset hbfp4 --rows 16 --cols 16 --v-words 128".split())
+    assert system_from_args(read, Accelerator) == Accelerator(
+        core=design_from_args(read), v_words=128) and design_from_args(read).format.mantissa == 4
+    with pytest.raises(OptionError, match="^--v-words 96: must be a power of two$"):
+        system_from_args(parser.parse_args(["--v-words", "96"]), Accelerator)
