@@ -1,0 +1,202 @@
+"""The accelerator: everything together, behind AXI."""
+
+from functools import reduce
+from operator import or_
+
+from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out, connect
+
+from hbfp.isa.instructions import Unit
+from hbfp.isa.registers import Cause
+
+from .absent import Convert, Vector
+from .array_core import ArrayCore
+from .axi import read_members, write_members
+from .control import Control
+from .counters import Counters
+from .drain import DrainToV
+from .fetch import Fetch
+from .issue import HOLDING, Issue, offered
+from .load import Load
+from .memories import PMemory, VMemory, WMemory, XMemory
+from .multiply import Multiply
+from .part import Part
+from .reader import Reader
+from .registers import COUNTERS, Registers, lite_members
+from .store import Store
+from .weights import Weights
+from .writer import Writer
+
+#: Prefixes of the two buses.
+LITE, FULL = "s_axil_", "m_axi_"
+
+
+class Accelerator(Part):
+    """A core with memories, converter, vector unit, DMA and instructions, behind AXI4-Lite and AXI4.
+
+    What it does: docs/design/11-accelerator.md; its parts say what each does in which cycle. All is clocked by
+    ``aclk``. Units, queues and memories' controls are reset while no program runs; what the memories hold stays.
+
+    Members
+    -------
+    aclk, aresetn : ``In(1)``
+        Clock; reset, low for at least one cycle.
+    s_axil_awaddr ... s_axil_rready
+        Registers, AXI4-Lite.
+    m_axi_awid ... m_axi_rready
+        DRAM, AXI4.
+    interrupt : ``Out(1)``
+    trace_started, trace_completed, trace_waiting : ``Out(7)``
+        For benches; bit u - 1 belongs to unit u. It begins an instruction (or a NOP is completed); it, or a NOP, is
+        completed; the head of its queue waits for others.
+    """
+    kind = "accelerator"
+
+    @property
+    def module(self):
+        """Name of the Verilog module: the accelerator's."""
+        return f"hbfp_{self.params.name}"
+
+    @staticmethod
+    def ports(params):
+        bits = 8 * params.beat
+        full = {**read_members(bits), **write_members(bits)}
+        return {"aclk": In(1), "aresetn": In(1),
+                **{LITE + name: member for name, member in lite_members().items()},
+                **{FULL + name: member for name, member in full.items()},
+                "interrupt": Out(1), "trace_started": Out(len(Unit)), "trace_completed": Out(len(Unit)),
+                "trace_waiting": Out(len(Unit))}
+
+    def body(self, platform):
+        m, system = Module(), self.params
+        sync, units = ClockDomain("sync"), ClockDomain("units")
+        sync.clk = units.clk = self.aclk
+        m.domains += sync, units
+        parts = {"registers": Registers, "control": Control, "reader": Reader, "writer": Writer}
+        for name, kind in parts.items():
+            parts[name] = m.submodules[name] = kind.made(system)
+        m.submodules.counters = counters = Counters(len(COUNTERS))
+        inside = {"fetch": Fetch, "issue": Issue, "load": Load, "store": Store, "convert": Convert, "weights": Weights,
+                  "multiply": Multiply, "drain": DrainToV, "vector": Vector, "v_memory": VMemory, "x_memory": XMemory,
+                  "w_memory": WMemory, "p_memory": PMemory}
+        for name, kind in inside.items():
+            inside[name] = kind.made(system)
+        inside["core"] = ArrayCore.made(system.core)
+        for name, part in inside.items():
+            m.submodules[name] = DomainRenamer("units")(part)
+        m.d.comb += [sync.rst.eq(~self.aresetn), units.rst.eq(~self.aresetn | ~parts["control"].running)]
+        self._bus(m, parts, inside)
+        ports = self._memories(m, inside)
+        self._units(m, parts, inside, ports, counters)
+        return m
+
+    def _bus(self, m, parts, inside):
+        """Registers, fetch, load and store at their buses."""
+        registers, reader, writer = parts["registers"], parts["reader"], parts["writer"]
+        fetch, load, store = inside["fetch"], inside["load"], inside["store"]
+        for part, prefix, members in ((registers, LITE, lite_members()), (reader, FULL, read_members(1)),
+                                      (writer, FULL, write_members(1))):
+            for name, member in members.items():
+                outer, inner = getattr(self, prefix + name), getattr(part, name)
+                m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)
+        connect(m, fetch.request, reader.fetch)
+        connect(m, load.request, reader.load)
+        connect(m, store.request, writer.request)
+        connect(m, store.beat, writer.beat)
+        base = Cat(registers.base_low, registers.base_high)
+        abort = ~parts["control"].running
+        m.d.comb += [
+            self.interrupt.eq(registers.interrupt), fetch.program.eq(Cat(registers.program_low,
+                                                                         registers.program_high)),
+            fetch.instructions.eq(registers.instructions), fetch.valid.eq(reader.fetched), fetch.data.eq(reader.rdata),
+            load.beat.valid.eq(reader.loaded), load.beat.payload.eq(reader.rdata), reader.ready.eq(load.beat.ready),
+            load.limit.eq(registers.limit), store.limit.eq(registers.limit), store.room.eq(writer.room),
+            store.written.eq(writer.written), reader.base.eq(base[12:]), writer.base.eq(base[12:]),
+            reader.abort.eq(abort), writer.abort.eq(abort),
+        ]
+
+    def _memories(self, m, inside):
+        """Units at their memories; unit -> its ports."""
+        v, x, w, p = (inside[f"{name}_memory"] for name in "vxwp")
+        load, store, convert, vector = inside["load"], inside["store"], inside["convert"], inside["vector"]
+        weights, multiply, drain = inside["weights"], inside["multiply"], inside["drain"]
+        wires = {
+            Unit.LOAD: [(load.v, v.write_load), (load.w, w.write_load), (load.w_scales, w.scales_load),
+                        (load.p, p.write)],
+            Unit.STORE: [(store.v, v.read_store)],
+            Unit.CONVERT: [(convert.v, v.read_convert), (convert.x, x.write), (convert.w, w.write_convert),
+                           (convert.w_scales, w.scales_convert)],
+            Unit.WEIGHTS: [(weights.w, w.read)],
+            Unit.MULTIPLY: [(multiply.x, x.read)],
+            Unit.DRAIN: [(drain.read, v.read_drain), (drain.write, v.write_drain)],
+            Unit.VECTOR: [(vector.read, v.read_vector), (vector.write, v.write_vector), (vector.p, p.read)],
+        }
+        for pairs in wires.values():
+            for unit, memory in pairs:
+                connect(m, unit, memory)
+        core = inside["core"]
+        connect(m, multiply.o_cmd, core.i_cmd)
+        connect(m, multiply.o_x, core.i_x)
+        connect(m, weights.o_w, core.i_w)
+        connect(m, core.o, drain.i)
+        connect(m, drain.o_v, core.i_v)
+        return {unit: [port for port, _ in pairs] for unit, pairs in wires.items()}
+
+    def _units(self, m, parts, inside, ports, counters):
+        """Instructions, faults, progress, counters."""
+        control, registers, issue = parts["control"], parts["registers"], inside["issue"]
+        reader, writer, fetch = parts["reader"], parts["writer"], inside["fetch"]
+        connect(m, fetch.o, issue.i)
+        started, busy = Signal(len(Unit)), Signal(len(Unit))
+        fault = Signal(len(Unit))
+        causes = []
+        for unit in Unit:
+            part, stream = inside[unit.name.lower()], getattr(issue, offered(unit))
+            place = unit - 1
+            outside = reduce(or_, (port.fault for port in ports[unit]))
+            misaligned = part.misaligned if unit in HOLDING else 0
+            refused = part.fault | (inside["core"].error if unit == Unit.MULTIPLY else 0)
+            if unit in HOLDING:
+                outside = outside | part.outside
+            cause = Signal.like(control.fault_cause, name=f"cause_{unit.name.lower()}")
+            m.d.comb += [
+                part.instruction.valid.eq(stream.valid), part.instruction.payload.as_value().eq(stream.payload),
+                stream.ready.eq(part.instruction.ready), issue.done[place].eq(part.done),
+                fault[place].eq(outside | misaligned | refused),
+                cause.eq(Mux(misaligned, Cause.MISALIGNED, Mux(outside, Cause.ADDRESS, Cause.REFUSED))),
+                started[place].eq(part.begins | issue.nop[place] if unit in HOLDING else issue.taken[place]),
+                busy[place].eq(issue.busy[place] | (stream.valid if unit in HOLDING else 0)),
+            ]
+            causes.append(cause)
+        for place in reversed(range(len(Unit))):
+            with m.If(fault[place]):
+                m.d.comb += [control.fault_cause.eq(causes[place]), control.fault_pc.eq(issue.number[place])]
+        grants = [port.en & port.grant for each in ports.values() for port in each]
+        moves = [self.m_axi_arvalid & self.m_axi_arready, self.m_axi_rvalid & self.m_axi_rready,
+                 self.m_axi_awvalid & self.m_axi_awready, self.m_axi_wvalid & self.m_axi_wready, self.m_axi_bvalid]
+        of_load = reader.error & reader.of_load
+        running = control.running
+        m.d.comb += [
+            issue.instructions.eq(registers.instructions), control.fault.eq(fault.any()),
+            control.bus_error.eq(reader.error | writer.error),
+            control.bus_pc.eq(Mux(of_load, issue.number[Unit.LOAD - 1],
+                                  Mux(reader.error, issue.place, issue.number[Unit.STORE - 1]))),
+            control.progress.eq(Cat(grants, moves, issue.taken, issue.completed).any()),
+            control.quiet.eq(reader.idle & writer.idle),
+            control.program.eq(fetch.program), control.base.eq(Cat(registers.base_low, registers.base_high)),
+            *(getattr(control, name).eq(getattr(registers, name))
+              for name in ("start", "stop", "watchdog", "instructions")),
+            *(getattr(control, name).eq(getattr(issue, name)) for name in ("illegal", "beyond", "halted", "place")),
+            *(getattr(registers, name).eq(getattr(control, name))
+              for name in ("busy", "done", "error", "cause", "error_pc", "ends", "fails")),
+            registers.count.eq(counters.r_data), counters.r_en.eq(registers.count_en),
+            counters.r_addr.eq(registers.count_addr), counters.clear.eq(control.begins),
+            self.trace_started.eq(started), self.trace_completed.eq(issue.completed),
+            self.trace_waiting.eq(issue.waiting),
+        ]
+        events = {"cycles": control.counts, "words_loaded": running & reader.loaded & reader.ready,
+                  "words_stored": running & self.m_axi_wvalid & self.m_axi_wready}
+        for unit in Unit:
+            for what, signal in (("completed", issue.completed), ("busy", busy), ("waiting", issue.waiting)):
+                events[f"{unit.name.lower()}_{what}"] = running & signal[unit - 1]
+        m.d.comb += counters.event.eq(Cat(events[name] for name in COUNTERS))

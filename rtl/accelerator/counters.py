@@ -1,0 +1,72 @@
+"""Counters of events in a memory."""
+
+from dataclasses import dataclass
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..lib.component import Component
+from ..lib.layout import index
+from ..lib.memory import Ram
+from ..lib.names import parameter
+
+#: Bits of what is counted until the memory knows of it; a counter's turn comes at least every 2^5 cycles.
+LOCAL_BITS = 6
+
+
+class Counters(Component):
+    """Counts cycles in which an event is there; each counter has 32 bits and wraps.
+
+    Events are counted in a few bits, which are added to the memory in turns, one counter a cycle, so that what is read
+    lacks at most the last 2 ``count`` cycles. A turn is put off by a cycle when the host reads.
+
+    Parameters
+    ----------
+    count : int
+        Counters, 2 to 24.
+
+    Members
+    -------
+    clear : ``In(1)``
+        All counters are 0 from the next cycle on.
+    event : ``In(count)``
+        Bit n: counter n counts this cycle.
+    r_en, r_addr : ``In``
+        A counter is read; its value is ``r_data`` in the next cycle.
+    r_data : ``Out(32)``
+    """
+    kind, area = "counters", "control"
+
+    @dataclass(frozen=True)
+    class Parameters:
+        count: int = parameter("n")
+
+    @staticmethod
+    def ports(params):
+        return {"clear": In(1), "event": In(params.count), "r_en": In(1), "r_addr": In(index(params.count)),
+                "r_data": Out(32)}
+
+    def body(self, platform):
+        m, count = Module(), self.params.count
+        m.submodules.memory = memory = Ram(count, 32)
+        local = [Signal(LOCAL_BITS, name=f"local{n}") for n in range(count)]
+        turn, written = Signal(index(count)), Signal(index(count))
+        fresh, adds, first = Signal(), Signal(), Signal()    # no turn has come since all were cleared
+        amount = Signal(LOCAL_BITS)
+        m.d.comb += [
+            memory.r_en.eq(1), memory.r_addr.eq(Mux(self.r_en, self.r_addr, turn)), self.r_data.eq(memory.r_data),
+            memory.w_en.eq(adds), memory.w_addr.eq(written),
+            memory.w_data.eq(Mux(first, 0, memory.r_data) + amount),
+        ]
+        m.d.sync += [adds.eq(~self.r_en & ~self.clear), written.eq(turn), amount.eq(Array(local)[turn]),
+                     first.eq(fresh)]
+        for n, value in enumerate(local):
+            mine = ~self.r_en & (turn == n)
+            m.d.sync += value.eq(Mux(self.clear, 0, Mux(mine, 0, value) + self.event[n]))
+        with m.If(self.clear):
+            m.d.sync += [turn.eq(0), fresh.eq(1)]
+        with m.Elif(~self.r_en):
+            m.d.sync += turn.eq(Mux(turn == count - 1, 0, turn + 1))
+            with m.If(turn == count - 1):
+                m.d.sync += fresh.eq(0)
+        return m
