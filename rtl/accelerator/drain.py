@@ -5,16 +5,15 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.instructions import Opcode
-from hbfp.system import Accelerator
 
-from ..lib.component import Component
 from ..number.streams import result_layout
 from .layouts import ADDRESS_BITS, instruction_layout, v_layout
 from .loops import Loops
+from .part import Part
 from .signatures import unit_members, v_read, v_write
 
 
-class DrainToV(Component):
+class DrainToV(Part):
     """Writes the rows that leave the core to V, a row a cycle; gives the core its factors and biases.
 
     A row on ``i`` is taken in the cycle in which its write is granted. The next instruction is taken with the last row,
@@ -43,7 +42,6 @@ class DrainToV(Component):
     read, write : ``Out(v_read)``, ``Out(v_write)``
     """
     kind, area, apart = "drain_to_v", "accelerator control", True
-    Parameters = Accelerator
 
     @staticmethod
     def ports(params):

@@ -3,11 +3,9 @@
 from amaranth import Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
-from hbfp.system import Accelerator
-
-from ..lib.component import Component
 from ..lib.memory import Ram
 from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
+from .part import Part
 from .signatures import (
     p_read,
     p_write,
@@ -66,13 +64,7 @@ def choose(ports, grants, name):
     return value
 
 
-class _Memory(Component):
-    """What the memories share: parameters, and the area report's row."""
-    area = "memories"
-    Parameters = Accelerator
-
-
-class VMemory(_Memory):
+class VMemory(Part):
     """V: FP32 words. Grants are given in the same cycle; of several that ask, the first in the order of the ports.
 
     Drain comes first among the reads, since the way out of the core waits for its factors, and vector among the
@@ -86,7 +78,7 @@ class VMemory(_Memory):
     write_vector, write_drain, write_load : ``In(v_write)``
         Likewise.
     """
-    kind = "v_memory"
+    kind, area = "v_memory", "memories"
     READERS, WRITERS = ("drain", "convert", "vector", "store"), ("vector", "drain", "load")
 
     @staticmethod
@@ -108,7 +100,7 @@ class VMemory(_Memory):
         return m
 
 
-class XMemory(_Memory):
+class XMemory(Part):
     """X: rows of the core. Each port has one user, which is always granted.
 
     Members
@@ -118,7 +110,7 @@ class XMemory(_Memory):
     write : ``In(x_write)``
         Of convert.
     """
-    kind = "x_memory"
+    kind, area = "x_memory", "memories"
 
     @staticmethod
     def ports(params):
@@ -134,7 +126,7 @@ class XMemory(_Memory):
         return m
 
 
-class WMemory(_Memory):
+class WMemory(Part):
     """W: rows of weights, ``packed`` of them a word, and beside it the exponents and flags of segments.
 
     Convert comes first among the writes, so that it never stalls; it makes a finite number of them.
@@ -148,7 +140,7 @@ class WMemory(_Memory):
         An address of mantissas is that of the word's first row, or of any other of its rows; one of exponents is that
         of any row of the segment.
     """
-    kind = "w_memory"
+    kind, area = "w_memory", "memories"
     WRITERS = ("convert", "load")
 
     @staticmethod
@@ -179,7 +171,7 @@ class WMemory(_Memory):
         return m
 
 
-class PMemory(_Memory):
+class PMemory(Part):
     """P: instructions of the vector unit, as many a word as a beat has. Each port has one user.
 
     Members
@@ -189,7 +181,7 @@ class PMemory(_Memory):
     write : ``In(p_write)``
         Of load: a beat of instructions.
     """
-    kind = "p_memory"
+    kind, area = "p_memory", "memories"
 
     @staticmethod
     def ports(params):

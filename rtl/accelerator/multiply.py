@@ -5,19 +5,18 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import Out
 
 from hbfp.isa.instructions import Opcode
-from hbfp.system import Accelerator
 
 from ..core.sequencer import STEPS, command_layout
-from ..lib.component import Component
 from .layouts import ADDRESS_BITS, instruction_layout, x_layout
 from .loops import Loops
+from .part import Part
 from .signatures import unit_members, x_read
 
 #: Bits of a coordinate: x + 4095 * 255 + 255 * 255 is below 2^21.
 COORDINATE_BITS = 22
 
 
-class Multiply(Component):
+class Multiply(Part):
     """Sends the rows of passes from X to the core, a row a cycle, and the commands that they belong to.
 
     Two stages. In *issue* a row's address is on the port of X; a row outside its bounds needs no grant. One cycle later
@@ -46,7 +45,6 @@ class Multiply(Component):
         The core's ``i_cmd`` and ``i_x``.
     """
     kind, area, apart = "multiply", "accelerator control", True
-    Parameters = Accelerator
 
     @staticmethod
     def ports(params):

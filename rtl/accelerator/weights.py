@@ -5,16 +5,15 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import Out
 
 from hbfp.isa.instructions import Opcode
-from hbfp.system import Accelerator
 
-from ..lib.component import Component
 from ..number.streams import weights_layout
 from .layouts import ADDRESS_BITS, instruction_layout
 from .loops import Loops
+from .part import Part
 from .signatures import unit_members, w_read
 
 
-class Weights(Component):
+class Weights(Part):
     """Sends tiles of weights from W to the core, a row a cycle.
 
     Two stages, as of :class:`~rtl.accelerator.multiply.Multiply`: a row's address is on the port of W; one cycle later
@@ -40,7 +39,6 @@ class Weights(Component):
         The core's ``i_w``.
     """
     kind, area, apart = "feed_weights", "accelerator control", True
-    Parameters = Accelerator
 
     @staticmethod
     def ports(params):
