@@ -106,7 +106,7 @@ class Accelerator(Part):
         base = Cat(registers.base_low, registers.base_high)
         abort = ~parts["control"].running
         m.d.comb += [
-            self.interrupt.eq(registers.interrupt), fetch.program.eq(Cat(registers.program_low,
+            self.interrupt.eq(registers.interrupt), fetch.origin.eq(Cat(registers.program_low,
                                                                          registers.program_high)),
             fetch.instructions.eq(registers.instructions), fetch.valid.eq(reader.fetched), fetch.data.eq(reader.rdata),
             load.beat.valid.eq(reader.loaded), load.beat.payload.eq(reader.rdata), reader.ready.eq(load.beat.ready),
@@ -183,7 +183,7 @@ class Accelerator(Part):
                                   Mux(reader.error, issue.place, issue.number[Unit.STORE - 1]))),
             control.progress.eq(Cat(grants, moves, issue.taken, issue.completed).any()),
             control.quiet.eq(reader.idle & writer.idle),
-            control.program.eq(fetch.program), control.base.eq(Cat(registers.base_low, registers.base_high)),
+            control.origin.eq(fetch.origin), control.base.eq(Cat(registers.base_low, registers.base_high)),
             *(getattr(control, name).eq(getattr(registers, name))
               for name in ("start", "stop", "watchdog", "instructions")),
             *(getattr(control, name).eq(getattr(issue, name)) for name in ("illegal", "beyond", "halted", "place")),
@@ -199,4 +199,4 @@ class Accelerator(Part):
         for unit in Unit:
             for what, signal in (("completed", issue.completed), ("busy", busy), ("waiting", issue.waiting)):
                 events[f"{unit.name.lower()}_{what}"] = running & signal[unit - 1]
-        m.d.comb += counters.event.eq(Cat(events[name] for name in COUNTERS))
+        m.d.comb += counters.events.eq(Cat(events[name] for name in COUNTERS))

@@ -38,8 +38,8 @@ class Control(Part):
     -------
     start, stop : ``In(1)``
         From the host. ``stop`` in IDLE clears the status.
-    program, base, watchdog, instructions : ``In``
-        Registers.
+    origin, base, watchdog, instructions : ``In``
+        Registers; ``origin`` is where the program starts.
     bus_error, bus_pc : ``In(1)``, ``In(24)``
         An error response, and the instruction that it belongs to.
     fault, fault_cause, fault_pc : ``In``
@@ -62,7 +62,7 @@ class Control(Part):
     @staticmethod
     def ports(params):
         cause, number = range(max(Cause) + 1), NUMBER_BITS
-        return {"start": In(1), "stop": In(1), "program": In(BUS_BITS), "base": In(BUS_BITS), "watchdog": In(32),
+        return {"start": In(1), "stop": In(1), "origin": In(BUS_BITS), "base": In(BUS_BITS), "watchdog": In(32),
                 "instructions": In(32), "bus_error": In(1), "bus_pc": In(number), "fault": In(1),
                 "fault_cause": In(cause), "fault_pc": In(number), "illegal": In(1), "beyond": In(1), "halted": In(1),
                 "place": In(number), "progress": In(1), "quiet": In(1), "running": Out(1), "begins": Out(1),
@@ -80,7 +80,7 @@ class Control(Part):
             self.running.eq(state == State.RUN), starting.eq(state == State.START),
             self.counts.eq(self.running | starting), self.busy.eq(state != State.IDLE),
             self.begins.eq((state == State.IDLE) & self.start & ~self.stop), pc.eq(self.place),
-            wrong.eq((self.program & aligned - 1).any() | self.base[:12].any()),
+            wrong.eq((self.origin & aligned - 1).any() | self.base[:12].any()),
         ]
         # The last that holds counts.
         with m.If((timer == self.watchdog) & self.watchdog.any() & self.counts & ~self.progress):

@@ -29,7 +29,7 @@ class Counters(Component):
     -------
     clear : ``In(1)``
         All counters are 0 from the next cycle on.
-    event : ``In(count)``
+    events : ``In(count)``
         Bit n: counter n counts this cycle.
     r_en, r_addr : ``In``
         A counter is read; its value is ``r_data`` in the next cycle.
@@ -43,7 +43,7 @@ class Counters(Component):
 
     @staticmethod
     def ports(params):
-        return {"clear": In(1), "event": In(params.count), "r_en": In(1), "r_addr": In(index(params.count)),
+        return {"clear": In(1), "events": In(params.count), "r_en": In(1), "r_addr": In(index(params.count)),
                 "r_data": Out(32)}
 
     def body(self, platform):
@@ -62,7 +62,7 @@ class Counters(Component):
                      first.eq(fresh)]
         for n, value in enumerate(local):
             mine = ~self.r_en & (turn == n)
-            m.d.sync += value.eq(Mux(self.clear, 0, Mux(mine, 0, value) + self.event[n]))
+            m.d.sync += value.eq(Mux(self.clear, 0, Mux(mine, 0, value) + self.events[n]))
         with m.If(self.clear):
             m.d.sync += [turn.eq(0), fresh.eq(1)]
         with m.Elif(~self.r_en):

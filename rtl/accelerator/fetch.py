@@ -25,7 +25,7 @@ class Fetch(Part):
 
     Members
     -------
-    program : ``In(64)``
+    origin : ``In(64)``
         Byte address, a multiple of 64 and of the beat.
     instructions : ``In(32)``
         Of the program.
@@ -39,7 +39,7 @@ class Fetch(Part):
 
     @staticmethod
     def ports(params):
-        return {"program": In(BUS_BITS), "instructions": In(32), "request": Out(stream.Signature(fetch_layout(params))),
+        return {"origin": In(BUS_BITS), "instructions": In(32), "request": Out(stream.Signature(fetch_layout(params))),
                 "valid": In(1), "data": In(8 * params.beat), "o": Out(stream.Signature(WORD))}
 
     def body(self, platform):
@@ -62,7 +62,7 @@ class Fetch(Part):
             self.request.payload.beats.eq(beats), asks.eq(self.request.valid & self.request.ready),
         ]
         with m.If(~began):
-            m.d.sync += [began.eq(1), address.eq(self.program >> low),
+            m.d.sync += [began.eq(1), address.eq(self.origin >> low),
                          left.eq(self.instructions * parts if words == 1 else (self.instructions + 1) >> 1)]
         with m.Elif(asks):
             m.d.sync += [address.eq(address + beats), left.eq(left - beats)]

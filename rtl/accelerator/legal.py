@@ -40,13 +40,15 @@ def illegal(m, word, system):
     waits = any_of(~header[f"wait{n}_unit"].any() & header[f"wait{n}_count"].any() for n in range(WAITS))
     with m.Switch(header.opcode):
         for opcode in Opcode:
-            fields = Signal(instruction_layout(opcode), name=opcode.name.lower())
             start = width(HEADER)
             end = start + width(FIELDS[opcode])
-            wrong = [word[end:].any(), *(_breaks(rule, fields, system) for rule in RULES[opcode])]
+            wrong = [word[end:].any()]
+            if FIELDS[opcode]:
+                fields = Signal(instruction_layout(opcode), name=opcode.name.lower())
+                m.d.comb += fields.eq(word[start:end])
+                wrong += [_breaks(rule, fields, system) for rule in RULES[opcode]]
             if opcode == Opcode.NOP:
                 wrong.append(fields.unit == 0)
-            m.d.comb += fields.eq(word[start:end])
             with m.Case(opcode):
                 m.d.comb += result.eq(waits | any_of(wrong))
         with m.Default():

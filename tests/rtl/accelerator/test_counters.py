@@ -24,14 +24,14 @@ def test_nothing_is_lost():
         for _ in range(2):
             expected = np.zeros(COUNT, int)
             ctx.set(counters.clear, 1)
-            ctx.set(counters.event, (1 << COUNT) - 1)
+            ctx.set(counters.events, (1 << COUNT) - 1)
             await ctx.tick()
             ctx.set(counters.clear, 0)
             shown = 0
             for cycle in range(1200):
                 events = rng.random(COUNT) < (1, 0.5)[cycle < 600]
                 expected += events
-                ctx.set(counters.event, int(sum(1 << n for n in np.flatnonzero(events))))
+                ctx.set(counters.events, int(sum(1 << n for n in np.flatnonzero(events))))
                 if cycle % 3 == 0 and rng.random() < 0.9:    # as often as a bus can
                     number = int(rng.integers(0, COUNT))
                     value = await read(ctx, number)
@@ -40,7 +40,7 @@ def test_nothing_is_lost():
                         shown += value > 0
                 else:
                     await ctx.tick()
-            ctx.set(counters.event, 0)
+            ctx.set(counters.events, 0)
             assert shown > 200
             for _ in range(2 * COUNT):
                 await ctx.tick()
