@@ -1,0 +1,230 @@
+"""A Verilated accelerator with its DRAM and its host: registers, programs, faults; one call for many cycles."""
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..simulate.verilator import build_library
+
+_SOURCES = ("driver.cpp", "dram.h")
+#: The name of the port `interrupt` is one that Verilator warns of.
+_VERILATE = ("-Wno-SYMRSVDWORD",)
+#: Cycles within which a register answers.
+ANSWER = 1000
+_INTERRUPT, _LIMIT, _BROKEN = range(3)
+#: Events of a run, as ``struct Event`` of driver.cpp has them: masks have bit u - 1 for unit u; ``reads`` and
+#: ``writes`` count beats of the DRAM.
+EVENT = np.dtype([("cycle", "<u8"), ("started", "<u4"), ("completed", "<u4"), ("waiting", "<u4"), ("reads", "<u4"),
+                  ("writes", "<u4")], align=True)
+
+
+class BusError(RuntimeError):
+    """The accelerator broke a rule of AXI, or a register did not answer."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Of the DRAM: cycles from the address of a read to its first beat, and bytes a cycle in both directions together.
+
+    The rule in full stands at the head of ``dram.h``.
+    """
+    latency: int = 32
+    bandwidth: int = 64
+
+
+class Device:
+    """One Verilated accelerator, held in reset once.
+
+    Parameters
+    ----------
+    verilog : Path
+        The text.
+    top : str
+        Its top module: aclk, aresetn, interrupt, s_axil_* of 32 bits, m_axi_*.
+    beat : int
+        Bytes of the data bus.
+    memory : ndarray of uint8
+        The DRAM from address 0 on; what the accelerator writes is there at once.
+    burst : int
+        Beats that a burst has at most.
+    timing : Timing
+        Of the DRAM.
+    traced : bool
+        Whether the top has trace_started, trace_completed, trace_waiting.
+    level : str
+        ``-O3`` runs fastest, ``-O1`` builds fastest.
+    waves : Path, optional
+        Write a VCD file.
+    progress : callable, optional
+        Called with (done, total) as a build goes on.
+
+    Raises
+    ------
+    ValueError
+        If the memory cannot be shared.
+    BuildError
+        If a tool is missing or fails.
+    """
+
+    def __init__(self, verilog, top, *, beat, memory, burst=256, timing=None, traced=True, level="-O3", waves=None,
+                 progress=None):
+        if memory.dtype != np.uint8 or memory.ndim != 1 or not memory.flags.c_contiguous:
+            raise ValueError(f"The memory must be bytes in one row, not {memory.dtype} of {memory.shape}")
+        timing = timing or Timing()
+        folder = Path(__file__).parent
+        sources = {name: (folder / name).read_text() for name in _SOURCES}
+        sources["ports.h"] = f"#define BEAT {beat}\n#define TRACE {int(traced)}\n"
+        self.library = build_library(Path(verilog), top, sources, level=level, trace=waves is not None,
+                                     verilate=_VERILATE, progress=progress)
+        self.memory = memory    # the model writes into it
+        self.beat = beat
+        self._library = _load(self.library)
+        self._handle = self._library.sim_open(memory.ctypes.data, len(memory), burst)
+        self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
+        if waves is not None and not self._library.sim_trace(self._handle, str(waves).encode()):
+            raise OSError(f"Trace file {waves} cannot be written")
+        self.reset()
+
+    def close(self):
+        """Finish the trace and free the model."""
+        if self._handle:
+            self._library.sim_close(self._handle)
+            self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def cycle(self):
+        """Clock cycles so far."""
+        return self._library.sim_cycle(self._handle)
+
+    @property
+    def counts(self):
+        """Beats read and written so far, and the cycle of the last beat that changed the DRAM."""
+        counts = (ctypes.c_uint64 * 3)()
+        self._library.sim_counts(self._handle, counts)
+        return tuple(counts)
+
+    def set_timing(self, timing):
+        """Another timing of the DRAM, from the next cycle on."""
+        self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
+
+    def set_pauses(self, share, seed=1):
+        """Let each channel of the DRAM stand still in that share of the cycles, 0 to below 1, drawn from a seed."""
+        self._library.sim_pauses(self._handle, round(share * (2**32 - 1)), seed)
+
+    def poison(self, begin, end):
+        """Answer reads and writes of these bytes with an error."""
+        self._library.sim_fault(self._handle, begin, end, 0)
+
+    def silence(self, begin, end):
+        """Never answer bursts of reads that touch these bytes."""
+        self._library.sim_fault(self._handle, begin, end, 1)
+
+    def heal(self):
+        """Take back all of :meth:`poison` and :meth:`silence`."""
+        for silent in (0, 1):
+            self._library.sim_fault(self._handle, 0, 0, silent)
+
+    def reset(self, cycles=4):
+        """Hold ``aresetn`` low for some cycles; the DRAM forgets what was under way, and keeps its contents."""
+        self._library.sim_reset(self._handle, cycles)
+        self._complain()
+
+    def write(self, address, value):
+        """Write a register; its response, 0 if it is OKAY.
+
+        Raises
+        ------
+        BusError
+            If none comes.
+        """
+        code = self._library.sim_write(self._handle, address, value, ANSWER)
+        self._complain()
+        if code < 0:
+            raise BusError(f"Cycle {self.cycle}: no answer to a write of register 0x{address:x} in {ANSWER} cycles")
+        return code
+
+    def read(self, address):
+        """The value of a register.
+
+        Raises
+        ------
+        BusError
+            If none comes, or its response is an error.
+        """
+        value = ctypes.c_uint32()
+        code = self._library.sim_read(self._handle, address, ctypes.byref(value), ANSWER)
+        self._complain()
+        if code < 0:
+            raise BusError(f"Cycle {self.cycle}: no answer to a read of register 0x{address:x} in {ANSWER} cycles")
+        if code:
+            raise BusError(f"Cycle {self.cycle}: register 0x{address:x} answered a read with response {code}")
+        return value.value
+
+    def run(self, limit):
+        """Go on until ``interrupt`` is high, for at most ``limit`` cycles; whether it is.
+
+        Raises
+        ------
+        BusError
+            If a rule of AXI is broken.
+        """
+        return self._run(limit, 1)
+
+    def idle(self, cycles):
+        """Go on for some cycles, whatever ``interrupt`` is.
+
+        Raises
+        ------
+        BusError
+            If a rule of AXI is broken.
+        """
+        self._run(cycles, 0)
+
+    def _run(self, limit, until_interrupt):
+        status = self._library.sim_run(self._handle, limit, until_interrupt)
+        self._complain()
+        return status == _INTERRUPT
+
+    def record(self, on=True):
+        """Begin to keep events, or stop; those kept are forgotten."""
+        self._library.sim_record(self._handle, int(on))
+
+    def events(self):
+        """What was kept: an array of :data:`EVENT`, a row for each cycle in which something happened."""
+        count = ctypes.c_uint64()
+        start = self._library.sim_events(self._handle, ctypes.byref(count))
+        if not count.value:
+            return np.empty(0, EVENT)
+        raw = ctypes.string_at(start, count.value * EVENT.itemsize)
+        return np.frombuffer(raw, EVENT).copy()
+
+    def _complain(self):
+        text = ctypes.create_string_buffer(160)
+        cycle = self._library.sim_complaint(self._handle, text)
+        if text.value:
+            raise BusError(f"Cycle {cycle}: {text.value.decode()}")
+
+
+def _load(path):
+    """The library with its functions' types."""
+    library = ctypes.CDLL(str(path))
+    handle, u64, u32, number = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int
+    text, counts = ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)
+    for name, result, arguments in (
+            ("open", handle, [handle, u64, u32]), ("close", None, [handle]), ("timing", None, [handle, u64, u64]),
+            ("pauses", None, [handle, u32, u32]), ("fault", None, [handle, u64, u64, number]), ("reset", None, [handle, u32]),
+            ("write", number, [handle, u32, u32, u64]), ("read", number, [handle, u32, ctypes.POINTER(u32), u64]),
+            ("run", number, [handle, u64, number]), ("record", None, [handle, number]),
+            ("events", handle, [handle, counts]), ("cycle", u64, [handle]), ("counts", None, [handle, counts]),
+            ("complaint", u64, [handle, text]), ("trace", number, [handle, text])):
+        function = getattr(library, f"sim_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
