@@ -220,7 +220,8 @@ def _load(path):
     text, counts = ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)
     for name, result, arguments in (
             ("open", handle, [handle, u64, u32]), ("close", None, [handle]), ("timing", None, [handle, u64, u64]),
-            ("pauses", None, [handle, u32, u32]), ("fault", None, [handle, u64, u64, number]), ("reset", None, [handle, u32]),
+            ("pauses", None, [handle, u32, u32]),
+            ("fault", None, [handle, u64, u64, number]), ("reset", None, [handle, u32]),
             ("write", number, [handle, u32, u32, u64]), ("read", number, [handle, u32, ctypes.POINTER(u32), u64]),
             ("run", number, [handle, u64, number]), ("record", None, [handle, number]),
             ("events", handle, [handle, counts]), ("cycle", u64, [handle]), ("counts", None, [handle, counts]),
