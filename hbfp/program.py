@@ -151,7 +151,7 @@ class Program:
 
     def to_bytes(self):
         """The file."""
-        header = {"version": VERSION, "accelerator": asdict(self.accelerator), "limit": self.limit,
+        header = {"version": VERSION, "accelerator": self.accelerator.as_dict(), "limit": self.limit,
                   "memory": [[region.address, len(region.data)] for region in self.memory],
                   "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
                   "layers": [asdict(layer) for layer in self.layers]}
@@ -187,7 +187,7 @@ class Program:
         for address, size in header["memory"]:
             regions.append(Region(address, memory[position:position + size]))
             position += size
-        return cls(accelerator=describe.from_dict(Accelerator, header["accelerator"]),
+        return cls(accelerator=Accelerator.from_dict(header["accelerator"]),
                    instructions=[decode(int.from_bytes(words[at:at + BYTES], "little"))
                                  for at in range(0, len(words), BYTES)],
                    limit=header["limit"], memory=regions,
