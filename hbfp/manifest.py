@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from .design import Design
+from .system import Accelerator
 
 #: Name of the file beside the Verilog.
 FILE = "manifest.json"
@@ -99,6 +100,13 @@ class Manifest:
         Numbers that follow from the design; in the file they stand inside of it.
     unit, parameters : str and dict, optional
         Name and options of a unit that belongs to no design.
+    accelerator : Accelerator, optional
+        What was emitted around a core.
+    registers : dict, optional
+        Name -> ``address``, ``access`` and ``fields`` (name -> ``low``, ``width``) of the host's registers.
+    memories : dict, optional
+        Name of a memory's module -> ``words``, ``width``, ``granularity`` (bits that are written by themselves),
+        ``count``.
     netlist : dict, optional
         Recipe, Yosys and library, if the text is a mapped netlist.
     layouts : dict, optional
@@ -116,6 +124,9 @@ class Manifest:
     derived: dict | None = None
     unit: str | None = None
     parameters: dict | None = None
+    accelerator: Accelerator | None = None
+    registers: dict | None = None
+    memories: dict | None = None
     netlist: dict | None = None
     layouts: dict | None = None
 
@@ -146,6 +157,8 @@ class Manifest:
             design = dict(data["design"])
             given["derived"] = design.pop("derived", None)
             given["design"] = Design.from_dict(design)
+        if "accelerator" in data:
+            given["accelerator"] = Accelerator.from_dict(data["accelerator"])
         return cls(**given)
 
     @classmethod

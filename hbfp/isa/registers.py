@@ -127,6 +127,12 @@ def parameters(accelerator):
                                                              "vector_rows")}}
 
 
+def described():
+    """The map as plain data, for manifests."""
+    return {register.name: {"address": register.address, "access": register.access.name.lower(), "fields": {
+        each.name: {"low": each.low, "width": each.width} for each in register.fields}} for register in REGISTERS}
+
+
 #: Access in the words of the page.
 _WORDS = {Access.READ: "read", Access.WRITE: "read, write", Access.ACT: "write 1 to act",
           Access.CLEAR: "write 1 to clear"}

@@ -3,7 +3,9 @@
 import json
 
 from hbfp.design import Design
+from hbfp.isa.registers import described
 from hbfp.manifest import Field, Manifest, Module, Port, Stream
+from hbfp.system import Accelerator
 
 CORE = Manifest(
     top="core", verilog="core.v", ports={"x": Port("in", 8, True), "error": Port("out", 1)},
@@ -11,11 +13,13 @@ CORE = Manifest(
     modules={"core": Module("core", 1, "control", None, 4), "ram": Module("ram", 2, None, True, 4, 64)},
     tools={"amaranth": "0.5"}, sha256="12", design=Design(),
     derived={"height": 32})
+SYSTEM = Manifest(top="accelerator", verilog="a.v", accelerator=Accelerator(v_words=64), registers=described(),
+                  memories={"ram_8x16": {"words": 8, "width": 16, "granularity": 4, "count": 2}})
 PART = Manifest(top="fma", verilog="fma.v", unit="fp32.fma", parameters={"pipeline": 3})
 
 
 def test_file_holds_the_manifest(tmp_path):
-    for each in (CORE, PART):
+    for each in (CORE, SYSTEM, PART):
         (tmp_path / "manifest.json").write_text(each.text())
         assert Manifest.load(tmp_path) == Manifest.load(tmp_path / "manifest.json") == each
         assert Manifest.from_dict(each.as_dict()) == each
