@@ -61,19 +61,22 @@ class Tensor:
 
     def row_bytes(self, accelerator):
         """Bytes from one row to the next."""
+        return self.row or self._needed(accelerator)
+
+    def _needed(self, accelerator):
+        """Bytes of one row by itself."""
         elements = self.shape[-1] if self.shape else 1
-        return self.row or (4 * elements if self.layout == "dense" else -(-elements // accelerator.lanes)
-                            * accelerator.beat)
+        return 4 * elements if self.layout == "dense" else -(-elements // accelerator.lanes) * accelerator.beat
 
     def bytes(self, accelerator):
-        """Bytes that it takes."""
+        """Bytes from its first to its last."""
         if self.layout == "records":
             terms, columns = self.shape
             core = accelerator.core
             tall = max(core.rows, core.format.terms)
             records = -(-terms // tall) * tall // core.height * -(-columns // core.cols)
             return records * accelerator.record_beats * accelerator.beat
-        return prod(self.shape[:-1]) * self.row_bytes(accelerator)
+        return (prod(self.shape[:-1]) - 1) * self.row_bytes(accelerator) + self._needed(accelerator)
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,9 @@ class Program:
     def __post_init__(self):
         for name in ("instructions", "memory", "layers"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.limit % self.accelerator.beat:
+            raise ProgramError(f"Limit must be a multiple of the beat of {self.accelerator.beat} bytes, not "
+                               f"{self.limit}")
         for first, second in pairwise(self.memory):
             if second.address < first.end:
                 raise ProgramError(f"Region at {second.address} must lie behind the one before, which ends at "

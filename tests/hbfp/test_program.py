@@ -39,7 +39,7 @@ def test_file_and_back(tmp_path):
 def test_bytes_of_tensors():
     """Rows are filled to words of 8; records of 16 terms are 2 segments of 8 rows, in 1 + 1 beats each."""
     assert PROGRAM.tensors["x"].bytes(MACHINE) == 2 * 64
-    assert PROGRAM.tensors["slice"].bytes(MACHINE) == 3 * 40
+    assert PROGRAM.tensors["slice"].bytes(MACHINE) == 2 * 40 + 20
     assert Tensor(0, (3, 5), "dense").bytes(MACHINE) == 60
     assert MACHINE.core.height == 8 and MACHINE.record_beats == 2
     assert PROGRAM.tensors["w"].bytes(MACHINE) == (4 * 2) * 2 * 32
@@ -49,6 +49,7 @@ def test_bytes_of_tensors():
 @pytest.mark.parametrize("change, line", [
     ({"memory": (Region(0, b"abc"), Region(2, b"d"))}, "Region at 2 must lie behind the one before, which ends at 3"),
     ({"memory": (Region(4090, b"1234567"),)}, "Region at 4090 must end at the limit of 4096 or before it, not at 4097"),
+    ({"limit": 4100}, "Limit must be a multiple of the beat of 32 bytes, not 4100"),
     ({"tensors": {"y": Tensor(4064, (9,))}}, "Tensor y must end at the limit of 4096 or before it, not at 4128"),
     ({"layers": (Layer("a", 1, 4),)}, "Layer a must be of the 3 instructions, not 1 to 4")])
 def test_contradictions(change, line):

@@ -1,0 +1,105 @@
+"""Tensors as bytes of DRAM, and back: words, runs and records."""
+
+import numpy as np
+
+from hbfp.program import Tensor
+from hbfp.system import Accelerator
+
+from .. import bfp, core
+
+
+def pack(accelerator: Accelerator, tensor: Tensor, values: np.ndarray) -> bytes:
+    """The bytes of a tensor.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    tensor : Tensor
+        Shape and layout.
+    values : ndarray of float32
+        Of ``tensor.shape``. Weights of ``records`` are (K, N), and are encoded here.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, or rows are apart: such a tensor lies in another.
+    """
+    values = np.ascontiguousarray(values, np.float32)
+    if values.shape != tensor.shape:
+        raise ValueError(f"Tensor must have the shape {tensor.shape}, not {values.shape}")
+    if tensor.layout == "records":
+        return pack_records(accelerator, values)
+    size = tensor.row_bytes(accelerator) // 4
+    if tensor.row and size != tensor.shape[-1]:
+        raise ValueError("Tensor must have rows that follow each other")
+    rows = values.reshape(-1, tensor.shape[-1] if tensor.shape else 1)
+    return np.pad(rows, ((0, 0), (0, size - rows.shape[1]))).tobytes()
+
+
+def unpack(accelerator: Accelerator, tensor: Tensor, data: bytes) -> np.ndarray:
+    """The float32 array of a tensor of layout ``word`` or ``dense``; the inverse of :func:`pack`."""
+    size, elements = tensor.row_bytes(accelerator) // 4, tensor.shape[-1] if tensor.shape else 1
+    flat = np.frombuffer(data, np.float32)
+    rows = np.pad(flat, (0, -flat.size % size)).reshape(-1, size)[:, :elements]
+    return np.ascontiguousarray(rows).reshape(tensor.shape)
+
+
+# --- Records of W -------------------------------------------------------------------------------
+
+
+def pack_records(accelerator: Accelerator, weight: np.ndarray) -> bytes:
+    """Records of a matrix (K, N) of float32, in the order in which the core takes its tiles.
+
+    Column tile by column tile; in each, the segments along K, filled up with zeros to whole tiles and whole blocks.
+    """
+    design = accelerator.core
+    terms, columns = weight.shape
+    tall = max(design.rows, design.format.terms)
+    padded = np.pad(weight, ((0, -terms % tall), (0, -columns % accelerator.lanes)))
+    return pack_blocks(accelerator, core.encode(design, padded, -2))
+
+
+def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks) -> bytes:
+    """:func:`pack_records` of blocks whose sides are whole tiles and whole blocks."""
+    design, height = accelerator.core, accelerator.core.height
+    terms, columns = weight.mantissa.shape
+    tiles = columns // accelerator.lanes
+
+    def segments(per_block):
+        """(column tiles, segments, columns) of exponents or flags."""
+        lines = bfp.per_line(weight, per_block, 1).repeat(max(design.format.terms // height, 1), axis=0)
+        return lines.reshape(-1, tiles, accelerator.lanes).transpose(1, 0, 2).reshape(-1, accelerator.lanes)
+
+    rows = weight.mantissa.reshape(terms, tiles, -1).transpose(1, 0, 2).reshape(-1, height * accelerator.lanes)
+    scale = (segments(weight.exponent) & 0x7FFF | segments(weight.invalid).astype(np.int32) << 15).astype(np.uint16)
+    beat = np.zeros((len(rows), accelerator.beat), np.uint8)
+    beat[:, :2 * accelerator.lanes] = scale.view(np.uint8)
+    return np.concatenate([_pack_mantissas(accelerator, rows), beat], axis=1).tobytes()
+
+
+def _pack_mantissas(accelerator, rows):
+    """Bytes of mantissas, (records, bytes)."""
+    if accelerator.stored == 4:
+        return (rows[:, ::2] & 15 | (rows[:, 1::2] & 15) << 4).astype(np.uint8)
+    return np.ascontiguousarray(rows.astype(np.int8 if accelerator.stored == 8 else np.int16)).view(np.uint8)
+
+
+def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mantissas (records, height, columns), exponents and flags (records, columns) of records.
+
+    ``words`` are (records, 4-byte words), uint32. Of a mantissa the design's bits count.
+    """
+    design = accelerator.core
+    data = np.ascontiguousarray(words).view(np.uint8)
+    split = (accelerator.record_beats - 1) * accelerator.beat
+    mantissas = data[:, :split]
+    if accelerator.stored == 4:
+        mantissas = np.stack([mantissas & 15, mantissas >> 4], axis=-1).astype(np.int32)
+    else:
+        kind = np.int8 if accelerator.stored == 8 else np.int16
+        mantissas = np.ascontiguousarray(mantissas).view(kind).astype(np.int32)
+    spare = 32 - design.format.mantissa
+    mantissas = (mantissas << spare >> spare).reshape(-1, design.height, accelerator.lanes)
+    scale = np.ascontiguousarray(data[:, split:split + 2 * accelerator.lanes]).view(np.uint16).astype(np.int32)
+    exponent = scale << 17 >> 17
+    return mantissas, exponent, scale >> 15 == 1

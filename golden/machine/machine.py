@@ -1,0 +1,109 @@
+"""The machine: executes a program in its written order."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from hbfp.isa.instructions import IllegalInstruction, Instruction, Opcode, Unit
+from hbfp.isa.legal import check
+from hbfp.isa.registers import Cause
+from hbfp.program import Program
+
+from .convert import convert
+from .core import Core
+from .dma import load, store
+from .dram import Dram
+from .errors import Fault, MachineError
+from .layouts import pack, unpack
+from .memories import Memories
+from .order import Order
+from .vector import Vector
+
+
+class Machine:
+    """An accelerator with a program, untimed and bit exact.
+
+    Parameters
+    ----------
+    program : Program
+    races : bool
+        Whether to check that accesses of different units are ordered by waits.
+
+    Attributes
+    ----------
+    memories : Memories
+    dram : Dram
+        From the base register to the program's limit.
+    """
+
+    def __init__(self, program: Program, races: bool = False) -> None:
+        self.program, self.accelerator = program, program.accelerator
+        self.memories = Memories(self.accelerator)
+        self.dram = Dram(program.limit, program.memory)
+        self.order = Order(self.accelerator.queue, races)
+        self.core = Core(self.accelerator, self.memories, self.order)
+        self.vector = Vector(self.accelerator, self.memories)
+        if races:
+            for memory in (*self.memories.all, self.dram):
+                memory.watch = self.order.watch
+        both = self.accelerator, self.memories
+        self._work: dict[Opcode, Callable[[Instruction], None]] = {
+            Opcode.LOAD: partial(load, *both, self.dram), Opcode.STORE: partial(store, *both, self.dram),
+            Opcode.CONVERT: partial(convert, *both), Opcode.VECTOR: self.vector.run,
+            Opcode.NOP: lambda instruction: None}
+        self._core: dict[Opcode, Callable[[Instruction, int], None]] = {
+            Opcode.WEIGHTS: self.core.weights, Opcode.MULTIPLY: self.core.multiply, Opcode.DRAIN: self.core.drain}
+
+    def run(self) -> None:
+        """Execute the program.
+
+        Raises
+        ------
+        Fault
+            Where the hardware stops with an error: its cause, and the number of the instruction.
+        MachineError
+            Where the program's result is undefined, or it could never end.
+        """
+        number = 0
+        try:
+            for number, instruction in enumerate(self.program.instructions):
+                if self._step(number, instruction):
+                    return
+            number = len(self.program.instructions)
+            raise Fault(Cause.END, "a program must end with HALT")
+        except MachineError as error:
+            if error.pc >= 0:
+                raise
+            if isinstance(error, Fault):
+                raise Fault(error.cause, error.text, number) from None
+            raise MachineError(error.text, number) from None
+
+    def _step(self, number, instruction):
+        """Execute one instruction; whether it was HALT."""
+        try:
+            check(instruction, self.accelerator)
+        except IllegalInstruction as error:
+            raise Fault(Cause.ILLEGAL, str(error)) from None
+        self.order.meet(number, instruction)
+        if instruction.opcode == Opcode.HALT:
+            self.core.finish()
+            return True
+        if instruction.opcode in self._core:
+            self._core[instruction.opcode](instruction, number)
+        else:
+            self._work[instruction.opcode](instruction)
+            self.order.complete(Unit(instruction.unit), number)
+        return False
+
+    # --- Tensors --------------------------------------------------------------------------------
+
+    def set(self, name: str, values: np.ndarray) -> None:
+        """Write a tensor to DRAM; weights of ``records`` are encoded."""
+        tensor = self.program.tensors[name]
+        self.dram.put(tensor.address, pack(self.accelerator, tensor, values))
+
+    def get(self, name: str) -> np.ndarray:
+        """A tensor of DRAM: float32 of its shape."""
+        tensor = self.program.tensors[name]
+        return unpack(self.accelerator, tensor, self.dram.get(tensor.address, tensor.bytes(self.accelerator)))

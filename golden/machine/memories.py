@@ -1,0 +1,125 @@
+"""Memories of the machine, with what of them is defined; nothing has an initial value."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hbfp.isa.registers import Cause
+from hbfp.system import Accelerator
+
+from .errors import Fault, MachineError
+
+#: Addresses of V, X, W and P are computed modulo this, of elements of V modulo 16 times this.
+WRAP = 1 << 18
+#: What undefined bits are, so that a comparison would see them: a NaN.
+UNDEFINED = np.uint32(0x7FC0DEAD)
+
+
+class Memory:
+    """Words that are checked when they are used.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    words : int
+        Its size.
+    parts : int
+        Parts of a word that are written by themselves: lanes of V, else 1.
+
+    Attributes
+    ----------
+    defined : bool array, (words, parts)
+    watch : callable or None
+        Called with (memory, addresses, whether it is a write) at each access.
+    """
+
+    #: What an address is multiplied by in messages.
+    scale = 1
+
+    def __init__(self, name: str, words: int, parts: int = 1) -> None:
+        self.name, self.words = name, words
+        self.defined = np.zeros((words, parts), bool)
+        self.watch: Callable[[Memory, np.ndarray, bool], None] | None = None
+
+    def at(self, address: int) -> str:
+        """An address in words."""
+        return f"{self.name} at {int(address) * self.scale}"
+
+    def address(self, addresses: np.ndarray) -> np.ndarray:
+        """Addresses modulo :data:`WRAP`; a Fault if one lies beyond the memory."""
+        addresses = np.asarray(addresses) % WRAP
+        if addresses.size and (last := int(addresses.max())) >= self.words:
+            raise Fault(Cause.ADDRESS, f"address {last} must be below the {self.words} of {self.name}")
+        return addresses
+
+    def reads(self, addresses: np.ndarray, parts: slice = slice(None)) -> np.ndarray:
+        """Checked addresses of words of which ``parts`` are used."""
+        addresses = self.address(addresses)
+        missing = ~self.defined[addresses, parts].all(-1)
+        if missing.any():
+            raise MachineError(f"{self.at(addresses[missing].flat[0])} is read, which nothing has written")
+        self._watched(addresses, False)
+        return addresses
+
+    def writes(self, addresses: np.ndarray) -> np.ndarray:
+        """Checked addresses of whole words that are written, each once."""
+        addresses = self.address(addresses)
+        once(self, addresses)
+        self.defined[addresses] = True
+        self._watched(addresses, True)
+        return addresses
+
+    def write_parts(self, addresses: np.ndarray, parts: np.ndarray) -> None:
+        """Note that one part of each word is written, each once."""
+        addresses = self.address(addresses)
+        every = np.sort(addresses * self.defined.shape[1] + parts, axis=None)
+        if (twice := every[1:][every[1:] == every[:-1]]).size:
+            raise MachineError(f"{self.at(twice[0] // self.defined.shape[1])} is written more than once by one "
+                               "instruction, in one lane")
+        self.defined[addresses, parts] = True
+        self._watched(addresses, True)
+
+    def _watched(self, addresses, write):
+        if self.watch is not None:
+            self.watch(self, np.unique(addresses), write)
+
+
+def once(memory: Memory, addresses: np.ndarray) -> None:
+    """MachineError if an instruction writes an address more than once."""
+    ordered = np.sort(addresses, axis=None)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if twice.size:
+        raise MachineError(f"{memory.at(twice[0])} is written more than once by one instruction")
+
+
+class Memories:
+    """V, X, W and P of an accelerator.
+
+    Attributes
+    ----------
+    v : Memory
+        ``v_data`` (words, lanes), uint32.
+    x : Memory
+        ``x_data`` (words, rows), ``x_exponent`` and ``x_invalid`` (words, segments).
+    w : Memory
+        Of rows. ``w_data`` (rows, columns), ``w_exponent`` and ``w_invalid`` (segments of rows, columns).
+    p : Memory
+        ``p_data`` (words,), uint64.
+    """
+
+    def __init__(self, accelerator: Accelerator) -> None:
+        core = accelerator.core
+        self.v = Memory("V", accelerator.v_words, accelerator.lanes)
+        self.x, self.w = Memory("X", accelerator.x_words), Memory("W", accelerator.w_words)
+        self.p = Memory("P", accelerator.p_words)
+        segments = accelerator.w_words // core.height, accelerator.lanes
+        self.v_data = np.full((accelerator.v_words, accelerator.lanes), UNDEFINED, np.uint32)
+        self.x_data = np.zeros((accelerator.x_words, core.rows), np.int32)
+        self.x_exponent = np.zeros((accelerator.x_words, core.segments), np.int32)
+        self.x_invalid = np.zeros((accelerator.x_words, core.segments), bool)
+        self.w_data = np.zeros((accelerator.w_words, accelerator.lanes), np.int32)
+        self.w_exponent = np.zeros(segments, np.int32)
+        self.w_invalid = np.zeros(segments, np.bool_)
+        self.p_data = np.zeros(accelerator.p_words, np.uint64)
+        self.all = (self.v, self.x, self.w, self.p)

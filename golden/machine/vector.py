@@ -1,0 +1,229 @@
+"""VECTOR: programs of the vector unit on rows of V."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Instruction
+from hbfp.isa.registers import Cause
+from hbfp.system import Accelerator
+
+from .. import vector as golden
+from ..spec.vector import Kind, Source, Target, VectorUnit, field_values
+from .errors import Fault, MachineError
+from .memories import Memories
+
+#: Numbers that registers of the iterations that are computed side by side may hold.
+_AT_ONCE = 1 << 22
+
+
+def unit_of(accelerator: Accelerator) -> VectorUnit:
+    """The vector unit of an accelerator."""
+    return VectorUnit(lanes=accelerator.lanes, beats=accelerator.row_words, registers=accelerator.vector_rows)
+
+
+@dataclass
+class _Known:
+    """What registers and scalars hold: how many elements of each register are defined, and which scalars."""
+    registers: dict[int, int] = field(default_factory=dict)
+    scalars: set[int] = field(default_factory=set)
+
+    def write(self, f, word, length):
+        """Note what an instruction writes."""
+        if f["kind"] == Kind.VECTOR and f["target"] == Target.REGISTER:
+            index = f["target_index"]
+            self.registers[index] = max(self.registers.get(index, 0), length)
+        self.scalars.update(_scalars_written(f, word))
+
+
+@dataclass
+class _Plan:
+    """What a part of a program does in one iteration.
+
+    Attributes
+    ----------
+    reads, writes : list of (int, int)
+        Passes that take a row from the stream, and that give one: number of the instruction, elements of the row.
+    carried : bool
+        Whether it uses registers or scalars that an iteration before it has left.
+    """
+    reads: list[tuple[int, int]] = field(default_factory=list)
+    writes: list[tuple[int, int]] = field(default_factory=list)
+    carried: bool = False
+
+
+class Vector:
+    """The vector unit between its memories; its registers, scalars and length stay from instruction to instruction.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    memories : Memories
+    """
+
+    def __init__(self, accelerator: Accelerator, memories: Memories) -> None:
+        self.lanes, self.memories, self.unit = accelerator.lanes, memories, unit_of(accelerator)
+        self.machine = golden.Machine(self.unit)
+        self.known = _Known()
+
+    def run(self, instruction: Instruction) -> None:
+        """Execute a VECTOR."""
+        counts, before = (instruction["count0"], instruction["count1"]), instruction["before"]
+        words = self.memories.p_data[self.memories.p.reads(
+            instruction["program"] + np.arange(before + instruction["body"]))].tolist()
+        written = np.full(self.memories.v.words, np.iinfo(np.int64).max)
+        time = 0
+        if before:
+            time += self._part(instruction, words[:before], (1, 1), written, time)
+        if instruction["body"]:
+            self._part(instruction, words[before:], counts, written, time)
+
+    def _part(self, instruction, words, counts, written, time):
+        """Execute a part of a program for every iteration; how many instructions of the unit they are."""
+        fields = [self._checked(word) for word in words]
+        plan = self._plan(words, fields)
+        reads = [self._addresses(instruction, self._input(instruction, place), counts, length)
+                 for place, (_, length) in enumerate(plan.reads)]
+        writes = [self._addresses(instruction, (VECTOR_OUTPUTS[min(place, 1)], 0), counts, length)
+                  for place, (_, length) in enumerate(plan.writes)]
+        self._check_order(plan, reads, writes, written, time, len(words))
+        total = counts[0] * counts[1]
+        step = 1 if plan.carried else max(_AT_ONCE // (self.unit.registers * self.unit.longest), 1)
+        for first in range(0, total, step):
+            self._iterations(words, plan, *([part[first:first + step] for part in parts] for parts in (reads, writes)),
+                             count=min(step, total - first))
+        return total * len(words)
+
+    # --- What a program does --------------------------------------------------------------------
+
+    def _checked(self, word):
+        try:
+            golden.check(word, self.unit)
+        except golden.ReservedInstruction as error:
+            raise Fault(Cause.REFUSED, str(error)) from None
+        return field_values(word)
+
+    def _plan(self, words, fields):
+        """Follow a part of a program once: what it reads and writes; MachineError where that is undefined."""
+        length, used, every, fresh, plan = self.machine.length, set(), _Known(), _Known(), _Plan()
+        for word, f in zip(words, fields, strict=True):
+            every.write(f, word, self.unit.longest)
+        for number, (word, f) in enumerate(zip(words, fields, strict=True)):
+            if f["kind"] == Kind.LENGTH:
+                length = word & (1 << 60) - 1
+            if f["kind"] in (Kind.VECTOR, Kind.SCALAR):
+                self._note_operands(f, length, every, fresh, plan)
+            if f["kind"] == Kind.VECTOR:
+                used.add((number, length))
+                if _reads_stream(f):
+                    plan.reads.append((number, length))
+                if f["target"] == Target.STREAM:
+                    plan.writes.append((number, length))
+            for known in (self.known, fresh):
+                known.write(f, word, length)
+        kinds = [f["kind"] for f in fields]
+        lengths = kinds.index(Kind.LENGTH) if Kind.LENGTH in kinds else len(kinds)
+        if length != self.machine.length and any(number < lengths for number, _ in used):
+            raise MachineError("A program must set the length of a row before its first pass, or leave it as it was")
+        return plan
+
+    def _note_operands(self, f, length, every, fresh, plan):
+        """Check that operands are defined, and note whether they come from the iteration before."""
+        operands = [(f[f"{name}_source"], f[name]) for name in "abc"]
+        for index in {index for source, index in operands if source == Source.REGISTER}:
+            if self.known.registers.get(index, 0) < length:
+                raise MachineError(f"Vector register {index} is read, of which nothing has written {length} elements")
+            plan.carried |= index in every.registers and fresh.registers.get(index, 0) < length
+        for index in {index for source, index in operands if source == Source.SCALAR}:
+            if index not in self.known.scalars:
+                raise MachineError(f"Scalar {index} is read, which nothing has written")
+            plan.carried |= index in every.scalars and index not in fresh.scalars
+
+    # --- Addresses ------------------------------------------------------------------------------
+
+    @staticmethod
+    def _input(instruction, number):
+        """The slot of a pass that reads the stream, and how far behind its base it begins."""
+        if not instruction["taps"]:
+            return VECTOR_INPUTS[min(number, 2)], 0
+        inner = instruction["i1_inner"] or 256
+        return "i0", number % inner * instruction["i1_step"] + number // inner * instruction["i1_stride0"]
+
+    def _addresses(self, instruction, place, counts, length):
+        """Words of V of one pass in every iteration: (iterations, words)."""
+        slot, ahead = place
+        inner = instruction[f"{slot}_inner"] or 256
+        word = np.arange(-(-length // self.lanes))
+        row = instruction[f"{slot}_base"] + ahead + word % inner + word // inner * instruction[f"{slot}_step"]
+        i1, i0 = (each.reshape(-1, 1) for each in np.mgrid[:counts[1], :counts[0]])
+        return self.memories.v.address(
+            row + i0 * instruction[f"{slot}_stride0"] + i1 * instruction[f"{slot}_stride1"])
+
+    @staticmethod
+    def _check_order(plan, reads, writes, written, time, size):
+        """MachineError if a pass reads a word that one before it in the same instruction has written.
+
+        ``written`` has the time of the first write of each word; an instruction of the unit takes a unit of it.
+        """
+        def times(addresses, number):
+            return np.broadcast_to(time + np.arange(len(addresses))[:, None] * size + number, addresses.shape)
+
+        for addresses, (number, _) in zip(writes, plan.writes, strict=True):
+            np.minimum.at(written, addresses, times(addresses, number))
+        for addresses, (number, _) in zip(reads, plan.reads, strict=True):
+            late = addresses[written[addresses] < times(addresses, number)]
+            if late.size:
+                raise MachineError(f"V at {int(late[0])} is read by a pass, and written by one before it in the same "
+                                   "instruction")
+
+    # --- Execution ------------------------------------------------------------------------------
+
+    def _iterations(self, words, plan, reads, writes, count):
+        """Execute iterations side by side, from the unit's state, which becomes that of the last one."""
+        side, state = golden.Machine(self.unit, (count,)), self.machine
+        side.registers[...], side.scalars[...] = state.registers[:, None], state.scalars[:, None]
+        side.length = state.length
+        inputs = []
+        for addresses, (_, length) in zip(reads, plan.reads, strict=True):
+            self._check_read(addresses, length)
+            inputs.append(self.memories.v_data[addresses].reshape(count, -1)[:, :length])
+        outputs = []
+        for addresses, row in zip(writes, side.run(words, inputs), strict=True):
+            filled = np.zeros((count, addresses.shape[1] * self.lanes), np.uint32)
+            filled[:, :row.shape[-1]] = row
+            outputs.append((addresses, filled.reshape(*addresses.shape, self.lanes)))
+        self._write(outputs, count)
+        state.registers[...], state.scalars[...] = side.registers[:, -1], side.scalars[:, -1]
+        state.length = side.length
+
+    def _check_read(self, addresses, length):
+        """Check what a pass reads; of the last word the lanes within the row."""
+        whole, rest = divmod(length, self.lanes)
+        if whole:
+            self.memories.v.reads(addresses[:, :whole])
+        if rest:
+            self.memories.v.reads(addresses[:, whole:], slice(0, rest))
+
+    def _write(self, outputs, count):
+        """Write words; where one is written more than once, iteration by iteration."""
+        if not outputs:
+            return
+        every = np.concatenate([addresses.ravel() for addresses, _ in outputs])
+        groups = [slice(None)] if len(np.unique(every)) == every.size else range(count)
+        for group in groups:
+            for addresses, values in outputs:
+                self.memories.v_data[self.memories.v.writes(addresses[group])] = values[group]
+
+
+def _reads_stream(f):
+    """Whether a pass takes a row from the stream."""
+    return Source.STREAM in (f["a_source"], f["b_source"], f["c_source"])
+
+
+def _scalars_written(f, word):
+    """Scalars that an instruction of the vector unit writes."""
+    if f["kind"] == Kind.SET:
+        return [word >> 32 & 15]
+    if f["kind"] == Kind.SCALAR:
+        return [f["target_index"]] if f["target"] == Target.SCALAR else []
+    return [f["reduce_index"]] if f["kind"] == Kind.VECTOR and f["reduce"] else []
