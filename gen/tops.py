@@ -1,12 +1,16 @@
 # amaranth: UnusedElaboratable=no
 """What can be at the top of the Verilog: a core, or a system of cores; each is described by a dataclass."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hbfp import describe
 from hbfp.design import ConflictError, Design
+from hbfp.isa.registers import described
 from hbfp.options import OPTIONS
+from hbfp.rtl.accelerator.accelerator import Accelerator as AcceleratorTop
 from hbfp.rtl.core.core import Core
+from hbfp.system import Accelerator
 from hbfp.values import OptionError
 
 
@@ -20,9 +24,12 @@ class Top:
         Of :mod:`hbfp.fields`: :class:`hbfp.design.Design`, or a dataclass that has one nested as ``core``.
     component : type
         Of :class:`rtl.lib.component.Component`; its ``of`` takes the description.
+    facts : callable
+        From the description to further fields of the manifest.
     """
     description: type
     component: type
+    facts: Callable = lambda description: {}
 
     @property
     def options(self):
@@ -31,7 +38,9 @@ class Top:
 
 
 #: Name on the command line -> what is built.
-TOPS = {"core": Top(Design, Core)}
+TOPS = {"core": Top(Design, Core),
+        "accelerator": Top(Accelerator, AcceleratorTop,
+                           lambda system: {"accelerator": system, "registers": described()})}
 
 
 def make_top(name, description):
