@@ -49,6 +49,8 @@ class Accelerator(Part):
     trace_started, trace_completed, trace_waiting : ``Out(7)``
         For benches; bit u - 1 belongs to unit u. It begins an instruction (or a NOP is completed); it, or a NOP, is
         completed; the head of its queue waits for others.
+    trace_running : ``Out(1)``
+        From the doorbell to the end: cycles that ``cycles`` counts.
     """
     kind = "accelerator"
 
@@ -65,7 +67,7 @@ class Accelerator(Part):
                 **{LITE + name: member for name, member in lite_members().items()},
                 **{FULL + name: member for name, member in full.items()},
                 "interrupt": Out(1), "trace_started": Out(len(Unit)), "trace_completed": Out(len(Unit)),
-                "trace_waiting": Out(len(Unit))}
+                "trace_waiting": Out(len(Unit)), "trace_running": Out(1)}
 
     def body(self, platform):
         m, system = Module(), self.params
@@ -192,7 +194,7 @@ class Accelerator(Part):
             registers.count.eq(counters.r_data), counters.r_en.eq(registers.count_en),
             counters.r_addr.eq(registers.count_addr), counters.clear.eq(control.begins),
             self.trace_started.eq(started), self.trace_completed.eq(issue.completed),
-            self.trace_waiting.eq(issue.waiting),
+            self.trace_waiting.eq(issue.waiting), self.trace_running.eq(control.counts),
         ]
         events = {"cycles": control.counts, "words_loaded": running & reader.loaded & reader.ready,
                   "words_stored": running & self.m_axi_wvalid & self.m_axi_wready}

@@ -58,7 +58,7 @@ class Counters(Component):
             memory.w_en.eq(adds), memory.w_addr.eq(written),
             memory.w_data.eq(Mux(first, 0, memory.r_data) + amount),
         ]
-        m.d.sync += [adds.eq(~self.r_en & ~self.clear), written.eq(turn), amount.eq(Array(local)[turn]),
+        m.d.sync += [adds.eq(~self.r_en & ~self.clear), written.eq(turn), amount.eq(Array([*local, *[0] * (2 ** len(turn) - count)])[turn]),
                      first.eq(fresh)]
         for n, value in enumerate(local):
             mine = ~self.r_en & (turn == n)

@@ -16,6 +16,11 @@ def any_of(terms):
     return reduce(or_, terms, Const(0, 1))
 
 
+def _outside(value, low, high):
+    """Comparisons of an unsigned value with bounds, those left out that always hold."""
+    return ([value < low] if low else []) + ([value > high] if high < (1 << len(value)) - 1 else [])
+
+
 def _breaks(rule, fields, system):
     """Whether fields break a rule."""
     bounds = rule.bounds(system)
@@ -26,7 +31,7 @@ def _breaks(rule, fields, system):
     elif rule.must is Must.SOME:
         wrong = ~Cat(values).any()
     elif rule.must is Must.RANGE:
-        wrong = any_of((value < bounds["low"]) | (value > bounds["high"]) for value in values)
+        wrong = any_of(term for value in values for term in _outside(value, bounds["low"], bounds["high"]))
     else:
         wrong = any_of(value[:bounds["step"].bit_length() - 1].any() for value in values)
     return applies & wrong

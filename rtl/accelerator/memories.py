@@ -1,6 +1,6 @@
 """The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority."""
 
-from amaranth import Module, Mux, Shape, Signal
+from amaranth import Array, Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
 from ..lib.memory import Ram
@@ -54,6 +54,12 @@ def arbitrate(m, name, ports, words, step=1):
         taken = taken | port.en
     m.d.comb += [beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0), legal.eq(any_access & ~beyond)]
     return legal, address[low:high], grants
+
+
+def part_of(word, parts, place):
+    """One of the equal parts of a word."""
+    width = len(word) // parts
+    return Array(word[width * part:width * (part + 1)] for part in range(parts))[place]
 
 
 def choose(ports, grants, name):
@@ -160,7 +166,7 @@ class WMemory(Part):
             m.d.sync += place.eq(row)
         m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
                      scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
-                     self.read.data.as_value().eq(ram.r_data.word_select(place, len(ram.r_data) // packed)),
+                     self.read.data.as_value().eq(part_of(ram.r_data, packed, place)),
                      self.read.scales.as_value().eq(scales.r_data)]
         for memory, name, step in ((ram, "write", packed), (scales, "scales", height)):
             ports = [getattr(self, f"{name}_{writer}") for writer in self.WRITERS]
@@ -197,6 +203,6 @@ class PMemory(Part):
         with m.If(reads):
             m.d.sync += place.eq(instruction)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),
-                     self.read.data.eq(ram.r_data.word_select(place, 64)),
+                     self.read.data.eq(part_of(ram.r_data, share, place)),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m

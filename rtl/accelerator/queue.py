@@ -99,10 +99,10 @@ class Queue(Component):
         later = [head.waits[n].unit.any() for n in range(1, WAITS)]
         m.d.comb += [
             fifo.i.payload.eq(self.i.payload), fifo.i.valid.eq(self.i.valid), self.i.ready.eq(fifo.i.ready),
-            head.eq(fifo.o.payload), wait.eq(Array(head.waits[n] for n in range(WAITS))[at]),
+            head.eq(fifo.o.payload), wait.eq(Array([*(head.waits[n] for n in range(WAITS)), head.waits[0]])[at]),
             counted.eq(Array([0, *(self.counts[n] for n in range(len(Unit)))])[wait.unit]),
             holds.eq(counted >= wait.count),
-            last.eq(~Array([later[0] | later[1], later[1], 0])[at]),
+            last.eq(~Array([later[0] | later[1], later[1], 0, 0])[at]),
             ready.eq(fifo.o.valid & holds & last),
             self.waiting.eq(fifo.o.valid & ~(holds & last)),
             self.o.payload.eq(head.fields), self.o.valid.eq(ready & ~head.nop & (taken != MOST_TAKEN)),

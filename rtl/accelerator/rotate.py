@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
@@ -46,7 +46,12 @@ class Rotate(Component):
         return m
 
 
+def _above(value, lane):
+    """Whether ``value`` is more than a lane's number."""
+    return value > lane if lane < (1 << len(value)) - 1 else Const(0, 1)
+
+
 def covered(lanes, upper, first, end):
     """A bit for each lane of the first of two words, of the second if ``upper``: those from ``first`` to ``end``."""
-    return Cat(Mux(upper, (first <= lane + lanes) & (end > lane + lanes), (first <= lane) & (end > lane))
-               for lane in range(lanes))
+    inside = [_above(end, place) & ~_above(first, place) for place in range(2 * lanes)]
+    return Mux(upper, Cat(inside[lanes:]), Cat(inside[:lanes]))
