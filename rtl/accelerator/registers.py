@@ -102,6 +102,8 @@ class Registers(Part):
             for name, what in shown.items():
                 with m.Case(BY_NAME[name].address >> 2):
                     m.d.comb += value.eq(what)
+            with m.Default():
+                m.d.comb += value.eq(0)
         m.d.sync += pending.eq(takes)
         with m.If(takes):
             m.d.sync += address.eq(self.araddr[2:])

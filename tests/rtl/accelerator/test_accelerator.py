@@ -89,33 +89,44 @@ def store(waits=(), **values):
     return transfer(Opcode.STORE, waits, **values)
 
 
+def strides(rng, least, counts, unit, spread):
+    """Strides of three loops, multiples of a unit, that keep pieces of ``least`` apart; and what all of it reaches."""
+    found = []
+    for count in counts:
+        found.append(least + unit * int(rng.integers(0, spread)))
+        least = found[-1] * (count - 1) + least
+    return found, least
+
+
 def copies(rng, count):
     """Loads and stores of words and runs, each after all before it; reads below 0x8000, writes above."""
-    words = SYSTEM.v_words
+    words, lanes = SYSTEM.v_words, SYSTEM.lanes
     found = [load(offset=32 * int(rng.integers(0, 500)), count0=words)]
     given = {Unit.LOAD: 1, Unit.STORE: 0}
     for _ in range(count):
         waits = [(unit, done) for unit, done in given.items() if done]
         elements, loads = (int(value) for value in rng.integers(0, 2, 2))
-        counts = {f"count{n}": int(rng.integers(1, 4)) for n in range(3)}
-        values = {"elements": elements, **counts}
-        step = 4 if elements else 32
-        span = (counts["count0"] - 1, counts["count1"] - 1, counts["count2"] - 1)
-        for n in range(1 - elements, 3):
-            values |= {f"dram{n}": step * int(rng.integers(-9, 90)), f"buffer{n}": int(rng.integers(0, 9))}
-        reach = [sum(span[n] * pick(values.get(f"dram{n}", 0), 0) for n in range(3)) for pick in (min, max)]
-        up = sum(span[n] * values.get(f"buffer{n}", 0) for n in range(3))
-        if elements:
-            values["run"] = int(rng.integers(1, 9))
-        else:
-            values["count0"] = int(rng.integers(1, 30))
-        length = 4 * values["run"] if elements else 32 * values["count0"]
-        low = (0 if loads else 0x8000) - reach[0]
-        values["offset"] = low + step * int(rng.integers(0, (0x7F00 - reach[1] + reach[0] - length) // step))
-        size = (words * 8 - values.get("run", 0) if loads else words - 1) if elements else words - values["count0"]
-        values["base"] = int(rng.integers(0, max(1, size - up)))
+        counts = [int(rng.integers(1, 4)) for _ in range(3)]
+        run = int(rng.integers(1, lanes + 1))
+        if not elements:
+            counts[0] = int(rng.integers(1, 12))
+        size, room = (run, words * lanes) if elements and loads else (1, words)
+        buffer, far = strides(rng, size, counts, 1, 5 if elements else 1)
+        dram, end = strides(rng, 4 * run if elements else 32, counts, 4 if elements else 32, 9 if elements else 1)
+        if not elements:    # rows of words lie together
+            (buffer[1:], far), (dram[1:], end) = strides(rng, counts[0], counts[1:], 1, 5), strides(
+                rng, 32 * counts[0], counts[1:], 32, 30)
+        if loads and rng.random() < 0.3:    # backwards, in other words the same
+            dram[2] = -dram[2]
+        low = (0 if loads else 0x8000) - min(0, dram[2] * (counts[2] - 1))
+        values = {"elements": elements, "run": elements * run, "base": int(rng.integers(0, room - far + 1)),
+                  "offset": low + (4 if elements else 32) * int(rng.integers(0, (0x7800 - end) // 32))}
+        for n in range(3):
+            values |= {f"count{n}": counts[n]}
+            if elements or n:
+                values |= {f"dram{n}": dram[n], f"buffer{n}": buffer[n]}
         unit = Unit.LOAD if loads else Unit.STORE
-        found.append((load if loads else store)(waits[:2], **values))
+        found.append((load if loads else store)(waits, **values))
         given[unit] += 1
     return [*found, store([(Unit.LOAD, given[Unit.LOAD])], offset=0xF000, count0=words), HALT]
 
