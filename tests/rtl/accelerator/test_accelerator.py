@@ -4,12 +4,10 @@ Covers: rtl/accelerator/control.py, rtl/accelerator/registers.py, rtl/accelerato
 rtl/accelerator/fetch.py, rtl/accelerator/load.py, rtl/accelerator/store.py, rtl/accelerator/axi.py.
 """
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
-from cosim.accelerator.device import BusError, Device, Timing
+from cosim.accelerator.device import Device, Timing
 from gen.emit import Emitter, verilog
 from golden.machine.machine import Machine
 from hbfp.design import Design
@@ -58,12 +56,13 @@ def read(device, *names):
     return values if len(values) > 1 else values[0]
 
 
-def start(device, instructions, **registers):
-    """Put a program into DRAM and ring the doorbell; words may be numbers."""
-    code = b"".join((one if isinstance(one, int) else one.encode()).to_bytes(64, "little") for one in instructions)
-    device.memory[CODE:CODE + len(code)] = np.frombuffer(code, np.uint8)
-    write(device, **{"program_low": CODE, "program_high": 0, "base_low": BASE, "base_high": 0, "limit": LIMIT,
-                     "instructions": len(instructions), "watchdog": 3000, "interrupt_enable": 3, "interrupt_status": 3}
+def start(device, program, place=CODE, **registers):
+    """Put a program into DRAM, among words that nobody understands, and ring the doorbell; words may be numbers."""
+    code = b"".join((one if isinstance(one, int) else one.encode()).to_bytes(64, "little") for one in program)
+    device.memory[:BASE // 2] = 0xFF
+    device.memory[place:place + len(code)] = np.frombuffer(code, np.uint8)
+    write(device, **{"program_low": place, "program_high": 0, "base_low": BASE, "base_high": 0, "limit": LIMIT,
+                     "instructions": len(program), "watchdog": 3000, "interrupt_enable": 3, "interrupt_status": 3}
           | registers)
     write(device, control=1)
 
@@ -131,8 +130,8 @@ def copies(rng, count):
     return [*found, store([(Unit.LOAD, given[Unit.LOAD])], offset=0xF000, count0=words), HALT]
 
 
-@pytest.mark.parametrize("seed, timing, pauses", [(0, Timing(1, 64), 0), (1, Timing(40, 24), 0.4), (2, Timing(9, 32), 0),
-                                                  (3, Timing(3, 16), 0.1)])
+@pytest.mark.parametrize("seed, timing, pauses", [
+    (0, Timing(1, 64), 0), (1, Timing(40, 24), 0.4), (2, Timing(9, 32), 0), (3, Timing(3, 16), 0.1)])
 def test_transfers_are_those_of_the_golden_machine(device, seed, timing, pauses):
     """Every byte of DRAM, and what V holds at the end."""
     rng = np.random.default_rng(seed)
@@ -164,3 +163,161 @@ def moved(instructions):
             first = one["offset"] + i2 * one["dram2"] + i1 * one["dram1"] + i0 * one["dram0"]
             beats[one.opcode] += -(-(first % 32 // 4 + one["run"]) // 8) if one["elements"] else 1
     return tuple(beats.values())
+
+
+def test_registers_are_those_of_the_map(device):
+    """Values, what can be written, what cannot; addresses without a register read as 0."""
+    expected = parameters(SYSTEM)
+    assert {name: read(device, name) for name in expected} == expected
+    rng = np.random.default_rng(0)
+    written = {one.name: int(rng.integers(0, 2 ** 32)) for one in REGISTERS if one.access is Access.WRITE}
+    write(device, **written)
+    for one in REGISTERS:
+        if one.access is Access.READ:
+            write(device, **{one.name: 0xFFFFFFFF})
+    written["interrupt_enable"] &= 3
+    assert {name: read(device, name) for name in written} == written
+    assert {name: read(device, name) for name in expected} == expected
+    known = {one.address for one in REGISTERS}
+    assert not any(device.read(address) for address in range(0, 256, 4) if address not in known)
+    assert read(device, "status", "control", "cause", "interrupt_status") == (0, 0, 0, 0)
+
+
+def good(device):
+    """A program that copies runs right: the next one after whatever went before."""
+    device.heal()
+    device.idle(300)
+    start(device, [load(count0=20), store([(Unit.LOAD, 1)], offset=0xC000, count0=20), HALT])
+    assert finish(device) == (True, 0, 0)
+    assert np.array_equal(device.memory[BASE + 0xC000:][:640], device.memory[BASE:][:640])
+
+
+def settled(device, program, **registers):
+    """An error's (cause, pc), after which nothing in DRAM changes; and the next program runs right."""
+    start(device, program, **registers)
+    done, cause, number = finish(device)
+    assert not done
+    before = device.memory.copy()
+    device.idle(2000)
+    assert np.array_equal(device.memory, before)
+    good(device)
+    return cause, number
+
+
+FIRST = [load(count0=8), store([(Unit.LOAD, 1)], offset=0x9000, count0=8)]
+#: What goes wrong: cause, number of the instruction, what comes after :data:`FIRST`.
+WRONG = {
+    "opcode": (Cause.ILLEGAL, 2, [9]),
+    "bit": (Cause.ILLEGAL, 2, [HALT.encode() | 1 << 500]),
+    "count": (Cause.ILLEGAL, 2, [load(count1=0)]),
+    "vector": (Cause.REFUSED, 2, [Instruction(Opcode.MULTIPLY, {
+        "first": 1, "last": 1, "tiles": 1, "columns": 1, "rows0": 17, "rows1": 1, "passes0": 1, "passes1": 1,
+        "passes2": 1})]),
+    "memory": (Cause.ADDRESS, 2, [load(base=120, count0=9)]),
+    "negative": (Cause.ADDRESS, 3, [load(), load(base=1, count1=3, buffer1=-1)]),
+    "elements": (Cause.ADDRESS, 2, [load(elements=1, run=2, base=1023)]),
+    "words": (Cause.ADDRESS, 2, [store(elements=1, run=2, base=128)]),
+    "weights": (Cause.ADDRESS, 2, [load(memory=1, base=64)]),
+    "records": (Cause.ADDRESS, 2, [load(memory=1, base=48, count0=3)]),
+    "programs": (Cause.ADDRESS, 2, [load(memory=2, base=7, count0=2)]),
+    "tiles": (Cause.ADDRESS, 2, [Instruction(Opcode.WEIGHTS, {"base": 64, "tiles": 1, "repeats": 1})]),
+    "limit": (Cause.ADDRESS, 2, [store(offset=LIMIT - 32, count0=2)]),
+    "run": (Cause.ADDRESS, 2, [load(elements=1, run=2, offset=LIMIT - 4)]),
+    "wrap": (Cause.ADDRESS, 2, [load(offset=0xFFFFFFE0, count0=2)]),
+    "beat": (Cause.MISALIGNED, 2, [load(offset=16)]),
+    "number": (Cause.MISALIGNED, 2, [store(elements=1, run=1, offset=2)]),
+    "end": (Cause.END, 2, []),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_has_its_cause_and_number(device, name):
+    cause, number, more = WRONG[name]
+    filler = [HALT] if cause is not Cause.END else []
+    assert settled(device, [*FIRST, *more, *filler]) == (cause, number)
+
+
+@pytest.mark.parametrize("name", ["memory", "limit", "opcode"])
+def test_nothing_is_written_after_an_error(device, name):
+    """A store is under way in front of a slow DRAM: beats that have not gone out leave no trace."""
+    cause, _, more = WRONG[name]
+    device.set_timing(Timing(5, 4))
+    device.set_pauses(0.3)
+    found, _ = settled(device, [load(count0=128), store([(Unit.LOAD, 1)], offset=0xA000, count0=128),
+                                Instruction(Opcode.NOP, {"unit": 1}, (Wait(Unit.LOAD, 1),)), *more, HALT])
+    assert found == cause
+
+
+def test_bus_errors(device):
+    """Of loads, fetch and stores."""
+    for begin, cause in ((0x4000, (Cause.BUS, 2)), (0x6000, (Cause.BUS, 3))):
+        device.poison(BASE + begin, BASE + begin + 32)
+        assert settled(device, [*FIRST, load(offset=0x4000, count0=30), store(offset=0x5000 + 0x1000, count0=4),
+                                HALT]) == cause
+    device.poison(CODE, CODE + 64)
+    assert settled(device, [*FIRST, HALT]) == (Cause.BUS, 0)
+
+
+def test_the_watch_dog_ends_what_never_ends(device):
+    """Data that never come; a wait that never holds. A program that goes on is left alone."""
+    assert settled(device, [*FIRST, load([(Unit.LOAD, 9)]), HALT], watchdog=500) == (Cause.WATCHDOG, 4)
+    device.set_timing(Timing(400, 1))
+    start(device, [load(count0=20), HALT], watchdog=500)
+    assert finish(device) == (True, 0, 0)
+    device.set_timing(Timing(4, 32))
+    device.silence(BASE + 0x4000, BASE + 0x4020)
+    start(device, [*FIRST, load(offset=0x4000, count0=30), HALT], watchdog=500)
+    assert finish(device) == (False, Cause.WATCHDOG, 4)
+    write(device, interrupt_status=2, control=1)    # the bus still owes its answer: the next one cannot begin
+    assert finish(device) == (False, Cause.WATCHDOG, 0)
+    device.reset()
+    good(device)
+
+
+def test_doorbell_stop_and_reset(device):
+    """While busy; when idle, stop clears the status; reset in the midst of a program."""
+    long = [load(count0=128), store([(Unit.LOAD, 1)], offset=0x9000, count0=128), HALT]
+    device.set_timing(Timing(50, 2))
+    for value, cause in ((1, Cause.BUSY), (2, Cause.STOPPED)):
+        start(device, long)
+        device.idle(500)
+        assert read(device, "status") == 1
+        write(device, control=value)
+        assert finish(device)[:2] == (False, cause)
+        write(device, control=2)
+        assert read(device, "status", "cause", "error_pc") == (0, 0, 0)
+        good(device)
+    start(device, long)
+    device.idle(500)
+    device.reset()
+    assert read(device, "status", "interrupt_status", "limit") == (0, 0, 0)
+    good(device)
+
+
+@pytest.mark.parametrize("cause, registers", [
+    (Cause.MISALIGNED, {"program_low": CODE + 32}), (Cause.MISALIGNED, {"base_low": BASE + 2048}),
+    (Cause.END, {"instructions": 1 << 24}), (Cause.END, {"instructions": 0})])
+def test_registers_that_no_program_can_have(device, cause, registers):
+    assert settled(device, [HALT], **registers) == (cause, 0)
+
+
+def test_interrupts_are_those_that_are_enabled(device):
+    start(device, [HALT], interrupt_enable=2)
+    assert not device.run(1000) and read(device, "status", "interrupt_status") == (2, 1)
+    write(device, interrupt_enable=1)
+    assert device.run(10)
+    write(device, interrupt_status=2)
+    assert device.run(10)
+    write(device, interrupt_status=1)
+    assert not device.run(10)
+
+
+def test_bursts_of_any_start(device):
+    """Programs that start in the midst of a chunk and end in one."""
+    for first in range(0, 9):
+        for count in (1, 7, 20):
+            nops = [Instruction(Opcode.NOP, {"unit": 1 + n % 7}) for n in range(count)]
+            start(device, [*nops, HALT], CODE + 64 * first)
+            assert finish(device) == (True, 0, 0)
+            given = [sum(one["unit"] == unit for one in nops) for unit in Unit]
+            assert [read(device, f"{unit.name.lower()}_completed") for unit in Unit] == given
