@@ -1,0 +1,127 @@
+"""The order in which convert goes through a matrix: block by block, twice where it does not see a block at once."""
+
+from dataclasses import dataclass
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value
+
+from .layouts import ADDRESS_BITS
+from .loops import Loops
+
+
+@dataclass
+class Step:
+    """What convert does next.
+
+    Attributes
+    ----------
+    source, target : Value
+        Address of a word in V; of its place in X, of its row in W, or of the square's first row in W.
+    pad : Value
+        The row lies beyond the matrix: a word of zeros.
+    row : Value
+        Row of the word in its square.
+    convert, opens : Value
+        The word is to be converted, not measured; it is the first of those that are measured together.
+    segment : Value
+        The word ends a segment of rows.
+    last : Value
+        Nothing follows.
+    """
+    source: Value
+    target: Value
+    pad: Value
+    row: Value
+    convert: Value
+    opens: Value
+    segment: Value
+    last: Value
+
+
+class BlockOrder:
+    """Walks through the matrix of an instruction; plain logic inside a component.
+
+    Rows are counted up to the end of a square where they go to W, those beyond the matrix as rows of zeros.
+
+    Parameters
+    ----------
+    m : Module
+    core : Design
+    new, held : interface
+        The instruction that is taken, and that which is executed.
+    start, step : Value
+        Of :class:`~rtl.accelerator.loops.Loops`.
+    """
+
+    def __init__(self, m: Module, core, new, held, start, step):
+        self.m, self.core, self.new, self.held, self.start, self.step = m, core, new, held, start, step
+        self.side, self.terms = core.rows, core.format.terms
+        self.bits = (self.side - 1).bit_length()
+        self.columns, self.rows = held.to_w & held.columns, held.to_w & ~held.columns
+        # How far the target moves with a row, a word, and as many rows as the core has.
+        self.by_row, self.by_word, self.by_side = (Signal(ADDRESS_BITS, name=f"by_{name}")
+                                                   for name in ("row", "word", "side"))
+        m.d.comb += [
+            self.by_row.eq(Mux(held.to_w, held.columns, held.target_row)),
+            self.by_word.eq(Mux(self.rows, self.side, held.target_word)),
+            self.by_side.eq(Mux(self.columns, self.side, Mux(self.rows, held.target_row,
+                                                             held.target_row << self.bits))),
+        ]
+
+    def walk(self):
+        """The :class:`Step`."""
+        return self._within() if self.terms <= self.side else self._across()
+
+    def _ends(self, row):
+        """Whether a row is the matrix's last or lies beyond it; whether it ends what goes to X, and what goes to W."""
+        reach, pad = Signal(name="reach"), Signal(name="pad")
+        self.m.d.comb += [reach.eq(row + 1 >= self.held.rows), pad.eq(row >= self.held.rows)]
+        return reach, pad
+
+    def _within(self):
+        """Blocks of a word or less: rows of a block, twice if need be, blocks of a square, words, squares of rows."""
+        m, held, terms, side = self.m, self.held, self.terms, self.side
+        low = (terms - 1).bit_length()
+        loops = Loops(m, "loop", (low, 1, max(1, self.bits - low), 16, 17 - self.bits), self.start, self.step)
+        r, phase, g, k, j = loops.counter
+        row = Cat(r, *([g] if terms < side else []), j)
+        reach, pad = self._ends(row)
+        twice = self.columns if not self.core.format.square else 1
+        stop = ~held.to_w & reach
+        m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
+            r.all() | stop, phase == twice, g.all() | stop if terms < side else 1, k + 1 == held.words, reach),
+            strict=True)]
+        source = loops.follow("source", ADDRESS_BITS, self.new.base,
+                              (held.stride, None, held.stride << low, 1, held.stride << self.bits))
+        target = loops.follow("target", ADDRESS_BITS, self.new.target,
+                              (self.by_row, None, (self.by_row << low)[:ADDRESS_BITS], self.by_word, self.by_side))
+        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(), r.all(), loops.last)
+
+    def _across(self):
+        """Blocks of several words: rows, words and squares of rows of a group, twice; words, groups of rows."""
+        m, held, side = self.m, self.held, self.side
+        count = self.terms // side
+        # A group has as many words as a block, but where blocks run along rows; as many squares where they do not.
+        square = Const(self.core.format.square, 1)
+        wide, high = square | ~self.columns, square | self.columns
+        size = max(1, (count - 1).bit_length())
+        loops = Loops(m, "loop", (self.bits, size, size, 1, 16, 17 - self.bits), self.start, self.step)
+        r, kk, j, phase, _, _ = loops.counter
+        by_rows, by_words = Signal(ADDRESS_BITS, name="by_rows"), Signal(ADDRESS_BITS, name="by_words")
+        m.d.comb += [by_rows.eq(Mux(high, count * side, side)), by_words.eq(Mux(wide, count, 1))]
+        row = loops.follow("row", 17, 0, (1, None, side, None, None, by_rows))
+        word = loops.follow("word", 17, 0, (None, 1, None, None, by_words, None))
+        reach, pad = self._ends(row)
+        end = Signal(name="last_word")
+        m.d.comb += end.eq(word + 1 >= held.words)
+        m.d.comb += [each.eq(value) for each, value in zip(loops.ends, (
+            r.all() | (~held.to_w & reach), (kk == count - 1) | end | ~wide, (j == count - 1) | ~high | (
+                ~self.columns & reach), phase == 1, end, reach), strict=True)]
+        far = Signal(ADDRESS_BITS, name="far")
+        m.d.comb += far.eq(Mux(high, held.stride * count, held.stride) << self.bits)
+        source = loops.follow("source", ADDRESS_BITS, self.new.base,
+                              (held.stride, 1, held.stride << self.bits, None, by_words, far))
+        target = loops.follow("target", ADDRESS_BITS, self.new.target, (
+            self.by_row, self.by_word, self.by_side, None, Mux(wide, self.by_word * count, self.by_word)[:ADDRESS_BITS],
+            Mux(high, self.by_side * count, self.by_side)[:ADDRESS_BITS]))
+        opens = ~kk.any() & (~high | ~r.any() & ~j.any())
+        return Step(source, target, pad, r, phase, opens, r.all(), loops.last)

@@ -1,0 +1,164 @@
+"""The unit convert: a matrix of FP32 numbers in V to blocks in X or W."""
+
+from amaranth import Array, Cat, Module, Mux, Signal, signed
+from amaranth.lib.wiring import Out
+
+from hbfp.isa.instructions import Opcode
+
+from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
+from ..lib.layout import StructLayout, index
+from .block_order import BlockOrder
+from .layouts import ADDRESS_BITS, instruction_layout
+from .part import Part
+from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
+from .transposer import Transposer
+
+
+class Convert(Part):
+    """Converts a matrix of V to blocks, a word a cycle, and writes them to X, or by rows or columns to W.
+
+    Three stages. A word is *asked for* on ``read``; a row beyond the matrix is a word of zeros and needs no grant. One
+    cycle after the grant it is *measured* or *converted*; one later its mantissas are *written* to X or W, or into the
+    transposer. A block that is one word of a row, or less, is measured and converted in the same cycle; of any other
+    all words come to be measured, and then once more to be converted. One word is asked for in every cycle, in the
+    order of :class:`~rtl.accelerator.block_order.BlockOrder`; only ``read`` may refuse. The writes have to be granted
+    at once.
+
+    An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
+    come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
+    instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W is
+    written in each of these R cycles, and so for earlier squares, while the next one comes.
+
+    Parameters
+    ----------
+    core, v_words, ... :
+        As of :class:`hbfp.system.Accelerator`.
+
+    Members
+    -------
+    instruction, done, fault :
+        :func:`~rtl.accelerator.signatures.unit_members`; nothing is refused.
+    read : ``Out(v_read)``
+    x, w, scales : ``Out(x_write)``, ``Out(w_write)``, ``Out(w_scales_write)``
+        Exponents of a segment of W are written with its last row.
+    """
+    kind, area, apart = "convert", "converter", True
+
+    @staticmethod
+    def ports(params):
+        return unit_members(Opcode.CONVERT) | {
+            "read": Out(v_read(params)), "x": Out(x_write(params)), "w": Out(w_write(params)),
+            "scales": Out(w_scales_write(params))}
+
+    def body(self, platform):
+        m, core = Module(), self.params.core
+        new = self.instruction.payload
+        held = Signal(instruction_layout(Opcode.CONVERT), reset_less=True)
+        active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
+        order = BlockOrder(m, core, new, held, start, step)
+        now = order.walk()
+        m.d.comb += [self.read.en.eq(active & ~now.pad), self.read.addr.eq(now.source),
+                     step.eq(active & (now.pad | self.read.grant))]
+        with m.If(step & now.last):
+            m.d.sync += active.eq(0)
+        with m.If(start):
+            m.d.sync += [held.eq(new), active.eq(1)]
+
+        # What is known of the word that V gives one cycle later, and of its mantissas one cycle after that.
+        word = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "segment": 1,
+                                    "row": index(core.rows), "target": ADDRESS_BITS}))
+        later = Signal.like(word, name="later")
+        m.d.sync += [word.valid.eq(step), later.eq(word), later.valid.eq(word.valid & word.convert)]
+        with m.If(step):
+            m.d.sync += [getattr(word, name).eq(getattr(now, name))
+                         for name in ("pad", "convert", "opens", "segment", "row", "target")]
+        mantissas, exponents = self._lanes(m, word, order.columns)
+        self._write(m, held, order, word, later, mantissas, exponents)
+
+        busy, was_busy = Signal(), Signal()
+        m.d.comb += [busy.eq(active | word.valid | later.valid | m.submodules.transposer.busy),
+                     self.instruction.ready.eq(~busy), self.done.eq(was_busy & ~busy),
+                     start.eq(self.instruction.valid & self.instruction.ready)]
+        m.d.sync += was_busy.eq(busy)
+        return m
+
+    def _lanes(self, m, word, columns):
+        """Mantissas of the word one cycle later; exponent and flag, in one number, of each lane's block, at once."""
+        core = self.params.core
+        fmt, lanes, terms = core.format, self.params.lanes, core.format.terms
+        data = [Signal(32, name=f"element{lane}") for lane in range(lanes)]
+        m.d.comb += [element.eq(Cat(value[:FRACTION], value[FRACTION:-1] & ~word.pad.replicate(FIELD), value[-1]))
+                     for element, value in zip(data, self.read.data, strict=True)]
+        size = min(terms, lanes)
+        largest = [Signal(FIELD, name=f"largest{s}") for s in range(core.segments)]
+        m.d.comb += [field.eq(largest_field(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
+        tops = (self._tops_of_tiles if fmt.square else self._tops_of_rows)(m, word, columns, data, largest)
+
+        mantissas = [Signal(fmt.mantissa, name=f"mantissa{lane}", reset_less=True) for lane in range(lanes)]
+        exponents = []
+        for n, (element, top, mantissa) in enumerate(zip(data, tops, mantissas, strict=True)):
+            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt)
+            clamped, exponent = clamped_field(m, fmt, top), Signal(signed(fmt.exponent), name=f"exponent{n}")
+            m.d.comb += [lane.i.eq(element), lane.top.eq(clamped), lane.least.eq(least_field(m, fmt, clamped)),
+                         exponent.eq(clamped - 126)]
+            m.d.sync += mantissa.eq(lane.o & ~top.all().replicate(fmt.mantissa))
+            exponents.append(Cat(exponent, top.all()))
+        return mantissas, exponents
+
+    def _running(self, m, name, opens, enable, field):
+        """The largest field since ``opens``."""
+        largest = Signal(FIELD, name=name, reset_less=True)
+        with m.If(enable & (opens | (field > largest))):
+            m.d.sync += largest.eq(field)
+        return largest
+
+    def _tops_of_tiles(self, m, word, columns, data, largest):
+        """The field of each lane's block, for square blocks: measured by segment."""
+        measure = word.valid & ~word.convert
+        tops = [self._running(m, f"top{s}", word.opens, measure, field) for s, field in enumerate(largest)]
+        return [tops[lane // (len(data) // len(tops))] for lane in range(len(data))]
+
+    def _tops_of_rows(self, m, word, columns, data, largest):
+        """The field of each lane's block, for blocks (1, B): measured by column, or by row if it is several words."""
+        long = self.params.core.format.terms > len(data)
+        fields = [element[FRACTION:-1] for element in data]
+        measured = []
+        for lane, field in enumerate(fields):
+            mine = columns | (word.row == lane) if long else columns
+            value = Signal(FIELD, name=f"measured{lane}")
+            m.d.comb += value.eq(Mux(columns, field, largest[0]) if long else field)
+            measured.append(self._running(m, f"top{lane}", word.opens, word.valid & ~word.convert & mine, value))
+        by_row = [Array(measured)[word.row]] if long else largest
+        tops = []
+        for lane, field in enumerate(measured):
+            top = Signal(FIELD, name=f"field{lane}")
+            m.d.comb += top.eq(Mux(columns, field, by_row[lane // (len(data) // len(by_row))]))
+            tops.append(top)
+        return tops
+
+    def _write(self, m, held, order, word, later, mantissas, exponents):
+        """Mantissas to X, W and the transposer, and those that come from there to W; exponents with them."""
+        core = self.params.core
+        size, segments, part = core.format.exponent, core.segments, core.height
+        of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(segments)]
+        m.d.sync += [into.eq(exponents[s * part]) for s, into in enumerate(of_row)]
+        m.submodules.transposer = transposer = Transposer(core.rows, core.format.mantissa, size + 1, segments)
+        row = Signal(core.format.mantissa * core.cols)
+        m.d.comb += [
+            self.x.en.eq(later.valid & ~held.to_w), self.x.addr.eq(later.target),
+            self.x.data.mantissa.eq(Cat(mantissas)), self.x.data.exponent.eq(Cat(each[:size] for each in of_row)),
+            self.x.data.invalid.eq(Cat(each[size] for each in of_row)),
+            transposer.i_en.eq(later.valid & order.rows), transposer.i_row.eq(later.row),
+            transposer.i_address.eq(later.target), transposer.i.eq(Cat(mantissas)), transposer.i_scale.eq(Cat(of_row)),
+            self.w.en.eq(later.valid & order.columns | transposer.o_en),
+            self.w.addr.eq(Mux(order.columns, later.target, transposer.o_address)),
+            self.w.mask.eq(1 << self.w.addr[:(self.params.packed - 1).bit_length()]),
+            row.eq(Mux(order.columns, Cat(mantissas), transposer.o.as_value())),
+            self.w.data.eq(row.replicate(self.params.packed)),
+            # Of columns the exponents are known from the first row of the segment on.
+            self.scales.en.eq(word.valid & word.convert & word.segment & order.columns | transposer.o_scale_en),
+            self.scales.addr.eq(Mux(order.columns, word.target, transposer.o_address)),
+        ]
+        for n, exponent in enumerate(exponents):
+            scale = Mux(order.columns, exponent, transposer.o_scale[n])
+            m.d.comb += [self.scales.data.exponent[n].eq(scale[:size]), self.scales.data.invalid[n].eq(scale[size])]

@@ -1,0 +1,116 @@
+"""The transposer: rows of a square of mantissas in, its columns out."""
+
+from dataclasses import dataclass
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..lib.component import Component
+from ..lib.layout import ArrayLayout, index
+from ..lib.memory import Ram
+from ..lib.names import parameter
+from .layouts import ADDRESS_BITS
+
+
+def rotated(m, name, value, size, amount):
+    """``value`` with its parts of ``size`` bits moved up by ``amount`` places; those beyond the top come in below."""
+    for bit, by in enumerate(amount):
+        moved = Signal(len(value), name=f"{name}{bit}")
+        m.d.comb += moved.eq(Mux(by, value.rotate_left(size << bit), value))
+        value = moved
+    return value
+
+
+class Transposer(Component):
+    """Two squares of mantissas in as many banks as they have columns: one is filled while the other is read.
+
+    Element l of row c is in bank (l + c) mod side, at address c: a row lies in all banks, and so does a column. Two
+    rotators move elements to banks and back.
+
+    Rows of a square come in order, one in any cycle. When the last has come, in cycle t, its columns leave in cycles
+    t + 2 to t + side + 1. The next square's last row must come no sooner than ``side`` cycles after this one's.
+
+    Parameters
+    ----------
+    side : int
+        Rows and columns, a power of two.
+    width : int
+        Bits of a mantissa.
+    scale : int
+        Bits of an exponent with its flag.
+    segments : int
+        Blocks of a row, each with an exponent.
+
+    Members
+    -------
+    i_en, i_row, i, i_scale : ``In``
+        A row: its number, its mantissas, exponents of its segments.
+    i_address : ``In``
+        Of the square's first column; it counts with the last row.
+    o_en, o_address, o : ``Out``
+        A column, as a row of mantissas, and its address, that of the first plus its number.
+    o_scale_en, o_scale : ``Out``
+        With the last column of a segment: exponents of the segment in each row.
+    busy : ``Out(1)``
+        Columns are to leave.
+    """
+    kind, area, apart = "transposer", "transposer", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        side: int = parameter("n")
+        width: int = parameter("m")
+        scale: int = parameter("e")
+        segments: int = parameter("s", 1)
+
+    @staticmethod
+    def ports(params):
+        row, number = ArrayLayout(params.width, params.side), index(params.side)
+        return {"i_en": In(1), "i_row": In(number), "i": In(row), "i_address": In(ADDRESS_BITS),
+                "i_scale": In(ArrayLayout(params.scale, params.segments)),
+                "o_en": Out(1), "o_address": Out(ADDRESS_BITS), "o": Out(row), "o_scale_en": Out(1),
+                "o_scale": Out(ArrayLayout(params.scale, params.side)), "busy": Out(1)}
+
+    @property
+    def latencies(self):
+        """``result``: from a square's last row to its first column."""
+        return {"result": 2}
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        side, width = params.side, params.width
+        slot, source, reading, complete = (Signal(name=name) for name in ("slot", "source", "reading", "complete"))
+        column, leaving = Signal(index(side)), Signal(index(side))
+        first = Signal(ADDRESS_BITS, reset_less=True)
+        m.d.comb += [complete.eq(self.i_en & (self.i_row == side - 1)), self.busy.eq(reading | self.o_en)]
+        m.d.sync += [self.o_en.eq(reading), leaving.eq(column), self.o_address.eq(first + column)]
+        with m.If(reading):
+            m.d.sync += column.eq(column + 1)
+            with m.If(column == side - 1):
+                m.d.sync += reading.eq(0)
+        with m.If(complete):
+            m.d.sync += [slot.eq(~slot), source.eq(slot), reading.eq(1), column.eq(0), first.eq(self.i_address)]
+
+        spread = rotated(m, "spread", self.i.as_value(), width, self.i_row)
+        words = []
+        for number in range(side):
+            m.submodules[f"bank{number}"] = bank = Ram(2 * side, width)
+            m.d.comb += [bank.w_en.eq(self.i_en), bank.w_addr.eq(Cat(self.i_row, slot)),
+                         bank.w_data.eq(spread.word_select(number, width)),
+                         bank.r_en.eq(reading), bank.r_addr.eq(Cat((number - column)[:len(column)], source))]
+            words.append(bank.r_data)
+        back = Signal(len(leaving))
+        m.d.comb += [back.eq(-leaving), self.o.as_value().eq(rotated(m, "back", Cat(words), width, back))]
+
+        part = params.scale * params.segments
+        m.submodules.scales = scales = Ram(2, part * side, side)
+        m.d.comb += [scales.w_en.eq(self.i_en << self.i_row), scales.w_addr.eq(slot), scales.r_en.eq(reading),
+                     scales.w_data.eq(self.i_scale.as_value().replicate(side)), scales.r_addr.eq(source)]
+        height = side // params.segments
+        low = (height - 1).bit_length()
+        m.d.comb += self.o_scale_en.eq(self.o_en & leaving[:low].all())
+        for number in range(side):
+            of_row = scales.r_data[number * part:(number + 1) * part]
+            segments = [of_row.word_select(s, params.scale) for s in range(params.segments)]
+            m.d.comb += self.o_scale[number].eq(Array(segments)[leaving[low:]] if params.segments > 1 else segments[0])
+        return m

@@ -1,0 +1,160 @@
+# amaranth: UnusedElaboratable=no
+"""Convert writes what golden.bfp.encode gives, to X and W, by rows and by columns, in the cycles that it states.
+
+Covers: rtl/accelerator/block_order.py.
+"""
+
+import numpy as np
+import pytest
+
+from golden.bfp import encode
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+from rtl.accelerator.convert import Convert
+
+from ..drive import Pauses, pack, unpack
+from .served import Served, word
+
+SIDE = 8
+FORMATS = {
+    "short": {"block": (1, 4)}, "whole": {"block": (1, 8)}, "long": {"block": (1, 16)}, "longer": {"block": (1, 24)},
+    "small tiles": {"block": (4, 4)}, "tiles": {"block": (8, 8)}, "large tiles": {"block": (16, 16)},
+    "hbfp4": {"block": (1, 8), "mantissa": 4, "rounding": "truncate"},
+    "w12": {"block": (2, 2), "mantissa": 12}, "narrow exponents": {"block": (1, 8), "exponent": 6},
+}
+
+
+def system(**options):
+    return Accelerator(core=Design(rows=SIDE, format=HBFPFormat(**options)))
+
+
+def numbers(rng, shape):
+    """FP32 numbers over all exponents, with zeros, subnormals, and now and then an infinity or a NaN."""
+    centre = rng.integers(20, 230)
+    field = np.clip(centre + rng.integers(-9, 10, shape), 0, 254)
+    field = np.where(rng.random(shape) < 0.15, 0, field)
+    field = np.where(rng.random(shape) < 0.004, 255, field)
+    return (rng.integers(0, 2, shape, np.uint32) << 31 | field.astype(np.uint32) << 23
+            | rng.integers(0, 2 ** 23, shape, np.uint32)).view(np.float32)
+
+
+def wanted(sizes, i, matrix):
+    """What an instruction writes: X address -> (mantissas, exponents, flags), and W row, W segment -> likewise."""
+    fmt, side, height = sizes.core.format, SIDE, sizes.core.height
+    terms, segments = fmt.terms, sizes.core.segments
+    x, rows, scales = {}, {}, {}
+    columns = i["to_w"] and i["columns"]
+    if i["to_w"]:
+        unit = max(side, terms) if columns else side
+        matrix = np.concatenate([matrix, np.zeros((-len(matrix) % unit, matrix.shape[1]), np.float32)])
+    blocks = encode(matrix, fmt, axis=0 if columns else -1)
+
+    def scale(r, c):
+        at = (r // terms, c // terms) if fmt.square else (r // terms, c) if columns else (r, c // terms)
+        return int(blocks.exponent[at]), int(blocks.invalid[at])
+
+    for r, k in np.ndindex(len(matrix), i["words"]):
+        if not i["to_w"]:
+            address = (i["target"] + r * i["target_row"] + k * i["target_word"]) % 2 ** 18
+            x[address] = (blocks.mantissa[r, k * side:(k + 1) * side].tolist(),
+                          *zip(*(scale(r, k * side + s * height) for s in range(segments)), strict=True))
+        elif columns:
+            address = (i["target"] + k * i["target_word"] + r) % 2 ** 18
+            rows[address] = blocks.mantissa[r, k * side:(k + 1) * side].tolist()
+            if r % height == height - 1:
+                scales[address // height] = list(zip(*(scale(r, k * side + c) for c in range(side)), strict=True))
+        elif r % side == 0:
+            for lane in range(side):
+                address = (i["target"] + r // side * i["target_row"] + k * side + lane) % 2 ** 18
+                rows[address] = blocks.mantissa[r:r + side, k * side + lane].tolist()
+                if lane % height == height - 1:
+                    scales[address // height] = list(zip(*(scale(r + c, k * side + lane) for c in range(side)),
+                                                         strict=True))
+    return x, rows, scales
+
+
+def steps(sizes, i):
+    """Words that an instruction asks for."""
+    fmt, columns = sizes.core.format, i["to_w"] and i["columns"]
+    unit = (max(SIDE, fmt.terms) if columns else SIDE) if i["to_w"] else 1
+    once = fmt.terms <= SIDE and not fmt.square and not columns
+    return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
+
+
+def some(rng, sizes):
+    """A random instruction, its targets apart from each other."""
+    rows, words = int(rng.integers(1, 28)), int(rng.integers(1, 5))
+    to_w = int(rng.random() < 0.6)
+    columns = int(to_w and rng.random() < 0.5)
+    stride = int(rng.choice([words, words + 3, -words, -7 - words]))
+    i = {"to_w": to_w, "columns": columns, "rows": rows, "words": words, "stride": stride,
+         "base": int(rng.choice([2000, 65535])), "target": int(rng.integers(0, 1000)) * 64}
+    padded = -(-rows // 48) * 48
+    if not to_w:
+        across = rng.random() < 0.5
+        sign = int(rng.choice([-1, 1]))
+        return i | {"target_row": sign * (1 if across else words), "target_word": sign * (rows if across else 1)}
+    return i | ({"target_word": padded} if columns else {"target_row": words * SIDE})
+
+
+def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
+    """Run instructions one after the other; asserts every write, and how many there are."""
+    dut = Convert.made(sizes)
+    bench, rng = Served(dut, 60000), np.random.default_rng(seed)
+    memory, want = {}, []
+    for i in instructions:
+        matrix = values(rng, (i["rows"], i["words"] * SIDE))
+        for r, k in np.ndindex(i["rows"], i["words"]):
+            address = (i["base"] + r * i["stride"] + k) % 2 ** 18
+            matrix[r, k * SIDE:(k + 1) * SIDE] = memory.setdefault(address, matrix[r, k * SIDE:(k + 1) * SIDE].copy())
+        want.append(wanted(sizes, i, matrix))
+    layout = dut.read.data.shape()
+    bench.read(dut.read, {a: pack(layout, value=line.view(np.uint32)) for a, line in memory.items()},
+               Pauses(pause, seed), shared=True)
+    x, w, scales = (bench.write(port) for port in (dut.x, dut.w, dut.scales))
+    bench.send(dut.instruction, [word(Opcode.CONVERT, **i) for i in instructions])
+    done = bench.until_done(len(instructions))
+    bench.run()
+    begin = -1
+    for i, (want_x, want_rows, want_scales), end in zip(instructions, want, done, strict=True):
+        mine = [[write for write in writes if begin < write[0] <= end] for writes in (x, w, scales)]
+        begin = end
+        got = {}
+        for _, address, data, _ in mine[0]:
+            fields = unpack(dut.x.data.shape(), data)
+            got[address] = fields["mantissa"], tuple(fields["exponent"]), tuple(fields["invalid"])
+        assert got == want_x and len(mine[0]) == len(got), i
+        got, packed = {}, sizes.packed
+        for _, address, data, mask in mine[1]:
+            assert mask == 1 << address % packed
+            lines = unpack(dut.w.data.shape(), data)["value"]
+            got[address] = lines[address % packed * SIDE:][:SIDE]
+        assert got == want_rows and len(mine[1]) == len(got), i
+        got = {}
+        for _, address, data, _ in mine[2]:
+            fields = unpack(dut.scales.data.shape(), data)
+            got[address // sizes.core.height] = [tuple(fields["exponent"]), tuple(fields["invalid"])]
+        assert got == want_scales and len(mine[2]) == len(got), i
+    return done
+
+
+@pytest.mark.parametrize("name, pause", [(name, 0.0) for name in FORMATS] + [("short", 0.3), ("long", 0.3),
+                                                                             ("large tiles", 0.3)])
+def test_random_instructions(name, pause):
+    sizes = system(**FORMATS[name])
+    rng = np.random.default_rng(len(name))
+    instructions = [some(rng, sizes) for _ in range(6)]
+    done = play(sizes, instructions, pause, len(name))
+    if not pause:
+        cycle = 0
+        for i, end in zip(instructions, done, strict=True):
+            cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] and not i["columns"] else 3)
+            assert end == cycle, i
+
+
+def test_each_kind_of_target_is_met():
+    rng = np.random.default_rng(4)
+    kinds = {(i["to_w"], i["columns"]) for i in (some(rng, system()) for _ in range(8))}
+    assert kinds == {(0, 0), (1, 0), (1, 1)}
