@@ -6,22 +6,7 @@ from amaranth.lib.wiring import Out
 from hbfp.isa.instructions import Opcode
 
 from .part import Part
-from .signatures import p_read, unit_members, v_read, v_write, w_scales_write, w_write, x_write
-
-
-class Convert(Part):
-    """Refuses everything."""
-    kind = "no_convert"
-
-    @staticmethod
-    def ports(params):
-        return unit_members(Opcode.CONVERT) | {"v": Out(v_read(params)), "x": Out(x_write(params)),
-                                               "w": Out(w_write(params)), "w_scales": Out(w_scales_write(params))}
-
-    def body(self, platform):
-        m = Module()
-        m.d.comb += self.fault.eq(self.instruction.valid)
-        return m
+from .signatures import p_read, unit_members, v_read, v_write
 
 
 class Vector(Part):

@@ -9,10 +9,11 @@ from amaranth.lib.wiring import In, Out, connect
 from hbfp.isa.instructions import Unit
 from hbfp.isa.registers import Cause
 
-from .absent import Convert, Vector
+from .absent import Vector
 from .array_core import ArrayCore
 from .axi import read_members, write_members
 from .control import Control
+from .convert import Convert
 from .counters import Counters
 from .drain import DrainToV
 from .fetch import Fetch
@@ -58,6 +59,11 @@ class Accelerator(Part):
     def module(self):
         """Name of the Verilog module: the accelerator's."""
         return f"hbfp_{self.params.name}"
+
+    @property
+    def latencies(self):
+        """Those of its core, but ``encode``; docstrings of the units say what each of them takes."""
+        return ArrayCore.made(self.params.core).latencies
 
     @staticmethod
     def ports(params):
@@ -126,8 +132,8 @@ class Accelerator(Part):
             Unit.LOAD: [(load.v, v.write_load), (load.w, w.write_load), (load.w_scales, w.scales_load),
                         (load.p, p.write)],
             Unit.STORE: [(store.v, v.read_store)],
-            Unit.CONVERT: [(convert.v, v.read_convert), (convert.x, x.write), (convert.w, w.write_convert),
-                           (convert.w_scales, w.scales_convert)],
+            Unit.CONVERT: [(convert.read, v.read_convert), (convert.x, x.write), (convert.w, w.write_convert),
+                           (convert.scales, w.scales_convert)],
             Unit.WEIGHTS: [(weights.w, w.read)],
             Unit.MULTIPLY: [(multiply.x, x.read)],
             Unit.DRAIN: [(drain.read, v.read_drain), (drain.write, v.write_drain)],

@@ -58,8 +58,8 @@ class Counters(Component):
             memory.w_en.eq(adds), memory.w_addr.eq(written),
             memory.w_data.eq(Mux(first, 0, memory.r_data) + amount),
         ]
-        m.d.sync += [adds.eq(~self.r_en & ~self.clear), written.eq(turn), amount.eq(Array([*local, *[0] * (2 ** len(turn) - count)])[turn]),
-                     first.eq(fresh)]
+        choices = Array([*local, *[0] * (2 ** len(turn) - count)])
+        m.d.sync += [adds.eq(~self.r_en & ~self.clear), written.eq(turn), amount.eq(choices[turn]), first.eq(fresh)]
         for n, value in enumerate(local):
             mine = ~self.r_en & (turn == n)
             m.d.sync += value.eq(Mux(self.clear, 0, Mux(mine, 0, value) + self.events[n]))
