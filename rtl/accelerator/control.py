@@ -57,7 +57,7 @@ class Control(Part):
     busy, done, error, cause, error_pc, ends, fails
         As of :class:`~rtl.accelerator.registers.Registers`.
     """
-    kind, area = "control", "control"
+    kind, area, apart = "control", "accelerator control", True
 
     @staticmethod
     def ports(params):

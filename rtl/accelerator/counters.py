@@ -35,7 +35,7 @@ class Counters(Component):
         A counter is read; its value is ``r_data`` in the next cycle.
     r_data : ``Out(32)``
     """
-    kind, area = "counters", "control"
+    kind, area, apart = "counters", "accelerator control", True
 
     @dataclass(frozen=True)
     class Parameters:

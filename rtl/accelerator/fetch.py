@@ -35,7 +35,7 @@ class Fetch(Part):
     o : ``Out(stream)``
         Instructions.
     """
-    kind, area = "fetch", "control"
+    kind, area, apart = "fetch", "accelerator control", True
 
     @staticmethod
     def ports(params):

@@ -49,7 +49,7 @@ class Issue(Part):
     illegal, beyond : ``Out(1)``
         The next word is no legal instruction; the program has no more words and no HALT has come.
     """
-    kind, area = "issue", "control"
+    kind, area, apart = "issue", "accelerator control", True
 
     @staticmethod
     def ports(params):

@@ -43,7 +43,7 @@ class Load(Part):
     begins, misaligned, outside : ``Out(1)``
         As of :class:`~rtl.accelerator.walk.Walk`.
     """
-    kind, area = "load", "dma"
+    kind, area, apart = "load", "transfers", True
 
     @staticmethod
     def ports(params):

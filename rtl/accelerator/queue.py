@@ -72,7 +72,7 @@ class Queue(Component):
     number : ``Out``
         Of the instruction that the unit took last; where it ``holds``, of the head.
     """
-    kind, area = "queue", "control"
+    kind, area = "queue", "accelerator control"
 
     @dataclass(frozen=True)
     class Parameters:

@@ -39,7 +39,7 @@ class Reader(Part):
     arid ... rready
         Of AXI4.
     """
-    kind, area = "reader", "dma"
+    kind, area, apart = "reader", "transfers", True
 
     @staticmethod
     def ports(params):

@@ -50,7 +50,7 @@ class Registers(Part):
     count_en, count_addr, count : ``Out``, ``Out``, ``In(32)``
         Read port of the counters, of which number 0 is ``cycles``.
     """
-    kind, area = "registers", "control"
+    kind, area, apart = "registers", "accelerator control", True
 
     @staticmethod
     def ports(params):

@@ -23,7 +23,7 @@ class Rotate(Component):
     i, o : ``In``, ``Out(ArrayLayout(32, lanes))``
     by : ``In``
     """
-    kind, area = "rotate", "dma"
+    kind, area, apart = "rotate", "transfers", True
 
     @dataclass(frozen=True)
     class Parameters:

@@ -44,7 +44,7 @@ class Store(Part):
     written : ``In(1)``
         An instruction's last burst is written.
     """
-    kind, area = "store", "dma"
+    kind, area, apart = "store", "transfers", True
 
     @staticmethod
     def ports(params):

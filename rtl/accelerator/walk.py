@@ -69,7 +69,7 @@ class Walk(Component):
         The segment does not start at a beat (a run: at a multiple of 4), and if it does: it is not within the limit
         or the memory. Stays until reset.
     """
-    kind, area = "walk", "control"
+    kind, area, apart = "walk", "accelerator control", True
 
     @dataclass(frozen=True)
     class Parameters:

@@ -38,7 +38,7 @@ class Writer(Part):
     awid ... bready
         Of AXI4.
     """
-    kind, area = "writer", "dma"
+    kind, area, apart = "writer", "transfers", True
 
     @staticmethod
     def ports(params):
