@@ -1,0 +1,175 @@
+"""The unit vector: programs of the vector unit on rows of V."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib.wiring import Out
+
+from hbfp.golden.spec.vector import KIND, Kind, Source, Target
+from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
+
+from ..lib.layout import StructLayout
+from ..vector.unit import WORD_LAYOUT, Vector
+from .layouts import instruction_layout
+from .loops import Loops
+from .part import Part
+from .signatures import p_read, unit_members, v_read, v_write
+from .slots import INNER_BITS, Row, Slot
+
+
+class VectorOnV(Part):
+    """Runs a program of P on the vector unit, once and then for every iteration; feeds it rows of V and takes its own.
+
+    A word of the program is asked for on ``p`` in the cycle after the instruction is taken, and further ones when the
+    word before goes to the vector unit; it is offered to the unit one cycle after its grant, and the unit takes it when
+    it is idle. In the cycle in which it takes a pass that reads, the row's first word is asked for on ``read``, then
+    one word in every cycle; the unit has each one cycle after its grant. So a pass takes as long as the unit by itself
+    needs, where all reads are granted. Results are written when they come: ``write`` must be granted at once, so that
+    the unit never stalls.
+
+    ``done`` is high in the first cycle after the last word was taken in which the unit is idle; the next instruction is
+    taken from the cycle after on. With p instructions that are passes of n words each, without reductions, that is
+    2 + p (n + the unit's ``pass``) cycles after the instruction was taken, if all reads are granted.
+
+    Registers, scalars and the length of a row stay from instruction to instruction.
+
+    Parameters
+    ----------
+    core, row_words, vector_rows, ... :
+        As of :class:`hbfp.system.Accelerator`.
+
+    Members
+    -------
+    instruction, done, fault :
+        :func:`~rtl.accelerator.signatures.unit_members`. ``fault`` is high from a reserved word on.
+    p, read, write : ``Out(p_read)``, ``Out(v_read)``, ``Out(v_write)``
+        The data of ``p`` must stay until its next grant: P has no other reader.
+    """
+    kind, area, apart = "vector_on_v", "accelerator control", True
+
+    @staticmethod
+    def ports(params):
+        return unit_members(Opcode.VECTOR) | {
+            "p": Out(p_read()), "read": Out(v_read(params)), "write": Out(v_write(params))}
+
+    def unit(self):
+        """The vector unit."""
+        params = self.params
+        return Vector(lanes=params.lanes, beats=params.row_words, registers=params.vector_rows)
+
+    def body(self, platform):
+        m = Module()
+        m.submodules.unit = unit = self.unit()
+        new = self.instruction.payload
+        held = Signal(instruction_layout(Opcode.VECTOR), reset_less=True)
+        active, finishing, start, taken = (Signal(name=name) for name in ("active", "finishing", "start", "taken"))
+        tags = self._fetch(m, new, held, active, start, taken)
+        m.d.comb += [
+            self.instruction.ready.eq(~active), start.eq(self.instruction.valid & ~active),
+            unit.i_program.payload.eq(self.p.data), unit.i_program.valid.eq(tags.there),
+            taken.eq(tags.there & unit.i_program.ready), self.fault.eq(unit.error),
+            self.done.eq(finishing & ~unit.busy),
+        ]
+        with m.If(self.done):
+            m.d.sync += [active.eq(0), finishing.eq(0)]
+        with m.If(taken & tags.last):
+            m.d.sync += finishing.eq(1)
+        with m.If(start):
+            m.d.sync += [held.eq(new), active.eq(1)]
+
+        word = Signal(WORD_LAYOUT)
+        reads, writes = Signal(), Signal()
+        length = Signal(range(unit.params.longest + 1), init=unit.params.longest)
+        passes = word.kind == Kind.VECTOR
+        m.d.comb += [word.eq(self.p.data), writes.eq(taken & passes & (word.target == Target.STREAM)),
+                     reads.eq(taken & passes & Cat(word[f"{name}_source"] == Source.STREAM for name in "abc").any())]
+        with m.If(taken & (word.kind == Kind.LENGTH)):
+            m.d.sync += length.eq(self.p.data[:KIND])
+        slots = {name: Slot(m, name, new[f"{name}_base"], held[f"{name}_stride0"], held[f"{name}_stride1"],
+                            start, taken & tags.inner, taken & tags.outer)
+                 for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS)}
+        low = (unit.params.lanes - 1).bit_length()
+        last_word, tail = (length - 1)[low:len(length)], (length - 1)[:low]
+        self._input(m, unit, held, slots, reads, start | taken & tags.ends, last_word)
+        self._output(m, unit, held, slots, writes, start | taken & tags.ends, last_word, tail)
+        return m
+
+    def _fetch(self, m, new, held, active, start, taken):
+        """Words of the program, one ahead of the unit; what is known of the word that is there."""
+        tags = Signal(StructLayout({name: 1 for name in ("there", "ends", "inner", "outer", "last")}))
+        first, over, step = (Signal(name=name) for name in ("first", "over", "step"))
+        counter, body = (Signal(12, name=name, reset_less=True) for name in ("counter", "body"))
+        loops = Loops(m, "loop", (8, 16, 16), start, step)
+        number, i0, i1 = loops.counter
+        m.d.comb += [
+            loops.ends[0].eq(number + 1 == Mux(first, held.before, held.body)),
+            loops.ends[1].eq(first | (i0 + 1 == held.count0)), loops.ends[2].eq(first | (i1 + 1 == held.count1)),
+            self.p.en.eq(active & ~over & (~tags.there | taken)), self.p.addr.eq(counter),
+            step.eq(self.p.en & self.p.grant),
+        ]
+        with m.If(step):
+            m.d.sync += [tags.there.eq(1), tags.ends.eq(loops.ends[0]), tags.inner.eq(loops.carry[1]),
+                         tags.outer.eq(loops.carry[2]), tags.last.eq(loops.last & ~(first & held.body.any())),
+                         counter.eq(Mux(loops.ends[0] & ~first, body, counter + 1))]
+            with m.If(loops.last):
+                m.d.sync += [first.eq(0), body.eq(counter + 1), over.eq(~(first & held.body.any()))]
+        with m.Elif(taken):
+            m.d.sync += tags.there.eq(0)
+        with m.If(start):
+            m.d.sync += [first.eq(new.before.any()), over.eq(0), counter.eq(new.program), body.eq(new.program)]
+        return tags
+
+    def _input(self, m, unit, held, slots, reads, anew, last_word):
+        """Rows for the unit: slots in the order of the passes, or one slot at taps."""
+        number, current, select = Signal(2), Signal(2), Signal(2)
+        tap = self._taps(m, held, reads, anew)
+        m.d.comb += select.eq(Mux(held.taps, 0, Mux(reads, number, current)))
+        with m.If(reads):
+            m.d.sync += [current.eq(number), number.eq(Mux(number == 2, 2, number + 1))]
+        with m.If(anew):
+            m.d.sync += number.eq(0)
+
+        def chosen(of):
+            one, two, three = (of(name) for name in VECTOR_INPUTS)
+            return Mux(select[1], three, Mux(select[0], two, one))
+        first = chosen(lambda name: slots[name].here) + Mux(held.taps, tap, 0)
+        feeding, there = Signal(), Signal()
+        advance = self.read.en & self.read.grant
+        row = Row(m, "input", reads, first, chosen(lambda name: held[f"{name}_inner"]),
+                  chosen(lambda name: held[f"{name}_step"]), advance, last_word)
+        m.d.comb += [self.read.en.eq(reads | feeding), self.read.addr.eq(row.address),
+                     unit.i.valid.eq(there), unit.i.payload.eq(self.read.data)]
+        m.d.sync += [there.eq(advance), feeding.eq((reads | feeding) & ~(advance & row.last))]
+
+    def _taps(self, m, held, reads, anew):
+        """How far the current tap lies from the first; slot i1 has the numbers."""
+        tap, line, place = Signal(18), Signal(18), Signal(INNER_BITS)
+        following, wraps = Signal(18), Signal()
+        m.d.comb += [wraps.eq((place + 1)[:INNER_BITS] == held.i1_inner),
+                     following.eq(Mux(wraps, line + held.i1_stride0, tap + held.i1_step))]
+        with m.If(reads):
+            m.d.sync += [tap.eq(following), line.eq(Mux(wraps, following, line)),
+                         place.eq(Mux(wraps, 0, place + 1))]
+        with m.If(anew):
+            m.d.sync += [tap.eq(0), line.eq(0), place.eq(0)]
+        return tap
+
+    def _output(self, m, unit, held, slots, writes, anew, last_word, tail):
+        """Rows from the unit; lanes beyond the length are zeros."""
+        number, current, select = Signal(), Signal(), Signal()
+        m.d.comb += select.eq(Mux(writes, number, current))
+        with m.If(writes):
+            m.d.sync += [current.eq(number), number.eq(1)]
+        with m.If(anew):
+            m.d.sync += number.eq(0)
+
+        def chosen(of):
+            one, two = (of(name) for name in VECTOR_OUTPUTS)
+            return Mux(select, two, one)
+        advance = self.write.en & self.write.grant
+        row = Row(m, "output", writes, chosen(lambda name: slots[name].here),
+                  chosen(lambda name: held[f"{name}_inner"]), chosen(lambda name: held[f"{name}_step"]), advance,
+                  last_word)
+        m.d.comb += [self.write.en.eq(unit.o.valid), self.write.addr.eq(row.address), self.write.mask.eq(-1),
+                     unit.o.ready.eq(self.write.grant)]
+        for lane, value in enumerate(unit.o.payload):
+            inside = ~row.last | (lane <= tail) if lane else 1
+            m.d.comb += self.write.data[lane].eq(Mux(inside, value, 0))

@@ -1,0 +1,201 @@
+# amaranth: UnusedElaboratable=no
+"""Vector runs its programs on rows of V as the golden vector unit does, and loses no cycle to memory.
+
+Covers: rtl/accelerator/slots.py.
+"""
+
+import numpy as np
+import pytest
+
+from golden.spec.vector import STREAM as ROW
+from golden.spec.vector import (
+    Instruction,
+    Kind,
+    Op,
+    Reduce,
+    Source,
+    Target,
+    VectorUnit,
+    constant,
+    field_values,
+    register,
+    scalar,
+)
+from golden.vector import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+from rtl.accelerator.vector import VectorOnV
+from rtl.vector.unit import Vector
+
+from ..drive import Pauses, pack
+from .served import Memory, Served, word
+
+LANES, WORDS, REGISTERS = 8, 4, 3
+SYSTEM = Accelerator(core=Design(rows=LANES, format=HBFPFormat(block=(1, LANES))), row_words=WORDS,
+                     vector_rows=REGISTERS)
+UNIT = VectorUnit(lanes=LANES, beats=WORDS, registers=REGISTERS, functions=())
+
+
+class Plain(VectorOnV):
+    """Around a unit without functions, which simulates quickly."""
+
+    def unit(self):
+        return Vector.made(UNIT)
+
+
+class Rows(Memory):
+    """Words of V: finite numbers."""
+
+    def __init__(self):
+        super().__init__(32 * LANES)
+
+    def __missing__(self, address):
+        bits = np.random.default_rng(address).normal(size=LANES).astype(np.float32).view(np.uint32)
+        self[address] = sum(int(value) << 32 * lane for lane, value in enumerate(bits))
+        return self[address]
+
+
+def walk(base, inner, step, words):
+    """Addresses of the words of a row."""
+    inner = inner or 256
+    return [(base + w % inner + w // inner * step) % 2 ** 18 for w in range(words)]
+
+
+def execute(i, program, machine, memory):
+    """Writes of an instruction: (address, word), in their order; the machine's state goes on."""
+    writes = []
+    iterations = [(program[:i["before"]], 0, 0)] if i["before"] else []
+    iterations += [(program[i["before"]:], i1, i0) for i1, i0 in np.ndindex(i["count1"], i["count0"]) if i["body"]]
+    for words, i1, i0 in iterations:
+        reads = given = 0
+        for instruction in words:
+            f = field_values(instruction)
+            length = -(-machine.length // LANES)
+            inputs = []
+            if f["kind"] == Kind.VECTOR and Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
+                slot = "i0" if i["taps"] else f"i{min(reads, 2)}"
+                base = i[f"{slot}_base"] + i0 * i[f"{slot}_stride0"] + i1 * i[f"{slot}_stride1"]
+                if i["taps"]:
+                    inner = i["i1_inner"] or 256
+                    base += reads % inner * i["i1_step"] + reads // inner * i["i1_stride0"]
+                row = [memory[a] >> 32 * lane & 2 ** 32 - 1
+                       for a in walk(base, i[f"{slot}_inner"], i[f"{slot}_step"], length) for lane in range(LANES)]
+                inputs.append(np.array(row[:machine.length], np.uint32))
+                reads += 1
+            for result in machine.run([instruction], inputs):
+                slot = f"o{min(given, 1)}"
+                given += 1
+                base = i[f"{slot}_base"] + i0 * i[f"{slot}_stride0"] + i1 * i[f"{slot}_stride1"]
+                whole = np.zeros(length * LANES, np.uint32)
+                whole[:len(result)] = result
+                for n, address in enumerate(walk(base, i[f"{slot}_inner"], i[f"{slot}_step"], length)):
+                    writes.append((address, pack(SHAPE, value=whole[n * LANES:(n + 1) * LANES])))
+    return writes
+
+
+SHAPE = Plain.made(SYSTEM).read.data.shape()
+SET_UP = [Instruction(kind=Kind.LENGTH, immediate=LANES * WORDS).encode(),
+          *(Instruction(a=constant(1), target=Target.REGISTER, target_index=n).encode() for n in range(REGISTERS)),
+          *(Instruction(kind=Kind.SET, target_index=n, immediate=0x3F000000 + n).encode() for n in range(16))]
+
+
+def a_length(rng, whole):
+    """A random length; of whole words where registers are written, since a pass spoils what its last word has more."""
+    length = LANES * int(rng.integers(1, WORDS + 1))
+    return Instruction(kind=Kind.LENGTH, immediate=length if whole else int(rng.integers(1, length + 1))).encode()
+
+
+def a_word(rng, whole):
+    """A random instruction of the unit."""
+    if rng.random() < 0.15:
+        return a_length(rng, whole)
+    kind = Kind.SCALAR if rng.random() < 0.15 else Kind.VECTOR
+
+    def operand():
+        choices = [constant(int(rng.integers(3))), scalar(int(rng.integers(16)))]
+        if kind == Kind.VECTOR:
+            choices += [register(int(rng.integers(REGISTERS))), ROW, ROW]
+        return choices[rng.integers(len(choices))]
+    if kind == Kind.SCALAR:
+        return Instruction(kind=kind, a=operand(), b=operand(), c=operand(), op=Op(int(rng.integers(3))),
+                           target=Target.SCALAR, target_index=int(rng.integers(16))).encode()
+    target = Target(int(rng.choice([0, 1, 3, 3] if whole else [0, 3])))
+    return Instruction(a=operand(), b=operand(), c=operand(), op=Op(int(rng.integers(3))), target=target,
+                       target_index=int(rng.integers(REGISTERS)) if target == Target.REGISTER else 0,
+                       reduce=Reduce(int(rng.integers(3))), reduce_index=int(rng.integers(16))).encode()
+
+
+def some(rng):
+    """A random instruction and its program."""
+    before, body = int(rng.integers(0, 4)), int(rng.integers(0, 7))
+    before = before or not body
+    i = {"before": int(before), "body": body, "count0": int(rng.integers(1, 4)), "count1": int(rng.integers(1, 4)),
+         "taps": int(rng.random() < 0.3)}
+    for slot in ("i0", "i1", "i2", "o0", "o1"):
+        i |= {f"{slot}_base": int(rng.choice([0, 65535, rng.integers(65536)])), f"{slot}_inner": int(rng.integers(4)),
+              **{f"{slot}_{name}": int(rng.integers(-50, 51)) for name in ("step", "stride0", "stride1")}}
+    if i["taps"]:
+        i |= {"i1_base": 0, "i1_stride1": 0}
+    whole = rng.random() < 0.5
+    program = [a_word(rng, whole) for _ in range(int(before) + body)]
+    program[0] = program[i["before"] % len(program)] = a_length(rng, whole)
+    return i, program
+
+
+def play(instructions, pause=0.0, seed=0):
+    """Run instructions; asserts every write; cycles of ``done`` and of the writes."""
+    dut = Plain.made(SYSTEM)
+    bench, memory, machine = Served(dut, 60000), Rows(), Machine(UNIT)
+    programs, want, words, at = {}, [], [], 0
+    for i, program in instructions:
+        programs |= {at + n: instruction for n, instruction in enumerate(program)}
+        words.append(word(Opcode.VECTOR, **i, program=at))
+        want += execute(i, program, machine, memory)
+        at += len(program)
+    bench.read(dut.p, programs, Pauses(pause, seed))
+    bench.read(dut.read, memory, Pauses(pause, seed + 1), shared=True)
+    writes = bench.write(dut.write)
+    bench.send(dut.instruction, words)
+    done = bench.until_done(len(words))
+    bench.run()
+    assert [write[1:] for write in writes] == [(address, data, 2 ** LANES - 1) for address, data in want]
+    return done, [write[0] for write in writes]
+
+
+SET_UP_ALL = ({"before": len(SET_UP), "body": 0, "count0": 1, "count1": 1, "taps": 0, **{
+    f"{slot}_{name}": 0 for slot in ("i0", "i1", "i2", "o0", "o1")
+    for name in ("base", "inner", "step", "stride0", "stride1")}}, SET_UP)
+
+
+@pytest.mark.parametrize("pause, seed", [(0.0, 0), (0.0, 1), (0.4, 2)])
+def test_random_programs(pause, seed):
+    rng = np.random.default_rng(seed)
+    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed)
+
+
+def test_a_pass_takes_a_word_a_cycle():
+    """As long as the unit by itself takes: a row of n words, and ``pass`` cycles, for each iteration."""
+    copy = Instruction(target=Target.STREAM).encode()
+    i = dict(SET_UP_ALL[0], before=0, body=1, count0=5, i0_stride0=WORDS, o0_base=1000, o0_stride0=WORDS)
+    done, writes = play([(i, [copy])])
+    each = Vector.made(UNIT).latencies["pass"] + WORDS
+    assert [b - a for a, b in zip(writes, writes[WORDS:], strict=False)] == [each] * (4 * WORDS)
+    assert done[0] == 2 + 5 * each    # the word of the program, and ``done`` when the unit is idle
+
+
+def test_a_reserved_word_is_a_fault():
+    dut = Plain.made(SYSTEM)
+    bench = Served(dut)
+    bench.read(dut.p, {0: 0})
+    bench.read(dut.read, Memory(1))
+    bench.write(dut.write)
+    bench.send(dut.instruction, [word(Opcode.VECTOR, body=1, count0=1, count1=1)])
+
+    async def watch(ctx):
+        for _ in range(10):
+            *_, done = await ctx.tick().sample(dut.done)
+        assert ctx.get(dut.fault)
+    bench.process(watch)
+    bench.run()
