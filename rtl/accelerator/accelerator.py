@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out, connect
 from hbfp.isa.instructions import Unit
 from hbfp.isa.registers import Cause
 
-from .absent import Vector
 from .array_core import ArrayCore
 from .axi import read_members, write_members
 from .control import Control
@@ -25,6 +24,7 @@ from .part import Part
 from .reader import Reader
 from .registers import COUNTERS, Registers, lite_members
 from .store import Store
+from .vector import VectorOnV
 from .weights import Weights
 from .writer import Writer
 
@@ -85,7 +85,7 @@ class Accelerator(Part):
             parts[name] = m.submodules[name] = kind.made(system)
         m.submodules.counters = counters = Counters(len(COUNTERS))
         inside = {"fetch": Fetch, "issue": Issue, "load": Load, "store": Store, "convert": Convert, "weights": Weights,
-                  "multiply": Multiply, "drain": DrainToV, "vector": Vector, "v_memory": VMemory, "x_memory": XMemory,
+                  "multiply": Multiply, "drain": DrainToV, "vector": VectorOnV, "v_memory": VMemory, "x_memory": XMemory,
                   "w_memory": WMemory, "p_memory": PMemory}
         for name, kind in inside.items():
             inside[name] = kind.made(system)
