@@ -79,7 +79,7 @@ class Device:
         self.library = build_library(Path(verilog), top, sources, level=level, trace=waves is not None,
                                      verilate=_VERILATE, progress=progress)
         self.memory = memory    # the model writes into it
-        self.beat = beat
+        self.beat, self.traced = beat, traced
         self._library = _load(self.library)
         self._handle = self._library.sim_open(memory.ctypes.data, len(memory), burst)
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)

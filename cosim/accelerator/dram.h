@@ -30,7 +30,8 @@ struct Range {
 
 // An address as its channel offers it.
 struct Address {
-    uint32_t address, beats, size, burst;
+    uint64_t address;
+    uint32_t beats, size, burst;
     bool operator==(const Address&) const = default;
 };
 
@@ -213,10 +214,10 @@ private:
     void check(const char* name, uint64_t now, const Address& at) {
         if (1u << at.size != BEAT) complaint.tell(now, "%ssize must be that of %d bytes, not %u", name, BEAT, at.size);
         if (at.burst != 1) complaint.tell(now, "%sburst must be 1 (INCR), not %u", name, at.burst);
-        if (at.address % BEAT) complaint.tell(now, "%saddr must be a multiple of %d, not 0x%x", name, BEAT, at.address);
+        if (at.address % BEAT) complaint.tell(now, "%saddr must be a multiple of %d, not 0x%lx", name, BEAT, at.address);
         if (at.beats > burst) complaint.tell(now, "%slen must be below %u, not %u", name, burst, at.beats - 1);
         if (at.address / 4096 != (at.address + uint64_t(at.beats) * BEAT - 1) / 4096)
-            complaint.tell(now, "%s burst of %u beats at 0x%x crosses 4 KiB", name, at.beats, at.address);
+            complaint.tell(now, "%s burst of %u beats at 0x%lx crosses 4 KiB", name, at.beats, at.address);
     }
 };
 

@@ -1,0 +1,147 @@
+"""What a host does: a program and its data into DRAM, registers, the doorbell, and what came of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hbfp.golden.perf.accelerator.times import from_events
+from hbfp.isa.instructions import Unit
+from hbfp.isa.registers import BY_NAME, IDENTITY, Cause
+
+from .device import BusError
+
+#: The base register must be a multiple of it.
+PAGE = 4096
+#: Cycles without progress after which the accelerator's own watch-dog stops a program, if nothing else is asked for.
+WATCHDOG = 100_000
+#: Bytes of DRAM that no region of a program covers.
+UNDEFINED = 0xCD
+#: Cycles at a time; a program that does nothing visible for that long, watch-dog or not, hangs.
+_STRETCH = 1_000_000
+_DONE, _ERROR = 2, 4
+
+
+@dataclass(frozen=True)
+class Result:
+    """Of a program that ran.
+
+    Attributes
+    ----------
+    cycles : int
+        From the doorbell to the end, as the accelerator counts them.
+    cause : Cause or None
+        Of its error, if it had one.
+    error_pc : int
+        Number of the instruction at fault.
+    counters : dict
+        Name of the register -> value: completed, busy and waiting for each unit, words loaded and stored.
+    times : Times or None
+        Of each instruction, where the top has the ports for that and the program ended well.
+    """
+    cycles: int
+    cause: Cause | None
+    error_pc: int
+    counters: dict
+    times: object
+
+
+def room(program):
+    """Bytes of DRAM that a program needs with its instructions, and its base register."""
+    base = -(-len(program.instructions) * 64 // PAGE) * PAGE
+    return base + program.limit, base
+
+
+def place(program, memory):
+    """Put a program and what it finds into a DRAM of at least :func:`room` bytes; the rest is made undefined."""
+    _, base = room(program)
+    memory[:] = UNDEFINED
+    words = program.words()
+    memory[:len(words)] = np.frombuffer(words, np.uint8)
+    for region in program.memory:
+        start = base + region.address
+        memory[start:start + len(region.data)] = np.frombuffer(region.data, np.uint8)
+
+
+def read(device, name):
+    """The value of a register by its name."""
+    return device.read(BY_NAME[name].address)
+
+
+def write(device, name, value):
+    """Write a register by its name."""
+    device.write(BY_NAME[name].address, value)
+
+
+def ring(device, program, *, address=0, watchdog=WATCHDOG):
+    """Set the registers for a program whose instructions lie at ``address``, and ring the doorbell.
+
+    Raises
+    ------
+    BusError
+        If the device is no accelerator, or does not answer.
+    """
+    found = read(device, "id")
+    if found != IDENTITY:
+        raise BusError(f"Register id must be 0x{IDENTITY:08X}, not 0x{found:08X}")
+    _, base = room(program)
+    for name, value in (("program_low", address), ("program_high", 0), ("base_low", base), ("base_high", 0),
+                        ("limit", program.limit), ("instructions", len(program.instructions)),
+                        ("watchdog", watchdog), ("interrupt_status", 3), ("interrupt_enable", 3)):
+        write(device, name, value)
+    device.record()
+    write(device, "control", 1)
+
+
+def finish(device):
+    """Go on until the interrupt.
+
+    Raises
+    ------
+    BusError
+        If it does not come though nothing goes on any more, or a rule of AXI is broken.
+    """
+    seen = None
+    while not device.run(_STRETCH):
+        now = (len(device.events()), device.counts)
+        if now == seen:
+            raise BusError(f"Cycle {device.cycle}: no interrupt, and nothing has gone on for {_STRETCH} cycles")
+        seen = now
+
+
+def execute(device, program, **options):
+    """Run a program that is in the device's memory (:func:`place`) to its end, well or not.
+
+    Parameters
+    ----------
+    device : Device
+    program : Program
+    options
+        Of :func:`ring`.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    BusError
+        If it does not end, or a rule of AXI is broken.
+    TimesError
+        If units did not do what the program has for them.
+    """
+    ring(device, program, **options)
+    finish(device)
+    end = device.cycle
+    events = device.events()
+    status, cycles = read(device, "status"), read(device, "cycles")
+    cause = read(device, "cause")
+    counters = {f"{unit.name.lower()}_{what}": read(device, f"{unit.name.lower()}_{what}")
+                for unit in Unit for what in ("completed", "busy", "waiting")}
+    counters |= {name: read(device, name) for name in ("words_loaded", "words_stored")}
+    pc = read(device, "error_pc")
+    write(device, "interrupt_status", 3)
+    if status not in (_DONE, _ERROR):
+        raise BusError(f"Cycle {device.cycle}: status must be {_DONE} or {_ERROR} after an interrupt, not {status}")
+    failed = status == _ERROR
+    times = from_events(program, events, end - cycles, end) if device.traced and not failed else None
+    return Result(cycles, Cause(cause) if failed else None, pc, counters, times)

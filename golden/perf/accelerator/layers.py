@@ -1,0 +1,117 @@
+"""The table of a run by layer: cycles, utilisation, what the array waited for, bytes."""
+
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from hbfp.isa.instructions import Opcode
+from hbfp.program import Program
+
+from .times import Times, layers_of, moved
+
+#: What a cycle without a product is charged to when nothing older is under way: instructions are on their way.
+FETCH = "fetch"
+
+
+def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
+    """A row for each layer.
+
+    A layer's cycles are those from the completion of all before it to that of its own last instruction, so that they
+    add up to the run's. A cycle in which no product is under way is charged to the unit that the oldest instruction
+    not yet completed is in, or to ``fetch`` if that has not started.
+
+    Returns
+    -------
+    list of dict
+        ``name``, ``cycles``, ``macs``, ``bytes`` that loads and stores move, ``utilisation`` of the array in the
+        layer's cycles, and ``waits``: unit -> cycles, the most first.
+    """
+    charged = _charges(program, times)
+    size = program.accelerator.core.rows * program.accelerator.core.cols
+    rows, begin = [], 0
+    layers = layers_of(program)
+    for number, (name, first, stop, macs) in enumerate(layers):
+        end = times.cycles if number == len(layers) - 1 else max(begin, int(times.completed[first:stop].max(initial=0)))
+        waits = {unit: int(np.clip(np.minimum(ends, end) - np.maximum(begins, begin), 0, None).sum())
+                 for unit, (begins, ends) in charged.items()}
+        rows.append({"name": name, "cycles": end - begin, "macs": macs,
+                     "bytes": sum(moved(each, program.accelerator) for each in program.instructions[first:stop]),
+                     "utilisation": macs / (size * (end - begin)) if end > begin else 0.0,
+                     "waits": dict(sorted(((unit, cycles) for unit, cycles in waits.items() if cycles),
+                                          key=lambda item: (-item[1], item[0])))})
+        begin = end
+    return rows
+
+
+def _charges(program, times):
+    """Name -> begins and ends of the stretches of cycles that are charged to it."""
+    units = np.array([each.unit or 0 for each in program.instructions])
+    names = [each.unit.name.lower() if each.unit else FETCH for each in program.instructions]
+    multiplies = units == Opcode.MULTIPLY
+    busy = _union(times.started[multiplies], times.completed[multiplies])
+    front = np.maximum.accumulate(times.completed)
+    before = np.concatenate(([0], front[:-1]))
+    stretches: dict[str, list[tuple[int, int]]] = {}
+    for number in np.flatnonzero(front > before):    # the oldest that is not completed, one after the other
+        start = min(max(int(times.started[number]), int(before[number])), int(front[number]))
+        for name, begin, end in ((FETCH, int(before[number]), start), (names[number], start, int(front[number]))):
+            if name != "multiply":
+                stretches.setdefault(name, []).extend(_without(begin, end, *busy))
+    return {name: tuple(np.array(each, np.int64).reshape(-1, 2).T) for name, each in stretches.items()}
+
+
+def _union(begins, ends):
+    """Stretches that overlap or touch as one; sorted."""
+    merged: list[list[int]] = []
+    for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
+        if merged and begin <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([begin, end])
+    array = np.array(merged, np.int64).reshape(-1, 2)
+    return array[:, 0], array[:, 1]
+
+
+def _without(begin, end, begins, ends):
+    """A stretch without those that are given."""
+    at = int(np.searchsorted(ends, begin, "right"))
+    while begin < end and at < len(begins) and begins[at] < end:
+        if begins[at] > begin:
+            yield begin, int(begins[at])
+        begin = max(begin, int(ends[at]))
+        at += 1
+    if begin < end:
+        yield begin, end
+
+
+def table(rows: list[dict[str, Any]], cycles: int, size: int, title: str) -> Table:
+    """What :func:`by_layer` found, for people.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of :func:`by_layer`; with ``model_cycles`` and ``compared`` and ``mismatches``, if the caller has them.
+    cycles : int
+        Of the run.
+    size : int
+        Multiply-adds a cycle of the array.
+    title : str
+        Of the table.
+    """
+    extra = [name for name in ("model_cycles", "compared", "mismatches") if any(name in row for row in rows)]
+    made = Table(title=title)
+    made.add_column("layer", overflow="fold")
+    for name in ("cycles", *(name.replace("_", " ") for name in extra), "MACs", "utilisation", "bytes"):
+        made.add_column(name, justify="right")
+    made.add_column("without a product: what was under way")
+    macs, moved_bytes = (sum(row[name] for row in rows) for name in ("macs", "bytes"))
+    for row in rows:
+        made.add_row(row["name"], f"{row['cycles']:,}", *(f"{row[name]:,}" if name in row else "" for name in extra),
+                     f"{row['macs']:,}", f"{row['utilisation']:.1%}" if row["macs"] else "", f"{row['bytes']:,}",
+                     ", ".join(f"{unit} {spent / max(row['cycles'], 1):.0%}"
+                               for unit, spent in list(row["waits"].items())[:3]))
+    made.add_section()
+    made.add_row("all", f"{cycles:,}", *(f"{sum(row.get(name, 0) for row in rows):,}" for name in extra), f"{macs:,}",
+                 f"{macs / (size * cycles):.1%}" if cycles else "", f"{moved_bytes:,}", "")
+    return made

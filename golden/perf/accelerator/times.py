@@ -1,0 +1,97 @@
+"""When each instruction of a program started and completed, whoever found it: the Verilog or the cycle model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit
+from hbfp.program import Program
+from hbfp.system import Accelerator
+
+Cycles = NDArray[np.int64]
+
+
+class TimesError(ValueError):
+    """What was recorded is not what the program does; one line."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Cycles of a run, counted from the doorbell.
+
+    Attributes
+    ----------
+    cycles : int
+        From the doorbell to done.
+    started, completed : ndarray, (instructions,)
+        The cycle in which an instruction went to its unit, and in which its last effect was in memory. HALT has the
+        last cycle.
+    waited : ndarray, (instructions,)
+        Cycles that it was the next of its unit and its waits did not hold.
+    """
+    cycles: int
+    started: Cycles
+    completed: Cycles
+    waited: Cycles
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Times) and self.cycles == other.cycles and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("started", "completed", "waited"))
+
+
+def from_events(program: Program, events: NDArray[np.void], begin: int, end: int) -> Times:
+    """The times of a run whose events were recorded.
+
+    Parameters
+    ----------
+    program : Program
+        What ran.
+    events : ndarray
+        Rows with ``cycle`` and the masks ``started``, ``completed`` and ``waiting``, bit u - 1 for unit u; a row for
+        each cycle in which something started or completed, or in which it is another unit that waits.
+    begin, end : int
+        The cycles of the doorbell and of the end.
+
+    Raises
+    ------
+    TimesError
+        If units did not start and complete as many instructions as the program has for them.
+    """
+    count = len(program.instructions)
+    started, completed = np.full(count, end - begin), np.full(count, end - begin)
+    waited = np.zeros(count, np.int64)
+    cycle = events["cycle"].astype(np.int64)
+    length = np.diff(np.append(cycle, end))
+    for unit in Unit:
+        bit = 1 << unit - 1
+        mine = np.array([number for number, each in enumerate(program.instructions) if each.unit == unit], np.int64)
+        for name, times in (("started", started), ("completed", completed)):
+            found = cycle[events[name] & bit != 0] - begin
+            if len(found) != len(mine):
+                raise TimesError(f"{unit.name} must have {name} {len(mine)} instructions, not {len(found)}")
+            times[mine] = found
+        waits = (events["waiting"] & bit != 0).nonzero()[0]
+        if len(mine):
+            owner = np.searchsorted(started[mine], cycle[waits] - begin)    # the next one to start then
+            np.add.at(waited, mine[np.minimum(owner, len(mine) - 1)], length[waits])
+    return Times(end - begin, started, completed, waited)
+
+
+def moved(instruction: Instruction, accelerator: Accelerator) -> int:
+    """Bytes that a load or store moves; 0 for all others."""
+    if instruction.opcode not in (Opcode.LOAD, Opcode.STORE):
+        return 0
+    beats = accelerator.beat
+    if instruction["elements"]:
+        beats = 4 * instruction["run"]
+    elif instruction.opcode == Opcode.LOAD and instruction["memory"] == Memory.W:
+        beats *= accelerator.record_beats
+    return beats * instruction["count0"] * instruction["count1"] * instruction["count2"]
+
+
+def layers_of(program: Program) -> Sequence[tuple[str, int, int, int]]:
+    """Name, first instruction, the one behind the last, and multiply-adds of each layer; all of it if it has none."""
+    return [(each.name, each.first, each.stop, each.macs) for each in program.layers] or [
+        ("program", 0, len(program.instructions), 0)]
