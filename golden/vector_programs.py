@@ -84,6 +84,44 @@ def multiply() -> list[Instruction]:
     return [vector(to=0), vector(b=register(0), to="out")]
 
 
+def subtract() -> list[Instruction]:
+    """i0 - i1."""
+    return [vector(to=0), vector(negate_a=True, c=register(0), to="out")]
+
+
+def scale(factor: float) -> list[Instruction]:
+    """i0 * factor."""
+    return [load(0, factor), vector(b=scalar(0), to="out")]
+
+
+def shift(addend: float) -> list[Instruction]:
+    """i0 + addend."""
+    return [load(0, addend), vector(c=scalar(0), to="out")]
+
+
+def scale_shift(factor: int = 6, addend: int = 7) -> list[Instruction]:
+    """i0 * factor + addend, rows in those registers: batch norm in evaluation."""
+    return [vector(b=register(factor), c=register(addend), to="out")]
+
+
+def maximum(taps: int) -> list[Instruction]:
+    """The maximum of i0, i1 ... of so many rows: pooling."""
+    return _chain(taps, lambda to: vector(STREAM, register(0), op=Op.MAX, to=to))
+
+
+def average(taps: int) -> list[Instruction]:
+    """(i0 + i1 + ...) * (1 / taps), added in this order: pooling."""
+    rows = [vector(to=0), *[vector(c=register(0), to=0)] * (taps - 1)]
+    return [load(0, 1 / taps), *rows, vector(register(0), scalar(0), to="out")]
+
+
+def _chain(taps, step):
+    """i0, then ``step`` with each further row, of which the last leaves."""
+    if taps == 1:
+        return [vector(to="out")]
+    return [vector(to=0), *[step(0)] * (taps - 2), step("out")]
+
+
 def relu_gradient() -> list[Instruction]:
     """Gradient i1 where i0 > 0, else +0; i0 is the input of ReLU, i1 the gradient of its output."""
     return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to="out")]
@@ -135,6 +173,11 @@ def layer_norm(n: int, eps: float = 1e-5, gamma: int = 6, beta: int = 7) -> list
     return [*_statistics(n, eps),
             vector(register(0), scalar(2), to=0),
             vector(register(0), register(gamma), register(beta), to="out")]
+
+
+def layer_norm_plain(n: int, eps: float = 1e-5) -> list[Instruction]:
+    """(i0 - mean) / sqrt(variance + eps)."""
+    return [*_statistics(n, eps), vector(register(0), scalar(2), to="out")]
 
 
 def layer_norm_gradient(n: int, eps: float = 1e-5, gamma: int = 6, gamma_gradient: int = 4,

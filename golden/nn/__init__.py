@@ -17,9 +17,11 @@ from .optimiser import wide_weights
 from .quantise import quantise
 from .replace import convert, hbfp_layers
 from .report import Report, report
+from .side import DESIGN_SIDE, Distance, Side, distances
 from .sparsify import densify, sparsify
 from .state import weights
 
-__all__ = ["Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention",
-           "MixedMantissa", "Report", "convert", "densify", "errors", "fp32_products", "freeze", "functional",
-           "hbfp_layers", "quantise", "report", "sparsify", "thaw", "weights", "wide_weights"]
+__all__ = ["DESIGN_SIDE", "Distance", "Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear",
+           "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side", "convert", "densify", "distances", "errors",
+           "fp32_products", "freeze", "functional", "hbfp_layers", "quantise", "report", "sparsify", "thaw",
+           "weights", "wide_weights"]

@@ -189,6 +189,7 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
         super().__init__(input_size, hidden_size, num_layers, **options)
         self._setup(fmt, seed)
 
+    @untraced_noise
     @torch.compiler.disable                                    # torch.compile leaves torch.nn.LSTM out, too
     def forward(self, input: torch.Tensor | PackedSequence, hx: tuple[torch.Tensor, torch.Tensor] | None = None
                 ) -> tuple[torch.Tensor | PackedSequence, tuple[torch.Tensor, torch.Tensor]]:

@@ -13,6 +13,8 @@ from .formats import FormatLike, Formats
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention, check_types
 from .report import report
 from .select import Choice, excluded, formats_by_name, inside
+from .side import Side
+from .state import HBFPState
 
 #: Which layer replaces which; exact types: a subclass runs its own forward, in HBFP.
 TWINS = {torch.nn.Linear: HBFPLinear, torch.nn.Conv2d: HBFPConv2d, torch.nn.LSTM: HBFPLSTM,
@@ -24,7 +26,7 @@ MULTIPLIES = (torch.nn.modules.conv._ConvNd, torch.nn.RNNBase, torch.nn.RNNCellB
 
 def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | Iterable[Choice] = (), *,
             layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None, strict: bool = False,
-            example: Any = None, **options: Any) -> torch.nn.Module:
+            example: Any = None, side: Side | None = None, **options: Any) -> torch.nn.Module:
     """Make every matrix product of a model HBFP, in place; all of them, or none if a layer cannot be converted.
 
     Layers of :data:`TWINS` are replaced by their HBFP twins. Every other module that multiplies keeps its class by name
@@ -53,6 +55,9 @@ def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | I
     example : tuple or Tensor, optional
         Positional arguments of the model, or a dict of named ones. The converted model runs on it once, in evaluation
         mode; with ``strict``, a product that is left in FP32 and not excluded is an error.
+    side : Side, optional
+        The accelerator whose arithmetic everything beside products has, such as :data:`golden.nn.DESIGN_SIDE`: forward
+        bit for bit, in evaluation; :mod:`golden.nn.side` says which operations. Without it they are torch's.
     options
         Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``,
         ``guard``, ``growth``, ``mode``.
@@ -65,13 +70,16 @@ def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | I
     Raises
     ------
     TypeError
-        If ``module`` is no module, or ``exclude`` holds anything but names, classes and functions.
+        If ``module`` is no module, ``side`` no :class:`~golden.nn.Side`, or ``exclude`` holds anything but names,
+        classes and functions.
     ValueError
         If ``exclude`` or ``layers`` matches nothing, or ``exclude`` only a part of a layer that is replaced whole; if a
         layer cannot be converted; if ``strict`` and ``example`` find a product in FP32. The model is as it was.
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
+    if side is not None and not isinstance(side, Side):
+        raise TypeError(f"side must be a Side, not {type(side).__name__}")
     formats = Formats.of(fmt, **options)
     out = excluded(module, exclude, _whole)
     by_name = formats_by_name(module, formats, layers or {})
@@ -94,9 +102,18 @@ def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | I
             if not inside(name, out):
                 _no_shortcut(part)
         result = twins.get(module, module)
+        _set_side(result, side)
         if example is not None:
             _try(result, example, strict, out)
     return result
+
+
+def _set_side(module, side):
+    """Give the outermost module the side arithmetic, or take it away."""
+    if side is not None and not isinstance(module, HBFPState):
+        scope.enter(module, None, name="", seed=1, strict=False)
+    if isinstance(module, HBFPState):
+        module.hbfp_side = side
 
 
 def _whole(layer):

@@ -16,6 +16,7 @@ import torch
 
 from ..noise import Stream, lane_starts, mix
 from .formats import FormatLike, Formats
+from .side import Side, sided
 
 #: How many forward passes that may run again are remembered for each module.
 REMEMBERED = 4096
@@ -53,7 +54,10 @@ class _Repeated(Stream):
 
 
 def untraced_noise(forward: Any) -> Any:
-    """Decorator of methods: where torch.compile traces, what draws noise runs as it is."""
+    """Decorator of methods: where torch.compile traces, what draws noise runs as it is.
+
+    Within, the module's side arithmetic is in force, if it has one.
+    """
     outside = torch.compiler.disable(forward)
 
     @functools.wraps(forward)
@@ -61,7 +65,8 @@ def untraced_noise(forward: Any) -> Any:
         formats = self._hbfp_formats
         if torch.compiler.is_dynamo_compiling() and formats is not None and formats.stochastic and self.training:
             return outside(self, *args, **kwargs)
-        return forward(self, *args, **kwargs)
+        with sided(self.hbfp_side):
+            return forward(self, *args, **kwargs)
     return method
 
 
@@ -75,6 +80,8 @@ class HBFPState(torch.nn.Module):
     """Mixed into modules; its names start with ``hbfp_`` but for the buffer ``noise_state``."""
     noise_state: torch.Tensor | None
     hbfp_seed: int
+    #: Of the whole model, where this module is the outermost: the accelerator's arithmetic beside products.
+    hbfp_side: Side | None = None
     _hbfp_formats: Formats | None
     _hbfp_nearest: Formats | None
 
