@@ -1,0 +1,55 @@
+"""The core, cycle by cycle: with nothing in its way it meets the formula that simulated cores meet."""
+
+import numpy as np
+import pytest
+
+from golden.perf.accelerator import core
+from golden.perf.cycles import Command, timeline
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from rtl.core.core import latencies
+
+DEPTH = 30
+DESIGNS = {"plain": (8, {}), "long": (32, {}), "aligned": (8, {"accumulate": "aligned"}), "pipelined": (
+    8, {"pipeline": 3}), "groups": (8, {"group": (2, 4)})}
+
+
+def run(design, commands):
+    """First transfers of passes, and the end, counted from the first transfer."""
+    state = core.fresh(design, latencies(design))
+    passes = [c.rows for c in commands for _ in range(c.passes)]
+    tops = np.cumsum([0, *passes])
+    rows, results = int(tops[-1]), sum(c.rows for c in commands)
+    weights, x, o, operands, next_command = len(passes) * design.rows, 0, 0, sum(c.vectors for c in commands), 0
+    starts, cycle = [], 0
+    while o < results:
+        assert cycle < 100_000
+        give_w = weights > 0 and core.w_ready(state)
+        give_x = x < rows and core.x_ready(state)
+        give_v = operands > 0 and core.v_ready(state)
+        command = commands[next_command] if next_command < len(commands) and core.command_ready(state) else None
+        if give_x and x in tops:
+            starts.append(cycle)
+        o += core.o_valid(state)
+        core.step(state, give_w, give_x, command.rows if command else 0, command.passes if command else 0,
+                  (1 << command.vectors) - 1 if command else 0, give_v, True)
+        weights -= give_w
+        x += give_x
+        operands -= give_v
+        next_command += command is not None
+        cycle += 1
+    return starts, cycle
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_cycles_meet_the_formula(name):
+    terms, options = DESIGNS[name]
+    design = Design(format=HBFPFormat(mantissa=8, block=(1, terms)), rows=8, cols=8, depth=DEPTH, **options)
+    rng = np.random.default_rng(len(name))
+    runs = [[Command(DEPTH, passes)] * 3 for passes in (1, 5)] + [[Command(1, 9)] * 3]
+    for vectors in range(3):
+        for most in (4, DEPTH + 1):
+            runs.append([Command(int(rng.integers(1, most)), int(rng.integers(1, 9)), vectors) for _ in range(6)])
+    for commands in runs:
+        starts, _, cycles = timeline(design, latencies(design), commands)
+        assert run(design, commands) == (starts, cycles), commands
