@@ -1,0 +1,237 @@
+"""What all layers need of a program in the making: memories given out, and tensors moved between DRAM and V."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hbfp.golden.spec.vector import Instruction
+from hbfp.isa.instructions import Memory, Opcode
+from hbfp.system import Accelerator
+
+from .memory import Dram, Value
+from .schedule import Ring, Schedule, Span
+
+#: Most that a count of a load or store can be.
+_COUNT = 65535
+Loop = tuple[int, int, int]
+
+
+class Builder:
+    """A program in the making.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        For which it is.
+
+    Attributes
+    ----------
+    schedule : Schedule
+    dram : Dram
+    v, x, w : Ring
+        Memories, given out piece by piece. A piece is good until the ring has come round.
+    """
+
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator, self.lanes, self.beat = accelerator, accelerator.lanes, accelerator.beat
+        self.schedule, self.dram = Schedule(accelerator), Dram(accelerator)
+        self._v_kept = 0
+        self.v = Ring("V", 0, accelerator.v_words)
+        self.x = Ring("X", 0, accelerator.x_words)
+        self.w = Ring("W", 0, accelerator.w_words, accelerator.core.rows)
+        self._p = Ring("P", 0, accelerator.p_words, self.lanes // 2)
+        self._programs: dict[tuple[int, ...], Span] = {}
+        self._fills: dict[float, int] = {}
+
+    # --- Memory -----------------------------------------------------------------------------------
+
+    def keep(self, words: int) -> Span:
+        """Words at the end of V that stay until :meth:`forget`; the ring has the others."""
+        self._v_kept += words
+        stop = self.accelerator.v_words - self._v_kept
+        self.v.stop = stop
+        self.v.next = min(self.v.next, stop)
+        return Span("V", stop, stop + words)
+
+    def forget(self) -> None:
+        """Give back what was kept."""
+        self._v_kept, self.v.stop = 0, self.accelerator.v_words
+
+    def room(self, words: int) -> bool:
+        """Whether the ring of V would hold four pieces if so many words were kept."""
+        return words <= self.accelerator.v_words // 4
+
+    def program(self, instructions: Sequence[Instruction]) -> Span:
+        """Where in P a program of the vector unit is; loads it if it is not there."""
+        words = tuple(each.encode() for each in instructions)
+        if words in self._programs:
+            return self._programs[words]
+        span = self._p.take(len(words))
+        self._programs = {known: at for known, at in self._programs.items()
+                          if at.stop <= span.start or at.start >= span.stop}
+        data = np.zeros(span.stop - span.start, np.uint64)
+        data[:len(words)] = words
+        address = self.dram.take(data.tobytes())
+        beats = len(data) // (self.lanes // 2)
+        self._transfer(Opcode.LOAD, {"memory": Memory.P, "offset": address, "count0": beats,
+                                     "base": span.start // (self.lanes // 2)},
+                       [Span("DRAM", address, address + len(data) * 8)], [span])
+        self._programs[words] = span
+        return span
+
+    def _transfer(self, opcode, values, reads, writes):
+        values = {"count0": 1, "count1": 1, "count2": 1} | values
+        self.schedule.emit(opcode, values, reads, writes)
+
+    # --- Between DRAM and V -----------------------------------------------------------------------
+
+    def fill(self, target: int, words: int, number: float = 0.0) -> None:
+        """Words of V with one number in all lanes."""
+        if number not in self._fills:
+            self._fills[number] = self.dram.take(np.full(self.lanes, number, np.float32).tobytes())
+        offset = self._fills[number]
+        for start in range(0, words, _COUNT):
+            count = min(_COUNT, words - start)
+            self._transfer(Opcode.LOAD, {"memory": Memory.V, "offset": offset, "count1": count, "buffer1": 1,
+                                         "base": target + start},
+                           [Span("DRAM", offset, offset + self.beat)],
+                           [Span("V", target + start, target + start + count)])
+
+    def load(self, value: Value, outer: Sequence[int], inner: int, target: int, words: int, *, skip: int = 0,
+             rows: Sequence[tuple[int, int]] | None = None) -> None:
+        """Rows along dimension ``inner`` to V, each ``words`` words from ``target`` on, filled up with zeros.
+
+        Parameters
+        ----------
+        outer : sequence of int
+            The other dimensions, outermost first: the order of the rows.
+        skip : int
+            Elements from the value's first to the first that is loaded.
+        rows : sequence of (size, stride), optional
+            In place of the dimensions ``outer``.
+        """
+        dims = value.dims()
+        size, stride = dims[inner]
+        lines = merged([dims[d] for d in outer] if rows is None else rows)
+        needed = -(-size // self.lanes)
+        address = value.address + skip
+        count = int(np.prod([n for n, _ in lines], dtype=np.int64))
+        aligned = value.whole_words(inner, self.lanes) and skip % self.lanes == 0 and all(
+            step % self.lanes == 0 for _, step in lines)
+        if words > needed or not aligned and size % self.lanes:
+            self.fill(target, count * words)
+        loops = inward(lines, words)
+        if aligned:
+            if words == needed and lines and lines[-1][1] == words * self.lanes and lines[-1][0] * words <= _COUNT:
+                needed, loops = lines[-1][0] * words, loops[1:]
+            self._words(address, needed, loops, target)
+            return
+        loops = [(n, step, buffer * self.lanes) for n, step, buffer in loops]
+        whole = size // self.lanes if stride == 1 else 0
+        if whole:
+            self._runs(address, self.lanes, [(whole, self.lanes, self.lanes), *loops], target * self.lanes)
+        if stride == 1 and size % self.lanes:
+            self._runs(address + whole * self.lanes, size % self.lanes, loops, (target + whole) * self.lanes)
+        if stride != 1:
+            self._runs(address, 1, [(size, stride, 1), *loops], target * self.lanes)
+
+    def _words(self, address, beats, loops, target):
+        for place, buffer, (one, two) in outermost(loops, 2):
+            reach = extent([(beats, self.lanes, 1), one, two], self.lanes, 1)
+            at, base = address + place, target + buffer
+            self._transfer(Opcode.LOAD, {
+                "memory": Memory.V, "offset": 4 * at, "count0": beats, "count1": one[0], "dram1": 4 * one[1],
+                "buffer1": one[2], "count2": two[0], "dram2": 4 * two[1], "buffer2": two[2], "base": base},
+                [dram_span(at, reach)], [Span("V", base + reach[2], base + reach[3])])
+
+    def _runs(self, address, run, loops, element):
+        for place, buffer, three in outermost(loops, 3):
+            at, base = address + place, element + buffer
+            reach = extent(three, run, run)
+            values = {"memory": Memory.V, "elements": 1, "offset": 4 * at, "base": base, "run": run}
+            for n, (count, step, target) in enumerate(three):
+                values |= {f"count{n}": count, f"dram{n}": 4 * step, f"buffer{n}": target}
+            first, last = (base + reach[2]) // self.lanes, (base + reach[3] - 1) // self.lanes
+            self._transfer(Opcode.LOAD, values, [dram_span(at, reach)], [Span("V", first, last + 1)])
+
+    def gather(self, address: int, run: int, loops: Sequence[Loop], element: int) -> None:
+        """Runs of ``run`` numbers from any address to elements of V; loops (count, step, elements), innermost first."""
+        for start in range(0, run, self.lanes):
+            self._runs(address + start, min(self.lanes, run - start), list(loops), element + start)
+
+    def store(self, source: int, words: int, value: Value, outer: Sequence[int], inner: int, *, skip: int = 0,
+              rows: Sequence[tuple[int, int]] | None = None) -> None:
+        """Rows of ``words`` words each from ``source`` in V to rows along ``inner`` of a value; as :meth:`load`."""
+        dims = value.dims()
+        size, stride = dims[inner]
+        lines = merged([dims[d] for d in outer] if rows is None else rows)
+        needed = -(-size // self.lanes)
+        address, loops = value.address + skip, inward(lines, words)
+        aligned = value.whole_words(inner, self.lanes) and skip % self.lanes == 0 and all(
+            step % self.lanes == 0 for _, step in lines)
+        if aligned:
+            if words == needed and lines and lines[-1][1] == words * self.lanes and lines[-1][0] * words <= _COUNT:
+                needed, loops = lines[-1][0] * words, loops[1:]
+            for place, buffer, (one, two) in outermost(loops, 2):
+                self._store(address + place, source + buffer, 0, [(needed, self.lanes, 1), one, two])
+            return
+        assert stride == 1 or size == 1
+        whole = size // self.lanes
+        parts = [(0, self.lanes, whole)] if whole else []
+        parts += [(whole, size % self.lanes, 1)] if size % self.lanes else []
+        for first, run, count in parts:
+            for place, buffer, three in outermost([(count, self.lanes, 1), *loops], 3):
+                self._store(address + first * self.lanes + place, source + first + buffer, run, three)
+
+    def _store(self, at, base, run, three):
+        reach = extent(three, run or self.lanes, 1)
+        values = {"elements": int(run > 0), "offset": 4 * at, "base": base, "run": run}
+        for n, (count, step, source) in enumerate(three):
+            values |= {f"count{n}": count} | ({f"dram{n}": 4 * step, f"buffer{n}": source} if n or run else {})
+        self._transfer(Opcode.STORE, values, [Span("V", base + reach[2], base + reach[3])], [dram_span(at, reach)])
+
+
+def merged(lines: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """(size, stride) of nested loops, outermost first, with as few loops as do the same."""
+    found: list[tuple[int, int]] = []
+    for size, stride in lines:
+        if size == 1:
+            continue
+        if found and found[-1][1] == size * stride and found[-1][0] * size <= _COUNT:
+            found[-1] = (found[-1][0] * size, stride)
+        else:
+            found.append((size, stride))
+    return found
+
+
+def inward(lines: Sequence[tuple[int, int]], words: int) -> list[Loop]:
+    """Loops (count, step in DRAM, words in V), innermost first, of rows that follow each other in V."""
+    loops, step = [], words
+    for size, stride in reversed(lines):
+        loops.append((size, stride, step))
+        step *= size
+    return loops
+
+
+def outermost(loops: Sequence[Loop], most: int) -> Iterable[tuple[int, int, list[Loop]]]:
+    """Cut loops to ``most`` an instruction: where each instruction begins, in DRAM and in V, and its loops."""
+    inner, places = list(loops[:most]), [(0, 0)]
+    inner += [(1, 0, 0)] * (most - len(inner))
+    for size, stride, step in loops[most:]:
+        places = [(place + n * stride, buffer + n * step) for n in range(size) for place, buffer in places]
+    for place, buffer in places:
+        yield place, buffer, inner
+
+
+def extent(loops: Sequence[Loop], wide: int, tall: int) -> tuple[int, int, int, int]:
+    """First and last address that loops reach, in DRAM and in V, relative to where they begin."""
+    low = high = first = last = 0
+    for count, step, buffer in loops:
+        low, high = low + min(0, (count - 1) * step), high + max(0, (count - 1) * step)
+        first, last = first + min(0, (count - 1) * buffer), last + max(0, (count - 1) * buffer)
+    return low, high + wide, first, last + tall
+
+
+def dram_span(address: int, reach: tuple[int, int, int, int]) -> Span:
+    """The bytes from an address, in elements."""
+    return Span("DRAM", 4 * (address + reach[0]), 4 * (address + reach[1]))

@@ -1,0 +1,126 @@
+"""Tensors in DRAM while a program is made: where they lie, as strided views."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from hbfp.program import Region
+from hbfp.system import Accelerator
+
+#: Bytes that DRAM can have, as numbers of four bytes.
+_ELEMENTS = 1 << 30
+
+
+@dataclass
+class Home:
+    """A piece of DRAM, in elements of four bytes.
+
+    Attributes
+    ----------
+    address : int
+        Its first element.
+    rows, length, pitch : int
+        So many rows of ``length`` elements, ``pitch`` from one to the next. What lies between is zeros.
+    """
+    address: int
+    rows: int
+    length: int
+    pitch: int
+
+
+@dataclass
+class Value:
+    """A tensor in DRAM: ``where`` has its shape and strides, and no values; it lies in ``home``."""
+    where: torch.Tensor
+    home: Home
+
+    def view(self, function: Any, *args: Any, **options: Any) -> "Value":
+        """What torch's function, which must not copy, makes of it."""
+        return Value(function(self.where, *args, **options), self.home)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return tuple(self.where.shape)
+
+    def dims(self) -> list[tuple[int, int]]:
+        """Size and stride of each dimension."""
+        return list(zip(self.where.shape, self.where.stride(), strict=True))
+
+    @property
+    def address(self) -> int:
+        """Its first element."""
+        return self.where.storage_offset()
+
+    def whole_words(self, inner: int, lanes: int) -> bool:
+        """Whether rows along dimension ``inner`` are whole words of ``lanes`` numbers, filled up with zeros."""
+        dims = self.dims()
+        size, stride = dims[inner]
+        offset = self.address - self.home.address
+        aligned = self.home.address % lanes == 0 and offset % lanes == 0 and all(
+            other % lanes == 0 for n, (count, other) in enumerate(dims) if n != inner % len(dims) and count > 1)
+        filled = size % lanes == 0 or size == self.home.length and offset % self.home.pitch == 0
+        return aligned and filled and (stride == 1 or size == 1)
+
+
+class Dram:
+    """DRAM given out from address 0 on, and what it holds before the program runs.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    """
+
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator, self.lanes = accelerator, accelerator.lanes
+        self.end = 0
+        self.regions: list[Region] = []
+
+    def take(self, data: bytes) -> int:
+        """Put bytes into DRAM; their address in bytes, a multiple of the beat."""
+        address = self._more(-(-len(data) // 4))
+        self.regions.append(Region(4 * address, data))
+        return 4 * address
+
+    def home(self, rows: int, length: int, pitch: int | None = None) -> Home:
+        """Space for rows of ``length`` numbers, filled up to whole words, or ``pitch`` apart."""
+        pitch = -(-length // self.lanes) * self.lanes if pitch is None else pitch
+        return Home(self._more(rows * pitch), rows, length, pitch)
+
+    def empty(self, shape: Sequence[int], order: Sequence[int] | None = None) -> Value:
+        """Space for a tensor whose dimensions lie in ``order``, outermost first; the last are the rows."""
+        order = list(range(len(shape))) if order is None else list(order)
+        length = shape[order[-1]] if order else 1
+        rows = int(np.prod([shape[d] for d in order[:-1]], dtype=np.int64))
+        home = self.home(rows, length)
+        strides, step = [1] * len(shape), home.pitch
+        for d in reversed(order[:-1]):
+            strides[d], step = step, step * shape[d]
+        return Value(located(shape, strides, home.address), home)
+
+    def constant(self, values: np.ndarray, order: Sequence[int] | None = None) -> Value:
+        """A tensor that is there before the program runs."""
+        values = np.asarray(values, np.float32)
+        value = self.empty(values.shape, order)
+        data = np.zeros((value.home.rows, value.home.pitch), np.float32)
+        laid = values.transpose(order) if order is not None else values
+        data[:, :value.home.length] = laid.reshape(value.home.rows, value.home.length)
+        self.regions.append(Region(4 * value.home.address, data.tobytes()))
+        return value
+
+    def zeros(self, home: Home) -> None:
+        """Make a piece zeros before the program runs."""
+        self.regions.append(Region(4 * home.address, bytes(4 * home.rows * home.pitch)))
+
+    def _more(self, elements):
+        address = self.end
+        self.end += -(-elements // self.lanes) * self.lanes
+        return address
+
+
+def located(shape: Sequence[int], strides: Sequence[int], address: int) -> torch.Tensor:
+    """A tensor without values that says where its elements would lie."""
+    return torch.empty(_ELEMENTS, device="meta").as_strided(list(shape), list(strides), address)

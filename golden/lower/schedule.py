@@ -1,0 +1,151 @@
+"""Instructions in order, with the waits that they need.
+
+Whoever emits an instruction says what it reads and writes; which instructions of other units it has to wait for
+follows from that.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hbfp.isa.instructions import WAITS, Instruction, Opcode, Unit, Wait
+from hbfp.system import Accelerator
+
+_UNITS = max(Unit) + 1
+_NONE = (0,) * _UNITS
+
+
+@dataclass(frozen=True)
+class Span:
+    """Addresses ``start`` to ``stop`` - 1 of a memory, ``"V"``, ``"X"``, ``"W"``, ``"P"`` or ``"DRAM"``."""
+    memory: str
+    start: int
+    stop: int
+
+
+class _Uses:
+    """Who wrote each address of a memory last, and who has read it since; pieces of addresses, in order."""
+
+    def __init__(self):
+        self.starts, self.pieces = [0], [[_NONE, _NONE]]
+
+    def _cut(self, address):
+        """The number of the piece that begins at ``address``."""
+        place = bisect_left(self.starts, address)
+        if place == len(self.starts) or self.starts[place] != address:
+            self.starts.insert(place, address)
+            self.pieces.insert(place, list(self.pieces[place - 1]))
+        return place
+
+    def before(self, span, write):
+        """For each unit, how many instructions must be complete before ``span`` may be read or written."""
+        first, last = bisect_right(self.starts, span.start) - 1, bisect_left(self.starts, span.stop)
+        need = _NONE
+        for writers, readers in self.pieces[first:last]:
+            need = merged(need, writers)
+            need = merged(need, readers) if write else need
+        return need
+
+    def note(self, span, write, unit, count):
+        """Instruction number ``count`` of ``unit`` uses a span."""
+        first, last = self._cut(span.start), self._cut(span.stop)
+        mine = tuple(count if each == unit else 0 for each in range(_UNITS))
+        if write:
+            self.starts[first:last], self.pieces[first:last] = [span.start], [[mine, _NONE]]
+        else:
+            for piece in self.pieces[first:last]:
+                piece[1] = merged(piece[1], mine)
+
+
+def merged(a, b):
+    """The larger of two counts for each unit."""
+    return tuple(map(max, a, b)) if a is not b else a
+
+
+class Schedule:
+    """The instructions of a program.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        Whose instructions they are.
+
+    Attributes
+    ----------
+    instructions : list of Instruction
+    """
+
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator = accelerator
+        self.instructions: list[Instruction] = []
+        self._uses = {name: _Uses() for name in ("V", "X", "W", "P", "DRAM")}
+        # For each unit: after each of its instructions, what is known to be complete.
+        self._known = [[_NONE] for _ in range(_UNITS)]
+
+    def emit(self, opcode: Opcode, values: Mapping[str, int], reads: Iterable[Span] = (),
+             writes: Iterable[Span] = ()) -> None:
+        """Append an instruction, and NOPs before it if it needs more waits than it can hold."""
+        unit = Unit(opcode)
+        uses = [(span, False) for span in reads] + [(span, True) for span in writes]
+        need = _NONE
+        for span, write in uses:
+            need = merged(need, self._uses[span.memory].before(span, write))
+        waits = self._waits(unit, need)
+        while len(waits) > WAITS:
+            self._append(Opcode.NOP, {"unit": int(unit)}, unit, waits[:WAITS])
+            waits = waits[WAITS:]
+        self._append(opcode, dict(values), unit, waits)
+        count = len(self._known[unit]) - 1
+        for span, write in uses:
+            self._uses[span.memory].note(span, write, unit, count)
+
+    def halt(self) -> None:
+        """Append the end."""
+        self.instructions.append(Instruction(Opcode.HALT, {}))
+
+    def _waits(self, unit, need):
+        """Waits for what is needed, not known, and not implied by another of them."""
+        known = self._known[unit][-1]
+        missing = [(other, need[other]) for other in range(1, _UNITS) if other != unit and need[other] > known[other]]
+        return [(other, count) for other, count in missing
+                if not any(self._known[third][number][other] >= count for third, number in missing if third != other)]
+
+    def _append(self, opcode, values, unit, waits):
+        self.instructions.append(Instruction(opcode, values, tuple(Wait(Unit(*wait[:1]), wait[1]) for wait in waits)))
+        known = self._known[unit][-1]
+        for other, count in waits:
+            known = merged(known, self._known[other][count])
+        number = len(self._known[unit])
+        self._known[unit].append(tuple(number if each == unit else done for each, done in enumerate(known)))
+
+
+class Ring:
+    """A memory that is given out in pieces, one behind the other, from the start again when it is full.
+
+    Parameters
+    ----------
+    memory : str
+        Its name.
+    start, stop : int
+        Addresses that it has.
+    step : int
+        Pieces are multiples of this.
+    """
+
+    def __init__(self, memory: str, start: int, stop: int, step: int = 1) -> None:
+        self.memory, self.start, self.stop, self.step, self.next = memory, start, stop, step, start
+
+    @property
+    def size(self) -> int:
+        """Addresses in all."""
+        return self.stop - self.start
+
+    def take(self, words: int) -> Span:
+        """The next ``words`` addresses; what they held before is given up."""
+        words = -(-words // self.step) * self.step
+        assert words <= self.size, (self.memory, words, self.size)
+        if self.next + words > self.stop:
+            self.next = self.start
+        span = Span(self.memory, self.next, self.next + words)
+        self.next += words
+        return span

@@ -1,0 +1,162 @@
+"""Layers of the vector unit: element by element, row by row, and windows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hbfp.golden import vector_programs as programs
+from hbfp.golden.spec.vector import Instruction, Kind
+from hbfp.isa.instructions import Opcode
+
+from .boxes import boxes, joint, ranges
+from .builder import Builder
+from .memory import Value
+from .schedule import Span
+
+#: Most passes of a vector instruction's body.
+BODY = 255
+
+
+def split(program: Sequence[Instruction]) -> tuple[list[Instruction], list[Instruction]]:
+    """Constants, which are set once, and the rest, which runs for every row."""
+    return ([each for each in program if each.kind == Kind.SET], [each for each in program if each.kind != Kind.SET])
+
+
+def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str, int]:
+    """Fields of a slot of whole rows."""
+    return {f"{name}_base": base, f"{name}_inner": words % 256, f"{name}_stride0": row, f"{name}_stride1": outer}
+
+
+def run(build: Builder, program: Sequence[Instruction], length: int, rows: int, words: int, inputs: Sequence[Span],
+        output: Span | None) -> None:
+    """A program over ``rows`` rows of ``length`` elements, ``words`` words each, behind each other in V."""
+    once, each = split(program)
+    once = [*once, programs.length(length)]
+    place = build.program([*once, *each])
+    values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
+    for name, span in zip(("i0", "i1", "i2"), inputs, strict=False):
+        values |= slot(name, span.start, words, words)
+    writes = []
+    if output is not None:
+        values |= slot("o0", output.start, words, words)
+        writes = [output]
+    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], writes)
+
+
+def physical(value: Value) -> list[int]:
+    """Dimensions, outermost first, as they lie in DRAM."""
+    dims = value.dims()
+    return sorted(range(len(dims)), key=lambda d: (-dims[d][1], d) if dims[d][0] > 1 else (-1 << 60, d))
+
+
+def by_rows(build: Builder, program: Sequence[Instruction], operands: Sequence[Value], order: Sequence[int],
+            output: Value, flat: bool = False) -> None:
+    """A program over all rows of operands of one shape; the last of ``order`` is the rows' dimension.
+
+    With ``flat`` the program does each element by itself and makes zeros of zeros: rows are then as long as they can.
+    """
+    *outer, inner = order
+    length = output.shape[inner]
+    words = -(-length // build.lanes)
+    most = max(1, build.v.size // (2 * (len(operands) + 1)) // words)
+    every = joint([[value.dims()[d] for d in outer] for value in (*operands, output)])
+    for first, count in ranges([size for size, _ in every[0]], most):
+        taken = [build.v.take(count * words) for _ in operands]
+        result = build.v.take(count * words)
+        cut = list(boxes(every, first, count))
+        for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
+            for done, skips, lines in cut:
+                build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
+        if flat:
+            _flat(build, program, count * words, taken, result)
+        else:
+            run(build, program, length, count, words, taken, result)
+        for done, skips, lines in cut:
+            build.store(result.start + done * words, words, output, (), inner, skip=skips[-1], rows=lines[-1])
+
+
+def copy(build: Builder, value: Value, output: Value) -> None:
+    """Copy a tensor into another of its shape; rows are those of the output."""
+    dims = len(value.shape)
+    order = physical(output) if dims else []
+    *outer, inner = order or [0]
+    if not dims:
+        value, output = (Value(each.where[None], each.home) for each in (value, output))
+    words = -(-output.shape[inner] // build.lanes)
+    every = joint([[each.dims()[d] for d in outer] for each in (value, output)])
+    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // 4 // words)):
+        span = build.v.take(count * words)
+        cut = list(boxes(every, first, count))
+        for done, skips, lines in cut:
+            build.load(value, (), inner, span.start + done * words, words, skip=skips[0], rows=lines[0])
+        for done, skips, lines in cut:
+            build.store(span.start + done * words, words, output, (), inner, skip=skips[1], rows=lines[1])
+
+
+def _flat(build, program, words, inputs, output):
+    """Words as rows of the longest length, and what is left as one more."""
+    long = min(words, build.accelerator.row_words)
+    for start, rows, size in ((0, words // long, long), (words // long * long, 1, words % long)):
+        if size:
+            parts = [Span("V", span.start + start, span.start + start + rows * size) for span in (*inputs, output)]
+            run(build, program, size * build.lanes, rows, size, parts[:-1], parts[-1])
+
+
+def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) -> None:
+    """Put rows of numbers into registers ``first``, ``first + 1`` and so on."""
+    length = len(rows[0])
+    words = -(-length // build.lanes)
+    for number, row in enumerate(rows, first):
+        span = build.v.take(words)
+        build.load(build.dram.constant(row), (), 0, span.start, words)
+        run(build, programs.load_row(number), length, 1, words, [span], None)
+
+
+def pool(build: Builder, value: Value, output: Value, program: Sequence[Instruction], size: tuple[int, int],
+         stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], border: float) -> None:
+    """Windows over (N, C, H, W), channels innermost; ``program`` takes their taps, kernel row by kernel row."""
+    (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
+    n, c, h, w = value.shape
+    oh, ow = output.shape[2:]
+    words, wide = -(-c // build.lanes), w + 2 * pw
+    dims, own = value.dims(), output.dims()
+    reach = dh * (kh - 1) + 1
+    most = build.v.size // 2
+    band = max(b for b in range(1, oh + 1) if b == 1 or ((b - 1) * sh + reach) * wide * words + b * ow * words <= most)
+    once, each = split(program)
+    for image in range(n):
+        for top in range(0, oh, band):
+            rows = min(band, oh - top)
+            tall, start = (rows - 1) * sh + reach, top * sh - ph
+            first, last = max(start, 0), min(start + tall, h)
+            span = build.v.take(tall * wide * words)
+            if ph or pw:
+                build.fill(span.start, tall * wide * words, border)
+            at = span.start + ((first - start) * wide + pw) * words
+            skip = image * dims[0][1] + first * dims[2][1]
+            if pw:
+                for y in range(first, last):
+                    build.load(value, (), 1, at + (y - first) * wide * words, words,
+                               skip=skip + (y - first) * dims[2][1], rows=[dims[3]])
+            elif last > first:
+                build.load(value, (), 1, at, words, skip=skip, rows=[(last - first, dims[2][1]), dims[3]])
+            result = build.v.take(rows * ow * words)
+            longest = build.accelerator.row_words
+            for word in range(0, words, longest):
+                part = min(longest, words - word)
+                length = min(c - word * build.lanes, part * build.lanes)
+                before = [*once, programs.length(length)]
+                place = build.program([*before, *each])
+                values = {"program": place.start, "before": len(before), "body": len(each), "count0": ow,
+                          "count1": rows, "taps": 1,
+                          **slot("i0", span.start + word, part, sw * words, sh * wide * words),
+                          **slot("o0", result.start + word, part, words, ow * words),
+                          "i1_inner": kw, "i1_step": dw * words, "i1_stride0": dh * wide * words}
+                build.schedule.emit(Opcode.VECTOR, values, [place, span], [result])
+            build.store(result.start, words, output, (), 1, skip=image * own[0][1] + top * own[2][1],
+                        rows=[(rows, own[2][1]), own[3]])
+
+
+def taps_fit(taps: int) -> bool:
+    """Whether windows of so many elements are one program."""
+    return taps + 1 <= BODY
