@@ -14,10 +14,10 @@ _VERILATE = ("-Wno-SYMRSVDWORD",)
 #: Cycles within which a register answers.
 ANSWER = 1000
 _INTERRUPT, _LIMIT, _BROKEN = range(3)
-#: Events of a run, as ``struct Event`` of driver.cpp has them: masks have bit u - 1 for unit u; ``reads`` and
-#: ``writes`` count beats of the DRAM.
-EVENT = np.dtype([("cycle", "<u8"), ("started", "<u4"), ("completed", "<u4"), ("waiting", "<u4"), ("reads", "<u4"),
-                  ("writes", "<u4")], align=True)
+#: Events of a run, as ``struct Event`` of driver.cpp has them: masks have bit u - 1 for unit u; ``running``:
+#: whether the program counts as running; ``reads`` and ``writes`` count beats of the DRAM.
+EVENT = np.dtype([("cycle", "<u8"), ("started", "<u4"), ("completed", "<u4"), ("waiting", "<u4"), ("running", "<u4"),
+                  ("reads", "<u4"), ("writes", "<u4")], align=True)
 
 
 class BusError(RuntimeError):
@@ -52,7 +52,7 @@ class Device:
     timing : Timing
         Of the DRAM.
     traced : bool
-        Whether the top has trace_started, trace_completed, trace_waiting.
+        Whether the top has trace_started, trace_completed, trace_waiting, trace_running.
     level : str
         ``-O3`` runs fastest, ``-O1`` builds fastest.
     waves : Path, optional

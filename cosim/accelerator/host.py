@@ -131,7 +131,6 @@ def execute(device, program, **options):
     """
     ring(device, program, **options)
     finish(device)
-    end = device.cycle
     events = device.events()
     status, cycles = read(device, "status"), read(device, "cycles")
     cause = read(device, "cause")
@@ -143,5 +142,5 @@ def execute(device, program, **options):
     if status not in (_DONE, _ERROR):
         raise BusError(f"Cycle {device.cycle}: status must be {_DONE} or {_ERROR} after an interrupt, not {status}")
     failed = status == _ERROR
-    times = from_events(program, events, end - cycles, end) if device.traced and not failed else None
+    times = from_events(program, events) if device.traced and not failed else None
     return Result(cycles, Cause(cause) if failed else None, pc, counters, times)

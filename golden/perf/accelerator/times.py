@@ -41,7 +41,7 @@ class Times:
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("started", "completed", "waited"))
 
 
-def from_events(program: Program, events: NDArray[np.void], begin: int, end: int) -> Times:
+def from_events(program: Program, events: NDArray[np.void]) -> Times:
     """The times of a run whose events were recorded.
 
     Parameters
@@ -49,20 +49,23 @@ def from_events(program: Program, events: NDArray[np.void], begin: int, end: int
     program : Program
         What ran.
     events : ndarray
-        Rows with ``cycle`` and the masks ``started``, ``completed`` and ``waiting``, bit u - 1 for unit u; a row for
-        each cycle in which something started or completed, or in which it is another unit that waits.
-    begin, end : int
-        The cycles of the doorbell and of the end.
+        Rows with ``cycle``, the masks ``started``, ``completed`` and ``waiting``, bit u - 1 for unit u, and ``running``;
+        a row for each cycle in which something started or completed, and where one of the others changes.
 
     Raises
     ------
     TimesError
-        If units did not start and complete as many instructions as the program has for them.
+        If the program did not run once, or units did not start and complete as many instructions as it has for them.
     """
+    cycle = events["cycle"].astype(np.int64)
+    running = np.flatnonzero(np.diff(events["running"].astype(np.int64), prepend=0, append=0))
+    if len(running) != 2:
+        raise TimesError(f"A program must run once while events are kept, not {len(running) // 2} times")
+    begin = int(cycle[running[0]])
+    end = int(cycle[min(running[1], len(cycle) - 1)])
     count = len(program.instructions)
     started, completed = np.full(count, end - begin), np.full(count, end - begin)
     waited = np.zeros(count, np.int64)
-    cycle = events["cycle"].astype(np.int64)
     length = np.diff(np.append(cycle, end))
     for unit in Unit:
         bit = 1 << unit - 1

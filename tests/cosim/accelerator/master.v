@@ -16,7 +16,7 @@ module master #(parameter BEAT = 32, LEN = 4, parameter [2:0] SIZE = 5) (
     output [8*BEAT-1:0] m_axi_wdata, output [BEAT-1:0] m_axi_wstrb, output m_axi_wlast, output m_axi_wvalid,
     input m_axi_wready,
     input [1:0] m_axi_bresp, input m_axi_bvalid, output m_axi_bready,
-    output [6:0] trace_started, output [6:0] trace_completed, output [6:0] trace_waiting);
+    output [6:0] trace_started, output [6:0] trace_completed, output [6:0] trace_waiting, output trace_running);
   localparam IDLE = 0, READ = 1, TAKE = 2, WRITE = 3, PUT = 4, ANSWER = 5;
   reg [2:0] state;
   reg [3:0] fault;
@@ -42,6 +42,7 @@ module master #(parameter BEAT = 32, LEN = 4, parameter [2:0] SIZE = 5) (
   assign m_axi_arsize = SIZE, m_axi_awsize = SIZE;
   assign trace_started = {5'd0, state == WRITE && m_axi_awready, start};
   assign trace_completed = {5'd0, state == ANSWER && m_axi_bvalid, m_axi_rready && m_axi_rvalid && m_axi_rlast};
+  assign trace_running = state != IDLE;
   assign trace_waiting = {5'd0, state == READ || state == TAKE, 1'b0};
 
   always @(posedge aclk) begin

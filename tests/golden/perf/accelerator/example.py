@@ -26,7 +26,7 @@ TIMES = Times(100, np.array([10, 20, 40, 70, 71, 100]), np.array([19, 38, 70, 70
 def events(kind, begin):
     """Rows that say the same, as a driver records them, from a cycle on."""
     units = [each.unit for each in PROGRAM.instructions[:-1]]
-    rows = {cycle: [0, 0, 0] for cycle in range(TIMES.cycles)}
+    rows = {cycle: [0, 0, 0, cycle < TIMES.cycles] for cycle in range(TIMES.cycles + 1)}
     for unit, start, done, waited in zip(units, TIMES.started, TIMES.completed, TIMES.waited, strict=False):
         bit = 1 << unit - 1
         rows[int(start)][0] |= bit
@@ -34,8 +34,8 @@ def events(kind, begin):
         for cycle in range(start - waited, start):
             rows[cycle][2] |= bit
     kept, last = [], None
-    for cycle, (started, completed, waiting) in rows.items():
-        if started or completed or waiting != last:
-            kept.append((cycle + begin, started, completed, waiting, 0, 0))
-        last = waiting
+    for cycle, (started, completed, *levels) in rows.items():
+        if started or completed or levels != last:
+            kept.append((cycle + begin, started, completed, *levels, 0, 0))
+        last = levels
     return np.array(kept, kind)

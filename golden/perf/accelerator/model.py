@@ -1,0 +1,190 @@
+"""The cycle model: programs stepped through cycle by cycle, without values.
+
+It has a function for each unit of the RTL, with the registers that decide when things move, and must equal the Verilog
+to the cycle.
+"""
+
+import numpy as np
+from numba import njit
+
+from hbfp.isa.instructions import Opcode, Unit
+from hbfp.program import Program
+
+from . import array, bus, core, dma, dram, queue, walk
+from .decode import Decoded, decoded
+from .times import Times
+
+#: Cycles after which a program counts as one that never ends.
+LIMIT = 1 << 40
+_UNITS = len(Unit) + 1
+_LOAD, _STORE, _CONVERT, _WEIGHTS, _MULTIPLY, _DRAIN, _VECTOR = (int(unit) for unit in Unit)
+_NOP, _HALT = int(Opcode.NOP), int(Opcode.HALT)
+#: Memories as :func:`golden.perf.accelerator.dma.target` counts them.
+_V = 0
+
+
+class UnmodelledError(ValueError):
+    """A program has instructions that the cycle model does not know; one line."""
+
+
+def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidth: int) -> Times:
+    """When each instruction of a program starts and completes.
+
+    Parameters
+    ----------
+    program : Program
+    latency : dict
+        Of the core: the manifest's ``latency``.
+    dram_latency, bandwidth : int
+        Of the DRAM: cycles, and bytes a cycle.
+
+    Raises
+    ------
+    UnmodelledError
+        If the program has an instruction that is not modelled, or does not end.
+    """
+    accelerator = program.accelerator
+    for each in program.instructions:
+        if each.opcode in (Opcode.CONVERT, Opcode.VECTOR):
+            raise UnmodelledError(f"the cycle model does not know {each.opcode.name} yet")
+    arrays = decoded(program)
+    count = len(program.instructions)
+    made = np.zeros((3, count), np.int64)
+    walkers = np.zeros((2, walk.SIZE), np.int64)
+    for each in walkers:
+        each[[walk.BEAT, walk.LONGEST, walk.RECORD, walk.HEIGHT]] = (
+            accelerator.beat, accelerator.burst, accelerator.record_beats, accelerator.core.height)
+    cycles = _run(*_fields(arrays), made, accelerator.queue,
+                  core.fresh(accelerator.core, latency), dram.fresh(dram_latency, bandwidth, accelerator.beat),
+                  bus.fresh_fetch(accelerator, count), bus.fresh(accelerator), bus.fresh(accelerator), walkers[0],
+                  walkers[1], dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
+                  dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES), LIMIT)
+    if cycles == LIMIT:
+        raise UnmodelledError("the program does not end")
+    return Times(cycles, *made)
+
+
+def _fields(arrays: Decoded):
+    return arrays.opcode, arrays.unit, arrays.waits, arrays.fields, arrays.numbers
+
+
+@njit(cache=True)
+def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, writes, loads, stores, load, store,
+         limit):
+    """Cycles until HALT; into ``made`` when instructions start, complete, and how long they wait."""
+    queues = np.zeros((_UNITS, queue.SIZE), np.int64)
+    feed, multiply, drain = (np.zeros(array.SIZE, np.int64), np.zeros(array.SIZE, np.int64),
+                             np.zeros(array.SIZE, np.int64))
+    counts, finished = np.zeros(_UNITS, np.int64), np.zeros(_UNITS, np.int64)
+    heads = np.zeros(_UNITS, np.int64)
+    holds, last, ready = np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_)
+    nop, taken, done = np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_)
+    place, halt = 0, False
+    for now in range(limit):
+        # Queues: which heads are ready.
+        empty = halt
+        for u in range(1, _UNITS):
+            q = queues[u]
+            ready[u] = nop[u] = taken[u] = False
+            done[u] = False
+            if q[queue.VALID]:
+                heads[u] = numbers[u, q[queue.HEAD]]
+                holds[u], last[u] = queue.look(q, waits[heads[u]], counts)
+                if not (holds[u] and last[u]):
+                    made[2, heads[u]] += 1
+                elif opcode[heads[u]] == _NOP:
+                    nop[u] = q[queue.TAKEN] == 0
+                else:
+                    ready[u] = q[queue.TAKEN] != queue.MOST_TAKEN
+            empty = empty and q[queue.VALID] == 0 and q[queue.BEHIND] == 0 and q[queue.TAKEN] == 0
+        if empty:
+            for number in range(len(opcode)):
+                if opcode[number] == _HALT:
+                    made[0, number] = made[1, number] = now
+            return now
+
+        # The bus.
+        dram.begin(d, now)
+        free = bus.free(reads, d[dram.AR_READY])
+        asked = bus.fetch_asks(fetch)
+        wants = loads[walk.PHASE] == walk.BURST and dma.room(load)
+        asks = wants and free and asked == 0
+        ar = asked if asked else walk.beats(loads) if wants else 0
+        mine = d[dram.R_VALID] == 1 and reads[bus.MARKED] & 1 == 1
+        came = d[dram.R_VALID] == 1 and not mine
+        into = dma.target(load, mine)
+
+        # Memories: drain writes V before load, and reads it before store.
+        drained = array.drain_writes(drain, c)
+        granted = into >= 0 and not (into == _V and drained)
+        straddles = into == _V and dma.straddles(load)
+        beat = granted and not straddles
+        store_reads = (store[dma.VALID] == 1 and bus.room(writes, store[dma.OUT])
+                       and not array.drain_reads(drain, c))
+
+        # The array.
+        done[_WEIGHTS], done[_MULTIPLY], done[_DRAIN] = feed[array.DONE], multiply[array.DONE], drain[array.DONE]
+        w, taken[_WEIGHTS] = array.weights(feed, c, ready[_WEIGHTS], fields[heads[_WEIGHTS]])
+        x, rows, taken[_MULTIPLY] = array.multiply(multiply, c, ready[_MULTIPLY], fields[heads[_MULTIPLY]])
+        tiles, steps = multiply[array.COMMAND_TILES], multiply[array.COMMAND_STEPS]
+        v, taken[_DRAIN] = array.drain(drain, c, drained, ready[_DRAIN], fields[heads[_DRAIN]])
+        core.step(c, w, x, rows, tiles, steps, v, drained)
+        if taken[_MULTIPLY]:
+            array.begin_multiply(multiply, fields[heads[_MULTIPLY]])
+
+        # Loads.
+        ends = False
+        if granted and into == _V:
+            load[dma.SECOND] = straddles
+        if beat:
+            final = load[dma.head(load) + dma.LAST] == 1
+            ends = dma.move(load)
+            done[_LOAD] = ends and final
+        burst = walk.beats(loads) if asks else 0
+        taken[_LOAD] = asks and walk.last(loads, fields[heads[_LOAD]], 0)
+        dma.step(load, asks, loads, fields[heads[_LOAD]], 0, ends)
+        walk.step(loads, fields[heads[_LOAD]], 0, ready[_LOAD], asks)
+
+        # Stores.
+        room = dma.room(store)
+        announces = stores[walk.PHASE] == walk.BURST and room and bus.free(writes, d[dram.AW_READY])
+        out = store[dma.OUT]
+        written = d[dram.B_VALID] == 1
+        done[_STORE] = written and writes[bus.MARKED] & 1 == 1
+        length = walk.beats(stores) if announces else 0
+        marked = walk.last(stores, fields[heads[_STORE]], 1) if announces else False
+        taken[_STORE] = marked
+        gone = dma.move(store) if store_reads else False
+        dma.step(store, announces, stores, fields[heads[_STORE]], 1, gone)
+        walk.step(stores, fields[heads[_STORE]], 1, ready[_STORE], announces)
+        store[dma.OUT] = store_reads
+
+        # The bus's registers, and the DRAM's.
+        r_ready = not mine or beat
+        over = d[dram.R_VALID] == 1 and r_ready and d[dram.R_LAST] == 1
+        w_valid, offered_ar, offered_aw = bus.w_valid(writes), reads[bus.OFFERED], writes[bus.OFFERED]
+        ar_ready, aw_ready = d[dram.AR_READY], d[dram.AW_READY]
+        took = ar if free else 0
+        bus.write(writes, d, length, out)
+        bus.address(writes, aw_ready, length, marked, written)
+        bus.address(reads, ar_ready, took, asks, over)
+        dram.end(d, now, offered_ar, offered_aw, w_valid, r_ready, True)
+
+        # Decode, and what is completed.
+        push = 0
+        if fetch[bus.VALID] and not halt and place < len(opcode):
+            if opcode[place] == _HALT:
+                halt, push = True, -1
+            elif queue.room(queues[unit[place]], depth):
+                push = unit[place]
+        bus.fetch(fetch, asked if free else 0, came, push != 0)
+        place += push != 0
+        for u in range(1, _UNITS):
+            if taken[u] or nop[u]:
+                made[0, heads[u]] = now
+            if done[u] or nop[u]:
+                made[1, numbers[u, finished[u]]] = now
+                finished[u] += 1
+                counts[u] += 1
+            queue.step(queues[u], push == u, taken[u], nop[u], done[u], holds[u], last[u])
+    return limit
