@@ -9,8 +9,9 @@ import numpy as np
 from ..simulate.verilator import build_library
 
 _SOURCES = ("driver.cpp", "dram.h")
-#: The name of the port `interrupt` is one that Verilator warns of.
-_VERILATE = ("-Wno-SYMRSVDWORD",)
+#: What Verilator warns of: the name of the port `interrupt`, and what Yosys writes of arrays that are no power of two
+#: long, and of bounds that a signal cannot reach.
+_VERILATE = ("-Wno-SYMRSVDWORD", "-Wno-CASEINCOMPLETE", "-Wno-UNSIGNED", "-Wno-CMPCONST")
 #: Cycles within which a register answers.
 ANSWER = 1000
 _INTERRUPT, _LIMIT, _BROKEN = range(3)

@@ -22,6 +22,8 @@ MEMORY, ELEMENTS, PLACE, LANE, RUN, INDEX, BEATS, LAST = range(8)
 _FIELDS, _RING = 8, 32
 SIZE = _PIECES + _FIELDS * _RING
 _V, _W = int(Memory.V), int(Memory.W)
+#: What :func:`target` says, beside a memory: the exponents of W.
+SCALES = 3
 
 
 def fresh(lanes: int, record: int, depth: int) -> State:
@@ -76,12 +78,12 @@ def straddles(s):
 
 @njit(cache=True)
 def target(s, valid):
-    """Which memory a load's beat, if there is one, asks to be written to; -1 for none. 3: the exponents of W."""
+    """Which memory a load's beat, if there is one, asks to be written to; -1 for none."""
     if not valid or s[VALID] == 0:
         return -1
     piece = head(s)
     if s[piece + MEMORY] == _W and s[piece + INDEX] + s[STEP] == s[RECORD] - 1:
-        return 3
+        return SCALES
     return s[piece + MEMORY]
 
 

@@ -10,7 +10,7 @@ from numba import njit
 from hbfp.isa.instructions import Opcode, Unit
 from hbfp.program import Program
 
-from . import array, bus, core, dma, dram, queue, walk
+from . import array, bus, convert, core, dma, dram, queue, walk
 from .decode import Decoded, decoded
 from .times import Times
 
@@ -20,7 +20,7 @@ _UNITS = len(Unit) + 1
 _LOAD, _STORE, _CONVERT, _WEIGHTS, _MULTIPLY, _DRAIN, _VECTOR = (int(unit) for unit in Unit)
 _NOP, _HALT = int(Opcode.NOP), int(Opcode.HALT)
 #: Memories as :func:`golden.perf.accelerator.dma.target` counts them.
-_V = 0
+_V, _W = 0, 1
 
 
 class UnmodelledError(ValueError):
@@ -45,7 +45,7 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
     """
     accelerator = program.accelerator
     for each in program.instructions:
-        if each.opcode in (Opcode.CONVERT, Opcode.VECTOR):
+        if each.opcode == Opcode.VECTOR:
             raise UnmodelledError(f"the cycle model does not know {each.opcode.name} yet")
     arrays = decoded(program)
     count = len(program.instructions)
@@ -58,10 +58,14 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
                   core.fresh(accelerator.core, latency), dram.fresh(dram_latency, bandwidth, accelerator.beat),
                   bus.fresh_fetch(accelerator, count), bus.fresh(accelerator), bus.fresh(accelerator), walkers[0],
                   walkers[1], dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
-                  dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES), LIMIT)
+                  dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES),
+                  convert.fresh(accelerator.core), LIMIT)
     if cycles == LIMIT:
         raise UnmodelledError("the program does not end")
-    return Times(cycles, *made)
+    # The doorbell takes a cycle before the first one of the units; the last one counts.
+    made += 1
+    made[:2, arrays.opcode == _HALT] = cycles + 2
+    return Times(cycles + 2, *made[:2], made[2] - 1)
 
 
 def _fields(arrays: Decoded):
@@ -70,7 +74,7 @@ def _fields(arrays: Decoded):
 
 @njit(cache=True)
 def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, writes, loads, stores, load, store,
-         limit):
+         blocks, limit):
     """Cycles until HALT; into ``made`` when instructions start, complete, and how long they wait."""
     queues = np.zeros((_UNITS, queue.SIZE), np.int64)
     feed, multiply, drain = (np.zeros(array.SIZE, np.int64), np.zeros(array.SIZE, np.int64),
@@ -98,9 +102,6 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
                     ready[u] = q[queue.TAKEN] != queue.MOST_TAKEN
             empty = empty and q[queue.VALID] == 0 and q[queue.BEHIND] == 0 and q[queue.TAKEN] == 0
         if empty:
-            for number in range(len(opcode)):
-                if opcode[number] == _HALT:
-                    made[0, number] = made[1, number] = now
             return now
 
         # The bus.
@@ -114,13 +115,18 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
         came = d[dram.R_VALID] == 1 and not mine
         into = dma.target(load, mine)
 
-        # Memories: drain writes V before load, and reads it before store.
+        # Memories: of V drain is granted writes before load, and reads before convert and store; of W convert writes.
         drained = array.drain_writes(drain, c)
         granted = into >= 0 and not (into == _V and drained)
+        if (into == _W and convert.writes_w(blocks)) or (into == dma.SCALES and convert.writes_scales(blocks)):
+            granted = False
         straddles = into == _V and dma.straddles(load)
         beat = granted and not straddles
-        store_reads = (store[dma.VALID] == 1 and bus.room(writes, store[dma.OUT])
-                       and not array.drain_reads(drain, c))
+        drain_reads = array.drain_reads(drain, c)
+        convert_reads = convert.reads(blocks) and not drain_reads
+        store_reads = (store[dma.VALID] == 1 and bus.room(writes, store[dma.OUT]) and not drain_reads
+                       and not convert.reads(blocks))
+        taken[_CONVERT], done[_CONVERT] = convert.step(blocks, ready[_CONVERT], fields[heads[_CONVERT]], convert_reads)
 
         # The array.
         done[_WEIGHTS], done[_MULTIPLY], done[_DRAIN] = feed[array.DONE], multiply[array.DONE], drain[array.DONE]
@@ -143,6 +149,8 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
         burst = walk.beats(loads) if asks else 0
         taken[_LOAD] = asks and walk.last(loads, fields[heads[_LOAD]], 0)
         dma.step(load, asks, loads, fields[heads[_LOAD]], 0, ends)
+        if ready[_LOAD] and loads[walk.PHASE] == walk.START:
+            made[0, heads[_LOAD]] = now
         walk.step(loads, fields[heads[_LOAD]], 0, ready[_LOAD], asks)
 
         # Stores.
@@ -156,6 +164,8 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
         taken[_STORE] = marked
         gone = dma.move(store) if store_reads else False
         dma.step(store, announces, stores, fields[heads[_STORE]], 1, gone)
+        if ready[_STORE] and stores[walk.PHASE] == walk.START:
+            made[0, heads[_STORE]] = now
         walk.step(stores, fields[heads[_STORE]], 1, ready[_STORE], announces)
         store[dma.OUT] = store_reads
 
@@ -180,7 +190,7 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
         bus.fetch(fetch, asked if free else 0, came, push != 0)
         place += push != 0
         for u in range(1, _UNITS):
-            if taken[u] or nop[u]:
+            if nop[u] or (taken[u] and u != _LOAD and u != _STORE):
                 made[0, heads[u]] = now
             if done[u] or nop[u]:
                 made[1, numbers[u, finished[u]]] = now
