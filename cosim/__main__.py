@@ -10,7 +10,7 @@ from importlib import import_module
 
 from hbfp.extras import need
 
-COMMANDS = ("dispatch", "matrix", "random")
+COMMANDS = ("dispatch", "matrix", "random", "run")
 
 
 def main(argv=None):

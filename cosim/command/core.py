@@ -113,7 +113,7 @@ def _too_long(design, terms=None):
     return f"its products are {terms} terms long, and a command holds {most}" if terms > most else ""
 
 
-class _Bars:
+class Bars:
     """Progress in sight of the user: a bar for each step, whose callback takes (done, total)."""
     COLUMNS = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
                TimeElapsedColumn())
@@ -134,7 +134,7 @@ def run_core(args, design):
     too_long = _too_long(plain)
     if too_long and args.bench == "all":
         console.print(f"The digits network is left out: {too_long}.", soft_wrap=True)
-    bar = _Bars(console, args.quiet)
+    bar = Bars(console, args.quiet)
     with bar.progress:
         step = bar("generate")
         manifest = emit(plain)

@@ -1,0 +1,92 @@
+"""A lowered network on the Verilated accelerator: every output, and on request every layer's tensor, compared."""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hbfp.golden.machine.layouts import unpack
+from hbfp.golden.perf.accelerator.layers import by_layer
+
+from ..bench.comparison import Comparison
+from .device import Device, Timing
+from .host import execute, place, room
+
+
+@dataclass
+class Outcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    result : Result
+        Cycles, counters, times.
+    tensors : dict
+        Name -> :class:`~cosim.bench.comparison.Comparison` with PyTorch.
+    rows : list of dict
+        Of the table by layer.
+    seconds : float
+        Of the simulation alone.
+    """
+    result: object
+    tensors: dict
+    rows: list
+    seconds: float
+    total: Comparison = field(default_factory=Comparison)
+
+    def __post_init__(self):
+        for each in self.tensors.values():
+            self.total += each
+
+
+def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3", progress=None):
+    """Run a lowered network.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the accelerator.
+    lowered : Lowered
+        Its ``program``, and what PyTorch has: ``expected``, name of a tensor -> float32 array.
+    timing : Timing
+        Of the DRAM.
+    layers : bool
+        Compare every tensor that PyTorch has, not outputs alone.
+    waves, level, progress
+        Of :class:`~cosim.accelerator.device.Device`.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    BuildError, BusError, TimesError
+        If a tool fails, the accelerator breaks a rule or does not end, or does other work than the program's.
+    """
+    program = lowered.program
+    size, base = room(program)
+    memory = np.empty(size, np.uint8)
+    place(program, memory)
+    accelerator = program.accelerator
+    with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
+                timing=timing or Timing(), waves=waves, level=level, progress=progress) as device:
+        begun = time.perf_counter()
+        result = execute(device, program)
+        seconds = time.perf_counter() - begun
+    tensors = {name: compare(program, name, memory[base:], values) for name, values in lowered.expected.items()
+               if layers or program.tensors[name].role == "output"}
+    rows = by_layer(program, result.times) if result.times else []
+    for row in rows:
+        if row["name"] in tensors:
+            row |= {"compared": tensors[row["name"]].compared, "mismatches": tensors[row["name"]].mismatches}
+    return Outcome(result, tensors, rows, seconds)
+
+
+def compare(program, name, dram, expected):
+    """A tensor in DRAM (bytes from the base register on) against the float32 array that it should be, bit by bit."""
+    tensor = program.tensors[name]
+    data = dram[tensor.address:tensor.address + tensor.bytes(program.accelerator)].tobytes()
+    result = Comparison()
+    result.add(name, unpack(program.accelerator, tensor, data), np.ascontiguousarray(expected, np.float32))
+    return result

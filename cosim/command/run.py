@@ -1,0 +1,163 @@
+"""``python -m cosim run``: a network on the Verilated accelerator, compared bit for bit with PyTorch under golden.nn.
+
+MODEL is a file with model(), a torch.nn.Module, and inputs(), a tuple of tensors; or a name of the zoo. The table has
+a row for each layer: its cycles, how much of them the array multiplies, what was under way where it did not, and the
+bytes that loads and stores move.
+"""
+
+from functools import partial
+
+from rich.console import Console
+
+from hbfp.command import BAD_INPUT, Parser, run
+from hbfp.files import output, write_json
+from hbfp.golden.perf.accelerator.layers import table
+from hbfp.options import add_system_options, system_from_args
+from hbfp.system import Accelerator
+from hbfp.values import OptionError, choice, make_folder, refuse, whole, writable_file, writing
+
+from ..accelerator.device import BusError, Timing
+from ..emit import EmitError, emit_accelerator
+from ..simulate.verilator import BuildError
+from .core import Bars
+
+EXAMPLES = """\
+examples:
+  python -m cosim run digits-mlp                    a network of the zoo on the default accelerator
+  python -m cosim run mine.py --rows 16 --mantissa 4 --check layers
+  python -m cosim run mine.py --latency 100 --bandwidth 32 --timeline mine.png --trace mine.json
+"""
+CHECKS = ("outputs", "layers")
+LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
+#: ``--waves`` without a file.
+HERE = object()
+
+
+def make_parser():
+    """The command line."""
+    parser = Parser(prog="python -m cosim run", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
+    parser.add_argument("model", metavar="MODEL", help="FILE.py, or a name of the zoo")
+    add_system_options(parser, Accelerator, "accelerator")
+    group = parser.add_argument_group("run")
+    group.add_argument("--latency", default="32", metavar="N",
+                       help="cycles from the address of a read to its first beat, 1 to 100000 (default 32)")
+    group.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096 "
+                       "(default: a beat)")
+    group.add_argument("--check", default="outputs", metavar="WHAT", help="outputs, or layers: every layer's tensor, "
+                       "too (default outputs)")
+    group.add_argument("--json", metavar="FILE", help="also write the results there")
+    group.add_argument("--timeline", metavar="FILE", help="draw how busy the units are, as PNG")
+    group.add_argument("--trace", metavar="FILE", help="write a trace for Perfetto or chrome://tracing")
+    group.add_argument("--program", metavar="FILE", help="also keep the program: instructions, memory, symbols")
+    group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole run")
+    group.add_argument("--quiet", action="store_true", help="no progress bars")
+    return parser
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    choice("check", args.check, CHECKS)
+    latency = whole("latency", args.latency, *LATENCY_RANGE)
+    bandwidth = None if args.bandwidth is None else whole("bandwidth", args.bandwidth, *BANDWIDTH_RANGE)
+    for name in ("json", "timeline", "trace", "program"):
+        if getattr(args, name) is not None:
+            setattr(args, name, writable_file(name, getattr(args, name)))
+    if args.waves not in (None, HERE):
+        args.waves = writable_file("waves", args.waves)
+    accelerator = system_from_args(args, Accelerator)
+    return partial(_work, args, accelerator, Timing(latency, bandwidth or accelerator.beat))
+
+
+def _lower(text, accelerator):
+    """The network as a program; OptionError with one line if it cannot be one."""
+    from hbfp.golden.lower.errors import LoweringError  # PyTorch takes a moment; complaints about options come before
+    from hbfp.golden.lower.lowering import lower
+    from hbfp.golden.lower.zoo import source
+
+    try:
+        return lower(*source(text), accelerator)
+    except OptionError:
+        raise
+    except (LoweringError, ValueError) as error:
+        raise refuse("model", text, str(error)) from None
+
+
+def _work(args, accelerator, timing):
+    """Lower, build, run, compare, tell; the exit status."""
+    console, files = Console(highlight=False), []
+    bar = Bars(console, args.quiet)
+    with bar.progress:
+        step = bar("lower")
+        lowered = _lower(args.model, accelerator)
+        step(1, 1)
+        bar("generate")
+        manifest = emit_accelerator(accelerator)
+
+        from ..accelerator.network import run as run_network
+
+        folder = output("cosim", accelerator.name)
+        waves = args.waves
+        if waves is HERE:
+            make_folder("waves", folder)
+            waves = folder / "run.vcd"
+        outcome = run_network(manifest, lowered, timing=timing, layers=args.check == "layers", waves=waves,
+                              progress=bar("build the model"))
+    program, result, total = lowered.program, outcome.result, outcome.total
+    if result.cause is not None:
+        console.print(f"[red]FAILED[/red]: error {result.cause.name.lower()} at instruction {result.error_pc} of "
+                      f"{len(program.instructions)}, after {result.cycles} cycles")
+    size = accelerator.core.rows * accelerator.core.cols
+    title = f"{args.model} on {accelerator.name}, latency {timing.latency}, {timing.bandwidth} bytes a cycle"
+    if outcome.rows:
+        console.print(table(outcome.rows, result.cycles, size, title))
+    for line in total.first[:5]:
+        console.print(line, markup=False, soft_wrap=True)
+    files += _pictures(args, program, result, title)
+    if waves is not None:
+        files.append(("waves", waves))
+    for name, path in files:
+        console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
+    passed = result.cause is None and total.compared > 0 and not total.mismatches
+    macs = sum(layer.macs for layer in program.layers)
+    speed = f"; {macs / outcome.seconds / 1e6:.1f} million MAC/s" if macs else ""
+    console.print(f"{total.compared:,} numbers compared with PyTorch, {total.mismatches:,} differ; {result.cycles:,} "
+                  f"cycles{speed}: {'[green]passed' if passed else '[red]FAILED'}")
+    if args.json:
+        data = {"model": args.model, "accelerator": accelerator.name, "latency": timing.latency,
+                "bandwidth": timing.bandwidth, "compared": total.compared, "mismatches": total.mismatches,
+                "first": total.first, "cause": result.cause and result.cause.name.lower(), "error_pc": result.error_pc,
+                "cycles": result.cycles, "macs": macs,
+                "utilisation": macs / (size * result.cycles) if result.cycles else 0.0,
+                "layers": outcome.rows, "counters": result.counters, "seconds": outcome.seconds, "passed": passed,
+                "tensors": {name: {"compared": each.compared, "mismatches": each.mismatches}
+                            for name, each in outcome.tensors.items()}}
+        with writing("json", args.json):
+            write_json(args.json, data)
+    return 0 if passed else 1
+
+
+def _pictures(args, program, result, title):
+    """Write what was asked for beside the table; pairs of name and path."""
+    made = []
+    if args.program is not None:
+        with writing("program", args.program):
+            program.save(args.program)
+        made.append(("program", args.program))
+    if result.times is None:
+        return made
+    if args.timeline is not None:
+        from hbfp.golden.perf.accelerator import timeline  # with matplotlib
+
+        with writing("timeline", args.timeline):
+            made.append(("timeline", timeline.draw(args.timeline, program, result.times, title)))
+    if args.trace is not None:
+        from hbfp.golden.perf.accelerator import chrome
+
+        with writing("trace", args.trace):
+            made.append(("trace", chrome.write(args.trace, program, result.times)))
+    return made
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT, BusError: 1})
