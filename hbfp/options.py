@@ -5,6 +5,7 @@ import tomllib
 from . import describe
 from .design import ConflictError, Design
 from .presets import PRESETS
+from .system import Accelerator
 from .values import ContradictionError, choice, flag, read_file, refuse, shown
 
 #: Names of the options; those of a configuration file, too.
@@ -24,7 +25,7 @@ def add_source_options(group):
     group.add_argument("--config", metavar="FILE", help="a TOML file with any of these options as keys")
 
 
-def _read_config(path):
+def _read_config(path, names):
     data = read_file("config", path)
     try:
         values = tomllib.loads(data.decode())
@@ -35,8 +36,8 @@ def _read_config(path):
     except ValueError:
         raise refuse("config", path, "holds an integer of too many digits") from None
     for key in values:
-        if key not in OPTIONS:
-            raise refuse("config", path, f"unknown key '{shown(key)}'; valid are {', '.join(OPTIONS)}")
+        if key not in names:
+            raise refuse("config", path, f"unknown key '{shown(key)}'; valid are {', '.join(names)}")
     return values
 
 
@@ -72,8 +73,8 @@ def design_from_values(values, kind=Design):
     return read(kind, values)
 
 
-def values_from_args(args):
-    """Option names and values that parsed arguments give: preset, then configuration file, then options.
+def values_from_args(args, names=OPTIONS):
+    """The values of options ``names`` that parsed arguments give: preset, then configuration file, then options.
 
     Raises
     ------
@@ -84,8 +85,8 @@ def values_from_args(args):
     if args.preset is not None:
         values |= PRESETS[choice("preset", args.preset, PRESETS)]
     if args.config is not None:
-        values |= _read_config(args.config)
-    return values | {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+        values |= _read_config(args.config, names)
+    return values | {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
 def design_from_args(args):
@@ -106,15 +107,14 @@ def add_system_options(parser, kind, title):
 
 
 def system_from_args(args, kind):
-    """A system from parsed arguments: its core as :func:`design_from_args` reads it, its own options beside.
+    """A system from parsed arguments, which takes its own options from where those of its core come from.
 
     Raises
     ------
     OptionError
         If a value, a preset or a file is not valid; one line.
     """
-    own = {name: getattr(args, name) for name in describe.declared(kind) if name not in OPTIONS}
-    return design_from_values(values_from_args(args) | own, kind)
+    return design_from_values(values_from_args(args, tuple(describe.declared(kind))), kind)
 
 
 _HEAD = """\
@@ -131,6 +131,10 @@ def page():
     """The page docs/options.md: every option and every preset."""
     lines = [_HEAD, "| option | what it is, and what is valid | default |", "|---|---|---|"]
     lines += [f"| `{name}` | {text} | {default} |" for name, text, default in describe.table(Design)]
+    lines += ["", "An accelerator (`--top accelerator`; [its page](design/11-accelerator.md)) takes these, too:", "",
+              "| option | what it is, and what is valid | default |", "|---|---|---|"]
+    lines += [f"| `{name}` | {text} | {default} |" for name, text, default in describe.table(Accelerator)
+              if name not in map(flag, OPTIONS)]
     lines += ["", "| preset | its options |", "|---|---|"]
     kinds = describe.declared(Design)
     for name, values in PRESETS.items():

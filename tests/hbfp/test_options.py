@@ -189,3 +189,47 @@ def test_a_system_has_its_own_options_beside_those_of_its_core():
         core=design_from_args(read), v_words=128) and design_from_args(read).format.mantissa == 4
     with pytest.raises(OptionError, match="^--v-words 96: must be a power of two$"):
         system_from_args(parser.parse_args(["--v-words", "96"]), Accelerator)
+
+
+def accelerator(*arguments):
+    parser = Parser(prog="prog")
+    add_system_options(parser, Accelerator, "accelerator")
+    return system_from_args(parser.parse_args(arguments), Accelerator)
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    ([], Accelerator()), (["--rows", "8"], Accelerator(core=Design(rows=8))),
+    (["--x-words", "1024", "--v-words", "64", "--w-words", "65536", "--p-words", "32"],
+     Accelerator(x_words=1024, v_words=64, w_words=65536, p_words=32)),
+    (["--row-words", "256", "--vector-rows", "16", "--queue", "2", "--reads", "1", "--burst", "32"],
+     Accelerator(row_words=256, vector_rows=16, queue=2, reads=1, burst=32)),
+    (["--preset", "hbfp4", "--rows", "16"], Accelerator(core=Design(rows=16, format=HBFPFormat(mantissa=4))))])
+def test_options_make_the_accelerator(arguments, expected):
+    assert accelerator(*arguments) == expected == accelerator(*expected.words())
+    assert Accelerator.from_dict(expected.as_dict()) == expected
+
+
+def test_files_hold_the_options_of_a_system(tmp_path):
+    file = tmp_path / "a.toml"
+    file.write_text("queue = 8\nrows = 16\n")
+    assert accelerator("--config", str(file), "--burst", "2") == Accelerator(core=Design(rows=16), queue=8, burst=2)
+    with pytest.raises(OptionError) as caught:
+        parse("--config", str(file))
+    assert str(caught.value) == f"--config {file}: unknown key 'queue'; valid are {KEYS}"
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--queue", "1"], "--queue 1: must be 2 to 64"), (["--queue", "65"], "--queue 65: must be 2 to 64"),
+    (["--x-words", "63"], "--x-words 63: must be 64 to 65536"),
+    (["--x-words", "96"], "--x-words 96: must be a power of two"),
+    (["--rows", "24"], "--rows 24: must be one of 8, 16, 32 in an accelerator"),
+    (["--burst", "33"], "--burst 33: must be 1 to 32"), (["--reads", "0"], "--reads 0: must be 1 to 16"),
+    (["--row-words", "257"], "--row-words 257: must be 1 to 256"),
+    (["--row-words", "x"], "--row-words x: must be 1 to 256"),
+    (["--cols", "16"], "--cols 16: must be 32, as many as rows, in an accelerator"),
+    (["--arithmetic", "fp32"], "--arithmetic fp32: must be hbfp in an accelerator"),
+    (["--mantissa", "17"], "--mantissa 17: must be 2 to 16")])
+def test_accelerators_that_are_none(arguments, message):
+    with pytest.raises(OptionError) as caught:
+        accelerator(*arguments)
+    assert str(caught.value) == message
