@@ -68,7 +68,7 @@ class Machine:
         number = 0
         try:
             for number, instruction in enumerate(self.program.instructions):
-                if self._step(number, instruction):
+                if self.step(number, instruction):
                     return
             number = len(self.program.instructions)
             raise Fault(Cause.END, "a program must end with HALT")
@@ -79,8 +79,8 @@ class Machine:
                 raise Fault(error.cause, error.text, number) from None
             raise MachineError(error.text, number) from None
 
-    def _step(self, number, instruction):
-        """Execute one instruction; whether it was HALT."""
+    def step(self, number: int, instruction: Instruction) -> bool:
+        """Execute one instruction, whose number counts from 0; whether it was HALT. Raises as :meth:`run`."""
         try:
             check(instruction, self.accelerator)
         except IllegalInstruction as error:

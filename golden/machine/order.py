@@ -10,7 +10,7 @@ from .errors import MachineError
 from .memories import Memory
 
 #: Units have the numbers from 1 on.
-_UNITS = len(Unit) + 1
+UNITS = len(Unit) + 1
 #: More than any count.
 _ALWAYS = np.iinfo(np.int32).max
 
@@ -23,7 +23,7 @@ class Order:
     queue : int
         Instructions that the queue of a unit holds.
     races : bool
-        Whether to follow every access: :class:`_Words`.
+        Whether to follow every access: :class:`Words`.
     """
 
     def __init__(self, queue: int, races: bool = False) -> None:
@@ -34,7 +34,7 @@ class Order:
         self.completed = dict.fromkeys(Unit, 0)                      # of each unit, in its order
         self.starts: list[np.ndarray] = []                           # by instruction: of each unit, completed before
         self.places: list[tuple[Unit, int]] = []                     # by instruction: its unit, its count there
-        self.words: dict[str, _Words] = {}
+        self.words: dict[str, Words] = {}
 
     def meet(self, number: int, instruction: Instruction) -> None:
         """An instruction is next; MachineError if it cannot start, or does not fit its queue."""
@@ -48,7 +48,7 @@ class Order:
         if len(before) - self.completed[unit] >= self.queue:
             raise MachineError(f"{unit.name} must have at most {self.queue} instructions uncompleted in written order, "
                                "as many as its queue holds")
-        clock = self.starts[before[-1]].copy() if before else np.zeros(_UNITS, np.int32)
+        clock = self.starts[before[-1]].copy() if before else np.zeros(UNITS, np.int32)
         for wait in instruction.waits:
             if wait.count:
                 last = self.met[wait.unit][wait.count - 1]
@@ -77,7 +77,7 @@ class Order:
 
     def watch(self, memory: Memory, addresses: np.ndarray, write: bool) -> None:
         """An access of the instruction ``number`` to distinct addresses; MachineError if it races."""
-        words = self.words.setdefault(memory.name, _Words(memory.words))
+        words = self.words.setdefault(memory.name, Words(memory.words))
         unit, count = self.places[self.number]
         clock = self.starts[self.number].copy()
         clock[unit] = _ALWAYS    # a unit executes its own in order
@@ -90,15 +90,15 @@ class Order:
         words.note(addresses, write, unit, count)
 
 
-class _Words:
+class Words:
     """Who has last written each word of a memory, and who has last read it, unit by unit."""
 
-    def __init__(self, words):
+    def __init__(self, words: int) -> None:
         self.writer = np.zeros(words, np.int8)
         self.written = np.zeros(words, np.int32)
-        self.read = np.zeros((_UNITS, words), np.int32)
+        self.read = np.zeros((UNITS, words), np.int32)
 
-    def conflict(self, addresses, write, clock):
+    def conflict(self, addresses: np.ndarray, write: bool, clock: np.ndarray) -> tuple[int, int, int] | None:
         """(address, unit, count) of an access that ``clock`` does not have, or None."""
         late = clock[self.writer[addresses]] < self.written[addresses]
         if late.any():
@@ -111,7 +111,13 @@ class _Words:
                 return int(addresses[place]), unit, int(self.read[unit, addresses[place]])
         return None
 
-    def note(self, addresses, write, unit, count):
+    def latest(self, addresses: np.ndarray, write: bool) -> np.ndarray:
+        """Of each unit, the last of its instructions whose accesses contradict this one."""
+        last = np.zeros(UNITS, np.int32)
+        np.maximum.at(last, self.writer[addresses], self.written[addresses])
+        return np.maximum(last, self.read[:, addresses].max(1, initial=0)) if write else last
+
+    def note(self, addresses: np.ndarray, write: bool, unit: int, count: int) -> None:
         """Keep an access."""
         if write:
             self.writer[addresses], self.written[addresses] = unit, count

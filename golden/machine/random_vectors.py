@@ -1,0 +1,117 @@
+"""Random programs of the vector unit, each of which defines all that it reads."""
+
+from dataclasses import dataclass
+from random import Random
+
+from ..spec.vector import (
+    POSTS,
+    STREAM,
+    Instruction,
+    Kind,
+    Op,
+    Operand,
+    Reduce,
+    Target,
+    VectorUnit,
+    constant,
+    register,
+    scalar,
+)
+from ..vector_programs import bits, length
+
+
+@dataclass(frozen=True)
+class VectorProgram:
+    """Where a program lies in P, and the words of V that the rows of each slot take.
+
+    Attributes
+    ----------
+    place, before, body : int
+        Number of its first instruction; instructions that are executed once, and those of every iteration.
+    inputs, outputs : dict
+        Slot -> words of its longest row.
+    """
+    place: int
+    before: int
+    body: int
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+
+
+def vector_programs(unit: VectorUnit, words: int, pick: Random) -> tuple[list[VectorProgram], list[int]]:
+    """Programs that fill ``words`` words of P, and the words."""
+    programs: list[VectorProgram] = []
+    every: list[int] = []
+    while len(every) < words - 12:
+        maker = _Maker(unit, pick)
+        before, body = maker.program()
+        programs.append(VectorProgram(len(every), len(before), len(body), maker.inputs, maker.outputs))
+        every += [instruction.encode() for instruction in (*before, *body)]
+    return programs, [*every, *[length(1).encode()] * (words - len(every))]
+
+
+class _Maker:
+    """A program under way: what is defined, and which slots its passes use."""
+
+    def __init__(self, unit, pick):
+        self.unit, self.pick = unit, pick
+        self.registers, self.scalars = [], []
+        self.inputs, self.outputs, self.read, self.written = {}, {}, 0, 0
+        self.elements = pick.choice((unit.longest, pick.randint(1, unit.longest), pick.randint(1, unit.lanes)))
+
+    def program(self):
+        """Instructions before the loop, and its body: at most 12 together."""
+        pick = self.pick
+        setting = [length(self.elements), *(self._set() for _ in range(pick.randint(0, 2)))]
+        if pick.random() < 0.5:    # the body takes length and scalars from what came before
+            return setting, self._passes()
+        return [], [*setting, *self._passes()]
+
+    def _set(self):
+        index = self.pick.randrange(16)
+        self.scalars.append(index)
+        return Instruction(kind=Kind.SET, target_index=index, immediate=bits(self.pick.uniform(-2, 2)))
+
+    def _passes(self):
+        """Passes, of which the last one gives a row to the stream."""
+        count = self.pick.randint(1, 5)
+        reads = self.pick.randint(1, 3)
+        return [self._pass(number < reads, number == count - 1) for number in range(count)]
+
+    def _operand(self, stream):
+        choices = [constant(self.pick.randrange(3)), *map(register, self.registers), *map(scalar, self.scalars)]
+        return STREAM if stream and self.pick.random() < 0.7 else self.pick.choice(choices)
+
+    def _pass(self, stream, last):
+        pick, words = self.pick, -(-self.elements // self.unit.lanes)
+        if not last and self.scalars and pick.random() < 0.2:
+            return Instruction(kind=Kind.SCALAR, a=scalar(pick.choice(self.scalars)), c=self._number(),
+                               target=Target.SCALAR, target_index=pick.choice(self.scalars), post=self._post())
+        operands: list[Operand] = [STREAM if stream else self._operand(False), self._operand(stream),
+                                   self._operand(stream)]
+        pick.shuffle(operands)
+        a, b, c = operands
+        if STREAM in operands:
+            self.inputs[f"i{min(self.read, 2)}"] = words
+            self.read += 1
+        target = Target.STREAM if last or pick.random() < 0.2 else pick.choice((Target.REGISTER, Target.NONE))
+        index = pick.randrange(self.unit.registers) if target == Target.REGISTER else 0
+        reduce = pick.choice((Reduce.NONE, Reduce.NONE, Reduce.SUM, Reduce.MAX))
+        reduced = pick.randrange(16) if reduce else 0
+        made = Instruction(a=a, b=b, c=c, op=pick.choice(list(Op)), negate_a=pick.random() < 0.3,
+                           negate_c=pick.random() < 0.3, post=self._post(), target=target, target_index=index,
+                           reduce=reduce, reduce_index=reduced)
+        if target == Target.REGISTER:
+            self.registers.append(index)
+        if target == Target.STREAM:
+            self.outputs[f"o{min(self.written, 1)}"] = words
+            self.written += 1
+        if reduce:
+            self.scalars.append(reduced)
+        return made
+
+    def _number(self):
+        return self.pick.choice([constant(self.pick.randrange(3)), *map(scalar, self.scalars)])
+
+    def _post(self):
+        return self.pick.choice(("none", "none", "relu", POSTS[self.pick.choice(self.unit.posts)]))

@@ -1,0 +1,70 @@
+"""Random programs: legal, race-free, the same for the same seed, and of all opcodes.
+
+Covers: golden/machine/random_vectors.py, golden/machine/waits.py.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.golden.machine.errors import MachineError
+from hbfp.golden.machine.machine import Machine
+from hbfp.golden.machine.random_programs import random_program
+from hbfp.isa.instructions import Instruction, Opcode
+from hbfp.program import Program
+from hbfp.system import Accelerator
+
+DESIGNS = [(8, (1, 8), "fp32", 4), (4, (1, 16), "aligned", 2), (4, (8, 8), "fp32", 3), (12, (16, 16), "fp32", 64)]
+
+
+def machine(mantissa, block, accumulate, queue):
+    return Accelerator(core=Design(rows=8, format=HBFPFormat(mantissa=mantissa, block=block), accumulate=accumulate,
+                                   depth=16), v_words=64, x_words=64, w_words=64, p_words=64, row_words=3,
+                       vector_rows=4, queue=queue)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_programs_are_legal_and_race_free(design):
+    seen = Counter()
+    for seed in range(6):
+        program = random_program(machine(*design), seed)
+        Machine(program, races=True).run()
+        seen.update(each.opcode for each in program.instructions)
+    assert seen.keys() == set(Opcode)
+
+
+def test_seed_decides():
+    system = machine(*DESIGNS[0])
+    one, again, other = (random_program(system, seed).to_bytes() for seed in (3, 3, 4))
+    assert one == again != other
+    assert Program.from_bytes(one).to_bytes() == one
+
+
+def test_waits_are_needed():
+    """Without all waits every program races; without the last one some do."""
+    system, found = machine(*DESIGNS[0]), 0
+    for seed in range(4):
+        program = random_program(system, seed)
+        bare = replace(program, instructions=[Instruction(each.opcode, each.values) for each in program.instructions])
+        with pytest.raises(MachineError, match="no wait orders them$"):
+            Machine(bare, races=True).run()
+        last = max(number for number, each in enumerate(program.instructions) if each.waits)
+        fewer = [Instruction(each.opcode, each.values) if number == last else each
+                 for number, each in enumerate(program.instructions)]
+        try:
+            Machine(replace(program, instructions=fewer), races=True).run()
+        except MachineError:
+            found += 1
+    assert found
+
+
+def test_programs_give_numbers():
+    """Not NaN alone, which would hide differences."""
+    device = Machine(random_program(machine(*DESIGNS[0]), 1))
+    device.run()
+    finite = np.isfinite(device.memories.v_data.view(np.float32))
+    assert finite.mean() > 0.5
