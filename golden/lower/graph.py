@@ -93,6 +93,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
 def _evaluated(graph, held, given, side):
     """Run a graph on the inputs."""
     results, constants, inputs, outputs, nodes = {}, set(), {}, [], []
+    chosen = set()                                     # constants that integers among the inputs decide
     with torch.no_grad(), SideMode(side):
         for node in graph.nodes:
             if node.op == "placeholder":
@@ -103,15 +104,24 @@ def _evaluated(graph, held, given, side):
                     inputs[node] = node.name
                 else:
                     constants.add(node)
+                    chosen |= {node} if node.name in given else set()
             elif node.op == "output":
                 outputs = [each for each in torch.utils._pytree.tree_leaves(node.args[0]) if isinstance(each, fx.Node)]
             elif node.target not in _SILENT:
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = node.target(*args, **options)
                 if all(each in constants for each in node.all_input_nodes):
-                    constants.add(node)
+                    if not chosen.isdisjoint(node.all_input_nodes):
+                        chosen.add(node)
+                    if node not in chosen or not _real(results[node]):
+                        constants.add(node)
                 nodes.append(node)
     return Graph(_needed(nodes, constants, outputs), results, constants, inputs, outputs)
+
+
+def _real(result):
+    first = result[0] if isinstance(result, (tuple, list)) else result
+    return isinstance(first, torch.Tensor) and first.is_floating_point()
 
 
 def masked(node: fx.Node) -> fx.Node | None:

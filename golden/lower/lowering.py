@@ -113,7 +113,7 @@ class _Lowering:
         if node not in self.values:
             result = self.graph.results[node]
             order = channels_last(result.dim())
-            self.values[node] = self.build.dram.constant(result.float().numpy(), order)
+            self.values[node] = self.build.dram.constant(result.detach().float().numpy(), order)
             if node in self.graph.inputs:
                 self._name(node.name, self.values[node], result, order, "input")
         return self.values[node]
@@ -124,12 +124,13 @@ class _Lowering:
 
     def _name(self, name, value, result, order, role):
         """Make a tensor known under a name."""
+        result = result[0] if isinstance(result, (tuple, list)) else result
         laid = result.permute(order) if order is not None else result
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
         self.expected[name] = laid.contiguous().numpy()
 
     def fresh(self, node, order=None):
-        """Space for a node's result, which gets its name."""
+        """Space for a node's result (the first of them), which gets its name."""
         result = self.graph.results[node]
         result = result[0] if isinstance(result, (tuple, list)) else result
         order = channels_last(result.dim()) if order is None else order
@@ -193,9 +194,10 @@ class _Lowering:
 
     def _view(self, node):
         """A view, after a copy if there is none of what lies in DRAM."""
-        source = self.values.get(node.args[0]) if node.target is operator.getitem else self.value(node.args[0])
         if node.target is operator.getitem:
-            return source[node.args[1]]
+            source = self.values[node.args[0]]
+            return source if isinstance(source, Value) else source[node.args[1]]
+        source = self.value(node.args[0])
         try:
             return self._seen(node, source)
         except RuntimeError:
@@ -236,11 +238,11 @@ class _Lowering:
         if (user := self.follower(last, hbfp.add_bias.default, aten.add.Tensor)) is not None \
                 and len(user.args) == 2 and not user.kwargs and self._bias(user, channel) is not None:
             steps.bias, last = self._bias(user, channel), user
-        norm = self.follower(last, aten.batch_norm.default)
-        if norm is not None and steps.bias is None and channel == 1 and not norm.args[5]:
-            weight, bias, mean, variance = (self.constant(each) for each in norm.args[1:5])
-            factor, addend = norm_factors(weight, bias, mean, variance, norm.args[7])
-            steps.scale, steps.bias, last = factor.view(np.float32), addend.view(np.float32), norm
+        norm = self.follower(last, aten._native_batch_norm_legit_no_training.default)
+        if norm is not None and steps.bias is None and channel == 1:
+            first = self.follower(norm, operator.getitem)
+            factor, addend = self.norm(norm)
+            steps.scale, steps.bias, last = factor.view(np.float32), addend.view(np.float32), first or norm
         if (user := self.follower(last, aten.relu.default, aten.relu_.default)) is not None:
             steps.relu, last = True, user
         each = node
@@ -248,6 +250,10 @@ class _Lowering:
             each = next(iter(user for user in each.users if user in self._live()))
             self.done.add(each)
         return steps, last
+
+    def norm(self, node):
+        """Factor and addend of each channel of a batch norm."""
+        return norm_factors(*(self.constant(each) for each in node.args[1:5]), node.args[6])
 
     def _bias(self, node, channel):
         """The addends of each channel that a node adds to a product's result, or None."""
@@ -435,11 +441,7 @@ def _layer_norm(self, node):
 
 
 def _batch_norm(self, node):
-    x, weight, bias, mean, variance, training, _, eps = node.args[:8]
-    if training or mean is None:
-        raise LoweringError("it takes its statistics from the batch; eval() would do")
-    factors = norm_factors(*(self.constant(each) for each in (weight, bias, mean, variance)), eps)
-    value = self.value(x)
+    factors, value = self.norm(node), self.value(node.args[0])
     dims = len(value.shape)
     order = [d for d in range(dims) if d != 1] + [1]
     _row_fits(self, value.shape[1])
@@ -549,6 +551,6 @@ _HANDLERS: dict[Any, Handler] = {
     aten.sub.Tensor: _binary(programs.subtract, lambda b: programs.shift(-b), False),
     aten.mul.Tensor: _binary(programs.multiply, programs.scale, True), aten.div.Tensor: _divide,
     aten.softmax.int: _softmax, aten._softmax.default: _softmax, aten.layer_norm.default: _layer_norm,
-    aten.batch_norm.default: _batch_norm, aten.max_pool2d.default: _pool(float("-inf"), programs.maximum),
+    aten._native_batch_norm_legit_no_training.default: _batch_norm, aten.max_pool2d.default: _pool(float("-inf"), programs.maximum),
     aten.avg_pool2d.default: _pool(0.0, programs.average), aten.adaptive_avg_pool2d.default: _adaptive,
     aten.mean.dim: _mean, aten.cat.default: _cat, aten.stack.default: _stack, aten.embedding.default: _embedding}

@@ -106,6 +106,10 @@ def _batch_norm(side, func, x, weight, bias, mean, variance, training, momentum,
     return _tensor(elements(program, factor, addend, patterns(x))), x.new_empty(0), x.new_empty(0)
 
 
+def _norm(side, func, x, weight, bias, mean, variance, momentum, eps):
+    return _batch_norm(side, func, x, weight, bias, mean, variance, False, momentum, eps)
+
+
 def windows(x: torch.Tensor, size: Any, stride: Any, padding: Any, dilation: Any, fill: float) -> list[np.ndarray]:
     """The taps of windows over (..., H, W), kernel row by kernel row: patterns of (..., OH, OW) each."""
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = (pair(value) for value in (size, stride or size, padding, dilation))
@@ -179,6 +183,7 @@ HANDLERS: dict[Any, Handler] = dict.fromkeys(FUNCTIONS, _function) | {
     aten.sub: _sum(programs.subtract, lambda b: -b), aten.sub_: _sum(programs.subtract, lambda b: -b),
     aten.mul: _multiply, aten.mul_: _multiply, aten.div: _divide, aten.div_: _divide,
     aten._softmax: _softmax, aten.native_layer_norm: _layer_norm, aten.native_batch_norm: _batch_norm,
+    aten._native_batch_norm_legit_no_training: _norm,
     aten.max_pool2d_with_indices: _max_pool, aten.max_pool1d: _max_pool_1d, aten.avg_pool2d: _average_pool,
     aten._adaptive_avg_pool2d: _adaptive_pool, aten.mean: _mean}
 
