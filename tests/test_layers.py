@@ -20,7 +20,7 @@ MAY = {
     "golden/fast": {"hbfp", "golden/spec", "golden"},
     "golden/nn": {"hbfp", "golden/spec", "golden", "golden/fast"},
     "golden/machine": {"hbfp", "golden/spec", "golden"},
-    "golden/lower": {"hbfp", "golden/spec", "golden", "golden/nn", "golden/machine"},
+    "golden/lower": {"hbfp", "golden/spec", "golden", "golden/nn", "golden/machine", "golden/study"},
     "golden/perf": {"hbfp", "golden/spec", "golden"},
     "golden/perf/accelerator": {"hbfp", "golden/spec", "golden", "golden/lower", "golden/perf"},
     "golden/study": {"hbfp", "golden/spec", "golden", "golden/fast", "golden/nn"},

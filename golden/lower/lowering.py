@@ -471,6 +471,27 @@ def _pool(border, program):
     return handler
 
 
+def _pool_1d(border, program):
+    """Windows over (N, C, L) as windows over images of one row."""
+    def handler(self, node):
+        x, size, stride, padding, *rest = (*node.args, *((None,) * 4))[:len(node.args) + 4]
+        size, stride, padding = ((1, first(each)) for each in (size, stride or size, padding or 0))
+        dilation = (1, first(rest[0] or 1)) if border else (1, 1)
+        if rest[1 if border else 0]:
+            raise LoweringError("ceil_mode=True has windows that hang over the edge; ceil_mode=False would do")
+        if not border and rest[1] is False and padding[1]:
+            raise LoweringError("it divides by another number than the window's elements; count_include_pad=True would "
+                                "do")
+        output = self.fresh(node, [0, 2, 1])
+        value, images = self.value(x), Value(output.where.unsqueeze(2), output.home)
+        return _windows(self, node, Value(value.where.unsqueeze(2), value.home), size, stride, (0, padding[1]),
+                        dilation, border, program, images)
+
+    def first(value):
+        return value if isinstance(value, int) else value[0]
+    return handler
+
+
 def _windows(self, node, value, size, stride, padding, dilation, border, program, output=None):
     taps = size[0] * size[1]
     if not vectors.taps_fit(taps):
@@ -523,6 +544,30 @@ def _cat(self, node):
     return node, 0
 
 
+def _pad(self, node):
+    return _padded(self, node, node.args[0], node.args[1], node.args[2] if len(node.args) > 2 else 0)
+
+
+def _padded(self, node, x, sides, value):
+    """A tensor with zeros around."""
+    if value or min(sides) < 0:
+        raise LoweringError(f"it pads with {value} by {sides}; zeros, and sides of 0 or more, would do")
+    source, output = self.value(x), self.fresh(node)
+    self.build.dram.zeros(output.home)
+    inner = output.where
+    for n, size in enumerate(reversed(source.shape)):
+        if 2 * n < len(sides):
+            inner = inner.narrow(-1 - n, sides[2 * n], size)
+    self.copy(source, Value(inner, output.home))
+    return node, 0
+
+
+def _pad_mode(self, node):
+    if len(node.args) > 2 and node.args[2] != "constant":
+        raise LoweringError(f"it pads by mode {node.args[2]!r}; mode 'constant' with zeros would do")
+    return _padded(self, node, node.args[0], node.args[1], node.args[3] if len(node.args) > 3 else 0)
+
+
 def _stack(self, node):
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
     output = self.fresh(node)
@@ -551,6 +596,10 @@ _HANDLERS: dict[Any, Handler] = {
     aten.sub.Tensor: _binary(programs.subtract, lambda b: programs.shift(-b), False),
     aten.mul.Tensor: _binary(programs.multiply, programs.scale, True), aten.div.Tensor: _divide,
     aten.softmax.int: _softmax, aten._softmax.default: _softmax, aten.layer_norm.default: _layer_norm,
-    aten._native_batch_norm_legit_no_training.default: _batch_norm, aten.max_pool2d.default: _pool(float("-inf"), programs.maximum),
-    aten.avg_pool2d.default: _pool(0.0, programs.average), aten.adaptive_avg_pool2d.default: _adaptive,
-    aten.mean.dim: _mean, aten.cat.default: _cat, aten.stack.default: _stack, aten.embedding.default: _embedding}
+    aten._native_batch_norm_legit_no_training.default: _batch_norm,
+    aten.max_pool2d.default: _pool(float("-inf"), programs.maximum),
+    aten.max_pool1d.default: _pool_1d(float("-inf"), programs.maximum),
+    aten.avg_pool2d.default: _pool(0.0, programs.average), aten.avg_pool1d.default: _pool_1d(0.0, programs.average),
+    aten.adaptive_avg_pool2d.default: _adaptive, aten.mean.dim: _mean, aten.constant_pad_nd.default: _pad,
+    aten.pad.default: _pad_mode, aten.cat.default: _cat, aten.stack.default: _stack,
+    aten.embedding.default: _embedding}

@@ -1,0 +1,144 @@
+"""Models to run on the accelerator: a few by name, and those of a user's file."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from hbfp.golden.study.resnet import resnet20
+from hbfp.golden.study.tasks import load
+
+#: Images of a run.
+IMAGES = 10
+#: Steps, batch, and rate of what is trained here.
+EPOCHS, BATCH, RATE = 2, 64, 5e-3
+Source = tuple[nn.Module, tuple[Any, ...]]
+
+
+class _Transformer(nn.Module):
+    """Two encoder layers over embedded words, and a class for each sentence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(64, 32)
+        layer = nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, activation="gelu", batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, 2)
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """(N, L) -> (N, 10)."""
+        return self.head(self.layers(self.words(words)).mean(1))
+
+
+class _Lstm(nn.Module):
+    """An LSTM over the rows of an image's quarters, and a class from its last state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = nn.LSTM(16, 32, batch_first=True)
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, steps: torch.Tensor) -> torch.Tensor:
+        """(N, L, 16) -> (N, 10)."""
+        return self.head(self.cells(steps)[0][:, -1])
+
+
+def _trained(model, x, classes):
+    """A model after a few epochs of Adam, in evaluation."""
+    with torch.enable_grad():
+        optimiser = torch.optim.Adam(model.parameters(), RATE)
+        for _ in range(EPOCHS):
+            for pick in torch.randperm(len(x)).split(BATCH):
+                optimiser.zero_grad()
+                nn.functional.cross_entropy(model(x[pick]), classes[pick]).backward()
+                optimiser.step()
+    return model.eval()
+
+
+def _mlp():
+    x, classes, test, _ = load("digits")
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
+    return _trained(model, x, classes), (test,)
+
+
+def _cnn():
+    x, classes, test, _ = load("digits")
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(), nn.Linear(32, 10))
+    return _trained(model, x.view(-1, 1, 8, 8), classes), (test.view(-1, 1, 8, 8),)
+
+
+def _resnet20():
+    images = load("digits")[2][:IMAGES].view(-1, 1, 8, 8)
+    return resnet20().eval(), (nn.functional.interpolate(images, size=(32, 32)).repeat(1, 3, 1, 1),)
+
+
+def _transformer():
+    return _Transformer().eval(), (torch.randint(64, (2, 16)),)
+
+
+def _lstm():
+    test = load("digits")[2][:IMAGES]
+    return _Lstm().eval(), (test.view(-1, 4, 16)[:, :3],)
+
+
+_MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm}
+#: Name -> what it is.
+ZOO = {"mlp": "64-128-64-10 on the 360 test images of the digits, trained here",
+       "cnn": "two convolutions with batch norm and pooling on the 360 test images of the digits, trained here",
+       "resnet20": f"ResNet-20 on {IMAGES} digits of 32 x 32 pixels", "transformer": "two encoder layers, 2 x 16 words",
+       "lstm": f"an LSTM of 3 steps on {IMAGES} digits"}
+
+
+def zoo(name: str) -> Source:
+    """A model of :data:`ZOO` and its inputs, the same at every call.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    if name not in _MAKERS:
+        raise ValueError(f"Model must be one of {', '.join(ZOO)} or a Python file, not {name!r}")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        return _MAKERS[name]()
+
+
+def source(text: str) -> Source:
+    """A model and its inputs: of a name of :data:`ZOO`, or of a file with ``model()`` and ``inputs()``.
+
+    Raises
+    ------
+    ValueError
+        If there is neither, or the file does not give them; one line.
+    """
+    if not text.endswith(".py"):
+        return zoo(text)
+    if not Path(text).is_file():
+        raise ValueError(f"Model {text} is no file")
+    try:
+        made = runpy.run_path(text)
+    except Exception as error:
+        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
+    for name in ("model", "inputs"):
+        if not callable(made.get(name)):
+            raise ValueError(f"Model {text} must define {name}()")
+    try:
+        model, inputs = made["model"](), made["inputs"]()
+    except Exception as error:
+        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
+    if not isinstance(inputs, tuple):
+        raise ValueError(f"inputs() of {text} must give a tuple of tensors, not {type(inputs).__name__}")
+    return model.eval(), inputs
+
+
+def _line(error):
+    """An error as one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
