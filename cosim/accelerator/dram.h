@@ -7,7 +7,7 @@
 //     cycle at most. The response of a burst comes `latency` cycles after its last beat got there.
 //   - Each beat to or from the memory takes BEAT bytes of a credit to which each cycle adds `bandwidth`; what is not
 //     used is kept up to a beat less one byte beyond a cycle's share. If a read and a write want the same credit,
-//     they take turns.
+//     they take turns; the read is first after a cycle without a write.
 
 #include <cstdarg>
 #include <cstdint>
@@ -77,6 +77,7 @@ struct Memory {
         credit = credit + bandwidth < most ? credit + bandwidth : most;
         bool read = !rvalid && !reads.empty() && reads.front().ready <= now && !reads.front().silent;
         bool write = !writes.empty() && !buffer.empty();
+        if (!write) turn = false;
         if (read && write && credit < 2 * BEAT) {
             (turn ? read : write) = false;
             if (credit >= BEAT) turn = !turn;

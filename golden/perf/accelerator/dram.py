@@ -22,9 +22,9 @@ SIZE = 18 + _RING * 4
 
 
 def fresh(latency: int, bandwidth: int, beat: int) -> State:
-    """The state at reset."""
+    """The state after a while of doing nothing."""
     state = np.zeros(SIZE, np.int64)
-    state[[LATENCY, BANDWIDTH, BEAT]] = latency, bandwidth, beat
+    state[[LATENCY, BANDWIDTH, BEAT, CREDIT]] = latency, bandwidth, beat, bandwidth + beat - 1
     return state
 
 
@@ -36,6 +36,8 @@ def begin(s, now):
     head = s[READ_HEAD]
     read = s[R_VALID] == 0 and s[READ_COUNT] > 0 and s[_READ_CYCLE + head] <= now
     write = s[WRITE_COUNT] > 0 and s[BUFFERED] > 0
+    if not write:
+        s[TURN] = 0
     if read and write and s[CREDIT] < 2 * beat:
         if s[TURN]:
             read = False
