@@ -10,7 +10,7 @@ from numba import njit
 from hbfp.isa.instructions import Opcode, Unit
 from hbfp.program import Program
 
-from . import array, bus, convert, core, dma, dram, queue, walk
+from . import array, bus, convert, core, dma, dram, programs, queue, vector, walk
 from .decode import Decoded, decoded
 from .times import Times
 
@@ -23,8 +23,8 @@ _NOP, _HALT = int(Opcode.NOP), int(Opcode.HALT)
 _V, _W = 0, 1
 
 
-class UnmodelledError(ValueError):
-    """A program has instructions that the cycle model does not know; one line."""
+class EndlessError(ValueError):
+    """A program does not end; one line."""
 
 
 def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidth: int) -> Times:
@@ -40,13 +40,10 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
 
     Raises
     ------
-    UnmodelledError
-        If the program has an instruction that is not modelled, or does not end.
+    EndlessError
+        If the program does not end.
     """
     accelerator = program.accelerator
-    for each in program.instructions:
-        if each.opcode == Opcode.VECTOR:
-            raise UnmodelledError(f"the cycle model does not know {each.opcode.name} yet")
     arrays = decoded(program)
     count = len(program.instructions)
     made = np.zeros((3, count), np.int64)
@@ -59,9 +56,9 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
                   bus.fresh_fetch(accelerator, count), bus.fresh(accelerator), bus.fresh(accelerator), walkers[0],
                   walkers[1], dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
                   dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES),
-                  convert.fresh(accelerator.core), LIMIT)
+                  convert.fresh(accelerator.core), vector.fresh(accelerator), *programs.words(program), LIMIT)
     if cycles == LIMIT:
-        raise UnmodelledError("the program does not end")
+        raise EndlessError(f"The program does not end in {LIMIT} cycles")
     # The doorbell takes a cycle before the first one of the units; the last one counts.
     made += 1
     made[:2, arrays.opcode == _HALT] = cycles + 2
@@ -74,7 +71,7 @@ def _fields(arrays: Decoded):
 
 @njit(cache=True)
 def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, writes, loads, stores, load, store,
-         blocks, limit):
+         blocks, rows_of, words, firsts, limit):
     """Cycles until HALT; into ``made`` when instructions start, complete, and how long they wait."""
     queues = np.zeros((_UNITS, queue.SIZE), np.int64)
     feed, multiply, drain = (np.zeros(array.SIZE, np.int64), np.zeros(array.SIZE, np.int64),
@@ -115,18 +112,25 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
         came = d[dram.R_VALID] == 1 and not mine
         into = dma.target(load, mine)
 
-        # Memories: of V drain is granted writes before load, and reads before convert and store; of W convert writes.
-        drained = array.drain_writes(drain, c)
-        granted = into >= 0 and not (into == _V and drained)
+        # Memories: V is written by vector first, then drain, then load; W by convert first.
+        vector_writes, drain_wants = vector.writes(rows_of), array.drain_writes(drain, c)
+        drained = drain_wants and not vector_writes
+        granted = into >= 0 and not (into == _V and (vector_writes or drain_wants))
         if (into == _W and convert.writes_w(blocks)) or (into == dma.SCALES and convert.writes_scales(blocks)):
             granted = False
         straddles = into == _V and dma.straddles(load)
         beat = granted and not straddles
-        drain_reads = array.drain_reads(drain, c)
-        convert_reads = convert.reads(blocks) and not drain_reads
-        store_reads = (store[dma.VALID] == 1 and bus.room(writes, store[dma.OUT]) and not drain_reads
-                       and not convert.reads(blocks))
+        # V is read by drain first, then convert, vector, store.
+        free_v = not array.drain_reads(drain, c)
+        convert_reads = free_v and convert.reads(blocks)
+        free_v = free_v and not convert_reads
+        vector_reads = free_v and vector.reads(rows_of, words)
+        free_v = free_v and not vector_reads
+        store_reads = free_v and store[dma.VALID] == 1 and bus.room(writes, store[dma.OUT])
         taken[_CONVERT], done[_CONVERT] = convert.step(blocks, ready[_CONVERT], fields[heads[_CONVERT]], convert_reads)
+        head = heads[_VECTOR]
+        taken[_VECTOR], done[_VECTOR] = vector.step(rows_of, words, ready[_VECTOR], firsts[head], fields[head],
+                                                    vector_reads)
 
         # The array.
         done[_WEIGHTS], done[_MULTIPLY], done[_DRAIN] = feed[array.DONE], multiply[array.DONE], drain[array.DONE]

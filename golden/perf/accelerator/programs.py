@@ -1,0 +1,67 @@
+"""What the vector unit is told in a program: the words of memory P, as far as they decide cycles."""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from hbfp.isa.instructions import Memory, Opcode
+from hbfp.program import Program
+
+from ...spec.vector import FIELDS, KIND, Kind, Reduce, Source, Target
+from .decode import Array
+
+#: Of a word: whether it is a pass, or a step on scalars; reads the stream, writes it, reduces; and the length that it
+#: sets, 0 for none.
+PASS, READS, WRITES, REDUCES, LENGTH = range(5)
+_AT, _position = {}, 0
+for _name, _width in FIELDS:
+    _AT[_name] = _position, (1 << _width) - 1
+    _position += _width
+
+
+def word(bits: int) -> tuple[int, ...]:
+    """A word of P, by :data:`PASS` and so on."""
+    field = {name: bits >> low & mask for name, (low, mask) in _AT.items()}
+    kind = bits >> KIND
+    passes = kind == Kind.VECTOR
+    reads = passes and any(field[f"{name}_source"] == Source.STREAM for name in "abc")
+    return (int(kind in (Kind.VECTOR, Kind.SCALAR)) + int(kind == Kind.SCALAR), int(reads),
+            int(passes and field["target"] == Target.STREAM),
+            int(passes and field["reduce"] != Reduce.NONE), bits & (1 << KIND) - 1 if kind == Kind.LENGTH else 0)
+
+
+def words(program: Program) -> tuple[Array, Array]:
+    """The words of all vector instructions.
+
+    Returns
+    -------
+    (ndarray, (words, 5)), (ndarray, (instructions,))
+        The words, and where in them each instruction's ``before`` and ``body`` begin; 0 for all others.
+    """
+    accelerator = program.accelerator
+    memory = np.zeros(accelerator.p_words, np.uint64)
+    starts = [region.address for region in program.memory]
+    each_word, seen = [], {}
+    first = np.zeros(len(program.instructions), np.int64)
+    share = accelerator.lanes // 2
+
+    def beat(address):
+        region = program.memory[bisect_right(starts, address) - 1]
+        at = address - region.address
+        return np.frombuffer(region.data[at:at + accelerator.beat].ljust(accelerator.beat, b"\0"), np.uint64)
+
+    for number, each in enumerate(program.instructions):
+        if each.opcode == Opcode.LOAD and each["memory"] == Memory.P:
+            for i2 in range(each["count2"]):
+                for i1 in range(each["count1"]):
+                    for i0 in range(each["count0"]):
+                        at = each["base"] + i2 * each["buffer2"] + i1 * each["buffer1"] + i0
+                        memory[share * at:share * (at + 1)] = beat(
+                            each["offset"] + i2 * each["dram2"] + i1 * each["dram1"] + i0 * accelerator.beat)
+        elif each.opcode == Opcode.VECTOR:
+            mine = tuple(memory[each["program"]:each["program"] + each["before"] + each["body"]].tolist())
+            if mine not in seen:
+                seen[mine] = len(each_word)
+                each_word += [word(bits) for bits in mine]
+            first[number] = seen[mine]
+    return np.array(each_word, np.int64).reshape(-1, 5), first
