@@ -7,6 +7,7 @@ import numpy as np
 
 from hbfp.golden.machine.layouts import unpack
 from hbfp.golden.perf.accelerator.layers import by_layer
+from hbfp.golden.perf.accelerator.model import times
 
 from ..bench.comparison import Comparison
 from .device import Device, Timing
@@ -27,11 +28,14 @@ class Outcome:
         Of the table by layer.
     seconds : float
         Of the simulation alone.
+    model : Times or None
+        What the cycle model says, if the program ended well.
     """
     result: object
     tensors: dict
     rows: list
     seconds: float
+    model: object
     total: Comparison = field(default_factory=Comparison)
 
     def __post_init__(self):
@@ -64,23 +68,27 @@ def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3"
     BuildError, BusError, TimesError
         If a tool fails, the accelerator breaks a rule or does not end, or does other work than the program's.
     """
-    program = lowered.program
+    program, timing = lowered.program, timing or Timing()
     size, base = room(program)
     memory = np.empty(size, np.uint8)
     place(program, memory)
     accelerator = program.accelerator
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
-                timing=timing or Timing(), waves=waves, level=level, progress=progress) as device:
+                timing=timing, waves=waves, level=level, progress=progress) as device:
         begun = time.perf_counter()
         result = execute(device, program)
         seconds = time.perf_counter() - begun
     tensors = {name: compare(program, name, memory[base:], values) for name, values in lowered.expected.items()
                if layers or program.tensors[name].role == "output"}
-    rows = by_layer(program, result.times) if result.times else []
-    for row in rows:
+    if result.times is None:
+        return Outcome(result, tensors, [], seconds, None)
+    model = times(program, manifest.data.latency, timing.latency, timing.bandwidth)
+    rows = by_layer(program, result.times)
+    for row, modelled in zip(rows, by_layer(program, model), strict=True):
+        row["model_cycles"] = modelled["cycles"]
         if row["name"] in tensors:
             row |= {"compared": tensors[row["name"]].compared, "mismatches": tensors[row["name"]].mismatches}
-    return Outcome(result, tensors, rows, seconds)
+    return Outcome(result, tensors, rows, seconds, model)
 
 
 def compare(program, name, dram, expected):

@@ -11,10 +11,18 @@ from rich.console import Console
 
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write_json
+from hbfp.golden.perf.accelerator.command import (
+    add_memory_options,
+    add_outputs,
+    check_outputs,
+    memory_from_args,
+    write_pictures,
+)
+from hbfp.golden.perf.accelerator.command import lowered as lowered_network
 from hbfp.golden.perf.accelerator.layers import table
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
-from hbfp.values import OptionError, choice, make_folder, refuse, whole, writable_file, writing
+from hbfp.values import choice, make_folder, writable_file, writing
 
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
@@ -28,7 +36,6 @@ examples:
   python -m cosim run mine.py --latency 100 --bandwidth 32 --timeline mine.png --trace mine.json
 """
 CHECKS = ("outputs", "layers")
-LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
 #: ``--waves`` without a file.
 HERE = object()
 
@@ -39,15 +46,10 @@ def make_parser():
     parser.add_argument("model", metavar="MODEL", help="FILE.py, or a name of the zoo")
     add_system_options(parser, Accelerator, "accelerator")
     group = parser.add_argument_group("run")
-    group.add_argument("--latency", default="32", metavar="N",
-                       help="cycles from the address of a read to its first beat, 1 to 100000 (default 32)")
-    group.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096 "
-                       "(default: a beat)")
+    add_memory_options(group)
     group.add_argument("--check", default="outputs", metavar="WHAT", help="outputs, or layers: every layer's tensor, "
                        "too (default outputs)")
-    group.add_argument("--json", metavar="FILE", help="also write the results there")
-    group.add_argument("--timeline", metavar="FILE", help="draw how busy the units are, as PNG")
-    group.add_argument("--trace", metavar="FILE", help="write a trace for Perfetto or chrome://tracing")
+    add_outputs(group)
     group.add_argument("--program", metavar="FILE", help="also keep the program: instructions, memory, symbols")
     group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole run")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -57,29 +59,13 @@ def make_parser():
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     choice("check", args.check, CHECKS)
-    latency = whole("latency", args.latency, *LATENCY_RANGE)
-    bandwidth = None if args.bandwidth is None else whole("bandwidth", args.bandwidth, *BANDWIDTH_RANGE)
-    for name in ("json", "timeline", "trace", "program"):
-        if getattr(args, name) is not None:
-            setattr(args, name, writable_file(name, getattr(args, name)))
+    check_outputs(args)
+    if args.program is not None:
+        args.program = writable_file("program", args.program)
     if args.waves not in (None, HERE):
         args.waves = writable_file("waves", args.waves)
     accelerator = system_from_args(args, Accelerator)
-    return partial(_work, args, accelerator, Timing(latency, bandwidth or accelerator.beat))
-
-
-def _lower(text, accelerator):
-    """The network as a program; OptionError with one line if it cannot be one."""
-    from hbfp.golden.lower.errors import LoweringError  # PyTorch takes a moment; complaints about options come before
-    from hbfp.golden.lower.lowering import lower
-    from hbfp.golden.lower.zoo import source
-
-    try:
-        return lower(*source(text), accelerator)
-    except OptionError:
-        raise
-    except (LoweringError, ValueError) as error:
-        raise refuse("model", text, str(error)) from None
+    return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)))
 
 
 def _work(args, accelerator, timing):
@@ -88,7 +74,7 @@ def _work(args, accelerator, timing):
     bar = Bars(console, args.quiet)
     with bar.progress:
         step = bar("lower")
-        lowered = _lower(args.model, accelerator)
+        lowered = lowered_network(args.model, accelerator)
         step(1, 1)
         bar("generate")
         manifest = emit_accelerator(accelerator)
@@ -112,12 +98,20 @@ def _work(args, accelerator, timing):
         console.print(table(outcome.rows, result.cycles, size, title))
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
-    files += _pictures(args, program, result, title)
+    if args.program is not None:
+        with writing("program", args.program):
+            program.save(args.program)
+        files.append(("program", args.program))
+    if result.times is not None:
+        files += write_pictures(args, program, result.times, title)
     if waves is not None:
         files.append(("waves", waves))
     for name, path in files:
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
-    passed = result.cause is None and total.compared > 0 and not total.mismatches
+    exact = outcome.model is None or outcome.model == result.times
+    if not exact:
+        console.print(f"[red]FAILED[/red]: the cycle model says other cycles: {outcome.model.cycles} in all")
+    passed = result.cause is None and total.compared > 0 and not total.mismatches and exact
     macs = sum(layer.macs for layer in program.layers)
     speed = f"; {macs / outcome.seconds / 1e6:.1f} million MAC/s" if macs else ""
     console.print(f"{total.compared:,} numbers compared with PyTorch, {total.mismatches:,} differ; {result.cycles:,} "
@@ -126,7 +120,7 @@ def _work(args, accelerator, timing):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": timing.latency,
                 "bandwidth": timing.bandwidth, "compared": total.compared, "mismatches": total.mismatches,
                 "first": total.first, "cause": result.cause and result.cause.name.lower(), "error_pc": result.error_pc,
-                "cycles": result.cycles, "macs": macs,
+                "cycles": result.cycles, "model_cycles": outcome.model and outcome.model.cycles, "macs": macs,
                 "utilisation": macs / (size * result.cycles) if result.cycles else 0.0,
                 "layers": outcome.rows, "counters": result.counters, "seconds": outcome.seconds, "passed": passed,
                 "tensors": {name: {"compared": each.compared, "mismatches": each.mismatches}
@@ -134,28 +128,6 @@ def _work(args, accelerator, timing):
         with writing("json", args.json):
             write_json(args.json, data)
     return 0 if passed else 1
-
-
-def _pictures(args, program, result, title):
-    """Write what was asked for beside the table; pairs of name and path."""
-    made = []
-    if args.program is not None:
-        with writing("program", args.program):
-            program.save(args.program)
-        made.append(("program", args.program))
-    if result.times is None:
-        return made
-    if args.timeline is not None:
-        from hbfp.golden.perf.accelerator import timeline  # with matplotlib
-
-        with writing("timeline", args.timeline):
-            made.append(("timeline", timeline.draw(args.timeline, program, result.times, title)))
-    if args.trace is not None:
-        from hbfp.golden.perf.accelerator import chrome
-
-        with writing("trace", args.trace):
-            made.append(("trace", chrome.write(args.trace, program, result.times)))
-    return made
 
 
 def main(argv=None):

@@ -150,7 +150,6 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
             final = load[dma.head(load) + dma.LAST] == 1
             ends = dma.move(load)
             done[_LOAD] = ends and final
-        burst = walk.beats(loads) if asks else 0
         taken[_LOAD] = asks and walk.last(loads, fields[heads[_LOAD]], 0)
         dma.step(load, asks, loads, fields[heads[_LOAD]], 0, ends)
         if ready[_LOAD] and loads[walk.PHASE] == walk.START:

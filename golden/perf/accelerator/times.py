@@ -49,7 +49,7 @@ def from_events(program: Program, events: NDArray[np.void]) -> Times:
     program : Program
         What ran.
     events : ndarray
-        Rows with ``cycle``, the masks ``started``, ``completed`` and ``waiting``, bit u - 1 for unit u, and ``running``;
+        Rows with ``cycle``, the masks ``started``, ``completed``, ``waiting``, bit u - 1 for unit u, and ``running``;
         a row for each cycle in which something started or completed, and where one of the others changes.
 
     Raises

@@ -1,0 +1,124 @@
+"""``python -m golden perf``: the table by layer of a network on the accelerator, from the cycle model alone."""
+
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from hbfp import files, generator
+from hbfp.manifest import Manifest
+from hbfp.options import add_system_options, system_from_args
+from hbfp.system import Accelerator
+from hbfp.values import OptionError, refuse, whole, writable_file, writing
+
+#: Of the DRAM: cycles, and bytes a cycle.
+LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
+
+
+def add_perf(commands: Any, epilog: str) -> None:
+    """Add the parser of ``perf``."""
+    perf = commands.add_parser("perf", help="cycles of a network on the accelerator, layer by layer", epilog=epilog)
+    perf.add_argument("model", metavar="MODEL", help="FILE.py with model() and inputs(), or a name of the zoo")
+    add_system_options(perf, Accelerator, "accelerator")
+    add_memory_options(perf)
+    add_outputs(perf)
+
+
+def add_memory_options(parser: Any) -> None:
+    """Add the options of the DRAM."""
+    parser.add_argument("--latency", default="32", metavar="N",
+                        help="cycles from the address of a read to its first beat, 1 to 100000 (default 32)")
+    parser.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096 "
+                        "(default: a beat)")
+
+
+def add_outputs(parser: Any) -> None:
+    """Add the options of what is written beside the table."""
+    for name, text in (("json", "also write the results there"),
+                       ("timeline", "draw how busy the units are, as PNG"),
+                       ("trace", "write a trace for Perfetto or chrome://tracing")):
+        parser.add_argument(f"--{name}", metavar="FILE", help=text)
+
+
+def memory_from_args(args: Namespace, accelerator: Accelerator) -> tuple[int, int]:
+    """Latency and bandwidth of the DRAM; OptionError if one is out of range."""
+    latency = whole("latency", args.latency, *LATENCY_RANGE)
+    bandwidth = None if args.bandwidth is None else whole("bandwidth", args.bandwidth, *BANDWIDTH_RANGE)
+    return latency, bandwidth or accelerator.beat
+
+
+def check_outputs(args: Namespace) -> None:
+    """OptionError unless what is asked for can be written."""
+    for name in ("json", "timeline", "trace"):
+        if getattr(args, name) is not None:
+            setattr(args, name, writable_file(name, getattr(args, name)))
+
+
+def lowered(text: str, accelerator: Accelerator) -> Any:
+    """A network as a program, and what PyTorch computes of it; OptionError with one line if it cannot be one."""
+    from hbfp.golden.lower.errors import LoweringError  # PyTorch takes a moment; complaints about options come before
+    from hbfp.golden.lower.lowering import lower
+    from hbfp.golden.lower.zoo import source
+
+    try:
+        return lower(*source(text), accelerator)
+    except OptionError:
+        raise
+    except (LoweringError, ValueError) as error:
+        raise refuse("model", text, str(error)) from None
+
+
+def write_pictures(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
+    """Write the timeline and the trace, if asked for; pairs of name and path."""
+    made = []
+    if args.timeline is not None:
+        from . import timeline  # with matplotlib
+
+        with writing("timeline", args.timeline):
+            made.append(("timeline", timeline.draw(args.timeline, program, times, title)))
+    if args.trace is not None:
+        from . import chrome
+
+        with writing("trace", args.trace):
+            made.append(("trace", chrome.write(args.trace, program, times)))
+    return made
+
+
+def prepare_perf(args: Namespace) -> Callable[[], object]:
+    """From parsed arguments to the work."""
+    accelerator = system_from_args(args, Accelerator)
+    memory = memory_from_args(args, accelerator)
+    check_outputs(args)
+    return partial(_perf, args, accelerator, memory)
+
+
+def _perf(args, accelerator, memory):
+    """Lower, step through, tell."""
+    console = Console(highlight=False)
+    program = lowered(args.model, accelerator).program
+
+    from .layers import by_layer, table
+    from .model import times  # with Numba
+
+    core = accelerator.core
+    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+    begun = time.perf_counter()
+    found = times(program, latency, *memory)
+    seconds = time.perf_counter() - begun
+    size, macs = core.rows * core.cols, sum(layer.macs for layer in program.layers)
+    rows = by_layer(program, found)
+    title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
+    console.print(table(rows, found.cycles, size, title))
+    for name, path in write_pictures(args, program, found, title):
+        console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
+    if args.json is not None:
+        for row in rows:
+            row["model_cycles"] = row["cycles"]
+        data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
+                "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
+                "utilisation": macs / (size * found.cycles), "layers": rows, "seconds": seconds}
+        with writing("json", args.json):
+            files.write_json(args.json, data)
