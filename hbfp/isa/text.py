@@ -1,0 +1,24 @@
+"""Instructions as text: the disassembler."""
+
+from .instructions import FIELDS
+
+
+def line(instruction):
+    """One instruction: opcode, fields that are not 0, and what it waits for."""
+    values = [f"{field.name}={instruction[field.name]}" for field in FIELDS[instruction.opcode]
+              if instruction[field.name]]
+    waits = [f"{wait.unit.name}:{wait.count}" for wait in instruction.waits]
+    return " ".join([instruction.opcode.name, *values, *(["after", *waits] if waits else [])])
+
+
+def listing(program):
+    """A program's instructions with their numbers, each layer's below a line with its name."""
+    width = len(str(len(program.instructions)))
+    names = {}
+    for layer in program.layers:
+        names.setdefault(layer.first, []).append(layer.name)
+    lines = []
+    for number, instruction in enumerate(program.instructions):
+        lines += [f"{name}:" for name in names.get(number, [])]
+        lines.append(f"{number:{width}}  {line(instruction)}")
+    return "\n".join(lines) + "\n"
