@@ -54,11 +54,15 @@ class Loops:
     def follow(self, name, width, first, strides):
         """A number that starts at ``first`` and grows by ``strides[n]`` with loop n, modulo 2^width.
 
-        A stride is a value, or None for a loop that leaves the number as it was when the loop began. All but the
-        innermost loops have a register of what the number was when their current round began; one adder serves all.
+        A stride is a value, or None for a loop that leaves the number as it was when the loop began. Each loop with a
+        stride has a register of what the number was when its current round began; one adder serves all.
         """
-        m = self._m
-        bases = [Signal(width, name=f"{name}{n}", reset_less=True) for n in range(len(strides))]
+        m, bases = self._m, []
+        for n, by in enumerate(strides):    # a loop that changes nothing begins as the one outside it does
+            bases.append(None if by is None and n + 1 < len(strides) else
+                         Signal(width, name=f"{name}{n}", reset_less=True))
+        for n in reversed(range(len(bases) - 1)):
+            bases[n] = bases[n + 1] if bases[n] is None else bases[n]
         base, stride = Signal(width, name=f"{name}_base"), Signal(width, name=f"{name}_stride")
         following = Signal(width, name=f"{name}_next")
         for n, by in reversed(list(enumerate(strides))):
@@ -68,6 +72,8 @@ class Loops:
         above = 0    # whether a loop further out goes on, which begins this one anew
         for n in reversed(range(len(strides))):
             above = above | self.carry[n]
+            if n + 1 < len(strides) and bases[n] is bases[n + 1]:
+                continue
             with m.If(self._step & above):
                 m.d.sync += bases[n].eq(following)
             with m.If(self._start):
