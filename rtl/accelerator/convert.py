@@ -1,12 +1,13 @@
 """The unit convert: a matrix of FP32 numbers in V to blocks in X or W."""
 
-from amaranth import Array, Cat, Module, Mux, Signal, signed
+from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import Out
 
 from hbfp.isa.instructions import Opcode
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
 from ..lib.layout import StructLayout, index
+from ..lib.pick import pick
 from .block_order import BlockOrder
 from .layouts import ADDRESS_BITS, instruction_layout
 from .part import Part
@@ -128,7 +129,7 @@ class Convert(Part):
             value = Signal(FIELD, name=f"measured{lane}")
             m.d.comb += value.eq(Mux(columns, field, largest[0]) if long else field)
             measured.append(self._running(m, f"top{lane}", word.opens, word.valid & ~word.convert & mine, value))
-        by_row = [Array(measured)[word.row]] if long else largest
+        by_row = [pick(measured, word.row)] if long else largest
         tops = []
         for lane, field in enumerate(measured):
             top = Signal(FIELD, name=f"field{lane}")

@@ -1,9 +1,10 @@
 """The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority."""
 
-from amaranth import Array, Module, Mux, Shape, Signal
+from amaranth import Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
 from ..lib.memory import Ram
+from ..lib.pick import pick
 from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
 from .part import Part
 from .signatures import (
@@ -22,6 +23,12 @@ from .signatures import (
 def bits_of(layout):
     """Bits of a layout."""
     return Shape.cast(layout).width
+
+
+def _parts(word, count):
+    """The parts of a word, the lowest first."""
+    size = len(word) // count
+    return [word[n * size:(n + 1) * size] for n in range(count)]
 
 
 def arbitrate(m, name, ports, words, step=1):
@@ -54,12 +61,6 @@ def arbitrate(m, name, ports, words, step=1):
         taken = taken | port.en
     m.d.comb += [beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0), legal.eq(any_access & ~beyond)]
     return legal, address[low:high], grants
-
-
-def part_of(word, parts, place):
-    """One of the equal parts of a word."""
-    width = len(word) // parts
-    return Array(word[width * part:width * (part + 1)] for part in range(parts))[place]
 
 
 def choose(ports, grants, name):
@@ -166,7 +167,7 @@ class WMemory(Part):
             m.d.sync += place.eq(row)
         m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
                      scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
-                     self.read.data.as_value().eq(part_of(ram.r_data, packed, place)),
+                     self.read.data.as_value().eq(pick(_parts(ram.r_data, packed), place)),
                      self.read.scales.as_value().eq(scales.r_data)]
         for memory, name, step in ((ram, "write", packed), (scales, "scales", height)):
             ports = [getattr(self, f"{name}_{writer}") for writer in self.WRITERS]
@@ -203,6 +204,6 @@ class PMemory(Part):
         with m.If(reads):
             m.d.sync += place.eq(instruction)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),
-                     self.read.data.eq(part_of(ram.r_data, share, place)),
+                     self.read.data.eq(pick(_parts(ram.r_data, share), place)),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m

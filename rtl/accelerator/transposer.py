@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
+from ..lib.pick import pick
 from .layouts import ADDRESS_BITS
 
 
@@ -112,5 +113,5 @@ class Transposer(Component):
         for number in range(side):
             of_row = scales.r_data[number * part:(number + 1) * part]
             segments = [of_row.word_select(s, params.scale) for s in range(params.segments)]
-            m.d.comb += self.o_scale[number].eq(Array(segments)[leaving[low:]] if params.segments > 1 else segments[0])
+            m.d.comb += self.o_scale[number].eq(pick(segments, leaving[low:]))
         return m
