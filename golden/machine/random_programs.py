@@ -243,25 +243,39 @@ class _Maker:
     def _vector(self):
         def draw():
             vector, pick = self.pick.choice(self.vectors), self.pick
-            counts = self._counts(2, 12)
-            values = {"program": vector.place, "before": vector.before, "body": vector.body,
-                      **{f"count{loop}": count for loop, count in enumerate(counts)}}
-            used: set[int] = set()
-            for slot, words in (*vector.inputs.items(), *vector.outputs.items()):
-                inner = pick.randint(1, words)
-                found = self._place_loops([inner, -(-words // inner), *counts], self.accelerator.v_words, step=1,
-                                          distinct=slot in vector.outputs)
+            counts, values, used = self._counts(2, 12), {}, set()
+            inner = pick.randint(1, vector.words)
+            row = [inner, -(-vector.words // inner), *counts]
+            taps = pick.randint(1, vector.reads) if vector.reads and pick.random() < 0.3 else 0
+            inputs = ["i0"] if taps else ["i0", "i1", "i2"][:vector.reads]
+            places = {}
+            for slot in (*inputs, *["o0", "o1"][:vector.writes]):
+                if slot == "o0" and not taps and pick.random() < 0.3 and self._in_place(row, places):
+                    values |= {name.replace("i0", "o0"): value for name, value in values.items() if "i0" in name}
+                    continue
+                loops = [*row, taps, -(-vector.reads // taps)] if taps and slot == "i0" else row
+                found = self._place_loops(loops, self.accelerator.v_words, step=1, distinct=slot[0] == "o")
                 if not found:
                     return None
                 base, strides = found
-                touched = set((nest([inner, -(-words // inner), *counts], strides, base)).ravel().tolist())
-                if slot in vector.outputs and used & touched:
+                places[slot] = nest(loops, strides, base).ravel().tolist()
+                if slot[0] == "o" and not used.isdisjoint(places[slot]):
                     return None
-                used |= touched
+                used.update(places[slot])
                 values |= {f"{slot}_base": base, f"{slot}_inner": inner, f"{slot}_step": strides[1],
                            f"{slot}_stride0": strides[2], f"{slot}_stride1": strides[3]}
-            return [Instruction(Opcode.VECTOR, values)]
+                if len(strides) > 4:
+                    values |= {"taps": 1, "i1_inner": taps, "i1_step": strides[4], "i1_stride0": strides[5]}
+            return [Instruction(Opcode.VECTOR, values | {
+                "program": vector.place, "before": vector.before, "body": vector.body,
+                **{f"count{loop}": count for loop, count in enumerate(counts)}})]
         return self._until(draw)
+
+    @staticmethod
+    def _in_place(row, places):
+        """Whether results may go where slot i0 reads: each word once, and no other slot any of them."""
+        first, *others = places.values() or [[]]
+        return len(set(first)) == len(first) == np.prod(row) and all(set(first).isdisjoint(each) for each in others)
 
     def _product(self):
         """Commands of the core: weights, rows and results, in any order of the three."""

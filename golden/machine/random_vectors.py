@@ -28,14 +28,17 @@ class VectorProgram:
     ----------
     place, before, body : int
         Number of its first instruction; instructions that are executed once, and those of every iteration.
-    inputs, outputs : dict
-        Slot -> words of its longest row.
+    words : int
+        Of V, that a row takes.
+    reads, writes : int
+        Passes of either part, at most, that take a row from the stream, and that give one.
     """
     place: int
     before: int
     body: int
-    inputs: dict[str, int]
-    outputs: dict[str, int]
+    words: int
+    reads: int
+    writes: int
 
 
 def vector_programs(unit: VectorUnit, words: int, pick: Random) -> tuple[list[VectorProgram], list[int]]:
@@ -45,25 +48,31 @@ def vector_programs(unit: VectorUnit, words: int, pick: Random) -> tuple[list[Ve
     while len(every) < words - 12:
         maker = _Maker(unit, pick)
         before, body = maker.program()
-        programs.append(VectorProgram(len(every), len(before), len(body), maker.inputs, maker.outputs))
+        programs.append(VectorProgram(len(every), len(before), len(body), maker.words, maker.reads, maker.writes))
         every += [instruction.encode() for instruction in (*before, *body)]
     return programs, [*every, *[length(1).encode()] * (words - len(every))]
 
 
 class _Maker:
-    """A program under way: what is defined, and which slots its passes use."""
+    """A program under way: what is defined, and how many rows its passes take and give."""
 
     def __init__(self, unit, pick):
         self.unit, self.pick = unit, pick
         self.registers, self.scalars = [], []
-        self.inputs, self.outputs, self.read, self.written = {}, {}, 0, 0
+        self.reads = self.writes = 0
         self.elements = pick.choice((unit.longest, pick.randint(1, unit.longest), pick.randint(1, unit.lanes)))
+
+    @property
+    def words(self):
+        """Of V, that a row takes."""
+        return -(-self.elements // self.unit.lanes)
 
     def program(self):
         """Instructions before the loop, and its body: at most 12 together."""
         pick = self.pick
         setting = [length(self.elements), *(self._set() for _ in range(pick.randint(0, 2)))]
-        if pick.random() < 0.5:    # the body takes length and scalars from what came before
+        if pick.random() < 0.5:    # the body takes length, scalars and registers from what came before
+            setting += [self._begin() for _ in range(pick.randint(0, 2))]
             return setting, self._passes()
         return [], [*setting, *self._passes()]
 
@@ -71,6 +80,13 @@ class _Maker:
         index = self.pick.randrange(16)
         self.scalars.append(index)
         return Instruction(kind=Kind.SET, target_index=index, immediate=bits(self.pick.uniform(-2, 2)))
+
+    def _begin(self):
+        """A register that the body may add to."""
+        index = self.pick.randrange(self.unit.registers)
+        made = Instruction(a=self._operand(False), target=Target.REGISTER, target_index=index)
+        self.registers.append(index)
+        return made
 
     def _passes(self):
         """Passes, of which the last one gives a row to the stream."""
@@ -83,7 +99,7 @@ class _Maker:
         return STREAM if stream and self.pick.random() < 0.7 else self.pick.choice(choices)
 
     def _pass(self, stream, last):
-        pick, words = self.pick, -(-self.elements // self.unit.lanes)
+        pick = self.pick
         if not last and self.scalars and pick.random() < 0.2:
             return Instruction(kind=Kind.SCALAR, a=scalar(pick.choice(self.scalars)), c=self._number(),
                                target=Target.SCALAR, target_index=pick.choice(self.scalars), post=self._post())
@@ -92,8 +108,7 @@ class _Maker:
         pick.shuffle(operands)
         a, b, c = operands
         if STREAM in operands:
-            self.inputs[f"i{min(self.read, 2)}"] = words
-            self.read += 1
+            self.reads += 1
         target = Target.STREAM if last or pick.random() < 0.2 else pick.choice((Target.REGISTER, Target.NONE))
         index = pick.randrange(self.unit.registers) if target == Target.REGISTER else 0
         reduce = pick.choice((Reduce.NONE, Reduce.NONE, Reduce.SUM, Reduce.MAX))
@@ -104,8 +119,7 @@ class _Maker:
         if target == Target.REGISTER:
             self.registers.append(index)
         if target == Target.STREAM:
-            self.outputs[f"o{min(self.written, 1)}"] = words
-            self.written += 1
+            self.writes += 1
         if reduce:
             self.scalars.append(reduced)
         return made

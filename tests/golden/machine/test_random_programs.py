@@ -17,6 +17,7 @@ from hbfp.golden.machine.random_programs import random_program
 from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.program import Program
 from hbfp.system import Accelerator
+from tests.golden.machine.plain import Plain
 
 DESIGNS = [(8, (1, 8), "fp32", 4), (4, (1, 16), "aligned", 2), (4, (8, 8), "fp32", 3), (12, (16, 16), "fp32", 64)]
 
@@ -68,3 +69,25 @@ def test_programs_give_numbers():
     device.run()
     finite = np.isfinite(device.memories.v_data.view(np.float32))
     assert finite.mean() > 0.5
+
+
+@pytest.mark.parametrize("design", [*DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4), (6, (1, 4), "fp32", 4)])
+def test_machine_equals_plain_loops(design):
+    """Every word of V, X, W and DRAM."""
+    for seed in range(100, 104):
+        program = random_program(machine(*design), seed)
+        device, plain = Machine(program), Plain(program)
+        device.run()
+        plain.run()
+        memories = device.memories
+        np.testing.assert_array_equal(memories.v_data, plain.v)
+        for address, (mantissa, exponent, invalid) in plain.x.items():
+            np.testing.assert_array_equal(memories.x_data[address], mantissa)
+            np.testing.assert_array_equal(memories.x_exponent[address], exponent)
+            np.testing.assert_array_equal(memories.x_invalid[address], invalid)
+        np.testing.assert_array_equal(memories.w_data, [plain.w[row] for row in range(len(plain.w))])
+        for segment, (exponent, invalid) in plain.scales.items():
+            np.testing.assert_array_equal(memories.w_exponent[segment], exponent)
+            np.testing.assert_array_equal(memories.w_invalid[segment], invalid)
+        assert device.dram.data.tobytes() == bytes(plain.dram)
+        assert len(plain.x) == len(memories.x_data) and len(plain.w) == len(memories.w_data)

@@ -1,0 +1,213 @@
+"""The page as plain loops: a second machine, one word at a time, with no look at undefined words or at order."""
+
+from itertools import product
+
+import numpy as np
+
+from hbfp.golden import bfp, core, vector
+from hbfp.golden.blocks import Blocks
+from hbfp.golden.machine.vector import unit_of
+from hbfp.golden.matmul import matmul_blocks
+from hbfp.golden.spec.vector import Kind, Source, Target, field_values
+from hbfp.isa.instructions import Memory, Opcode
+
+
+def loops(*counts):
+    """(i0, i1 ...) with i0 the fastest."""
+    return (each[::-1] for each in product(*map(range, counts[::-1])))
+
+
+class Plain:
+    """Executes a program; V, X, W and P are dicts of addresses, DRAM a bytearray."""
+
+    def __init__(self, program):
+        self.program, self.system, self.core = program, program.accelerator, program.accelerator.core
+        self.lanes = self.system.lanes
+        self.dram = bytearray(program.limit)
+        for region in program.memory:
+            self.dram[region.address:region.end] = region.data
+        self.v = np.zeros((self.system.v_words, self.lanes), np.uint32)
+        self.x, self.w, self.scales, self.p = {}, {}, {}, {}
+        self.tiles, self.commands, self.drains, self.passes = [], [], [], []
+        self.unit = vector.Machine(unit_of(self.system))
+
+    def run(self):
+        for each in self.program.instructions:
+            if each.opcode not in (Opcode.NOP, Opcode.HALT):
+                getattr(self, each.opcode.name.lower())(each)
+        assert not (self.tiles or self.commands or self.drains)
+
+    # --- DMA ------------------------------------------------------------------------------------
+
+    def transfers(self, i, step, buffer_step):
+        for i0, i1, i2 in loops(i["count0"], i["count1"], i["count2"]):
+            yield (i["offset"] + i2 * i["dram2"] + i1 * i["dram1"] + i0 * step,
+                   i["base"] + i2 * i["buffer2"] + i1 * i["buffer1"] + i0 * buffer_step)
+
+    def load(self, i):
+        beat, height = self.system.beat, self.core.height
+        if i["elements"]:
+            for address, element in self.transfers(i, i["dram0"], i["buffer0"]):
+                for n in range(i["run"]):
+                    self.v[(element + n) // self.lanes, (element + n) % self.lanes] = self.word(address + 4 * n)
+        elif i["memory"] == Memory.W:
+            for address, row in self.transfers(i, beat * self.system.record_beats, height):
+                self.record(address, row)
+        else:
+            for address, word in self.transfers(i, beat, 1):
+                if i["memory"] == Memory.V:
+                    self.v[word] = [self.word(address + 4 * n) for n in range(self.lanes)]
+                else:
+                    for n in range(self.lanes // 2):
+                        self.p[word * self.lanes // 2 + n] = int.from_bytes(
+                            self.dram[address + 8 * n:address + 8 * n + 8], "little")
+
+    def word(self, address):
+        return int.from_bytes(self.dram[address:address + 4], "little")
+
+    def record(self, address, row):
+        """A segment of W: mantissas of so many bits, row after row, then exponents and flags."""
+        bits, columns, height = self.system.stored, self.lanes, self.core.height
+        data = int.from_bytes(self.dram[address:address + self.system.beat * self.system.record_beats], "little")
+        for r in range(height):
+            values = [data >> bits * (r * columns + c) & (1 << bits) - 1 for c in range(columns)]
+            self.w[row + r] = [value - (value >> bits - 1 << bits) for value in values]
+        scales = data >> 8 * self.system.beat * (self.system.record_beats - 1)
+        scales = [scales >> 16 * c & 0xFFFF for c in range(columns)]
+        self.scales[row // height] = ([(s & 0x7FFF) - ((s & 0x4000) << 1) for s in scales], [s >> 15 for s in scales])
+
+    def store(self, i):
+        steps = (i["dram0"], i["buffer0"]) if i["elements"] else (self.system.beat, 1)
+        for address, word in self.transfers(i, *steps):
+            for n in range(i["run"] if i["elements"] else self.lanes):
+                self.dram[address + 4 * n:address + 4 * n + 4] = int(self.v[word, n]).to_bytes(4, "little")
+
+    # --- Conversion -----------------------------------------------------------------------------
+
+    def convert(self, i):
+        rows, words, side = i["rows"], i["words"], self.core.rows
+        matrix = np.array([np.concatenate([self.v[i["base"] + r * i["stride"] + k] for k in range(words)])
+                           for r in range(rows)]).view(np.float32)
+        if i["to_w"] and i["columns"]:
+            tall = -(-rows // max(side, self.core.format.terms)) * max(side, self.core.format.terms)
+            whole = np.zeros((tall, matrix.shape[1]), np.float32)
+            whole[:rows] = matrix
+            self.to_w(whole, lambda k: i["target"] + k * i["target_word"])
+        elif i["to_w"]:
+            whole = np.zeros((-(-rows // side) * side, matrix.shape[1]), np.float32)
+            whole[:rows] = matrix
+            self.to_w(whole.T.copy(), lambda j: i["target"] + j * i["target_row"])
+        else:
+            blocks, square = bfp.encode_plain(matrix, self.core.format), self.core.format.square
+            for r, k in product(range(rows), range(words)):
+                row = r // self.core.format.terms if square else r
+                at = [(k * side + s * self.core.height) // self.core.format.terms for s in range(self.core.segments)]
+                self.x[i["target"] + r * i["target_row"] + k * i["target_word"]] = (
+                    blocks.mantissa[r, k * side:(k + 1) * side], blocks.exponent[row, at], blocks.invalid[row, at])
+
+    def to_w(self, matrix, place):
+        """A matrix (K, N), column tile by column tile."""
+        terms, height, side = self.core.format.terms, self.core.height, self.core.rows
+        blocks = bfp.encode_plain(matrix, self.core.format, axis=-2)
+        for j in range(matrix.shape[1] // side):
+            columns = np.arange(j * side, (j + 1) * side)
+            exponents = columns // terms if self.core.format.square else columns
+            for r in range(len(matrix)):
+                self.w[place(j) + r] = list(blocks.mantissa[r, columns])
+                if r % height == 0:
+                    self.scales[(place(j) + r) // height] = (list(blocks.exponent[r // terms, exponents]),
+                                                             list(blocks.invalid[r // terms, exponents]))
+
+    # --- The core -------------------------------------------------------------------------------
+
+    def weights(self, i):
+        side, segments = self.core.rows, self.core.segments
+        for _, t in product(range(i["repeats"]), range(i["tiles"])):
+            row = i["base"] + t * side
+            scales = [self.scales[row // self.core.height + s] for s in range(segments)]
+            self.tiles.append(([self.w[row + r] for r in range(side)], scales))
+        self.progress()
+
+    def multiply(self, i):
+        for p0, p1, p2 in loops(i["passes0"], i["passes1"], i["passes2"]):
+            rows = []
+            for i0, i1 in loops(i["rows0"], i["rows1"]):
+                x, y = i["x"] + i0 * i["x_row"] + p1 * i["x_pass"], i["y"] + i1 * i["y_row"] + p2 * i["y_pass"]
+                if i["bounded"] and not (0 <= x < i["width"] and 0 <= y < i["height"]):
+                    least = max(-126, -2 ** (self.core.format.exponent - 1))
+                    rows.append((np.zeros(self.core.rows, int), [least] * self.core.segments,
+                                 [False] * self.core.segments))
+                else:
+                    rows.append(self.x[i["base"] + i0 * i["row0"] + i1 * i["row1"] + p0 * i["pass0"] + p1 * i["pass1"]
+                                       + p2 * i["pass2"]])
+            self.passes.append(rows)
+        if i["last"]:
+            self.commands += [(self.passes, i)] * i["columns"]
+            self.passes = []
+        self.progress()
+
+    def drain(self, i):
+        for j in range(i["columns"]):
+            vectors = [self.v[i[f"{name}_base"] + j].copy() if i[name] else None for name in ("scale", "bias")]
+            places = [i["base"] + i0 * i["row0"] + i1 * i["row1"] + j * i["column"]
+                      for i0, i1 in loops(i["rows0"], i["rows1"])]
+            self.drains.append((places, vectors))
+        self.progress()
+
+    def progress(self):
+        while self.commands and self.drains and len(self.tiles) >= len(self.commands[0][0]):
+            (passes, i), (places, vectors) = self.commands.pop(0), self.drains.pop(0)
+            tiles = [self.tiles.pop(0) for _ in passes]
+            per = max(self.core.format.terms // self.core.rows, 1)    # passes of a block: its last exponents count
+            last = [number for number in range(len(passes)) if number % per == per - 1 or number == len(passes) - 1]
+            fmt = type(self.core.format)(mantissa=self.core.format.mantissa, exponent=self.core.format.exponent,
+                                         block=(1, self.core.format.terms))
+            x = Blocks(*(np.array([np.concatenate([np.array(passes[p][row][part]) for p in which])
+                                   for row in range(len(places))])
+                         for part, which in ((0, range(len(passes))), (1, last), (2, last))), fmt, -1)
+            w = Blocks(np.array([row for tile, _ in tiles for row in tile]),
+                       *(np.array([scale[part] for p in last for scale in tiles[p][1]]) for part in (0, 1)), fmt, -2)
+            x, w = (Blocks(each.mantissa.astype(np.int32), each.exponent.astype(np.int32), each.invalid.astype(bool),
+                           fmt, each.axis) for each in (x, w))
+            y = matmul_blocks(x, w, self.core.accumulate, guard=self.core.guard, growth=self.core.growth, plain=True)
+            y = core.side(y.view(np.uint32), *vectors, relu=bool(i["relu"]))
+            for place, row in zip(places, y, strict=True):
+                self.v[place] = row
+
+    # --- The vector unit ------------------------------------------------------------------------
+
+    def vector(self, i):
+        words = [self.p[i["program"] + n] for n in range(i["before"] + i["body"])]
+        if i["before"]:
+            self.iteration(i, words[:i["before"]], 0, 0)
+        if i["body"]:
+            for i0, i1 in loops(i["count0"], i["count1"]):
+                self.iteration(i, words[i["before"]:], i0, i1)
+
+    def iteration(self, i, words, i0, i1):
+        taken = given = 0
+        for word in words:
+            f, inputs = field_values(word), []
+            beats = range(-(-self.unit.length // self.lanes))
+            if f["kind"] == Kind.VECTOR and Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
+                if i["taps"]:
+                    inner = i["i1_inner"] or 256
+                    ahead = taken % inner * i["i1_step"] + taken // inner * i["i1_stride0"]
+                    places = [self.place(i, "i0", beat, i0, i1) + ahead for beat in beats]
+                else:
+                    places = [self.place(i, f"i{min(taken, 2)}", beat, i0, i1) for beat in beats]
+                taken += 1
+                inputs = [np.concatenate([self.v[place] for place in places])[:self.unit.length]]
+            rows = self.unit.run([word], inputs)
+            if f["kind"] == Kind.VECTOR and f["target"] == Target.STREAM:
+                row = np.zeros(len(beats) * self.lanes, np.uint32)
+                row[:self.unit.length] = rows[0]
+                for beat in beats:
+                    self.v[self.place(i, f"o{min(given, 1)}", beat, i0, i1)] = row[beat * self.lanes:][:self.lanes]
+                given += 1
+
+    @staticmethod
+    def place(i, slot, word, i0, i1):
+        inner = i[f"{slot}_inner"] or 256
+        return (i[f"{slot}_base"] + word % inner + word // inner * i[f"{slot}_step"] + i0 * i[f"{slot}_stride0"]
+                + i1 * i[f"{slot}_stride1"])
