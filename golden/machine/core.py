@@ -141,13 +141,18 @@ class Core:
     def drain(self, instruction: Instruction, number: int) -> None:
         """Read factors and biases; results are written when they come."""
         columns = instruction["columns"]
-        vectors = tuple(
-            self.memories.v_data[self.memories.v.reads(instruction[f"{name}_base"] + np.arange(columns))]
-            if instruction[name] else None for name in _STEPS)
+        places = [self.memories.v.reads(instruction[f"{name}_base"] + np.arange(columns)) if instruction[name] else None
+                  for name in _STEPS]
         target = nest((instruction["rows0"], instruction["rows1"], columns),
                       (instruction["row0"], instruction["row1"], instruction["column"]), instruction["base"])
         target = self.memories.v.address(target.reshape(columns, -1))
         once(self.memories.v, target)
+        for place in places:
+            own = np.intersect1d(target, [] if place is None else place)
+            if own.size:
+                raise MachineError(f"{self.memories.v.at(own[0])} must not be both a result of a DRAIN and its factors "
+                                   "or biases")
+        vectors = tuple(None if place is None else self.memories.v_data[place] for place in places)
         self.drains.append(_Drain(target, vectors, number))
         self._progress()
 

@@ -307,9 +307,12 @@ class _Maker:
                     "relu": relu}))
             drain = common | {"columns": columns, "base": target[0], "row0": target[1][0], "row1": target[1][1],
                               "column": target[1][2]}
+            results = set(nest([*rows, columns], target[1], target[0]).ravel().tolist())
             for name in ("scale", "bias"):
                 if steps[name]:
-                    drain[f"{name}_base"] = pick.randint(0, system.v_words - columns)
+                    base = drain[f"{name}_base"] = pick.randint(0, system.v_words - columns)
+                    if not results.isdisjoint(range(base, base + columns)):
+                        return None
             drains = [Instruction(Opcode.DRAIN, drain)]
             first, second, third = pick.sample((group, multiplies, drains), 3)
             return [*first, *second, *third]

@@ -65,6 +65,8 @@ def test_what_is_in_order():
      "MULTIPLY must have the rows, tiles and steps of the command that is open"),
     ([step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"tiles": 3})], 3,
      "MULTIPLY must have 3 passes, as many as tiles, not 1"),
+    ([step(Opcode.DRAIN, (Unit.CONVERT, 1), columns=2, rows0=2, rows1=1, row0=1, column=2, base=8, bias=1,
+           bias_base=7)], 3, "V at 8 must not be both a result of a DRAIN and its factors or biases"),
     ([step(Opcode.CONVERT, words=1, rows=2, stride=1)], 3, "X at 0 is written more than once by one instruction"),
     ([step(Opcode.LOAD, **ONE | {"count1": 2, "dram1": 32})], 3, "V at 0 is written more than once by one instruction"),
     ([step(Opcode.LOAD, **ONE | {"count0": 2, "elements": 1, "run": 3, "buffer0": 2})], 3,
