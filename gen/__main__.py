@@ -24,8 +24,9 @@ from hbfp.manifest import FILE
 from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
 from hbfp.values import cannot, choice, flag, refuse, shown, whole, writable_folder
 
+from .blackbox import without_bodies
 from .emit import Emitter, verilog
-from .manifest import manifest
+from .manifest import manifest, memories
 from .tops import TOPS, make_top
 from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit
 
@@ -69,16 +70,26 @@ def write_files(folder, texts):
         raise cannot("written", "out", folder, error.strerror) from None
 
 
-def emit(component, folder, design=None, **more):
-    """Convert a component and write its two files; return the manifest, with ``more`` of its fields."""
+def emit(component, folder, design=None, blackbox=False, beside=None, **more):
+    """Convert a component and write its files; return the manifest, with ``more`` of its fields.
+
+    With ``blackbox`` memories have no bodies, and the manifest lists them. ``beside`` are further files, name -> text.
+    """
     emitter = Emitter()
     top = emitter.convert(component)
     text = verilog(emitter)
+    found = memories(emitter, top)
+    if blackbox:
+        text = without_bodies(text, found)
+    if blackbox or "accelerator" in more:
+        more["memories"] = found
     found = manifest(emitter, top, text, design, **more)
-    write_files(folder, {found.verilog: text, FILE: found.text()})
+    write_files(folder, {found.verilog: text, FILE: found.text(), **(beside or {})})
     return found
 
 
+#: What ``--memories`` may be: as Verilog, or left out, for a memory compiler's macros.
+MEMORIES = ("inside", "blackbox")
 #: Options of the vector units, and of networks.
 VECTOR_OPTIONS, NETWORK_OPTIONS = ("lanes", "beats", "registers"), ("pods", "copies", "width")
 #: Options of parts that belong to no design: what they are, and their range.
@@ -110,6 +121,8 @@ def make_parser():
     for name, top in TOPS.items():
         describe.add_arguments(parser.add_argument_group(f"--top {name}"), top.description, without=known)
         known |= set(top.options)
+    parser.add_argument("--memories", metavar="NAME", default="inside",
+                        help=f"bodies of memories: {', '.join(MEMORIES)}, with a list in the manifest (default inside)")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     return parser
 
@@ -122,6 +135,12 @@ def _folder(args, name):
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     top = TOPS[choice("top", args.top, TOPS)]
+    work = _prepare(args, top)
+    return partial(work, blackbox=True) if choice("memories", args.memories, MEMORIES) == "blackbox" else work
+
+
+def _prepare(args, top):
+    """The same, with memories inside."""
     if args.top != "core" and args.unit != "core":
         raise refuse("unit", args.unit, f"must not be given with --top {args.top}")
     others = {name for each in TOPS.values() for name in each.options} | set(PART_OPTIONS)
@@ -149,7 +168,7 @@ def _prepare_top(args, top):
     system = system_from_args(args, top.description)
     parameters = {name: getattr(system, name) for name in top.options}
     return partial(_write, make_top(args.top, system), _folder(args, system.name), system.core, unit=args.top,
-                   parameters=parameters, **top.facts(system))
+                   parameters=parameters, beside=top.beside(), **top.facts(system))
 
 
 def _prepare_part(args):
@@ -167,12 +186,13 @@ def _prepare_part(args):
     return partial(_write, component, folder, unit=args.unit, parameters=given)
 
 
-def _write(component, folder, design=None, **more):
+def _write(component, folder, design=None, beside=None, **more):
     """Emit into a folder and say what was written."""
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
-    found = emit(component, folder, design, **more)
+    found = emit(component, folder, design, beside=beside, **more)
     print(f"{folder / found.verilog}: {len(found.modules)} modules, top {found.top}")
-    print(f"{folder / FILE}")
+    for name in (FILE, *(beside or {})):
+        print(f"{folder / name}")
 
 
 def main(argv=None):

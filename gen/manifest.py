@@ -60,7 +60,7 @@ def derived(design):
 
 
 def memories(emitter, top):
-    """The memories below ``top``: module -> depth, width and what is written by itself."""
+    """The memories below ``top``: module -> words, width, bits that are written by themselves, how many there are."""
     return {name: {"words": cell.params.depth, "width": cell.params.width,
                    "granularity": cell.params.width // cell.params.granules, "count": count}
             for name, count in emitter.counts(top).items() if isinstance(cell := emitter.cells[name], Ram)}
@@ -83,8 +83,6 @@ def manifest(emitter, top, text, design=None, **more):
         Other fields of the manifest.
     """
     component, modules = emitter.cells[top], {}
-    if "accelerator" in more:
-        more["memories"] = memories(emitter, top)
     for name, count in emitter.counts(top).items():
         cell = emitter.cells[name]
         modules[name] = Module(cell.kind, count, cell.area, cell.apart, cell.inline, cell.bits or None)

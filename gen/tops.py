@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hbfp import describe
 from hbfp.design import ConflictError, Design
+from hbfp.isa.rdl import header, rdl
 from hbfp.isa.registers import described
 from hbfp.options import OPTIONS
 from hbfp.rtl.accelerator.accelerator import Accelerator as AcceleratorTop
@@ -26,10 +27,13 @@ class Top:
         Of :class:`rtl.lib.component.Component`; its ``of`` takes the description.
     facts : callable
         From the description to further fields of the manifest.
+    beside : callable
+        Further files: name -> text.
     """
     description: type
     component: type
     facts: Callable = lambda description: {}
+    beside: Callable = dict
 
     @property
     def options(self):
@@ -40,7 +44,8 @@ class Top:
 #: Name on the command line -> what is built.
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
-                           lambda system: {"accelerator": system, "registers": described()})}
+                           lambda system: {"accelerator": system, "registers": described()},
+                           lambda: {"registers.rdl": rdl(), "hbfp_accelerator.h": header()})}
 
 
 def make_top(name, description):

@@ -62,6 +62,19 @@ def test_help_has_examples(capsys):
         assert option in text
 
 
+def test_the_accelerator(tmp_path, capsys):
+    assert main(["--top", "accelerator", "--rows", "8", "--v-words", "64", "--out", str(tmp_path)]) == 0
+    name = "hbfp_accelerator_hbfp_m8_e10_b1x32_r8_c8_g8x4_fp32_v64"
+    data = json.loads((tmp_path / "manifest.json").read_text())
+    assert capsys.readouterr().out == (
+        f"{tmp_path}/{name}.v: {len(data['modules'])} modules, top {name}\n{tmp_path}/manifest.json\n"
+        f"{tmp_path}/registers.rdl\n{tmp_path}/hbfp_accelerator.h\n")
+    assert data["accelerator"]["v_words"] == 64 and data["registers"]["control"]["address"] == 0x40
+    assert data["memories"]["hbfp_ram_d64_w256_g8"] == {"words": 64, "width": 256, "granularity": 32, "count": 1}
+    assert {"aclk", "aresetn", "interrupt", "s_axil_awaddr", "m_axi_araddr"} <= set(data["ports"])
+    assert not {"clk", "rst"} & set(data["ports"])
+
+
 @pytest.mark.parametrize("unit", CORE_UNITS)
 def test_unit_alone(tmp_path, unit):
     some = (["--block", "1,4", "--share", "2"] if unit in SHARED else
