@@ -1,7 +1,8 @@
 """The accelerator at its buses: transfers against the golden machine, registers, faults, the watch-dog.
 
 Covers: rtl/accelerator/control.py, rtl/accelerator/registers.py, rtl/accelerator/reader.py, rtl/accelerator/writer.py,
-rtl/accelerator/fetch.py, rtl/accelerator/load.py, rtl/accelerator/store.py, rtl/accelerator/axi.py.
+rtl/accelerator/fetch.py, rtl/accelerator/load.py, rtl/accelerator/store.py, rtl/accelerator/axi.py,
+rtl/accelerator/rotate.py.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from cosim.accelerator.device import Device, Timing
 from gen.emit import Emitter, verilog
 from golden.machine.machine import Machine
+from golden.machine.random_programs import random_program
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
@@ -20,7 +22,7 @@ from rtl.accelerator.accelerator import Accelerator as Top
 
 pytestmark = pytest.mark.cosim
 SYSTEM = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 16), mantissa=4)), v_words=128,
-                     x_words=64, w_words=64, p_words=32, reads=3, burst=6, row_words=2, vector_rows=2)
+                     x_words=64, w_words=64, p_words=64, reads=3, burst=6, row_words=2, vector_rows=2)
 SIZE, CODE, BASE, LIMIT = 1 << 17, 0x400, 0x8000, 0x10000
 HALT = Instruction(Opcode.HALT, {})
 
@@ -219,7 +221,7 @@ WRONG = {
     "words": (Cause.ADDRESS, 2, [store(elements=1, run=2, base=128)]),
     "weights": (Cause.ADDRESS, 2, [load(memory=1, base=64)]),
     "records": (Cause.ADDRESS, 2, [load(memory=1, base=48, count0=3)]),
-    "programs": (Cause.ADDRESS, 2, [load(memory=2, base=7, count0=2)]),
+    "programs": (Cause.ADDRESS, 2, [load(memory=2, base=15, count0=2)]),
     "tiles": (Cause.ADDRESS, 2, [Instruction(Opcode.WEIGHTS, {"base": 64, "tiles": 1, "repeats": 1})]),
     "limit": (Cause.ADDRESS, 2, [store(offset=LIMIT - 32, count0=2)]),
     "run": (Cause.ADDRESS, 2, [load(elements=1, run=2, offset=LIMIT - 4)]),
@@ -237,15 +239,20 @@ def test_what_is_wrong_has_its_cause_and_number(device, name):
     assert settled(device, [*FIRST, *more, *filler]) == (cause, number)
 
 
-@pytest.mark.parametrize("name", ["memory", "limit", "opcode"])
-def test_nothing_is_written_after_an_error(device, name):
-    """A store is under way in front of a slow DRAM: beats that have not gone out leave no trace."""
+@pytest.mark.parametrize("name", ["memory", "run", "opcode"])
+def test_what_an_error_cuts_short_leaves_no_trace(device, name):
+    """A store is under way in front of a slow DRAM: each beat is written rightly or not at all."""
     cause, _, more = WRONG[name]
     device.set_timing(Timing(5, 4))
     device.set_pauses(0.3)
-    found, _ = settled(device, [load(count0=128), store([(Unit.LOAD, 1)], offset=0xA000, count0=128),
-                                Instruction(Opcode.NOP, {"unit": 1}, (Wait(Unit.LOAD, 1),)), *more, HALT])
-    assert found == cause
+    old = device.memory[BASE + 0xA000:][:4096].reshape(128, 32).copy()
+    start(device, [load(count0=128), store([(Unit.LOAD, 1)], offset=0xA000, count0=128),
+                   Instruction(Opcode.NOP, {"unit": Unit.VECTOR}, (Wait(Unit.LOAD, 1),)), *more, HALT])
+    assert finish(device)[:2] == (False, cause)
+    new, right = (device.memory[BASE + place:][:4096].reshape(128, 32) for place in (0xA000, 0))
+    written = (new == right).all(1)
+    assert (written | (new == old).all(1)).all() and not written[-20:].any()
+    good(device)
 
 
 def test_bus_errors(device):
@@ -321,3 +328,21 @@ def test_bursts_of_any_start(device):
             assert finish(device) == (True, 0, 0)
             given = [sum(one["unit"] == unit for one in nops) for unit in Unit]
             assert [read(device, f"{unit.name.lower()}_completed") for unit in Unit] == given
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_programs_are_those_of_the_golden_machine(device, seed):
+    """All units at once: every byte of DRAM."""
+    program = random_program(SYSTEM, seed)
+    machine = Machine(program)
+    device.set_timing(Timing(1 + 7 * (seed % 5), 32 // (1 + seed % 3)))
+    device.set_pauses((0, 0.3)[seed % 2], seed + 1)
+    assert program.limit <= SIZE - BASE
+    device.memory[BASE:] = 0
+    for region in program.memory:
+        device.memory[BASE + region.address:][:len(region.data)] = np.frombuffer(region.data, np.uint8)
+    start(device, program.instructions, limit=program.limit)
+    machine.run()
+    assert finish(device) == (True, 0, 0)
+    expected = np.frombuffer(machine.dram.get(0, program.limit), np.uint8)
+    assert np.array_equal(device.memory[BASE:BASE + program.limit], expected)
