@@ -85,8 +85,8 @@ class Accelerator(Part):
             parts[name] = m.submodules[name] = kind.made(system)
         m.submodules.counters = counters = Counters(len(COUNTERS))
         inside = {"fetch": Fetch, "issue": Issue, "load": Load, "store": Store, "convert": Convert, "weights": Weights,
-                  "multiply": Multiply, "drain": DrainToV, "vector": VectorOnV, "v_memory": VMemory, "x_memory": XMemory,
-                  "w_memory": WMemory, "p_memory": PMemory}
+                  "multiply": Multiply, "drain": DrainToV, "vector": VectorOnV, "v_memory": VMemory,
+                  "x_memory": XMemory, "w_memory": WMemory, "p_memory": PMemory}
         for name, kind in inside.items():
             inside[name] = kind.made(system)
         inside["core"] = ArrayCore.made(system.core)
