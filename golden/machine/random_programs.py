@@ -15,6 +15,7 @@ from .random_vectors import vector_programs
 from .vector import unit_of
 from .waits import Accessed, Waits
 
+_ONE = {"count0": 1, "count1": 1, "count2": 1}
 #: Words of V in the part of DRAM that programs read and write.
 _WORDS = 96
 #: Times that addresses are drawn until they fit.
@@ -24,7 +25,9 @@ _TRIES = 200
 def random_program(accelerator: Accelerator, seed: int, instructions: int = 40) -> Program:
     """A legal program of about so many instructions, the same for the same seed.
 
-    It begins by filling V, W, X and P, so that nothing undefined is read; what comes then is random.
+    It begins by filling V, W, X and P, so that nothing undefined is read; what comes then is random. It ends by
+    bringing all of V to DRAM, then all of W and of X as products with the unit matrix (whose rows take the place of a
+    few words of X), so that a difference in any word of a memory is one in DRAM.
     """
     return _Maker(accelerator, seed).program(instructions)
 
@@ -44,9 +47,15 @@ class _Maker:
         self.vectors, words = vector_programs(unit_of(accelerator), accelerator.p_words, self.pick)
         self.records_at = len(data)
         self.vectors_at = self.records_at + len(records)
-        self.limit = self.vectors_at + 8 * accelerator.p_words
+        unit = np.eye(core.rows, dtype=np.float32)
+        self.unit_at = self.vectors_at + 8 * accelerator.p_words
+        self.unit_record_at = self.unit_at + unit.nbytes
+        unit_records = pack_records(accelerator, unit)
+        self.found_at = self.unit_record_at + len(unit_records)
+        self.limit = self.found_at + (accelerator.v_words + accelerator.w_words + accelerator.x_words) * beat
         self.memory = (Region(0, data), Region(self.records_at, records),
-                       Region(self.vectors_at, np.array(words, np.uint64).tobytes()))
+                       Region(self.vectors_at, np.array(words, np.uint64).tobytes()),
+                       Region(self.unit_at, unit.tobytes()), Region(self.unit_record_at, unit_records))
         self.machine = Machine(Program(accelerator=accelerator, instructions=(), limit=self.limit, memory=self.memory))
         self.accesses: dict[int, list[Accessed]] = {}
         for memory in (*self.machine.memories.all, self.machine.dram):
@@ -76,6 +85,7 @@ class _Maker:
                  *[self._convert] * 3, *[self._product] * 2, *[self._vector] * 4, self._nop)
         while len(self.made) < instructions:
             self._add(self.pick.choice(kinds)())
+        self._dump()
         self.made.append(Instruction(Opcode.HALT, {}))
         return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory)
 
@@ -107,17 +117,50 @@ class _Maker:
     def _fill(self):
         """Define every word of the memories."""
         system, core = self.accelerator, self.accelerator.core
-        one = {"count0": 1, "count1": 1, "count2": 1}
         for word in range(0, system.v_words, _WORDS):
-            self._add([Instruction(Opcode.LOAD, one | {"base": word, "count0": min(_WORDS, system.v_words - word)})])
-        self._add([Instruction(Opcode.LOAD, one | {
+            self._add([Instruction(Opcode.LOAD, _ONE | {"base": word, "count0": min(_WORDS, system.v_words - word)})])
+        self._add([Instruction(Opcode.LOAD, _ONE | {
             "memory": Memory.W, "offset": self.records_at, "count0": system.w_words // core.height})])
-        self._add([Instruction(Opcode.LOAD, one | {
+        self._add([Instruction(Opcode.LOAD, _ONE | {
             "memory": Memory.P, "offset": self.vectors_at, "count0": 2 * system.p_words // system.lanes})])
         for word in range(0, system.x_words, system.v_words):
             self._add([Instruction(Opcode.CONVERT, {
                 "words": 1, "rows": min(system.v_words, system.x_words - word), "stride": 1, "target": word,
                 "target_row": 1})])
+
+    def _dump(self):
+        """Bring every word of V, W and X to DRAM."""
+        system, side = self.accelerator, self.accelerator.core.rows
+        at = self._found(self.found_at, system.v_words)
+        lost = self.pick.randrange(system.x_words - side)
+        self._add([Instruction(Opcode.LOAD, _ONE | {"offset": self.unit_at, "count0": side})])
+        self._add([Instruction(Opcode.CONVERT, {"words": 1, "rows": side, "stride": 1, "target": lost,
+                                                "target_row": 1})])
+        each = system.v_words // side    # tiles whose products V holds
+        for tile in range(0, system.w_words // side, each):
+            tiles = min(each, system.w_words // side - tile)
+            self._multiply({"base": tile * side, "tiles": tiles}, {"base": lost, "rows0": side, "columns": tiles})
+            at = self._found(at, tiles * side)
+        self._add([Instruction(Opcode.LOAD, _ONE | {"memory": Memory.W, "offset": self.unit_record_at,
+                                                    "count0": system.core.segments})])
+        rows = min(system.core.depth, system.v_words, system.x_words)
+        for word in range(0, system.x_words, rows):
+            count = min(rows, system.x_words - word)
+            self._multiply({"tiles": 1}, {"base": word, "rows0": count, "columns": 1})
+            at = self._found(at, count)
+
+    def _multiply(self, weights, values):
+        """Commands of one pass each, whose results fill V from its first word on."""
+        once = {"rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1, "tiles": 1, "first": 1, "last": 1, "row0": 1}
+        self._add([Instruction(Opcode.WEIGHTS, {"repeats": 1} | weights),
+                   Instruction(Opcode.MULTIPLY, once | values),
+                   Instruction(Opcode.DRAIN, {"rows0": values["rows0"], "rows1": 1, "row0": 1,
+                                              "columns": values["columns"], "column": values["rows0"]})])
+
+    def _found(self, offset, words):
+        """Store the first words of V; the next free place in DRAM."""
+        self._add([Instruction(Opcode.STORE, _ONE | {"offset": offset, "count0": words})])
+        return offset + words * self.accelerator.beat
 
     # --- Addresses ------------------------------------------------------------------------------
 

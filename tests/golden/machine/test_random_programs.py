@@ -91,3 +91,24 @@ def test_machine_equals_plain_loops(design):
             np.testing.assert_array_equal(memories.w_invalid[segment], invalid)
         assert device.dram.data.tobytes() == bytes(plain.dram)
         assert len(plain.x) == len(memories.x_data) and len(plain.w) == len(memories.w_data)
+
+
+@pytest.mark.parametrize("memory", ["v_data", "x_data", "x_exponent", "w_data", "w_exponent", "w_invalid"])
+def test_every_word_can_be_seen_in_dram(memory):
+    """One word that is changed before the end of the random part changes DRAM."""
+    program = random_program(machine(*DESIGNS[0]), 5)
+    stores = [number for number, each in enumerate(program.instructions) if each.opcode == Opcode.STORE]
+    end = next(number for number in stores if program.instructions[number]["count0"] == 64)    # of all words of V
+    pick = np.random.default_rng(5)
+    expected = Machine(program)
+    expected.run()
+    seen = 0
+    for _ in range(8):
+        device = Machine(program)
+        for number, instruction in enumerate(program.instructions):
+            if number == end:
+                values = getattr(device.memories, memory)
+                values[tuple(pick.integers(0, values.shape))] ^= True if values.dtype == bool else 1
+            device.step(number, instruction)
+        seen += not np.array_equal(device.dram.data, expected.dram.data)
+    assert seen >= 5    # but of words where the unit matrix lies, and exponents of blocks of zeros
