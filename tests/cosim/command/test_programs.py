@@ -1,0 +1,52 @@
+"""Random programs on the Verilated accelerator: a few pass, one that is changed is seen, bad options are refused.
+
+Covers: cosim/accelerator/programs.py.
+"""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from cosim.__main__ import main
+from cosim.accelerator import programs
+from hbfp.isa.instructions import Instruction, Opcode
+
+SMALL = ("--rows 8 --block 1,16 --depth 32 --x-words 64 --w-words 64 --v-words 64 --p-words 64 --row-words 3 "
+         "--vector-rows 4 --quiet").split()
+
+
+@pytest.mark.cosim
+def test_programs(tmp_path, monkeypatch, capsys):
+    """The golden machine is shown a last load from elsewhere in the second run, as if the Verilog had read that."""
+    words = ["programs", *SMALL, "--count", "2", "--seed", "3", "--json", str(tmp_path / "a.json")]
+    assert main(words) == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["programs"] == 2 and not found["failures"] and found["words"] > 2000
+    assert capsys.readouterr().out == (f"2 of 2 programs equal the golden machine; {found['words']:,} words compared\n")
+
+    def other(program):
+        place, = [number for number, each in enumerate(program.instructions)
+                  if each.opcode == Opcode.LOAD and not each["memory"]][:1]
+        load = program.instructions[place]
+        changed = Instruction(load.opcode, load.values | {"offset": load["offset"] + program.accelerator.beat},
+                              load.waits)
+        return machine(replace(program, instructions=[
+            changed if number == place else each for number, each in enumerate(program.instructions)]))
+
+    machine = programs.Machine
+    monkeypatch.setattr(programs, "Machine", other)
+    assert main(words) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("0 of 2 programs equal the golden machine; ")
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--count", "0"], "--count 0: must be 1 to 100000"), (["--seed", "-1"], "--seed -1: must be 0 to 2147483647"),
+    (["--x-words", "65"], "--x-words 65: must be a power of two"),
+    (["--json", "/no/such/folder/file"],
+     "--json /no/such/folder/file: cannot be written (No such file or directory)")])
+def test_wrong_option(words, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["programs", *words])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"python -m cosim programs: error: {message}\n"
