@@ -18,6 +18,8 @@ from ..drive import Pauses, pack, unpack
 from .served import Served, word
 
 SIDE = 8
+#: Whether to W, and by columns.
+KINDS = ((0, 0), (1, 0), (1, 1))
 FORMATS = {
     "short": {"block": (1, 4)}, "whole": {"block": (1, 8)}, "long": {"block": (1, 16)}, "longer": {"block": (1, 24)},
     "small tiles": {"block": (4, 4)}, "tiles": {"block": (8, 8)}, "large tiles": {"block": (16, 16)},
@@ -83,11 +85,9 @@ def steps(sizes, i):
     return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
 
 
-def some(rng, sizes):
+def some(rng, to_w, columns):
     """A random instruction, its targets apart from each other."""
-    rows, words = int(rng.integers(1, 28)), int(rng.integers(1, 5))
-    to_w = int(rng.random() < 0.6)
-    columns = int(to_w and rng.random() < 0.5)
+    rows, words = int(rng.integers(1, 3 * SIDE + 4)), int(rng.integers(1, 5))
     stride = int(rng.choice([words, words + 3, -words, -7 - words]))
     i = {"to_w": to_w, "columns": columns, "rows": rows, "words": words, "stride": stride,
          "base": int(rng.choice([2000, 65535])), "target": int(rng.integers(0, 1000)) * 64}
@@ -140,13 +140,13 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     return done
 
 
-@pytest.mark.parametrize("name, pause", [(name, 0.0) for name in FORMATS] + [("short", 0.3), ("long", 0.3),
-                                                                             ("large tiles", 0.3)])
-def test_random_instructions(name, pause):
+@pytest.mark.parametrize("number, name", list(enumerate(FORMATS)))
+@pytest.mark.parametrize("pause", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
+def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
-    rng = np.random.default_rng(len(name))
-    instructions = [some(rng, sizes) for _ in range(6)]
-    done = play(sizes, instructions, pause, len(name))
+    rng = np.random.default_rng(number)
+    instructions = [some(rng, *kind) for kind in (*KINDS, KINDS[number % 3])]
+    done = play(sizes, instructions, pause, number)
     if not pause:
         cycle = 0
         for i, end in zip(instructions, done, strict=True):
@@ -154,7 +154,16 @@ def test_random_instructions(name, pause):
             assert end == cycle, i
 
 
-def test_each_kind_of_target_is_met():
-    rng = np.random.default_rng(4)
-    kinds = {(i["to_w"], i["columns"]) for i in (some(rng, system()) for _ in range(8))}
-    assert kinds == {(0, 0), (1, 0), (1, 1)}
+@pytest.mark.parametrize("rows", [1, SIDE + 1])
+def test_refused_grants(rows):
+    """A word that V does not give at once is neither lost nor taken twice."""
+    play(system(block=(1, 16)), [dict(some(np.random.default_rng(rows), *kind), rows=rows) for kind in KINDS], 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_arrays_of_16(name, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.SIDE", 16)
+    rng = np.random.default_rng(16)
+    play(Accelerator(core=Design(rows=16, format=HBFPFormat(**FORMATS[name] | (
+        {"block": (1, 48)} if name == "longer" else {})))), [some(rng, *kind) for kind in KINDS], 0.1)
