@@ -106,15 +106,17 @@ def add_system_options(parser, kind, title):
     describe.add_arguments(parser.add_argument_group(title), kind, without=OPTIONS)
 
 
-def system_from_args(args, kind):
+def system_from_args(args, kind, **defaults):
     """A system from parsed arguments, which takes its own options from where those of its core come from.
+
+    ``defaults`` take the place of those of the description.
 
     Raises
     ------
     OptionError
         If a value, a preset or a file is not valid; one line.
     """
-    return design_from_values(values_from_args(args, tuple(describe.declared(kind))), kind)
+    return design_from_values(defaults | values_from_args(args, tuple(describe.declared(kind))), kind)
 
 
 _HEAD = """\

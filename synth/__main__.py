@@ -9,9 +9,9 @@ import sys
 
 from hbfp.extras import need
 
-from .command import core, fetch, fpga, netlist, sweep
+from .command import accelerator, core, fetch, fpga, netlist, sweep
 
-COMMANDS = {"fetch": fetch, "sweep": sweep, "fpga": fpga, "netlist": netlist}
+COMMANDS = {"accelerator": accelerator, "fetch": fetch, "sweep": sweep, "fpga": fpga, "netlist": netlist}
 
 
 def main(argv=None):

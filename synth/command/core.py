@@ -40,6 +40,7 @@ examples:
   python -m synth --equal-clock --against fp32    best groups, and pipelines that meet the same clock
   python -m synth --unit encode                   one part alone
   python -m synth --unit dot_product --mantissa 4 --block 1,128      against FP32 multiply-adds; also dot_product.both
+  python -m synth accelerator --help              memories, DMA and instructions around a core
   python -m synth sweep --help                    many designs
   python -m synth fpga --help                     LUTs, carries, DSP blocks, clocks
   python -m synth netlist --help                  what was measured, as Verilog to simulate

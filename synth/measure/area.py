@@ -213,20 +213,22 @@ def measure(design, recipe="area", library=None, unit="core", progress=None, bit
     return Report(manifest.top, design, recipe, library, tools, entries, components, macs, bit)
 
 
-def owners(units):
+def owners(units, whole=()):
     """Module name -> component -> number of its instances there.
 
-    A unit that names none (a multiplier, a memory) belongs to that of its user.
+    A unit that names none (a multiplier, a memory) belongs to that of its user. ``whole`` has kinds of units to which
+    everything belongs that they contain, each with its component.
     """
+    whole = dict(whole)
     by_name = {unit.top: unit for unit in units}
     result = {unit.top: {} for unit in units}
 
-    def visit(name, times, inherited):
+    def visit(name, times, inherited, inside=False):
         unit = by_name[name]
-        own = unit.area or inherited
+        own = inherited if inside else whole.get(unit.kind) or unit.area or inherited
         result[name][own] = result[name].get(own, 0) + times
         for part, count in unit.uses.items():
-            visit(part, times * count, own)
+            visit(part, times * count, own, inside or unit.kind in whole)
 
     visit(units[-1].top, 1, ALONE)
     return result
