@@ -53,7 +53,7 @@ class Accelerator(Part):
     trace_running : ``Out(1)``
         From the doorbell to the end: cycles that ``cycles`` counts.
     """
-    kind = "accelerator"
+    kind, area = "accelerator", "accelerator control"
 
     @property
     def module(self):

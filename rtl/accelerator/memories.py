@@ -85,7 +85,7 @@ class VMemory(Part):
     write_vector, write_drain, write_load : ``In(v_write)``
         Likewise.
     """
-    kind, area = "v_memory", "memories"
+    kind, area, apart = "v_memory", "memories", True
     READERS, WRITERS = ("drain", "convert", "vector", "store"), ("vector", "drain", "load")
 
     @staticmethod
@@ -117,7 +117,7 @@ class XMemory(Part):
     write : ``In(x_write)``
         Of convert.
     """
-    kind, area = "x_memory", "memories"
+    kind, area, apart = "x_memory", "memories", True
 
     @staticmethod
     def ports(params):
@@ -147,7 +147,7 @@ class WMemory(Part):
         An address of mantissas is that of the word's first row, or of any other of its rows; one of exponents is that
         of any row of the segment.
     """
-    kind, area = "w_memory", "memories"
+    kind, area, apart = "w_memory", "memories", True
     WRITERS = ("convert", "load")
 
     @staticmethod
@@ -188,7 +188,7 @@ class PMemory(Part):
     write : ``In(p_write)``
         Of load: a beat of instructions.
     """
-    kind, area = "p_memory", "memories"
+    kind, area, apart = "p_memory", "memories", True
 
     @staticmethod
     def ports(params):

@@ -56,7 +56,7 @@ class Vector(Component):
     busy : ``Out(1)``
         A pass is in flight.
     """
-    kind, area = "vector", "control"
+    kind, area, apart = "vector", "control", True
     Parameters = VectorUnit
 
     @staticmethod

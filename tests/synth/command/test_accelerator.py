@@ -1,0 +1,49 @@
+"""``python -m synth accelerator``: what is said of bad options, and how modules make up components.
+
+Covers: synth/measure/accelerator.py.
+"""
+
+import json
+
+import pytest
+
+from synth.__main__ import main
+from synth.measure import accelerator
+from synth.measure.area import Figures
+
+SMALL = ["--rows", "8", "--block", "1,8", "--depth", "32", "--row-words", "4"]
+
+
+@pytest.mark.parametrize("words, line", [
+    (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, stock, speed, generic"),
+    (["--v-words", "96"], "--v-words 96: must be a power of two"),
+    (["--memory-bit", "x"], "--memory-bit x: must be 0 to 100")])
+def test_wrong_option(capsys, words, line):
+    with pytest.raises(SystemExit) as caught:
+        main(["accelerator", *words])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == f"python -m synth accelerator: error: {line}\n"
+
+
+def test_components_are_sums_of_modules(monkeypatch, tmp_path, capsys):
+    """With one gate in each module components are numbers of instances; memories are their bits."""
+    measured = []
+
+    def one(part, recipe, library):
+        measured.append(part.kind)
+        return Figures(area=1.0, cells=1)
+    monkeypatch.setattr(accelerator, "measure_unit", one)
+    assert main(["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    data = json.loads((tmp_path / "accelerator.json").read_text())
+    parts = data["components"]
+    assert len(measured) == len(set(data["units"]) - {top for top, unit in data["units"].items()
+                                                      if unit["kind"] == "ram"})
+    instances = sum(unit["count"] for unit in data["units"].values() if unit["kind"] != "ram")
+    assert data["logic"] == instances == sum(part["area"] for part in parts.values())
+    assert data["everything"] == pytest.approx(instances + data["bit"] * data["bits"])
+    lanes = [unit["count"] for unit in data["units"].values() if unit["kind"] in ("vector_lane", "reduction")]
+    assert parts["vector unit"]["area"] > sum(lanes)
+    words = 4096 * 32 * 8 + 8192 * (8 * 8 + 11) + 4096 * 8 * 8 + 512 * 8 * 11 + 512 * 64    # of V, X, W, scales, P
+    assert parts["memories"]["bits"] == words
+    assert parts["transposer"]["bits"] == 8 * 16 * 8 + 2 * 8 * 11
+    assert "vector unit" in capsys.readouterr().out
