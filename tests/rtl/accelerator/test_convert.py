@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Convert writes what golden.bfp.encode gives, to X and W, by rows and by columns, in the cycles that it states.
 
-Covers: rtl/accelerator/block_order.py.
+Covers: rtl/accelerator/block_order.py, rtl/accelerator/transposer.py.
 """
 
 import numpy as np
