@@ -175,6 +175,12 @@ def test_random_programs(pause, seed):
     play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed)
 
 
+def test_further_passes_take_the_last_slot():
+    copy = Instruction(target=Target.STREAM).encode()
+    bases = {f"{slot}_base": 100 * n for n, slot in enumerate(("i0", "i1", "i2", "o0", "o1"))}
+    play([(dict(SET_UP_ALL[0], before=6, body=6, count0=2, **bases), [copy] * 12)])
+
+
 def test_a_pass_takes_a_word_a_cycle():
     """As long as the unit by itself takes: a row of n words, and ``pass`` cycles, for each iteration."""
     copy = Instruction(target=Target.STREAM).encode()
