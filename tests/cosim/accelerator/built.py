@@ -1,0 +1,23 @@
+"""The one Verilated accelerator that tests share: 8 x 8 with small memories, built for a quick build."""
+
+import numpy as np
+
+from cosim.accelerator.device import Device
+from cosim.emit import emit_accelerator
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+
+ACCELERATOR = Accelerator(
+    core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), x_words=128, w_words=128,
+    v_words=256, p_words=64, row_words=4, vector_rows=4)
+LEVEL = "-O1"
+SIZE = 1 << 18
+
+
+def opened():
+    """The accelerator and its manifest; :data:`SIZE` bytes of DRAM."""
+    manifest = emit_accelerator(ACCELERATOR)
+    memory = np.zeros(SIZE, np.uint8)
+    return manifest, Device(manifest.verilog, manifest.top, beat=ACCELERATOR.beat, memory=memory,
+                            burst=ACCELERATOR.burst, level=LEVEL)
