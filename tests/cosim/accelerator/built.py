@@ -11,7 +11,7 @@ from hbfp.system import Accelerator
 ACCELERATOR = Accelerator(
     core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), x_words=128, w_words=128,
     v_words=256, p_words=64, row_words=4, vector_rows=4)
-LEVEL = "-O1"
+LEVEL = "-O0"
 SIZE = 1 << 18
 
 
