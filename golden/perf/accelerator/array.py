@@ -29,8 +29,8 @@ STEPS, GOT = 5, 6
 SIZE = 11
 
 
-@njit(cache=True)
-def weights(s, c, offered, fields):
+@njit
+def weights(s: State, c: State, offered: bool, fields: State) -> tuple[bool, bool]:
     """A cycle of weights: whether the core is given a row, and whether an instruction that is ``offered`` is taken."""
     given = s[THERE] == 1 and core.w_ready(c)
     s[DONE] = given and s[FINAL] == 1
@@ -49,8 +49,8 @@ def weights(s, c, offered, fields):
     return given, taken
 
 
-@njit(cache=True)
-def multiply(s, c, offered, fields):
+@njit
+def multiply(s: State, c: State, offered: bool, fields: State) -> tuple[bool, int, bool]:
     """A cycle of multiply: rows of the command that the core takes, whether it is given a row, and as for weights."""
     x_ready, command_ready = core.x_ready(c), core.command_ready(c)
     given = s[THERE] == 1 and x_ready
@@ -77,8 +77,8 @@ def multiply(s, c, offered, fields):
     return given, commanded, taken
 
 
-@njit(cache=True)
-def begin_multiply(s, fields):
+@njit
+def begin_multiply(s: State, fields: State) -> None:
     """Take an instruction; after the core has taken what it was offered."""
     rows = fields[_ROWS0] * fields[_ROWS1]
     s[ACTIVE], s[MORE] = 1, fields[_COLUMNS] - 1
@@ -88,21 +88,21 @@ def begin_multiply(s, fields):
         s[COMMAND_STEPS] = core.SCALE * fields[_SCALE] | core.BIAS * fields[_BIAS]
 
 
-@njit(cache=True)
-def drain_reads(s, c):
+@njit
+def drain_reads(s: State, c: State) -> bool:
     """Whether drain asks for an operand; it comes first at V."""
     both = s[STEPS] == core.SCALE | core.BIAS
     return s[ACTIVE] == 1 and core.v_ready(c) and (s[THERE] == 0 or (both and s[GOT] == 0))
 
 
-@njit(cache=True)
-def drain_writes(s, c):
+@njit
+def drain_writes(s: State, c: State) -> bool:
     """Whether drain asks for a row to be written."""
     return s[ACTIVE] == 1 and core.o_valid(c)
 
 
-@njit(cache=True)
-def drain(s, c, written, offered, fields):
+@njit
+def drain(s: State, c: State, written: bool, offered: bool, fields: State) -> tuple[bool, bool]:
     """A cycle of drain: whether an operand is given to the core, and whether an instruction is taken."""
     reads = drain_reads(s, c)
     given = s[THERE] == 1 and core.v_ready(c)

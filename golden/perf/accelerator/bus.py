@@ -31,16 +31,16 @@ def fresh_fetch(accelerator: Accelerator, instructions: int) -> State:
     return state
 
 
-@njit(cache=True)
-def fetch_asks(s):
+@njit
+def fetch_asks(s: State) -> int:
     """Beats of the burst that fetch asks for, 0 for none."""
     if s[BEGAN] == 0 or s[LEFT] == 0 or s[FREE] < s[LONGEST]:
         return 0
     return min(s[LEFT], s[LONGEST] - s[ADDRESS] % s[LONGEST])
 
 
-@njit(cache=True)
-def fetch(s, asked, came, taken):
+@njit
+def fetch(s: State, asked: int, came: bool, taken: bool) -> None:
     """The end of a cycle: beats asked for, whether one has come, whether an instruction is taken."""
     pop = taken and s[HALF] == s[WORDS] - 1
     read = s[BEHIND] > 0 and (pop or s[VALID] == 0)
@@ -74,14 +74,14 @@ def fresh(accelerator: Accelerator) -> State:
     return state
 
 
-@njit(cache=True)
-def free(s, ready):
+@njit
+def free(s: State, ready: bool) -> bool:
     """Whether a burst is taken, if the address channel is ``ready``."""
     return (s[OFFERED] == 0 or ready) and s[UNDER_WAY] != s[MOST]
 
 
-@njit(cache=True)
-def address(s, ready, beats, marked, pop):
+@njit
+def address(s: State, ready: bool, beats: int, marked: bool, pop: bool) -> None:
     """The end of a cycle: beats of the burst that is taken, 0 for none, its mark; and whether the oldest is over."""
     if ready:
         s[OFFERED] = 0
@@ -94,20 +94,20 @@ def address(s, ready, beats, marked, pop):
         s[UNDER_WAY] += 1
 
 
-@njit(cache=True)
-def room(s, comes):
+@njit
+def room(s: State, comes: bool) -> bool:
     """Whether a store may read V for another beat; ``comes``: one is on its way."""
     return s[HELD] + comes < BEATS
 
 
-@njit(cache=True)
-def w_valid(s):
+@njit
+def w_valid(s: State) -> bool:
     """Whether there is a beat on the bus."""
     return s[LENGTHS_VALID] == 1 and s[BEATS_VALID] == 1
 
 
-@njit(cache=True)
-def write(s, d, beats, comes):
+@njit
+def write(s: State, d: State, beats: int, comes: bool) -> None:
     """The end of a cycle: beats of a burst that is taken, 0 for none; whether a beat comes from the store."""
     goes = w_valid(s) and d[dram.W_READY] == 1
     ends = goes and s[SENT] == s[_LENGTHS + s[LENGTH_HEAD]] - 1

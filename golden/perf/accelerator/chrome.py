@@ -27,7 +27,7 @@ def trace(program: Program, times: Times) -> dict[str, Any]:
             spans.append({"ph": "X", "pid": 1, "tid": row, "name": name, "ts": begin, "dur": end - begin,
                           "args": about})
 
-    layer = {}
+    layer: dict[int, str] = {}
     begin = 0
     for name, first, stop, macs in layers_of(program):
         end = max(begin, int(times.completed[first:stop].max(initial=0)))

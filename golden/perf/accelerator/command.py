@@ -108,7 +108,7 @@ def _perf(args, accelerator, memory):
     begun = time.perf_counter()
     found = times(program, latency, *memory)
     seconds = time.perf_counter() - begun
-    size, macs = core.rows * core.cols, sum(layer.macs for layer in program.layers)
+    size, macs = core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     rows = by_layer(program, found)
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
     console.print(table(rows, found.cycles, size, title))

@@ -35,13 +35,13 @@ def fresh(core: Design) -> State:
     return state
 
 
-@njit(cache=True)
-def busy(s):
+@njit
+def busy(s: State) -> bool:
     """Whether the unit is at work."""
     return s[ACTIVE] + s[WORD] + s[LATER] + s[READING] + s[LEAVES] > 0
 
 
-@njit(cache=True)
+@njit
 def _row(s):
     """The row of the matrix whose word is next."""
     r, side = s[LOOP], s[SIDE]
@@ -51,27 +51,27 @@ def _row(s):
     return r + s[LOOP + 2] * side + s[LOOP + 5] * (s[TERMS] if high else side)
 
 
-@njit(cache=True)
-def reads(s):
+@njit
+def reads(s: State) -> bool:
     """Whether a word of V is asked for."""
     return s[ACTIVE] == 1 and _row(s) < s[ROWS]
 
 
-@njit(cache=True)
-def writes_w(s):
+@njit
+def writes_w(s: State) -> bool:
     """Whether mantissas are written to W."""
     return (s[LATER] == 1 and s[BY_COLUMNS] == 1) or s[LEAVES] == 1
 
 
-@njit(cache=True)
-def writes_scales(s):
+@njit
+def writes_scales(s: State) -> bool:
     """Whether exponents are written to W."""
     height = s[SIDE] // s[SEGMENTS]
     return ((s[WORD] & s[CONVERTS] & s[SEGMENT] & s[BY_COLUMNS]) == 1
             or (s[LEAVES] == 1 and s[LEAVING] % height == height - 1))
 
 
-@njit(cache=True)
+@njit
 def _advance(s):
     """The loops, one word further; whether it was to be converted, ends a segment, and was the last one."""
     terms, side, row = s[TERMS], s[SIDE], _row(s)
@@ -98,8 +98,8 @@ def _advance(s):
     return converts, segment, True
 
 
-@njit(cache=True)
-def step(s, offered, fields, granted):
+@njit
+def step(s: State, offered: bool, fields: State, granted: bool) -> tuple[bool, bool]:
     """A cycle: whether an instruction is taken, and whether one is done; ``granted``: V gives what is asked for."""
     now = busy(s)
     done = s[WAS_BUSY] == 1 and not now

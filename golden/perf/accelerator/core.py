@@ -40,14 +40,14 @@ def fresh(design: Design, latency: dict[str, int]) -> State:
     return state
 
 
-@njit(cache=True)
-def w_ready(s):
+@njit
+def w_ready(s: State) -> bool:
     """Whether a row of weights is taken."""
     return s[TAKEN] != TILES or s[TILE_ROW] != 0
 
 
-@njit(cache=True)
-def x_ready(s):
+@njit
+def x_ready(s: State) -> bool:
     """Whether a row of X is taken."""
     if s[HELD] == 0:
         return False
@@ -56,32 +56,32 @@ def x_ready(s):
     return s[FILLED] != 0 and s[GAP] == 0 and (s[TILE] != 0 or (s[FREE] >> s[BANK]) & 1 == 1)
 
 
-@njit(cache=True)
-def command_ready(s):
+@njit
+def command_ready(s: State) -> bool:
     """Whether a command is taken."""
     return s[HELD] != 2
 
 
-@njit(cache=True)
-def o_valid(s):
+@njit
+def o_valid(s: State) -> bool:
     """Whether there is a row of results."""
     return s[VALID] & _LAST != 0
 
 
-@njit(cache=True)
+@njit
 def _pending(s):
     """A bank may be read out as soon as its operands are there, and the rows before have left."""
     return (s[COMPLETE] >> s[CURRENT]) & 1 == 1 and s[READING] == 0 and s[VALID] == 0
 
 
-@njit(cache=True)
-def v_ready(s):
+@njit
+def v_ready(s: State) -> bool:
     """Whether an operand is taken."""
     return _pending(s) and s[OUT_STEPS0 + s[CURRENT]] & ~s[GOT] != 0
 
 
-@njit(cache=True)
-def step(s, w, x, rows, tiles, steps, v, o_ready):
+@njit
+def step(s: State, w: bool, x: bool, rows: int, tiles: int, steps: int, v: bool, o_ready: bool) -> None:
     """The end of a cycle.
 
     Whether a row of weights and one of X are transferred; the rows of the command that is, 0 for none, with passes and

@@ -33,20 +33,20 @@ def fresh(lanes: int, record: int, depth: int) -> State:
     return state
 
 
-@njit(cache=True)
-def room(s):
+@njit
+def room(s: State) -> bool:
     """Whether another piece has room."""
     return s[BEHIND] + s[VALID] != s[DEPTH]
 
 
-@njit(cache=True)
-def head(s):
+@njit
+def head(s: State) -> int:
     """Where the piece at the head is."""
     return _PIECES + _FIELDS * s[HEAD]
 
 
-@njit(cache=True)
-def step(s, push, w, f, shift, pop):
+@njit
+def step(s: State, push: bool, w: State, f: State, shift: int, pop: bool) -> None:
     """The end of a cycle: whether the burst that the walker offers becomes a piece, and whether the head goes."""
     if push:
         place = _PIECES + _FIELDS * ((s[HEAD] + s[VALID] + s[BEHIND]) % _RING)
@@ -61,8 +61,8 @@ def step(s, push, w, f, shift, pop):
         s[HEAD] = (s[HEAD] + 1) % _RING
 
 
-@njit(cache=True)
-def straddles(s):
+@njit
+def straddles(s: State) -> bool:
     """Whether the beat that is next for V goes on in the next word, after this one."""
     piece = head(s)
     if s[piece + ELEMENTS] == 0 or s[SECOND] == 1:
@@ -76,8 +76,8 @@ def straddles(s):
     return first < lanes and end > lanes
 
 
-@njit(cache=True)
-def target(s, valid):
+@njit
+def target(s: State, valid: bool) -> int:
     """Which memory a load's beat, if there is one, asks to be written to; -1 for none."""
     if not valid or s[VALID] == 0:
         return -1
@@ -87,8 +87,8 @@ def target(s, valid):
     return s[piece + MEMORY]
 
 
-@njit(cache=True)
-def move(s):
+@njit
+def move(s: State) -> bool:
     """A beat of the head has moved; whether it was the piece's last."""
     s[STEP] += 1
     if s[STEP] == s[head(s) + BEATS]:

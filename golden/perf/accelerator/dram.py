@@ -28,8 +28,8 @@ def fresh(latency: int, bandwidth: int, beat: int) -> State:
     return state
 
 
-@njit(cache=True)
-def begin(s, now):
+@njit
+def begin(s: State, now: int) -> None:
     """The begin of a cycle: at most one beat each way, and what the channels show."""
     beat = s[BEAT]
     s[CREDIT] = min(s[CREDIT] + s[BANDWIDTH], s[BANDWIDTH] + beat - 1)
@@ -72,8 +72,8 @@ def begin(s, now):
     s[W_READY] = s[BUFFERED] < WRITE_BEATS
 
 
-@njit(cache=True)
-def end(s, now, ar_beats, aw_beats, w_valid, r_ready, b_ready):
+@njit
+def end(s: State, now: int, ar_beats: int, aw_beats: int, w_valid: bool, r_ready: bool, b_ready: bool) -> None:
     """The end of a cycle: beats of the bursts whose addresses are offered, 0 for none; and what is taken."""
     if ar_beats and s[AR_READY]:
         place = (s[READ_HEAD] + s[READ_COUNT]) % _RING

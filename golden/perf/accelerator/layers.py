@@ -28,7 +28,7 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
         layer's cycles, and ``waits``: unit -> cycles, the most first.
     """
     charged = _charges(program, times)
-    size = program.accelerator.core.rows * program.accelerator.core.cols
+    size = program.accelerator.core.rows * program.accelerator.lanes
     rows, begin = [], 0
     layers = layers_of(program)
     for number, (name, first, stop, macs) in enumerate(layers):

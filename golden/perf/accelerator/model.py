@@ -4,9 +4,12 @@ It has a function for each unit of the RTL, with the registers that decide when 
 to the cycle.
 """
 
+from pathlib import Path
+
 import numpy as np
 from numba import njit
 
+from hbfp import files
 from hbfp.isa.instructions import Opcode, Unit
 from hbfp.program import Program
 
@@ -51,7 +54,7 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
     for each in walkers:
         each[[walk.BEAT, walk.LONGEST, walk.RECORD, walk.HEIGHT]] = (
             accelerator.beat, accelerator.burst, accelerator.record_beats, accelerator.core.height)
-    cycles = _run(*_fields(arrays), made, accelerator.queue,
+    cycles = _RUN(*_fields(arrays), made, accelerator.queue,
                   core.fresh(accelerator.core, latency), dram.fresh(dram_latency, bandwidth, accelerator.beat),
                   bus.fresh_fetch(accelerator, count), bus.fresh(accelerator), bus.fresh(accelerator), walkers[0],
                   walkers[1], dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
@@ -62,15 +65,25 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
     # The doorbell takes a cycle before the first one of the units; the last one counts.
     made += 1
     made[:2, arrays.opcode == _HALT] = cycles + 2
-    return Times(cycles + 2, *made[:2], made[2] - 1)
+    return Times(cycles + 2, made[0], made[1], made[2] - 1)
 
 
 def _fields(arrays: Decoded):
     return arrays.opcode, arrays.unit, arrays.waits, arrays.fields, arrays.numbers
 
 
-@njit(cache=True)
-def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, writes, loads, stores, load, store,
+def _compiled(key):
+    """The stepper, compiled; Numba keeps it for this ``key``, which stands for all files that it is made of."""
+
+    @njit(cache=True)
+    def run(*arguments):
+        key    # noqa: B018    # Numba looks at what a function closes over, not at the files of what it calls
+        return _step(*arguments)
+    return run
+
+
+@njit
+def _step(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, writes, loads, stores, load, store,
          blocks, rows_of, words, firsts, limit):
     """Cycles until HALT; into ``made`` when instructions start, complete, and how long they wait."""
     queues = np.zeros((_UNITS, queue.SIZE), np.int64)
@@ -201,3 +214,6 @@ def _run(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, 
                 counts[u] += 1
             queue.step(queues[u], push == u, taken[u], nop[u], done[u], holds[u], last[u])
     return limit
+
+
+_RUN = _compiled(files.key(*(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))))

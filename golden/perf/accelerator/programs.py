@@ -41,7 +41,8 @@ def words(program: Program) -> tuple[Array, Array]:
     accelerator = program.accelerator
     memory = np.zeros(accelerator.p_words, np.uint64)
     starts = [region.address for region in program.memory]
-    each_word, seen = [], {}
+    each_word: list[tuple[int, ...]] = []
+    seen: dict[tuple[int, ...], int] = {}
     first = np.zeros(len(program.instructions), np.int64)
     share = accelerator.lanes // 2
 

@@ -16,14 +16,14 @@ HEAD, BEHIND, VALID, AT, TAKEN = range(5)
 SIZE = 5
 
 
-@njit(cache=True)
-def room(s, depth):
+@njit
+def room(s: State, depth: int) -> bool:
     """Whether another instruction has room."""
     return s[BEHIND] + s[VALID] != depth
 
 
-@njit(cache=True)
-def look(s, waits, counts):
+@njit
+def look(s: State, waits: State, counts: State) -> tuple[bool, bool]:
     """Whether the wait of the head, ``waits`` (3, 2), that is looked at holds, and whether it is the last one."""
     at = s[AT]
     holds = counts[waits[at, 0]] >= waits[at, 1]
@@ -33,8 +33,8 @@ def look(s, waits, counts):
     return holds, True
 
 
-@njit(cache=True)
-def step(s, push, taken, nop, done, holds, last):
+@njit
+def step(s: State, push: bool, taken: bool, nop: bool, done: bool, holds: bool, last: bool) -> None:
     """The end of a cycle.
 
     Whether an instruction comes in, the unit takes the head, the head is a NOP that completes, the unit completes one;

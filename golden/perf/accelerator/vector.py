@@ -38,25 +38,25 @@ def fresh(accelerator: Accelerator) -> State:
     return state
 
 
-@njit(cache=True)
-def writes(s):
+@njit
+def writes(s: State) -> bool:
     """Whether a word of V is written; it always may."""
     return s[GIVES] == 1 and (s[FLIGHT] >> s[RESULT] - 1) & 1 == 1
 
 
-@njit(cache=True)
+@njit
 def _busy(s):
     return s[RUNNING] + s[DRAINING] + s[REDUCING] > 0
 
 
-@njit(cache=True)
-def reads(s, words):
+@njit
+def reads(s: State, words: State) -> bool:
     """Whether a word of V is asked for."""
     return s[FEEDING] == 1 or (s[THERE] == 1 and not _busy(s) and words[s[HERE], READS] == 1)
 
 
-@njit(cache=True)
-def step(s, words, offered, first, fields, granted):
+@njit
+def step(s: State, words: State, offered: bool, first: int, fields: State, granted: bool) -> tuple[bool, bool]:
     """A cycle: whether an instruction is taken, and whether one is done; ``granted``: V gives what is asked for."""
     busy = _busy(s)
     goes = s[THERE] == 1 and not busy

@@ -30,15 +30,15 @@ _PER_LOOP = _LOAD["count1"] - _COUNT0
 _W = int(Memory.W)
 
 
-@njit(cache=True)
-def beats(s):
+@njit
+def beats(s: State) -> int:
     """Of the burst that is offered."""
     offset = s[OFFSET] // s[BEAT] + (s[DONE] if s[ELEMENTS] else 0)
     return min(s[LEFT], s[LONGEST], (PAGE - offset * s[BEAT] % PAGE) // s[BEAT])
 
 
-@njit(cache=True)
-def last(s, f, shift):
+@njit
+def last(s: State, f: State, shift: int) -> bool:
     """Whether it is the last one of the instruction."""
     if s[LEFT] != beats(s):
         return False
@@ -46,8 +46,8 @@ def last(s, f, shift):
     return (single or s[COUNT] == 1) and s[COUNT + 1] == 1 and s[COUNT + 2] == 1
 
 
-@njit(cache=True)
-def step(s, f, shift, offered, moves):
+@njit
+def step(s: State, f: State, shift: int, offered: bool, moves: bool) -> None:
     """The end of a cycle.
 
     The instruction's fields, and by how many they lie lower than those of a load; whether there is an instruction, and
