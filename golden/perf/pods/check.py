@@ -5,6 +5,8 @@ bit of its target, the highest first.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +95,24 @@ def verify(tiles: Tiles, machine: Machine, plan: Schedule) -> None:
             assert starts[t] >= starts[plan.round[back]] + machine.product_cycles, f"sum {back} is read too early"
             consumed.add(back)
     _verify_sums(tiles, machine, plan, starts, sums, consumed)
+    if machine.chains:
+        verify_chains(tiles, machine, plan, sums)
+
+
+def verify_chains(tiles: Tiles, machine: Machine, plan: Schedule, sums: Mapping[Any, list[int]]) -> None:
+    """Sums go on in ascending order, each post-processor works at its bank, and results have their routes."""
+    taken: set[tuple] = set()
+    way, pods = _Ways("results", machine), machine.pods
+    for ops in sums.values():
+        assert list(plan.chained[ops]) == [NONE, *ops[:-1]], "a tile's sums are no chain along K"
+    becomes = [int(tile) for tile in plan.add_x if tile != NONE]
+    assert len(set(becomes)) == len(becomes), "a tile of X comes twice"
+    for value, t, tile, copy in zip(plan.add_a, plan.add_round, plan.add_x, plan.add_copy, strict=True):
+        uses = {("post-processor", t, value % pods)} | ({("bank of X", t, tile % pods)} if tile != NONE else set())
+        assert not taken & uses, f"a post-processor or a bank of X is used twice in round {t}"
+        taken |= uses
+        if tile != NONE:
+            way.add(t, copy, value % pods, tile % pods)
 
 
 def _written(tiles, machine, plan, starts):

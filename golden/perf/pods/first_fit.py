@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from . import state
+from . import chains, state
 from .machine import Machine
 from .routes import find, take
-from .state import NONE
+from .state import NONE, after
 from .tiling import Tiles
 
 
@@ -28,16 +28,18 @@ def _open_round(skip: np.ndarray, wanted: int) -> int:
 
 @njit(cache=True)
 def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: int, plan: state.Schedule,
-          pods: int) -> bool:
+          pods: int, must: bool = False) -> bool:
     """Put an operation into round ``t`` if it has room; whether it had.
 
-    ``back`` is the partial sum to go on from if there is a way for it, or NONE.
+    ``back`` is the partial sum to go on from if there is a way for it, or NONE; ``must``: not without it.
     """
     bank_x, bank_w, bank_out = tile_x % pods, tile_w % pods, op % pods
     if (taken.x[t, bank_x] != NONE and taken.x[t, bank_x] != tile_x
             or taken.w[t, bank_w] != NONE and taken.w[t, bank_w] != tile_w or taken.partial_out[t, bank_out] != NONE):
         return False
     if back != NONE and taken.partial_in[t, back % pods] != NONE:
+        if must:
+            return False
         back = NONE
     for pod in range(pods):
         if taken.pod[t, pod] != NONE:
@@ -51,11 +53,13 @@ def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: 
         copy_out = find(taken.link_out[t], pod, bank_out)
         if copy_out < 0:
             continue
+        copy_in = find(taken.link_in[t], back % pods, pod) if back != NONE else -1
+        if must and back != NONE and copy_in < 0:
+            continue
         take(taken.link_x[t], copy_x, bank_x, pod)
         take(taken.link_w[t], copy_w, bank_w, pod)
         take(taken.link_out[t], copy_out, pod, bank_out)
         plan.copy[op, 0], plan.copy[op, 1], plan.copy[op, 3] = copy_x, copy_w, copy_out
-        copy_in = find(taken.link_in[t], back % pods, pod) if back != NONE else -1
         if copy_in >= 0:
             take(taken.link_in[t], copy_in, back % pods, pod)
             taken.partial_in[t, back % pods] = back
@@ -68,19 +72,6 @@ def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: 
             taken.skip[t] = t + 1
         return True
     return False
-
-
-@njit(cache=True)
-def after(length: np.ndarray, shortest: int, t: int, cycles: int) -> int:
-    """The first round that starts so many cycles after round ``t`` or later.
-
-    ``length`` has the cycles of each round, 0 where they are not settled yet; such a round is at least ``shortest``,
-    and that it may become longer only gives more time.
-    """
-    while cycles > 0:
-        cycles -= max(length[t], shortest)
-        t += 1
-    return t
 
 
 @njit(cache=True)
@@ -135,7 +126,7 @@ def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int,
 @njit(cache=True)
 def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray,
          count: np.ndarray, done: int, op: int, tile_x: int, tile_w: int, starts: np.ndarray,
-         times: state.Times) -> int:
+         times: state.Times, chain: bool = False) -> int:
     """Place the operations of one row tile from its ``done``-th on, K outside and columns inside.
 
     Parameters
@@ -147,6 +138,8 @@ def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np
     starts : ndarray (steps,)
         The first round in which each tile of X is there.
     times : state.Times
+    chain : bool
+        Whether each goes on from the one before it along K.
 
     Returns
     -------
@@ -157,7 +150,7 @@ def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np
     pods = taken.pod.shape[1]
     for number in range(done, steps * columns):
         step, column = number // columns, number % columns
-        t = starts[step]
+        t = max(starts[step], ready[column, 0]) if chain and step else starts[step]
         while True:
             t = _open_round(taken.skip, t)
             if t >= len(taken.used):
@@ -170,7 +163,7 @@ def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np
                 if ready[column, other] <= t and (oldest == NONE or ready[column, other] < ready[column, oldest]):
                     oldest = other
             if place(taken, op + number, t, tile_x + step, tile_w + number, NONE if oldest == NONE else
-                     sums[column, oldest], plan, pods):
+                     sums[column, oldest], plan, pods, chain):
                 break
             t += 1
         length[t] = max(length[t], times.round)
@@ -231,6 +224,7 @@ def first_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequ
     shortest = machine.round(int(tiles.partition.min()))
     taken = state.rounds(machine, tiles.operations // pods * 5 // 4 + 64)
     busy, length, added = np.zeros(0, np.int32), np.zeros(0, np.int32), 0
+    feeds = chains.feeds(tiles, machine) if machine.chains else []
     for gemm in order:
         times = state.times(machine, int(tiles.partition[gemm]), shortest)
         groups, rows, steps, columns = (int(each) for each in tiles.shape[gemm])
@@ -249,12 +243,17 @@ def first_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequ
                                     for each in (busy, length))
                 done = fill(taken, length, plan, sums, ready, count, done,
                             int(tiles.first_op[gemm]) + number * steps * columns, tile_x,
-                            int(tiles.first_w[gemm]) + number % groups * steps * columns, first, times)
+                            int(tiles.first_w[gemm]) + number % groups * steps * columns, first, times, machine.chains)
                 if done == steps * columns:
                     break
                 taken = state.longer(taken, machine, max(len(taken.used), int(first.max())) * 5 // 4 + 64)
-            added = _add_all(busy, length, plan, int(tiles.first_row[gemm]) + number, sums, ready, count, added, times,
-                             pods)
+            row = int(tiles.first_row[gemm]) + number
+            if machine.chains:
+                taken, length, added = chains.activate_all(taken, length, plan, machine, row, sums[:, 0], ready[:, 0],
+                                                           added, chains.becomes(tiles, feeds, gemm, number), times)
+                busy = np.concatenate((busy, np.zeros(len(length) - len(busy), np.int32)))
+                continue
+            added = _add_all(busy, length, plan, row, sums, ready, count, added, times, pods)
     length = length[:max(int(each.max()) for each in (plan.add_round[:added], plan.round)) + 1]
     return plan._replace(length=np.maximum(length, shortest), **{
         name: getattr(plan, name)[:added] for name in plan._fields if name.startswith("add_")})

@@ -6,6 +6,27 @@ from .interconnect import Interconnect
 
 
 @dataclass(frozen=True)
+class Timing:
+    """Cycles of a machine as it is built, beside those in networks; the published rules have others.
+
+    Attributes
+    ----------
+    product : int
+        From the start of an operation's round to the first row of its result in a bank.
+    result : int
+        The same of a tile that a post-processor activates: it stands at its bank, one network away from those of X.
+    kept : int
+        The same of one that stays with its post-processor.
+    round : int
+        Least length of a round.
+    """
+    product: int
+    result: int
+    kept: int
+    round: int
+
+
+@dataclass(frozen=True)
 class Machine:
     """Many pods behind a network.
 
@@ -18,12 +39,19 @@ class Machine:
     interconnect : Interconnect
     adder : int
         Cycles of an addition in a post-processor.
+    chains : bool
+        Whether the partial sums of a tile go on from operation to operation alone, in ascending order along K, so that
+        post-processors have nothing to add; each then stands at a bank of partial sums, and its results take routes.
+    timing : Timing, optional
+        Of a machine that is built.
     """
     pods: int
     rows: int
     columns: int
     interconnect: Interconnect
     adder: int = 4
+    chains: bool = False
+    timing: Timing | None = None
 
     @property
     def latency(self) -> int:
@@ -32,14 +60,19 @@ class Machine:
 
     def round(self, partition: int) -> int:
         """Cycles of a round whose longest operation has so many rows of X; the next weights take ``rows`` cycles."""
-        return max(max(partition, self.rows) + 1, 2 * self.latency + 2)
+        return max(max(partition, self.rows) + 1, 2 * self.latency + 2, self.timing.round if self.timing else 0)
 
     @property
     def product_cycles(self) -> int:
         """From the start of an operation's round to the first row of its result in a bank."""
-        return 2 * self.latency + self.rows + self.columns
+        return 2 * self.latency + (self.timing.product if self.timing else self.rows + self.columns)
 
     @property
     def sum_cycles(self) -> int:
         """The same of an addition in a post-processor."""
-        return 2 * self.latency + self.adder
+        return self.latency + self.timing.result if self.timing else 2 * self.latency + self.adder
+
+    @property
+    def kept_cycles(self) -> int:
+        """The same where the result becomes no tile of X on the machine."""
+        return self.timing.kept if self.timing else self.sum_cycles

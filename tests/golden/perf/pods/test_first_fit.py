@@ -1,19 +1,20 @@
 """First fit: equal to its slow twin, and every schedule passes a checker that knows nothing of it.
 
 Covers: golden/perf/pods/plain.py, golden/perf/pods/check.py, golden/perf/pods/state.py,
-golden/perf/pods/graph.py.
+golden/perf/pods/graph.py, golden/perf/pods/chains.py.
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from golden.perf.pods.check import verify
+from golden.perf.pods.check import verify, verify_chains
 from golden.perf.pods.first_fit import first_fit
 from golden.perf.pods.graph import Gemm, Reach
 from golden.perf.pods.interconnect import parse
-from golden.perf.pods.machine import Machine
+from golden.perf.pods.machine import Machine, Timing
 from golden.perf.pods.plain import plain_fit
 from golden.perf.pods.tiling import cut
 
@@ -116,3 +117,63 @@ def test_what_two_operations_cannot_share_is_seen(network, links):
     assert seen >= {"pod _ is used twice in round _", "bank of sums out _ is used twice in round _",
                     "bank _ of X reads twice in round _", "bank _ of W reads twice in round _"}
     assert any("a link in round" in each for each in seen) == links
+
+
+# --- Chains ------------------------------------------------------------------------------------
+
+
+def layers(m, *sizes):
+    """Products that each read the one before."""
+    return [Gemm(str(n), 1, m, k, columns, height=m, sources={n - 1: Reach()} if n else {})
+            for n, (k, columns) in enumerate(zip(sizes, sizes[1:], strict=False))]
+
+
+@pytest.mark.parametrize("name", ["butterfly-1", "butterfly-2", "crossbar", "benes"])
+@pytest.mark.parametrize("pods", [2, 8])
+def test_chains_keep_the_rules(name, pods):
+    tiles = cut(layers(19, 30, 20, 9, 4), [4] * 3, 4, 4)
+    machine = Machine(pods, 4, 4, parse(name), chains=True)
+    plan = first_fit(tiles, machine, [0, 1, 2], [0, 0, 0])
+    verify(tiles, machine, plan)
+    assert (plan.add_b == -1).all()
+    becomes = [int(tile) for tile in plan.add_x if tile >= 0]
+    assert sorted(becomes) == list(range(int(tiles.first_x[1]), int(tiles.first_x[3])))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_chains_of_random_products(seed):
+    tiles, machine, starts = case(seed)
+    machine = replace(machine, chains=True, timing=Timing(9, 5, 4, 12))
+    plan = first_fit(tiles, machine, list(range(len(tiles.gemms))), starts)
+    verify(tiles, machine, plan)
+    assert (plan.chained != -1).sum() == tiles.operations - len(plan.add_a)
+
+
+def chained():
+    """Two products in chains on two pods, and their schedule."""
+    tiles = cut(layers(8, 8, 8, 8), [4] * 2, 4, 4)
+    machine = Machine(2, 4, 4, parse("crossbar"), chains=True)
+    return tiles, machine, first_fit(tiles, machine, [0, 1], [0, 0])
+
+
+def test_the_checker_sees_broken_chains():
+    tiles, machine, plan = chained()
+    for name, value, message in (("chained", -1, "a tile's sums are no chain along K"),
+                                 ("add_x", plan.add_x[0], "a tile of X comes twice"),
+                                 ("add_round", plan.add_round[0],
+                                  "a post-processor or a bank of X is used twice in round \\d+")):
+        at = int(np.flatnonzero(plan.chained != -1)[0]) if name == "chained" else int(
+            np.flatnonzero(plan.add_a % 2 == plan.add_a[0] % 2)[1])
+        with pytest.raises(AssertionError, match=f"^{message}$"):
+            verify_chains(tiles, machine, changed(plan, name, at, value), tile_sums(tiles))
+
+
+def tile_sums(tiles):
+    """The operations of each tile along K."""
+    sums = {}
+    for op in range(tiles.operations):
+        gemm = int(np.searchsorted(tiles.first_op, op, "right")) - 1
+        _, _, steps, columns = tiles.shape[gemm]
+        row, rest = divmod(op - int(tiles.first_op[gemm]), int(steps * columns))
+        sums.setdefault((gemm, row, rest % int(columns)), []).append(op)
+    return sums
