@@ -9,8 +9,10 @@ from hbfp.design import ConflictError, Design
 from hbfp.isa.rdl import header, rdl
 from hbfp.isa.registers import described
 from hbfp.options import OPTIONS
+from hbfp.pods import PodsDesign
 from hbfp.rtl.accelerator.accelerator import Accelerator as AcceleratorTop
 from hbfp.rtl.core.core import Core
+from hbfp.rtl.pods.pods import Pods
 from hbfp.system import Accelerator
 from hbfp.values import OptionError
 
@@ -45,7 +47,8 @@ class Top:
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
                            lambda system: {"accelerator": system, "registers": described()},
-                           lambda: {"registers.rdl": rdl(), "hbfp_accelerator.h": header()})}
+                           lambda: {"registers.rdl": rdl(), "hbfp_accelerator.h": header()}),
+        "pods": Top(PodsDesign, Pods)}
 
 
 def make_top(name, description):

@@ -4,6 +4,7 @@ import tomllib
 
 from . import describe
 from .design import ConflictError, Design
+from .pods import PodsDesign
 from .presets import PRESETS
 from .system import Accelerator
 from .values import ContradictionError, choice, flag, read_file, refuse, shown
@@ -65,12 +66,21 @@ def read(kind, given):
 
 
 def design_from_values(values, kind=Design):
-    """A :class:`Design`, or a description with one nested, by :func:`read`; its block fits the rows if not given."""
+    """A :class:`Design`, or a description with one nested, by :func:`read`; its block fits the rows if not given.
+
+    Blocks may be longer than the rows, unless the description's ``SHORT_BLOCKS`` says that they may not.
+    """
     design_kinds = describe.declared(Design)
     rows = Design.rows if values.get("rows") is None else design_kinds["rows"][0].read("rows", values["rows"])
-    if values.get("block") is None and 32 % rows and rows % 32 and not values.get("ragged"):
+    short = getattr(kind, "SHORT_BLOCKS", False)
+    if values.get("block") is None and (short or 32 % rows) and rows % 32 and not values.get("ragged"):
         values = values | {"block": (1, rows)}
     return read(kind, values)
+
+
+def pods_from_values(values):
+    """A :class:`PodsDesign` by :func:`design_from_values`."""
+    return design_from_values(values, PodsDesign)
 
 
 def values_from_args(args, names=OPTIONS):

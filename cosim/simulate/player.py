@@ -41,6 +41,8 @@ class Player:
         The design; ``rst`` is one of its inputs here.
     verilate : tuple of str
         Further Verilator options.
+    level : str
+        Optimisation of the C++, as of :func:`cosim.simulate.verilator.build_library`.
 
     Raises
     ------
@@ -48,7 +50,7 @@ class Player:
         If a tool is missing or fails.
     """
 
-    def __init__(self, manifest, verilate=()):
+    def __init__(self, manifest, verilate=(), level="-O3"):
         ports = {name: (port.direction, port.width) for name, port in manifest.ports.items()}
         ports["rst"] = "in", 1
         self.widths = {flow: {name: width for name, (direction, width) in ports.items() if direction == flow}
@@ -59,7 +61,7 @@ class Player:
             lines = (f"        {copy.format(name.replace('__', '___05F'), port_bytes(width))}"
                      for name, width in self.widths[flow].items())
             source = source.replace("@INPUTS@" if flow == "in" else "@OUTPUTS@", "\n".join(lines))
-        library = build_library(manifest.verilog, manifest.top, {"play.cpp": source}, verilate=verilate,
+        library = build_library(manifest.verilog, manifest.top, {"play.cpp": source}, verilate=verilate, level=level,
                                 cache=files.cache("players"))
         self._play = ctypes.CDLL(str(library)).play
 

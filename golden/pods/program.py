@@ -1,0 +1,144 @@
+"""A program for a machine of pods: what every place does in every round, and what lies in the banks at first."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .layers import ProgramError
+
+
+class Spot(NamedTuple):
+    """A tile's bank, and its first row there."""
+    bank: int
+    address: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A tile of X against a tile of W; ``back``: the partial sum that it goes on from; ``copies`` of the networks."""
+    pod: int
+    x: Spot
+    w: Spot
+    back: Spot | None
+    out: Spot
+    copies: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A tile of sums through the post-processor at its bank.
+
+    Attributes
+    ----------
+    layer, row, column : int
+        Which tile of which layer's results it is.
+    source : Spot
+    vectors : int
+        The pair of factors and biases.
+    steps : tuple of bool
+        :data:`golden.spec.pods.STEPS`.
+    kept : int or None
+        Where the FP32 results are kept, if they are.
+    x : Spot or None
+        The tile of X that it becomes; ``copy`` of the network.
+    """
+    layer: int
+    row: int
+    column: int
+    source: Spot
+    vectors: int
+    steps: tuple[bool, bool, bool]
+    kept: int | None
+    x: Spot | None
+    copy: int
+
+
+class Tile(NamedTuple):
+    """Mantissas of a tile and, by row and segment of X, or by segment and column of W, exponents and flags."""
+    mantissa: np.ndarray
+    exponent: np.ndarray
+    invalid: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """All that a machine is given.
+
+    Attributes
+    ----------
+    key : int
+        The machine that it is for, :attr:`hbfp.pods.PodsDesign.key`.
+    rows, length : int
+        Rows of X in a tile; cycles of a round.
+    operations, activations : sequence of tuple
+        By round.
+    x, w : mapping
+        Spot -> tile that is there from the start.
+    vectors : mapping
+        (post-processor, pair) -> factors and biases (2, columns).
+    notes : tuple of str
+        What a user should know: formats that run as wider ones.
+    """
+    key: int
+    rows: int
+    length: int
+    operations: Sequence[tuple[Operation, ...]]
+    activations: Sequence[tuple[Activation, ...]]
+    x: Mapping[Spot, Tile]
+    w: Mapping[Spot, Tile]
+    vectors: Mapping[tuple[int, int], np.ndarray]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """How many there are."""
+        return len(self.operations)
+
+    def require(self, key: int) -> None:
+        """Raise ProgramError if it is not for the machine of that key."""
+        if key != self.key:
+            raise ProgramError(f"Program must be for machine {key:08x}, not for {self.key:08x}")
+
+    def text(self) -> str:
+        """As JSON; :func:`from_text` reads it."""
+        tiles = {name: [[*spot, *(part.tolist() for part in tile)] for spot, tile in getattr(self, name).items()]
+                 for name in ("x", "w")}
+        return json.dumps({
+            "key": self.key, "rows": self.rows, "length": self.length, "notes": self.notes, **tiles,
+            "operations": [[asdict(each) for each in every] for every in self.operations],
+            "activations": [[asdict(each) for each in every] for every in self.activations],
+            "vectors": [[*place, values.view(np.uint32).tolist()] for place, values in self.vectors.items()]})
+
+
+def _spot(value):
+    return None if value is None else Spot(*value)
+
+
+def from_text(text: str) -> Program:
+    """The program of which :meth:`Program.text` is the text.
+
+    Raises
+    ------
+    ProgramError
+        If it is none.
+    """
+    try:
+        data = json.loads(text)
+        tiles = {name: {Spot(bank, address): Tile(np.array(mantissa, np.int32), np.array(exponent, np.int32),
+                                                  np.array(invalid, bool))
+                        for bank, address, mantissa, exponent, invalid in data[name]} for name in ("x", "w")}
+        operations = [tuple(Operation(each["pod"], Spot(*each["x"]), Spot(*each["w"]), _spot(each["back"]),
+                                      Spot(*each["out"]), tuple(each["copies"])) for each in every)
+                      for every in data["operations"]]
+        activations = [tuple(Activation(**each | {"source": Spot(*each["source"]), "steps": tuple(each["steps"]),
+                                                  "x": _spot(each["x"])}) for each in every)
+                       for every in data["activations"]]
+        vectors = {(post, pair): np.array(values, np.uint32).view(np.float32)
+                   for post, pair, values in data["vectors"]}
+        return Program(data["key"], data["rows"], data["length"], operations, activations, **tiles, vectors=vectors,
+                       notes=tuple(data["notes"]))
+    except (ValueError, KeyError, TypeError):
+        raise ProgramError("Program must be a file that this command has saved") from None

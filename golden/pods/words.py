@@ -1,0 +1,120 @@
+"""A program as the words of a machine's memories, which :mod:`golden.spec.pods` names."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hbfp.golden.spec.pods import Network, Place
+from hbfp.pods import PodsDesign
+
+from ..perf.pods.interconnect import parse
+from ..perf.pods.settings import Route, settings
+from .program import Activation, Program, Spot, Tile
+
+
+class Word(NamedTuple):
+    """Word ``address`` of a memory: of which, whose, and its bits."""
+    place: Place
+    unit: int
+    address: int
+    data: int
+
+
+def index_bits(count: int) -> int:
+    """Bits of a number below ``count``, at least one."""
+    return max(1, (count - 1).bit_length())
+
+
+def joined(fields: Iterable[tuple[int, int]]) -> int:
+    """One number of (value, bits), the first ones lowest; negative values in two's complement."""
+    word, offset = 0, 0
+    for value, bits in fields:
+        word |= (int(value) & (1 << bits) - 1) << offset
+        offset += bits
+    return word
+
+
+def row_word(design: PodsDesign, mantissa: Sequence[int], exponent: Sequence[int], invalid: Sequence[int]) -> int:
+    """A row of a tile of X or W: mantissas, exponents, flags."""
+    fmt = design.core.format
+    return joined([*((value, fmt.mantissa) for value in mantissa), *((value, fmt.exponent) for value in exponent),
+                   *((value, 1) for value in invalid)])
+
+
+def x_words(design: PodsDesign, tile: Tile) -> list[int]:
+    """The rows of a tile of X."""
+    return [row_word(design, *row) for row in zip(*tile, strict=True)]
+
+
+def w_words(design: PodsDesign, tile: Tile) -> list[int]:
+    """The rows of a tile of W, each with the exponents of its segment."""
+    terms = design.core.format.terms
+    return [row_word(design, row, tile.exponent[n // terms], tile.invalid[n // terms])
+            for n, row in enumerate(tile.mantissa)]
+
+
+def value_word(values: np.ndarray) -> int:
+    """FP32 numbers side by side."""
+    return int.from_bytes(np.ascontiguousarray(values, np.float32).tobytes(), "little")
+
+
+def walk_word(spot: Spot | None) -> int:
+    """The command to read or write a tile, or to do nothing."""
+    return 0 if spot is None else 1 | spot.address << 1
+
+
+def post_word(design: PodsDesign, act: Activation) -> int:
+    """A post-processor's command."""
+    bits = index_bits(design.bank)
+    return joined([(1, 1), (act.source.address, bits), (act.vectors, index_bits(design.bank // 2)),
+                   *((step, 1) for step in act.steps), (act.kept is not None, 1), (act.kept or 0, bits)])
+
+
+def words(design: PodsDesign, program: Program) -> Iterator[Word]:
+    """All that a host writes before the program runs.
+
+    Raises
+    ------
+    ProgramError
+        If the program is for another machine.
+    """
+    program.require(design.key)
+    for place, tiles, rows in ((Place.X, program.x, x_words), (Place.W, program.w, w_words)):
+        for spot, tile in tiles.items():
+            for n, data in enumerate(rows(design, tile)):
+                yield Word(place, spot.bank, spot.address + n, data)
+    for (post, pair), vectors in program.vectors.items():
+        for n, values in enumerate(vectors):
+            yield Word(Place.VECTORS, post, 2 * pair + n, value_word(values))
+    for t in range(program.rounds):
+        yield from _round(design, program, t)
+
+
+def _round(design, program, t):
+    """The words of one round; places with nothing to do have one, too."""
+    operations, activations = program.operations[t], program.activations[t]
+    spots: dict[Place, list[Spot]] = {
+        Place.READ_X: [each.x for each in operations], Place.READ_W: [each.w for each in operations],
+        Place.READ_SUM: [each.back for each in operations if each.back],
+        Place.WRITE_SUM: [each.out for each in operations], Place.WRITE_X: [act.x for act in activations if act.x]}
+    for place, every in spots.items():
+        by_bank = {spot.bank: spot for spot in every}
+        for unit in range(design.pods):
+            yield Word(place, unit, t, walk_word(by_bank.get(unit)))
+    posts = {act.source.bank: post_word(design, act) for act in activations}
+    for unit in range(design.pods):
+        yield Word(Place.POST, unit, t, posts.get(unit, 0))
+    kind = parse(design.interconnect)
+    for net, routes in _routes(operations, activations).items():
+        yield Word(Place.ROUTE, net, t, settings(kind, design.pods, routes))
+
+
+def _routes(operations, activations) -> dict[Network, list[Route]]:
+    """Routes of each network: (source, target, copy)."""
+    return {
+        Network.X: [(each.x.bank, each.pod, each.copies[0]) for each in operations],
+        Network.W: [(each.w.bank, each.pod, each.copies[1]) for each in operations],
+        Network.SUM_IN: [(each.back.bank, each.pod, each.copies[2]) for each in operations if each.back],
+        Network.SUM_OUT: [(each.pod, each.out.bank, each.copies[3]) for each in operations],
+        Network.RESULT: [(act.source.bank, act.x.bank, act.copy) for act in activations if act.x]}
