@@ -10,7 +10,7 @@ from importlib import import_module
 
 from hbfp.extras import need
 
-COMMANDS = ("dispatch", "matrix", "programs", "random", "run")
+COMMANDS = ("dispatch", "matrix", "pods", "programs", "random", "run")
 
 
 def main(argv=None):

@@ -41,8 +41,8 @@ class PodsDesign:
     pods: int = whole(8, 2, 256, title="Pods", text="pods, banks of each kind and post-processors, a power of two")
     interconnect: str = choice("butterfly-2", INTERCONNECTS, title="Interconnect",
                                text="networks between pods and banks")
-    bank: int = whole(512, 2, 65536, title="Bank", unit=" rows", text="rows of tiles in each bank")
-    rounds: int = whole(512, 2, 65536, title="Rounds", text="rounds of the longest program")
+    bank: int = whole(2048, 2, 65536, title="Bank", unit=" rows", text="rows of tiles in each bank")
+    rounds: int = whole(2048, 2, 65536, title="Rounds", text="rounds of the longest program")
 
     def __post_init__(self):
         describe.check(self)

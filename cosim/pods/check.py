@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hbfp.golden.pods.execute import execute
+from hbfp.golden.pods.machine import machine
 from hbfp.golden.pods.words import value_word, x_words
 
 from ..bench.comparison import Comparison
@@ -35,56 +35,58 @@ class Check:
         return self.values.compared > 0 and not self.values.mismatches and not self.cycles.mismatches
 
 
-def expected(design, program, outcome, values):
-    """(bank, cycle) -> (address, value) of all rows that are written, by kind; a bank has a row in the next cycle."""
-    starts, machine = np.cumsum(outcome.plan.length) - outcome.plan.length, outcome.machine
-    found = {"sums": {}, "operands": {}, "results": {}}
+def expected(design, program, values):
+    """What is written: kind -> (bank, cycle) -> (address, value); what is written in a cycle is there in the next."""
+    cycles, found = machine(design), {"sums": {}, "operands": {}, "results": {}}
 
-    def add(kind, t, cycles, spot, rows):
+    def add(kind, t, late, spot, rows):
         for n, word in enumerate(rows):
-            found[kind][spot[0], int(starts[t]) + cycles + n] = spot[1] + n, word
+            found[kind][spot[0], t * program.length + late + n] = spot[1] + n, word
     for (t, n), sums in values.sums.items():
-        add("sums", t, machine.product_cycles - 1, program.operations[t][n].out, map(value_word, sums))
+        add("sums", t, cycles.product_cycles - 1, program.operations[t][n].out, map(value_word, sums))
     for (t, n), results in values.results.items():
         act = program.activations[t][n]
         if act.x is not None:
-            add("operands", t, machine.sum_cycles, act.x, x_words(design, values.tiles[t, n]))
+            add("operands", t, cycles.sum_cycles, act.x, x_words(design, values.tiles[t, n]))
         else:
-            add("results", t, machine.kept_cycles, (act.source.bank, act.kept), map(value_word, results))
+            add("results", t, cycles.kept_cycles, (act.source.bank, act.kept), map(value_word, results))
     return found
 
 
-def check(name, design, compiled, written):
-    """Compare a run with golden values and with the simulator."""
-    program, outcome = compiled.program, compiled.outcome
-    result = Check(name)
-    wanted = expected(design, program, outcome, execute(program, design.core.format))
-    last = 0
+def check(name, design, program, written, values, cycles=None):
+    """Compare a run with golden ``values``, and with the ``cycles`` that the simulator has for all of it, if given."""
+    result, wanted = Check(name), expected(design, program, values)
     for kind, rows in wanted.items():
-        got = written.events[kind]
-        result.cycles.compared += len(rows)
-        odd = rows.keys() ^ got.keys()
-        result.cycles.mismatches += len(odd)
-        result.cycles.first += [f"{name}: {kind} of bank {bank} in cycle {cycle} only in "
-                                f"{'the Verilog' if (bank, cycle) in got else 'the simulator'}"
-                                for bank, cycle in sorted(odd, key=lambda place: place[::-1])[:3]]
-        for place in rows.keys() & got.keys():
-            result.values.compared += 1
-            if rows[place] != got[place]:
-                result.values.mismatches += 1
-                (row, value), (at, want), (bank, cycle) = got[place], rows[place], place
-                result.values.first.append(f"{name}: {kind} of bank {bank} in cycle {cycle}: row {row} {value:x} "
-                                           f"instead of row {at} {want:x}")
-        if kind != "sums":
-            last = max([last, *(cycle + 1 for _, cycle in got)])
-    result.values.add(f"{name}: kept", *(np.array(list(each), object) for each in (
+        _compare_rows(result, kind, written.events[kind], rows)
+    result.values.add(f"{name}: what a host reads", *(np.array(list(each), object) for each in (
         [written.kept.get((bank, row)) for (bank, _), (row, _) in wanted["results"].items()],
         [value for _, value in wanted["results"].values()])))
-    starts = np.cumsum(outcome.plan.length) - outcome.plan.length
-    for what, got, want in (("begins of rounds", written.begins, starts), ("cycles", [last], [outcome.cycles])):
-        result.cycles.add(f"{name}: {what}", np.array(got), np.array(want)) if len(got) == len(want) else \
-            result.cycles.first.append(f"{name}: {what}: {len(got)} instead of {len(want)}")
-        result.cycles.mismatches += len(got) != len(want)
-    result.figures = {"rounds": program.rounds, "operations": outcome.tiles.operations, "cycles": last,
-                      "simulated": outcome.cycles, "lead": written.lead}
+    last = max([cycle + 1 for kind in ("operands", "results") for _, cycle in written.events[kind]], default=0)
+    starts = np.arange(program.rounds) * program.length
+    if len(written.begins) == program.rounds:
+        result.cycles.add(f"{name}: begins of rounds", written.begins, starts)
+    else:
+        result.cycles.mismatches += 1
+        result.cycles.first.append(f"{name}: {len(written.begins)} rounds instead of {program.rounds}")
+    if cycles is not None:
+        result.cycles.add(f"{name}: cycles", np.array([last]), np.array([cycles]))
+    result.figures = {"rounds": program.rounds, "operations": sum(map(len, program.operations)), "cycles": last,
+                      "simulated": cycles, "lead": written.lead}
     return result
+
+
+def _compare_rows(result, kind, got, rows):
+    """Rows of one kind: those of a bank and a cycle that both have, by place and bits; the others by their cycle."""
+    odd = rows.keys() ^ got.keys()
+    result.cycles.compared += len(rows)
+    result.cycles.mismatches += len(odd)
+    result.cycles.first += [f"{result.name}: {kind} of bank {bank} in cycle {cycle} only in "
+                            f"{'the Verilog' if (bank, cycle) in got else 'the simulator'}"
+                            for bank, cycle in sorted(odd, key=lambda place: place[::-1])[:3]]
+    for place in rows.keys() & got.keys():
+        result.values.compared += 1
+        if rows[place] != got[place]:
+            result.values.mismatches += 1
+            (row, value), (at, want), (bank, cycle) = got[place], rows[place], place
+            result.values.first.append(f"{result.name}: {kind} of bank {bank} in cycle {cycle}: row {row} {value:x} "
+                                       f"instead of row {at} {want:x}")

@@ -46,4 +46,4 @@ def test_keys_and_names_tell_machines_apart():
                 PodsDesign(core=Design(rows=8, format=HBFPFormat(block=(1, 4))))]
     assert len({each.key for each in machines}) == len({each.name for each in machines}) == len(machines)
     assert machines[0].key == PodsDesign(core=core).key
-    assert machines[1].name == "hbfp_m8_e10_b1x8_r8_c8_g8x4_fp32_pods4_butterfly2_k512_t512"
+    assert machines[1].name == "hbfp_m8_e10_b1x8_r8_c8_g8x4_fp32_pods4_butterfly2_k2048_t2048"

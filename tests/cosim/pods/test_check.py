@@ -37,10 +37,16 @@ def pods():
     return Pods(pods_from_values(SMALL))
 
 
+def compare(pods, name, job, written):
+    """The check of a run."""
+    values = execute(job.program, pods.design.core.format)
+    return check(name, pods.design, job.program, written, values, job.outcome.cycles)
+
+
 def test_every_bit_and_every_cycle(pods):
     layers = mlp(np.random.default_rng(1), 14, 9, 12, 5)
     job = compiled(pods.design, layers)
-    result = check("mlp", pods.design, job, pods.run(job.program))
+    result = compare(pods, "mlp", job, pods.run(job.program))
     assert result.passed and not result.values.first and not result.cycles.first
     assert result.figures["cycles"] == result.figures["simulated"] == job.outcome.cycles
     assert result.values.compared > 500 and result.cycles.compared > 500
@@ -61,7 +67,7 @@ def test_extremes(pods):
     x[3, 2], w[5, 6] = np.nan, np.inf
     w[:6, 1] = -w[6:, 1]
     job = compiled(pods.design, layers)
-    assert check("extremes", pods.design, job, pods.run(job.program)).passed
+    assert compare(pods, "extremes", job, pods.run(job.program)).passed
 
 
 def test_differences_are_seen(pods):
@@ -71,13 +77,13 @@ def test_differences_are_seen(pods):
     other = tile.mantissa.copy()
     other[0, 0] ^= 1
     weight = replace(job.program, w={**job.program.w, spot: tile._replace(mantissa=other)})
-    assert check("weight", pods.design, job, pods.run(weight)).values.mismatches > 0
-    longer = check("length", pods.design, job, pods.run(replace(job.program, length=job.program.length + 1)))
+    assert compare(pods, "weight", job, pods.run(weight)).values.mismatches > 0
+    longer = compare(pods, "length", job, pods.run(replace(job.program, length=job.program.length + 1)))
     assert longer.cycles.mismatches > 0 and not longer.passed
     first = job.program.operations[0]
     moved = (replace(first[0], out=first[0].out._replace(address=first[0].out.address + 4)), *first[1:])
     place = replace(job.program, operations=[moved, *job.program.operations[1:]])
-    assert check("place", pods.design, job, pods.run(place)).values.mismatches > 0
+    assert compare(pods, "place", job, pods.run(place)).values.mismatches > 0
 
 
 def test_a_run_for_another_machine(pods):

@@ -1,0 +1,90 @@
+"""Workloads on a Verilated machine, each program compared."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hbfp.golden.pods.compiler import compiled
+from hbfp.golden.pods.execute import execute, outputs
+
+from ..bench.comparison import Comparison
+from . import workloads
+from .check import check
+from .run import Pods
+
+#: Name of a workload -> the function that runs it.
+WORKLOADS = {"digits": workloads.digits, "convolution": workloads.convolution, "transformer": workloads.transformer,
+             "forward": workloads.forward, "step": workloads.step, "full": workloads.full, "mixed": workloads.mixed}
+#: Mantissa bits of the models of a mixed job; those that the machine does not have are left out.
+MIXED = (8, 6, 4)
+
+
+@dataclass
+class Gain:
+    """Cycles of models one after the other, and of them as one job."""
+    name: str
+    serial: int = 0
+    fused: int = 0
+
+    @property
+    def times(self):
+        """How often the job goes into the runs one after the other."""
+        return self.serial / self.fused
+
+
+class Bench:
+    """Runs workloads and keeps the checks.
+
+    Parameters
+    ----------
+    design : hbfp.pods.PodsDesign
+    """
+
+    def __init__(self, design):
+        self.design, self.pods, self.checks, self.notes = design, Pods(design), [], []
+        self.first = None    # program
+        self.alone = Comparison()    # results of models in a job with those of one alone
+
+    def run(self, name, layers):
+        """Run a program of some layers, and compare all that it writes.
+
+        Returns
+        -------
+        dict of int to ndarray of float32
+            Results of the layers that no other one reads.
+        """
+        job = compiled(self.design, layers)
+        values = self.run_program(name, job.program, job.outcome.cycles)
+        return outputs(job.program, values, [(gemm.m, gemm.n) for gemm in job.outcome.tiles.gemms])
+
+    def run_program(self, name, program, cycles=None):
+        """Run a program and compare all that it writes; golden values."""
+        values = execute(program, self.design.core.format)
+        self.checks.append(check(name, self.design, program, self.pods.run(program), values, cycles))
+        self.notes += [note for note in program.notes if note not in self.notes]
+        self.first = self.first or program
+        return values
+
+    def same(self, name, got, want):
+        """Compare a model's results in a job with those of its own program."""
+        self.alone.add(name, got, want)
+
+    def work(self, name, seed=1):
+        """Run a workload; the checks of its programs."""
+        before, rng = len(self.checks), np.random.default_rng(seed)
+        if name == "mixed":
+            fmt = self.design.core.format
+            formats = [replace(fmt, mantissa=bits) for bits in MIXED if bits <= fmt.mantissa]
+            workloads.mixed(self, rng, formats)
+        else:
+            WORKLOADS[name](self, rng)
+        return self.checks[before:]
+
+
+def gain(name, checks):
+    """What a workload of several models gained as one job; None if it had one model."""
+    jobs = [each for each in checks if each.name.endswith("as one job")]
+    if not jobs:
+        return None
+    return Gain(name, sum(each.figures["cycles"] for each in checks if each not in jobs),
+                sum(each.figures["cycles"] for each in jobs))

@@ -1,0 +1,68 @@
+"""What the benches of a machine of pods found: tables, and JSON."""
+
+from dataclasses import asdict
+
+from hbfp.files import write_json
+from hbfp.values import writing
+
+
+def show(bench, gains, json):
+    """Print all checks, and what models gained as one job.
+
+    Parameters
+    ----------
+    bench : cosim.pods.bench.Bench
+    gains : list of cosim.pods.bench.Gain
+    json : Path or None
+        Also write everything there.
+
+    Returns
+    -------
+    int
+        The exit status: 0 if nothing differs.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console, passed = Console(highlight=False), not bench.alone.mismatches
+    table = Table(title=f"{bench.design.pods} pods of {bench.design.core.rows} x {bench.design.core.cols}, "
+                        f"{bench.design.interconnect}: Verilog, golden values, simulator")
+    for name in ("program", "operations", "rounds", "cycles", "simulated", "rows compared", "wrong bits",
+                 "wrong cycles"):
+        table.add_column(name, justify="left" if name == "program" else "right")
+    for each in bench.checks:
+        passed = passed and each.passed
+        simulated = each.figures["simulated"]
+        table.add_row(each.name, *(f"{each.figures[name]:,}" for name in ("operations", "rounds", "cycles")),
+                      "" if simulated is None else f"{simulated:,}",
+                      *(f"{count:,}" for count in (each.values.compared, each.values.mismatches,
+                                                   each.cycles.mismatches)))
+    console.print(table)
+    for line in [line for each in bench.checks for line in (*each.values.first, *each.cycles.first)][:8]:
+        console.print(line, markup=False, soft_wrap=True)
+    if gains:
+        _show_gains(console, gains)
+        console.print(f"Results of models in a job: {bench.alone.compared:,} compared with those of each alone, "
+                      f"{bench.alone.mismatches:,} differ.")
+    for note in bench.notes:
+        console.print(note, markup=False)
+    console.print("[green]passed" if passed else "[red]FAILED")
+    if json is not None:
+        with writing("json", json):
+            write_json(json, {"machine": bench.design.name, "key": bench.design.key, "passed": passed,
+                              "programs": [asdict(each) for each in bench.checks], "notes": bench.notes,
+                              "gains": [asdict(each) | {"times": each.times} for each in gains],
+                              "alone": asdict(bench.alone)})
+    return 0 if passed else 1
+
+
+def _show_gains(console, gains):
+    """Cycles of models one after the other over those of one job."""
+    from rich.table import Table
+
+    table = Table(title="Models one after the other, and as one job")
+    for name in ("workload", "one after the other", "as one job", "times"):
+        table.add_column(name, justify="left" if name == "workload" else "right")
+    for each in gains:
+        table.add_row(each.name, f"{each.serial:,}", f"{each.fused:,}", f"{each.times:.2f}")
+    console.print(table)
