@@ -70,24 +70,24 @@ def prepare(args):
 
 def _work(design, names, seed, program, save, json):
     """Run everything; the exit status."""
-    from ..pods.bench import Bench, gain
+    from ..pods.bench import Bench
     from ..pods.report import show
 
     bench = Bench(design)
     if program is not None:
+        bench.checks["program"] = bench.now
         bench.run_program("program", program)
-        return show(bench, [], json)
-    gains = []
+        return show(bench, json)
     try:
         for name in names:
-            gains.append(gain(name, bench.work(name, seed)))
+            bench.work(name, seed)
     except ProgramError as error:
         raise OptionError(str(error)) from None
     if save is not None:
         with writing("save", save):
             with replacing(save) as file:
                 file.write_text(bench.first.text())
-    return show(bench, [each for each in gains if each], json)
+    return show(bench, json)
 
 
 def main(argv=None):

@@ -11,10 +11,12 @@ from ..bench.comparison import Comparison
 from . import workloads
 from .check import check
 from .run import Pods
+from .workloads import JOB
 
 #: Name of a workload -> the function that runs it.
 WORKLOADS = {"digits": workloads.digits, "convolution": workloads.convolution, "transformer": workloads.transformer,
-             "forward": workloads.forward, "step": workloads.step, "full": workloads.full, "mixed": workloads.mixed}
+             "forward": workloads.forward, "few": workloads.few, "step": workloads.step, "full": workloads.full,
+             "mixed": workloads.mixed}
 #: Mantissa bits of the models of a mixed job; those that the machine does not have are left out.
 MIXED = (8, 6, 4)
 
@@ -23,8 +25,8 @@ MIXED = (8, 6, 4)
 class Gain:
     """Cycles of models one after the other, and of them as one job."""
     name: str
-    serial: int = 0
-    fused: int = 0
+    serial: int
+    fused: int
 
     @property
     def times(self):
@@ -41,7 +43,8 @@ class Bench:
     """
 
     def __init__(self, design):
-        self.design, self.pods, self.checks, self.notes = design, Pods(design), [], []
+        self.design, self.pods, self.notes = design, Pods(design), []
+        self.checks, self.now = {}, []    # of each workload, and of the one that runs
         self.first = None    # program
         self.alone = Comparison()    # results of models in a job with those of one alone
 
@@ -60,7 +63,7 @@ class Bench:
     def run_program(self, name, program, cycles=None):
         """Run a program and compare all that it writes; golden values."""
         values = execute(program, self.design.core.format)
-        self.checks.append(check(name, self.design, program, self.pods.run(program), values, cycles))
+        self.now.append(check(name, self.design, program, self.pods.run(program), values, cycles))
         self.notes += [note for note in program.notes if note not in self.notes]
         self.first = self.first or program
         return values
@@ -70,21 +73,21 @@ class Bench:
         self.alone.add(name, got, want)
 
     def work(self, name, seed=1):
-        """Run a workload; the checks of its programs."""
-        before, rng = len(self.checks), np.random.default_rng(seed)
+        """Run a workload with numbers from a seed."""
+        rng = np.random.default_rng(seed)
+        self.checks[name] = self.now = []
         if name == "mixed":
             fmt = self.design.core.format
             formats = [replace(fmt, mantissa=bits) for bits in MIXED if bits <= fmt.mantissa]
             workloads.mixed(self, rng, formats)
         else:
             WORKLOADS[name](self, rng)
-        return self.checks[before:]
 
-
-def gain(name, checks):
-    """What a workload of several models gained as one job; None if it had one model."""
-    jobs = [each for each in checks if each.name.endswith("as one job")]
-    if not jobs:
-        return None
-    return Gain(name, sum(each.figures["cycles"] for each in checks if each not in jobs),
-                sum(each.figures["cycles"] for each in jobs))
+    def gains(self):
+        """What workloads of several models gained as one job."""
+        found = []
+        for name, checks in self.checks.items():
+            jobs = [each.figures["cycles"] for each in checks if each.name.endswith(JOB)]
+            if jobs:
+                found.append(Gain(name, sum(each.figures["cycles"] for each in checks) - sum(jobs), sum(jobs)))
+        return found

@@ -5,14 +5,16 @@ from dataclasses import asdict
 from hbfp.files import write_json
 from hbfp.values import writing
 
+#: Figures of programs that tables add up.
+FIGURES = ("operations", "rounds", "cycles")
 
-def show(bench, gains, json):
+
+def show(bench, json):
     """Print all checks, and what models gained as one job.
 
     Parameters
     ----------
     bench : cosim.pods.bench.Bench
-    gains : list of cosim.pods.bench.Gain
     json : Path or None
         Also write everything there.
 
@@ -27,19 +29,19 @@ def show(bench, gains, json):
     console, passed = Console(highlight=False), not bench.alone.mismatches
     table = Table(title=f"{bench.design.pods} pods of {bench.design.core.rows} x {bench.design.core.cols}, "
                         f"{bench.design.interconnect}: Verilog, golden values, simulator")
-    for name in ("program", "operations", "rounds", "cycles", "simulated", "rows compared", "wrong bits",
-                 "wrong cycles"):
-        table.add_column(name, justify="left" if name == "program" else "right")
-    for each in bench.checks:
-        passed = passed and each.passed
-        simulated = each.figures["simulated"]
-        table.add_row(each.name, *(f"{each.figures[name]:,}" for name in ("operations", "rounds", "cycles")),
-                      "" if simulated is None else f"{simulated:,}",
-                      *(f"{count:,}" for count in (each.values.compared, each.values.mismatches,
-                                                   each.cycles.mismatches)))
+    for name in ("workload", *FIGURES, "rows", "wrong bits", "wrong cycles"):
+        table.add_column(name, justify="left" if name == "workload" else "right")
+    for name, checks in bench.checks.items():
+        passed = passed and all(each.passed for each in checks)
+        counts = [*(sum(each.figures[figure] for each in checks) for figure in FIGURES),
+                  *(sum(count) for count in zip(*((each.values.compared, each.values.mismatches,
+                                                   each.cycles.mismatches) for each in checks), strict=True))]
+        table.add_row(name, *(f"{count:,}" for count in counts))
     console.print(table)
-    for line in [line for each in bench.checks for line in (*each.values.first, *each.cycles.first)][:8]:
+    for line in [line for checks in bench.checks.values() for each in checks
+                 for line in (*each.values.first, *each.cycles.first)][:8]:
         console.print(line, markup=False, soft_wrap=True)
+    gains = bench.gains()
     if gains:
         _show_gains(console, gains)
         console.print(f"Results of models in a job: {bench.alone.compared:,} compared with those of each alone, "
@@ -50,7 +52,8 @@ def show(bench, gains, json):
     if json is not None:
         with writing("json", json):
             write_json(json, {"machine": bench.design.name, "key": bench.design.key, "passed": passed,
-                              "programs": [asdict(each) for each in bench.checks], "notes": bench.notes,
+                              "programs": {name: list(map(asdict, checks)) for name, checks in bench.checks.items()},
+                              "notes": bench.notes,
                               "gains": [asdict(each) | {"times": each.times} for each in gains],
                               "alone": asdict(bench.alone)})
     return 0 if passed else 1

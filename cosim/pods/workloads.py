@@ -68,6 +68,8 @@ def transformer(bench, rng, tokens=16, width=32, heads=2):
 # --- Several models ------------------------------------------------------------------------------
 
 
+#: What the names of jobs of several models end with.
+JOB = "as one job"
 #: Sizes of the MLP that sweeps train.
 SIZES = (64, 128, 64, 10)
 
@@ -89,7 +91,7 @@ def together(bench, name, jobs):
     """
     count = len(jobs)
     alone = [bench.run(f"{name}, model {b}", layers) for b, layers in enumerate(jobs)]
-    job = bench.run(f"{name}, {count} as one job", fused(jobs))
+    job = bench.run(f"{name}, {count} {JOB}", fused(jobs))
     parts = [{number // count: values for number, values in job.items() if number % count == b} for b in range(count)]
     for one, other in zip(alone, parts, strict=True):
         for n, values in one.items():
@@ -100,6 +102,11 @@ def together(bench, name, jobs):
 def forward(bench, rng, count=4):
     """Several MLPs, forward."""
     together(bench, f"MLP, {count} models", models(rng, count))
+
+
+def few(bench, rng, count=4):
+    """The same on a few images each, which leave pods idle: a tile waits for its sum, and there are no others."""
+    together(bench, f"MLP on 8 images, {count} models", models(rng, count, batch=8))
 
 
 def step(bench, rng, count=4):

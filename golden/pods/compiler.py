@@ -96,8 +96,8 @@ class _Placement:
         vectors = {(post, pair): self._vectors(layer, column) for post, pairs in self.pairs.items()
                    for (layer, column), pair in pairs.items()}
         fmt = self.design.core.format
-        notes = tuple(f"layer {layer.name}: {layer.fmt.mantissa} bits, in one pass on an array of {fmt.mantissa}"
-                      for layer in self.layers if layer.fmt and layer.fmt.mantissa != fmt.mantissa)
+        narrow = sorted({layer.fmt.mantissa for layer in self.layers if layer.fmt} - {fmt.mantissa})
+        notes = tuple(f"Mantissas of {bits} bits run in one pass on an array of {fmt.mantissa}" for bits in narrow)
         return Program(self.design.key, self.rows, int(self.plan.length.max()), operations, activations, data["x"],
                        data["w"], vectors, notes)
 

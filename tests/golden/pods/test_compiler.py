@@ -98,7 +98,7 @@ def test_narrow_mantissas_on_a_wider_array(mantissa):
     own = pods_from_values({"rows": 8, "block": (1, 4), "mantissa": mantissa})
     assert same(results(DESIGN, layer)[0], forward(own, layer))
     assert compiled(DESIGN, layer).program.notes == (
-        f"layer l0: {mantissa} bits, in one pass on an array of 8",)
+        f"Mantissas of {mantissa} bits run in one pass on an array of 8",)
     assert not compiled(DESIGN, mlp()).program.notes
 
 
