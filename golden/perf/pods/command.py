@@ -23,7 +23,7 @@ from hbfp.values import (
 )
 
 from . import power
-from .catalogue import BERTS, NAMES, POLICIES, SIZE_RANGE, STUDIES, WAITS
+from .catalogue import BERTS, NAMES, POLICIES, SIZE_RANGE, STUDIES, SUMS, WAITS
 from .interconnect import Interconnect, parse
 from .tile_bytes import least_bank
 
@@ -44,6 +44,7 @@ class Setting:
     policy: str
     batch: int
     waits: str
+    sums: str
     train: bool
     arrivals: tuple[int, ...]
     priorities: tuple[int, ...]
@@ -76,6 +77,9 @@ def add_pods(commands: Any, epilog: str) -> None:
                       help="first-fit: what a tile waits for, the rows that it needs of the layers that are read, the "
                            f"same of those that its channels come from, or whole layers: {', '.join(WAITS)} "
                            "(default rows)")
+    pods.add_argument("--sums", metavar="NAME",
+                      help="order of the partial sums of a tile: any, or chain, ascending along K as one array has it "
+                           "(default any)")
     pods.add_argument("--dram", metavar="GB/S", help="bandwidth of the DRAM; without, weights are there in time")
     pods.add_argument("--arrival", action="append", metavar="N", help="cycle in which a network comes; one for each")
     pods.add_argument("--priority", action="append", metavar="N", help="of a network, 0 first; one for each")
@@ -120,7 +124,8 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
          *(["matplotlib"] if study or args.view else []))
     setting = Setting(
         networks, pods, rows, columns, _interconnect(args.interconnect), partition, policy, batch,
-        "rows" if args.waits is None else choice("waits", args.waits, WAITS), args.train,
+        "rows" if args.waits is None else choice("waits", args.waits, WAITS),
+        "any" if args.sums is None else choice("sums", args.sums, SUMS), args.train,
         _each("arrival", args.arrival, len(networks), ARRIVAL_RANGE),
         _each("priority", args.priority, len(networks), PRIORITY_RANGE), bank,
         None if args.dram is None else number("dram", args.dram, *DRAM_RANGE), constants, study, args.view,
@@ -135,10 +140,10 @@ def _check_study(args, study, networks):
         if args.scheduler is not None:
             raise refuse("scheduler", args.scheduler, "has no effect without --study")
         return
-    for name in ("arrival", "priority", "dram"):
-        if getattr(args, name) is not None:
-            raise refuse(name, ",".join(args.arrival or args.priority) if name != "dram" else args.dram,
-                         "has no effect with --study")
+    for name in ("arrival", "priority", "dram", "sums"):
+        value = getattr(args, name)
+        if value is not None:
+            raise refuse(name, ",".join(value) if isinstance(value, list) else value, "has no effect with --study")
     if args.view:
         raise OptionError("--view: has no effect with --study")
     if study == "tenancy" and len(networks) % 2:

@@ -29,7 +29,8 @@ def _graphs(networks, batch, train):
 
 
 def _machine(setting):
-    return Machine(setting.pods, setting.rows, setting.columns, setting.interconnect)
+    return Machine(setting.pods, setting.rows, setting.columns, setting.interconnect,
+                   chains=setting.sums == "chain")
 
 
 def run(setting: Any) -> None:
