@@ -7,6 +7,7 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.design import Design
 from hbfp.files import replacing
 from hbfp.golden.pods.layers import ProgramError
+from hbfp.golden.pods.machine import WHOLE
 from hbfp.golden.pods.program import from_text
 from hbfp.options import pods_from_values
 from hbfp.pods import PodsDesign
@@ -37,6 +38,9 @@ def make_parser():
     machine = parser.add_argument_group("machine", "As for python -m gen --top pods; 8 pods of 8 x 8 by default.")
     describe.add_arguments(machine, PodsDesign, without=set(describe.declared(Design)) - set(OPTIONS))
     parser.add_argument("--workload", metavar="NAME", help=f"one of {', '.join(WORKLOADS)} (default: all)")
+    parser.add_argument("--chain", metavar="N",
+                        help="most tiles along K whose sums go on from one to the next, the chains being added in "
+                             "ascending order (default: all, which is the order of one array)")
     parser.add_argument("--program", metavar="FILE", help="run a program that --save has written, instead")
     parser.add_argument("--save", metavar="FILE", help="write the first program of the workload there")
     parser.add_argument("--seed", default="1", metavar="N", help="of weights and data (default 1)")
@@ -54,7 +58,7 @@ def prepare(args):
     workloads = tuple(WORKLOADS) if args.workload is None else (choice("workload", args.workload, WORKLOADS),)
     program = None
     if args.program is not None:
-        for name in ("workload", "save"):
+        for name in ("workload", "chain", "save"):
             if getattr(args, name) is not None:
                 raise refuse(name, getattr(args, name), "has no effect with --program")
         try:
@@ -65,15 +69,16 @@ def prepare(args):
     seed = whole("seed", args.seed, 0, 2**32 - 1)
     save, json = (None if each is None else writable_file(name, each)
                   for name, each in (("save", args.save), ("json", args.json)))
-    return partial(_work, design, workloads, seed, program, save, json)
+    chain = WHOLE if args.chain is None else whole("chain", args.chain, 1, WHOLE)
+    return partial(_work, design, chain, workloads, seed, program, save, json)
 
 
-def _work(design, names, seed, program, save, json):
+def _work(design, chain, names, seed, program, save, json):
     """Run everything; the exit status."""
     from ..pods.bench import Bench
     from ..pods.report import show
 
-    bench = Bench(design)
+    bench = Bench(design, chain)
     if program is not None:
         bench.checks["program"] = bench.now
         bench.run_program("program", program)

@@ -6,6 +6,7 @@ import numpy as np
 
 from hbfp.golden.pods.compiler import compiled
 from hbfp.golden.pods.execute import execute, outputs
+from hbfp.golden.pods.machine import WHOLE
 
 from ..bench.comparison import Comparison
 from . import workloads
@@ -40,9 +41,12 @@ class Bench:
     Parameters
     ----------
     design : hbfp.pods.PodsDesign
+    chain : int
+        As of :func:`golden.pods.compiler.compiled`.
     """
 
-    def __init__(self, design):
+    def __init__(self, design, chain=WHOLE):
+        self.chain = chain
         self.design, self.pods, self.notes = design, Pods(design), []
         self.checks, self.now = {}, []    # of each workload, and of the one that runs
         self.first = None    # program
@@ -56,7 +60,7 @@ class Bench:
         dict of int to ndarray of float32
             Results of the layers that no other one reads.
         """
-        job = compiled(self.design, layers)
+        job = compiled(self.design, layers, chain=self.chain)
         values = self.run_program(name, job.program, job.outcome.cycles)
         return outputs(job.program, values, [(gemm.m, gemm.n) for gemm in job.outcome.tiles.gemms])
 

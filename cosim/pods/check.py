@@ -45,11 +45,11 @@ def expected(design, program, values):
     for (t, n), sums in values.sums.items():
         add("sums", t, cycles.product_cycles - 1, program.operations[t][n].out, map(value_word, sums))
     for (t, n), results in values.results.items():
-        act = program.activations[t][n]
-        if act.x is not None:
-            add("operands", t, cycles.sum_cycles, act.x, x_words(design, values.tiles[t, n]))
-        else:
-            add("results", t, cycles.kept_cycles, (act.source.bank, act.kept), map(value_word, results))
+        one = program.passes[t][n]
+        if one.x is not None:
+            add("operands", t, cycles.sum_cycles, one.x, x_words(design, values.tiles[t, n]))
+        if one.keep:
+            add("results", t, cycles.kept_cycles, one.post, map(value_word, results))
     return found
 
 
@@ -58,9 +58,11 @@ def check(name, design, program, written, values, cycles=None):
     result, wanted = Check(name), expected(design, program, values)
     for kind, rows in wanted.items():
         _compare_rows(result, kind, written.events[kind], rows)
-    result.values.add(f"{name}: what a host reads", *(np.array(list(each), object) for each in (
-        [written.kept.get((bank, row)) for (bank, _), (row, _) in wanted["results"].items()],
-        [value for _, value in wanted["results"].values()])))
+    kept = {(one.post.bank, one.post.address + row): value_word(line)
+            for (t, n), lines in values.results.items() for one in [program.passes[t][n]] if one.last and one.keep
+            for row, line in enumerate(lines)}
+    result.values.add(f"{name}: what a host reads", *(np.array([each.get(place) for place in kept], object)
+                                                      for each in (written.kept, kept)))
     last = max([cycle + 1 for kind in ("operands", "results") for _, cycle in written.events[kind]], default=0)
     starts = np.arange(program.rounds) * program.length
     if len(written.begins) == program.rounds:

@@ -72,10 +72,11 @@ class Pods:
         Written
         """
         loads = [self._word("i_load", **word._asdict()) for word in words(self.design, program)]
-        kept = [(act.source.bank, act.kept + n) for every in program.activations for act in every
-                if act.kept is not None for n in range(program.rows)]
+        kept = [(one.post.bank, one.post.address + n) for every in program.passes for one in every
+                if one.last and one.keep for n in range(program.rows)]
         start = 2 + len(loads)
-        running = (program.rounds + 1) * program.length + self.manifest.latency["product"] + program.rows + 8
+        latency = self.manifest.latency
+        running = (program.rounds + 1) * program.length + max(latency["product"], latency["result"]) + program.rows + 8
         cycles = start + 1 + running + len(kept) + 1
         ports = {name: np.zeros(cycles, object) for name in self.player.widths["in"]}
         ports["rst"][:2] = 1

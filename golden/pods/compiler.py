@@ -14,9 +14,9 @@ from ..perf.pods.graph import Graph
 from ..perf.pods.simulate import Outcome, Tenant, run
 from ..perf.pods.state import NONE
 from .layers import Layer, ProgramError, gemms
-from .machine import machine
+from .machine import WHOLE, machine
 from .places import Shelf
-from .program import Activation, Operation, Program, Spot, Tile
+from .program import Operation, Pass, Program, Spot, Tile
 from .tiles import converted, padded, w_tile, x_tile
 
 
@@ -27,7 +27,8 @@ class Compiled:
     outcome: Outcome
 
 
-def compiled(design: PodsDesign, layers: Sequence[Layer], partition: int | None = None) -> Compiled:
+def compiled(design: PodsDesign, layers: Sequence[Layer], partition: int | None = None, chain: int = WHOLE
+             ) -> Compiled:
     """A program for a machine.
 
     Parameters
@@ -37,13 +38,16 @@ def compiled(design: PodsDesign, layers: Sequence[Layer], partition: int | None 
         Those that others read come before them.
     partition : int, optional
         Rows of X in a tile; by default as many as the array has.
+    chain : int
+        Most tiles along K whose sums go on from one to the next. By default all: then results have the bits of
+        :func:`golden.matmul.matmul`, and else those of :func:`golden.pods.execute.product`.
 
     Raises
     ------
     ProgramError
         If the layers cannot be tiled, or do not fit into the memories.
     """
-    target = machine(design)
+    target = machine(design, chain)
     rows = partition or target.rows
     if rows > design.bank:
         raise ProgramError(f"Bank of {design.bank} rows must hold a tile of {rows} rows")
@@ -84,12 +88,12 @@ class _Placement:
         self.rows = int(self.tiles.partition[0])
         self.shelves = {name: Shelf(text, design.bank, rows) for name, text, rows in (
             ("x", "X", self.rows), ("w", "W", self.side), ("sums", "partial sums", self.rows))}
-        self.pairs, self.kept = defaultdict(dict), Shelf("results", design.bank, self.rows)
+        self.pairs, self.kept, self.homes = defaultdict(dict), Shelf("results", design.bank, self.rows), {}
 
     def program(self):
         """All of it."""
         x, w = self._operands()
-        operations, activations = self._rounds(x, w)
+        operations, passes = self._rounds(x, w)
         data = {name: {} for name in "xw"}
         for number, layer in enumerate(self.layers):
             self._data(number, layer, x, w, data)
@@ -98,7 +102,7 @@ class _Placement:
         fmt = self.design.core.format
         narrow = sorted({layer.fmt.mantissa for layer in self.layers if layer.fmt} - {fmt.mantissa})
         notes = tuple(f"Mantissas of {bits} bits run in one pass on an array of {fmt.mantissa}" for bits in narrow)
-        return Program(self.design.key, self.rows, int(self.plan.length.max()), operations, activations, data["x"],
+        return Program(self.design.key, self.rows, int(self.plan.length.max()), operations, passes, data["x"],
                        data["w"], vectors, notes)
 
     def _operands(self):
@@ -107,9 +111,9 @@ class _Placement:
                 for name, count in (("x", self.tiles.first_x), ("w", self.tiles.first_w)))
 
     def _rounds(self, x, w):
-        """Operations and activations by round; a sum's place is free again once it has been read."""
+        """Operations and passes by round; a sum's place is free again once it has been read."""
         plan, count = self.plan, len(self.plan.length)
-        operations, activations = ([[] for _ in range(count)] for _ in range(2))
+        operations, passes = ([[] for _ in range(count)] for _ in range(2))
         by_round, sums = [[] for _ in range(count)], {}
         for op, t in enumerate(plan.round):
             by_round[t].append(op)
@@ -129,10 +133,10 @@ class _Placement:
                 sums[op] = out
             for number in added[t]:
                 read.append(int(plan.add_a[number]))
-                activations[t].append(self._activation(number, x, sums))
+                passes[t].append(self._pass(number, x, sums, t))
             for op in read:
                 self.shelves["sums"].give(sums.pop(op), t)
-        return [tuple(each) for each in operations], [tuple(each) for each in activations]
+        return [tuple(each) for each in operations], [tuple(each) for each in passes]
 
     def _tiles_of(self, op):
         """Tiles of X and W of an operation."""
@@ -145,19 +149,35 @@ class _Placement:
     def _gemm(starts, number):
         return int(np.searchsorted(starts, number, "right")) - 1
 
-    def _activation(self, number, x, sums):
+    def _pass(self, number, x, sums, t):
+        """A pass in round ``t``; the tile's last one takes the steps."""
         plan, row, column = self.plan, int(self.plan.add_row[number]), int(self.plan.add_column[number])
-        source, tile = sums[int(plan.add_a[number])], int(plan.add_x[number])
+        tile, unit, add = int(plan.add_x[number]), int(plan.add_post[number]), int(plan.add_b[number]) != NONE
         layer = self._gemm(self.tiles.first_row, row)
-        of = self.layers[layer]
-        pairs = self.pairs[source.bank]
+        of, last = self.layers[layer], self._last(number)
+        keep = not last or tile == NONE
+        if keep and not add:
+            self.homes[row, column] = self.kept.take(unit, t)
+        post = self.homes.get((row, column), Spot(unit, 0))
+        if not keep and add:
+            self.kept.give(post, t)
+        return Pass(layer, row - int(self.tiles.first_row[layer]), column, sums[int(plan.add_a[number])], post,
+                    add, keep, last, self._pair(unit, layer, column) if last else 0,
+                    (of.scale is not None, of.bias is not None, of.relu) if last else (False, False, False),
+                    None if tile == NONE else x[tile], (int(plan.add_in[number]), int(plan.add_out[number])))
+
+    def _last(self, number):
+        """Whether no other pass of the tile comes after this one: those of a tile follow each other."""
+        plan = self.plan
+        return number + 1 == len(plan.add_b) or int(plan.add_b[number + 1]) == NONE
+
+    def _pair(self, unit, layer, column):
+        """The pair of factors and biases of a column tile in a post-processor."""
+        pairs = self.pairs[unit]
         pair = pairs.setdefault((layer, column), len(pairs))
         if 2 * pair + 1 >= self.design.bank:
             raise ProgramError(f"Post-processor must hold at most {self.design.bank // 2} pairs of factors and biases")
-        kept = self.kept.take(source.bank).address if tile == NONE else None
-        return Activation(layer, row - int(self.tiles.first_row[layer]), column, source, pair,
-                          (of.scale is not None, of.bias is not None, of.relu), kept,
-                          None if tile == NONE else x[tile], int(plan.add_copy[number]))
+        return pair
 
     def _vectors(self, layer, column):
         """Factors and biases of a column tile; what fills up the last one is zeros."""

@@ -8,9 +8,9 @@ from hbfp.format import HBFPFormat
 
 from ..bfp import encode
 from ..core import side
-from ..matmul import mantissa_dot
+from ..matmul import mantissa_dot, matmul
 from ..to_fp32 import add_fp32, to_fp32
-from .program import Activation, Operation, Program, Spot, Tile
+from .program import Operation, Program, Spot, Tile
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Values:
     sums : dict of (int, int) to ndarray of float32 (rows, columns)
         (Round, place of an operation in it) -> its sums.
     results : dict of (int, int) to ndarray of float32 (rows, columns)
-        (Round, place of an activation in it) -> its FP32 results.
+        (Round, place of a pass in it) -> its FP32 results.
     tiles : dict of (int, int) to Tile
         The same, converted, where they become a tile of X.
     """
@@ -43,29 +43,35 @@ def operation(x: Tile, w: Tile, start: np.ndarray, fmt: HBFPFormat) -> np.ndarra
     return total
 
 
-def activation(sums: np.ndarray, steps: tuple[bool, bool, bool], vectors: np.ndarray) -> np.ndarray:
-    """A tile through a post-processor: ``relu(sums * factor + bias)``, FP32."""
-    scale, bias = (each.view(np.uint32) if step else None for step, each in zip(steps, vectors, strict=False))
-    return side(np.ascontiguousarray(sums).view(np.uint32), scale, bias, steps[2]).view(np.float32)
+def passed(sums: np.ndarray, before: np.ndarray | None, steps: tuple[bool, bool, bool], vectors: np.ndarray | None
+           ) -> np.ndarray:
+    """A tile through a post-processor: ``relu((before + sums) * factor + bias)``, FP32."""
+    total = np.ascontiguousarray(sums if before is None else add_fp32(before, sums))
+    scale, bias = (vectors[n].view(np.uint32) if steps[n] and vectors is not None else None for n in range(2))
+    return side(total.view(np.uint32), scale, bias, steps[2]).view(np.float32)
 
 
 def execute(program: Program, fmt: HBFPFormat) -> Values:
     """Run a program on a machine whose numbers are ``fmt``; every round reads before it writes."""
-    x, sums = dict(program.x), dict[Spot, np.ndarray]()
+    x, sums, kept = dict(program.x), dict[Spot, np.ndarray](), dict[Spot, np.ndarray]()
     values = Values({}, {}, {})
-    for t, (operations, activations) in enumerate(zip(program.operations, program.activations, strict=True)):
+    for t, (operations, passes) in enumerate(zip(program.operations, program.passes, strict=True)):
         for n, each in enumerate(operations):
             values.sums[t, n] = _sums(program, each, x, sums, fmt)
-        for n, act in enumerate(activations):
-            values.results[t, n] = _results(program, act, sums)
-            if act.x is not None:
-                blocks = encode(values.results[t, n], fmt)
+        for n, one in enumerate(passes):
+            result = passed(sums[one.source], kept[one.post] if one.add else None, one.steps,
+                            program.vectors[one.post.bank, one.vectors] if one.last else None)
+            values.results[t, n] = result
+            if one.x is not None:
+                blocks = encode(result, fmt)
                 values.tiles[t, n] = Tile(blocks.mantissa, blocks.exponent, blocks.invalid)
         for n, each in enumerate(operations):
             sums[each.out] = values.sums[t, n]
-        for n, act in enumerate(activations):
-            if act.x is not None:
-                x[act.x] = values.tiles[t, n]
+        for n, one in enumerate(passes):
+            if one.x is not None:
+                x[one.x] = values.tiles[t, n]
+            if one.keep:
+                kept[one.post] = values.results[t, n]
     return values
 
 
@@ -76,21 +82,29 @@ def _sums(program: Program, each: Operation, x: dict[Spot, Tile], sums: dict[Spo
     return operation(x[each.x], w, start, fmt)
 
 
-def _results(program: Program, act: Activation, sums: dict[Spot, np.ndarray]) -> np.ndarray:
-    return activation(sums[act.source], act.steps, program.vectors[act.source.bank, act.vectors])
+def product(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, terms: int) -> np.ndarray:
+    """``x @ w`` in chains: :func:`golden.matmul.matmul` of ``terms`` along K each, added up in ascending order.
+
+    ``terms`` are those of a chain of tiles, its length times the rows of the array.
+    """
+    total = None
+    for k in range(0, x.shape[1], terms):
+        part = matmul(np.ascontiguousarray(x[:, k:k + terms]), np.ascontiguousarray(w[k:k + terms]), fmt)
+        total = part if total is None else add_fp32(total, part)
+    return np.zeros((len(x), w.shape[1]), np.float32) if total is None else total
 
 
 def outputs(program: Program, values: Values, shapes: list[tuple[int, int]]) -> dict[int, np.ndarray]:
     """FP32 results of the layers that are kept: layer -> (m, n), for the shapes of all layers."""
     found: dict[int, np.ndarray] = {}
-    for t, activations in enumerate(program.activations):
-        for n, act in enumerate(activations):
-            if act.kept is None:
+    for t, passes in enumerate(program.passes):
+        for n, one in enumerate(passes):
+            if not one.last or not one.keep:
                 continue
-            m, columns = shapes[act.layer]
-            whole = found.setdefault(act.layer, np.zeros((m, columns), np.float32))
+            m, columns = shapes[one.layer]
+            whole = found.setdefault(one.layer, np.zeros((m, columns), np.float32))
             tile = values.results[t, n]
-            top, left = act.row * tile.shape[0], act.column * tile.shape[1]
+            top, left = one.row * tile.shape[0], one.column * tile.shape[1]
             part = whole[top:top + tile.shape[0], left:left + tile.shape[1]]
             part[:] = tile[:part.shape[0], :part.shape[1]]
     return found

@@ -9,6 +9,8 @@ from ..perf.pods.machine import Machine, Timing
 MEMORY, ADD, ACTIVATE = 2, 2, 5
 #: Of the last ones, the converter's.
 CONVERT = 1
+#: Longer than any chain: all of K, which is the order of golden.matmul.
+WHOLE = 1 << 16
 
 
 def timing(design: PodsDesign) -> Timing:
@@ -19,10 +21,10 @@ def timing(design: PodsDesign) -> Timing:
     """
     core = design.core
     return Timing(MEMORY + core.group_rows + core.group_cols + ADD, ACTIVATE, ACTIVATE - CONVERT,
-                  core.group_cols + 2)
+                  max(core.group_cols + 2, ACTIVATE))
 
 
-def machine(design: PodsDesign) -> Machine:
-    """The machine that the simulator schedules for."""
+def machine(design: PodsDesign, chain: int = WHOLE) -> Machine:
+    """The machine that the simulator schedules for, with chains of at most so many operations along K."""
     core = design.core
-    return Machine(design.pods, core.rows, core.rows, parse(design.interconnect), chains=True, timing=timing(design))
+    return Machine(design.pods, core.rows, core.rows, parse(design.interconnect), chains=chain, timing=timing(design))

@@ -28,32 +28,41 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Activation:
-    """A tile of sums through the post-processor at its bank.
+class Pass:
+    """A tile of sums through a post-processor.
 
     Attributes
     ----------
     layer, row, column : int
-        Which tile of which layer's results it is.
+        Which tile of which layer's results it belongs to.
     source : Spot
+        The sums.
+    post : Spot
+        The post-processor, and the tile of its memory that it works with.
+    add, keep, last : bool
+        Whether the sums are added to what the memory has there; whether the results go there; whether it is the tile's
+        last pass.
     vectors : int
         The pair of factors and biases.
     steps : tuple of bool
         :data:`golden.spec.pods.STEPS`.
-    kept : int or None
-        Where the FP32 results are kept, if they are.
     x : Spot or None
-        The tile of X that it becomes; ``copy`` of the network.
+        The tile of X that it becomes.
+    copies : tuple of int
+        Of the networks to and from the post-processor.
     """
     layer: int
     row: int
     column: int
     source: Spot
+    post: Spot
+    add: bool
+    keep: bool
+    last: bool
     vectors: int
     steps: tuple[bool, bool, bool]
-    kept: int | None
     x: Spot | None
-    copy: int
+    copies: tuple[int, int]
 
 
 class Tile(NamedTuple):
@@ -73,7 +82,7 @@ class Program:
         The machine that it is for, :attr:`hbfp.pods.PodsDesign.key`.
     rows, length : int
         Rows of X in a tile; cycles of a round.
-    operations, activations : sequence of tuple
+    operations, passes : sequence of tuple
         By round.
     x, w : mapping
         Spot -> tile that is there from the start.
@@ -86,7 +95,7 @@ class Program:
     rows: int
     length: int
     operations: Sequence[tuple[Operation, ...]]
-    activations: Sequence[tuple[Activation, ...]]
+    passes: Sequence[tuple[Pass, ...]]
     x: Mapping[Spot, Tile]
     w: Mapping[Spot, Tile]
     vectors: Mapping[tuple[int, int], np.ndarray]
@@ -109,7 +118,7 @@ class Program:
         return json.dumps({
             "key": self.key, "rows": self.rows, "length": self.length, "notes": self.notes, **tiles,
             "operations": [[asdict(each) for each in every] for every in self.operations],
-            "activations": [[asdict(each) for each in every] for every in self.activations],
+            "passes": [[asdict(each) for each in every] for every in self.passes],
             "vectors": [[*place, values.view(np.uint32).tolist()] for place, values in self.vectors.items()]})
 
 
@@ -133,12 +142,12 @@ def from_text(text: str) -> Program:
         operations = [tuple(Operation(each["pod"], Spot(*each["x"]), Spot(*each["w"]), _spot(each["back"]),
                                       Spot(*each["out"]), tuple(each["copies"])) for each in every)
                       for every in data["operations"]]
-        activations = [tuple(Activation(**each | {"source": Spot(*each["source"]), "steps": tuple(each["steps"]),
-                                                  "x": _spot(each["x"])}) for each in every)
-                       for every in data["activations"]]
+        passes = [tuple(Pass(**each | {"source": Spot(*each["source"]), "post": Spot(*each["post"]),
+                                       "steps": tuple(each["steps"]), "copies": tuple(each["copies"]),
+                                       "x": _spot(each["x"])}) for each in every) for every in data["passes"]]
         vectors = {(post, pair): np.array(values, np.uint32).view(np.float32)
                    for post, pair, values in data["vectors"]}
-        return Program(data["key"], data["rows"], data["length"], operations, activations, **tiles, vectors=vectors,
+        return Program(data["key"], data["rows"], data["length"], operations, passes, **tiles, vectors=vectors,
                        notes=tuple(data["notes"]))
     except (ValueError, KeyError, TypeError):
         raise ProgramError("Program must be a file that this command has saved") from None

@@ -10,7 +10,7 @@ from hbfp.pods import PodsDesign
 
 from ..perf.pods.interconnect import parse
 from ..perf.pods.settings import Route, settings
-from .program import Activation, Program, Spot, Tile
+from .program import Pass, Program, Spot, Tile
 
 
 class Word(NamedTuple):
@@ -64,11 +64,10 @@ def walk_word(spot: Spot | None) -> int:
     return 0 if spot is None else 1 | spot.address << 1
 
 
-def post_word(design: PodsDesign, act: Activation) -> int:
+def post_word(design: PodsDesign, one: Pass) -> int:
     """A post-processor's command."""
-    bits = index_bits(design.bank)
-    return joined([(1, 1), (act.source.address, bits), (act.vectors, index_bits(design.bank // 2)),
-                   *((step, 1) for step in act.steps), (act.kept is not None, 1), (act.kept or 0, bits)])
+    return joined([(1, 1), (one.post.address, index_bits(design.bank)), (one.vectors, index_bits(design.bank // 2)),
+                   *((step, 1) for step in one.steps), (one.add, 1), (one.keep, 1)])
 
 
 def words(design: PodsDesign, program: Program) -> Iterator[Word]:
@@ -93,28 +92,30 @@ def words(design: PodsDesign, program: Program) -> Iterator[Word]:
 
 def _round(design, program, t):
     """The words of one round; places with nothing to do have one, too."""
-    operations, activations = program.operations[t], program.activations[t]
+    operations, passes = program.operations[t], program.passes[t]
     spots: dict[Place, list[Spot]] = {
         Place.READ_X: [each.x for each in operations], Place.READ_W: [each.w for each in operations],
         Place.READ_SUM: [each.back for each in operations if each.back],
-        Place.WRITE_SUM: [each.out for each in operations], Place.WRITE_X: [act.x for act in activations if act.x]}
+        Place.WRITE_SUM: [each.out for each in operations], Place.READ_POST: [one.source for one in passes],
+        Place.WRITE_X: [one.x for one in passes if one.x]}
     for place, every in spots.items():
         by_bank = {spot.bank: spot for spot in every}
         for unit in range(design.pods):
             yield Word(place, unit, t, walk_word(by_bank.get(unit)))
-    posts = {act.source.bank: post_word(design, act) for act in activations}
+    posts = {one.post.bank: post_word(design, one) for one in passes}
     for unit in range(design.pods):
         yield Word(Place.POST, unit, t, posts.get(unit, 0))
     kind = parse(design.interconnect)
-    for net, routes in _routes(operations, activations).items():
+    for net, routes in _routes(operations, passes).items():
         yield Word(Place.ROUTE, net, t, settings(kind, design.pods, routes))
 
 
-def _routes(operations, activations) -> dict[Network, list[Route]]:
+def _routes(operations, passes) -> dict[Network, list[Route]]:
     """Routes of each network: (source, target, copy)."""
     return {
         Network.X: [(each.x.bank, each.pod, each.copies[0]) for each in operations],
         Network.W: [(each.w.bank, each.pod, each.copies[1]) for each in operations],
         Network.SUM_IN: [(each.back.bank, each.pod, each.copies[2]) for each in operations if each.back],
         Network.SUM_OUT: [(each.pod, each.out.bank, each.copies[3]) for each in operations],
-        Network.RESULT: [(act.source.bank, act.x.bank, act.copy) for act in activations if act.x]}
+        Network.POST: [(one.source.bank, one.post.bank, one.copies[0]) for one in passes],
+        Network.RESULT: [(one.post.bank, one.x.bank, one.copies[1]) for one in passes if one.x]}

@@ -14,11 +14,12 @@ class Place(IntEnum):
     VECTORS = 2     #: factors and biases, in the post-processors: a pair of words for each column tile
     READ_X = 3      #: schedule: tile of X that a bank gives
     READ_W = 4      #: tile of W, a round ahead of its use
-    READ_SUM = 5    #: partial sum that a bank gives
+    READ_SUM = 5    #: partial sum that a bank gives a pod
     WRITE_SUM = 6   #: where a bank keeps the partial sum that comes in
-    POST = 7        #: what a post-processor does
-    WRITE_X = 8     #: where a bank of X keeps the result that comes in
-    ROUTE = 9       #: settings of the networks, :class:`Network`
+    READ_POST = 7   #: partial sum that a bank gives a post-processor
+    POST = 8        #: what a post-processor does, and the rows of its own memory that it does it with
+    WRITE_X = 9     #: where a bank of X keeps the result that comes in
+    ROUTE = 10      #: settings of the networks, :class:`Network`
 
 
 class Network(IntEnum):
@@ -27,7 +28,8 @@ class Network(IntEnum):
     W = 1
     SUM_IN = 2
     SUM_OUT = 3
-    RESULT = 4
+    POST = 4
+    RESULT = 5
 
 
 #: Steps of a post-processor's command, in the order of their bits.

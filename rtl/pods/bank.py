@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from amaranth import Module
 from amaranth.lib.wiring import In, Out
 
-from ..accumulate.signatures import read_signature
 from ..lib.component import Component
 from ..lib.layout import index
 from ..lib.memory import Ram
@@ -14,14 +13,14 @@ from .tile_walk import TileWalk, command_layout, load_signature, write
 
 
 class Bank(Component):
-    """Gives one tile a round to the network, and takes one from it.
+    """Gives one tile a round to a network, and takes one from another.
 
     Parameters
     ----------
     width, depth, rounds : int
         Bits of a row, rows, words of a schedule memory.
     loaded, written, shared : bool
-        Whether a host writes rows; whether a network does; whether somebody else reads rows, too.
+        Whether a host writes rows; whether a network does; whether a second tile a round goes to another network.
 
     Members
     -------
@@ -37,8 +36,8 @@ class Bank(Component):
         A row that is written, a cycle after its ``go_write`` and on.
     wrote, address : ``Out``
         Whether and where it is written.
-    other, other_o : ``In(read_signature)``, ``Out(width)``
-        If it is shared: a row for somebody else, a cycle later.
+    other, other_o : ``In(load_signature)``, ``Out(width)``
+        If it is shared: schedule and rows of the second tile, in the cycles of the first.
     """
     kind, area, apart = "bank", "banks", True
 
@@ -62,7 +61,7 @@ class Bank(Component):
         if params.written:
             members |= {"go_write": In(1), "write": In(schedule), "i": In(width), "wrote": Out(1), "address": Out(word)}
         if params.shared:
-            members |= {"other": In(read_signature(depth)), "other_o": Out(width)}
+            members |= {"other": In(schedule), "other_o": Out(width)}
         return members
 
     def body(self, platform):
@@ -75,7 +74,8 @@ class Bank(Component):
         if params.shared:    # one read port each
             m.submodules.copy = copy = Ram(params.depth, params.width)
             memories.append(copy)
-            m.d.comb += [copy.r_en.eq(self.other.en), copy.r_addr.eq(self.other.address), self.other_o.eq(copy.r_data)]
+            m.submodules.other_reader = other = self._walk(m, self.other, self.go_read)
+            m.d.comb += [copy.r_en.eq(other.en), copy.r_addr.eq(other.address), self.other_o.eq(copy.r_data)]
         for each in memories:
             if params.loaded:
                 write(m, each, self.load)

@@ -34,7 +34,8 @@ def latencies(design):
     """Cycles of a machine by name: see :attr:`Pods.latencies`."""
     through = network(design, 1).latencies["result"]
     return {"network": through, "product": 2 * through + Pod.latency(design.core) + 2,
-            "result": through + PostProcessor.LATENCY, "round": max(Pod.interval(design.core), 2 * through + 2)}
+            "result": 2 * through + PostProcessor.LATENCY,
+            "round": max(Pod.interval(design.core), 2 * through + 2, PostProcessor.ROUND)}
 
 
 def parts(design):
@@ -43,7 +44,7 @@ def parts(design):
                                              ArrayLayout(32, design.core.cols)))
     banks = [Bank(width, design.bank, design.rounds, **options) for width, options in (
         (x, {"loaded": True, "written": True}), (w, {"loaded": True}), (sums, {"written": True, "shared": True}))]
-    networks = {Net.X: x + 1, Net.W: w + 1, Net.SUM_IN: sums, Net.SUM_OUT: sums, Net.RESULT: x}
+    networks = {Net.X: x + 1, Net.W: w + 1, **dict.fromkeys((Net.SUM_IN, Net.SUM_OUT, Net.POST), sums), Net.RESULT: x}
     return banks, PostProcessor(design.core, design.bank, design.rounds), {
         net: network(design, width) for net, width in networks.items()}
 
@@ -52,7 +53,8 @@ def widths(design):
     """Bits of a word of each :class:`golden.spec.pods.Place`."""
     (x, w, sums), post, networks = parts(design)
     return {Place.X: x.params.width, Place.W: w.params.width, Place.VECTORS: sums.params.width,
-            **dict.fromkeys((Place.READ_X, Place.READ_W, Place.READ_SUM, Place.WRITE_SUM, Place.WRITE_X),
+            **dict.fromkeys((Place.READ_X, Place.READ_W, Place.READ_SUM, Place.READ_POST, Place.WRITE_SUM,
+                             Place.WRITE_X),
                             len(x.read.data)),
             Place.POST: len(post.schedule.data), Place.ROUTE: max(len(each.route.as_value())
                                                                  for each in networks.values())}
@@ -127,19 +129,21 @@ class Pods(Component):
         m, design = Module(), self.params
         cycles, pod_cycles = latencies(design), Pod.latency(design.core)
         through = cycles["network"]
-        m.submodules.rounds = rounds = Rounds(design.key, design.bank, design.rounds, cycles["product"])
+        tail = max(cycles["product"], cycles["result"])
+        m.submodules.rounds = rounds = Rounds(design.key, design.bank, design.rounds, tail)
         connect(m, flipped(self.i_run), rounds.i)
         m.d.comb += [self.busy.eq(rounds.busy), self.error.eq(rounds.error), self.i_load.ready.eq(1)]
         m.d.sync += self.begins.eq(rounds.go)
         # When a round begins for each place, counted from `go`; a bank is read in the cycle after that.
         out = 1 + through + pod_cycles
         late = [rounds.go]
-        for cycle in range(out + through):
+        for cycle in range(max(out, through + PostProcessor.LATENCY) + through):
             late.append(delay(m, late[-1], 1, f"go_{cycle}", reset_less=False))
-        result = PostProcessor.LATENCY
+        result = through + PostProcessor.LATENCY
         begins = {Net.X: late[1], Net.W: delay(m, rounds.go_w, 1, "go_w", reset_less=False), Net.SUM_IN: late[1],
-                  Net.SUM_OUT: late[out], Net.RESULT: late[result]}
-        self._rounds, self._go_sum, self._go_x = rounds, late[out + through], late[result + through]
+                  Net.SUM_OUT: late[out], Net.POST: late[1], Net.RESULT: late[result]}
+        self._rounds, self._go_sum, self._go_post, self._go_x = (
+            rounds, late[out + through], late[through], late[result + through])
 
         _, _, networks = parts(design)
         for net, each in networks.items():
@@ -180,12 +184,12 @@ class Pods(Component):
         for bank, go, place in ((x, self._go_x, Place.WRITE_X), (sums, self._go_sum, Place.WRITE_SUM)):
             self._load(m, bank.write, place, unit)
             m.d.comb += bank.go_write.eq(go)
-        for load, place in ((x.load, Place.X), (w.load, Place.W), (post.vectors, Place.VECTORS),
-                            (post.schedule, Place.POST)):
+        for load, place in ((sums.other, Place.READ_POST), (x.load, Place.X), (w.load, Place.W),
+                            (post.vectors, Place.VECTORS), (post.schedule, Place.POST)):
             self._load(m, load, place, unit)
         m.d.comb += [
-            post.rewind.eq(rounds.rewind), post.go.eq(rounds.go), post.rows.eq(rounds.rows),
-            sums.other.en.eq(post.read.en), sums.other.address.eq(post.read.address), post.sums.eq(sums.other_o),
+            post.rewind.eq(rounds.rewind), post.go.eq(self._go_post), post.rows.eq(rounds.rows),
+            networks[Net.POST].i[unit].eq(sums.other_o), post.sums.eq(networks[Net.POST].o[unit]),
         ]
         row_x, row_w = Signal(x_layout(core), name=f"row_x{unit}"), Signal(w_layout(core), name=f"row_w{unit}")
         m.d.comb += [

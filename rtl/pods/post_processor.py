@@ -1,4 +1,4 @@
-"""A post-processor: a tile of sums through the side unit, kept in FP32 and converted for the banks of X."""
+"""A post-processor: adds tiles of sums, takes them through the side unit, converts them for the banks of X."""
 
 from dataclasses import dataclass
 
@@ -12,29 +12,31 @@ from hbfp.golden.spec.pods import STEPS
 from ..accumulate.signatures import read_signature
 from ..convert.encode import Encode
 from ..core.side import SideLane
+from ..fp32.arith import Add
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..lib.skew import delay
+from ..number.accumulation import RULES
 from ..number.streams import activations_layout
 from .tile_walk import TileWalk, command_layout, load_signature, write
 
 
 def more_layout(depth):
-    """What a command says beside the tile of sums that is read.
+    """What a command says beside the rows of the post-processor's memory.
 
-    ``vectors``: the pair of words with factors and biases. :data:`STEPS`: what is done. ``keep`` and ``kept``: whether
-    the FP32 results are kept, and where.
+    ``vectors``: the pair of words with factors and biases. :data:`STEPS`: what is done. ``add``: to what the memory
+    has there. ``keep``: FP32 results go there.
     """
-    return StructLayout({"vectors": index(depth // 2), **{step: 1 for step in STEPS}, "keep": 1, "kept": index(depth)})
+    return StructLayout({"vectors": index(depth // 2), **{step: 1 for step in STEPS}, "add": 1, "keep": 1})
 
 
 class PostProcessor(Component):
-    """Takes one tile a round from its bank of partial sums: ``relu(sum * scale + bias)``, each step optional.
+    """Takes one tile of partial sums a round: ``relu((kept + sum) * scale + bias)``, each step optional.
 
-    Cycles are counted from the one after ``go``, in which the first row is asked for. Golden twin:
-    :func:`golden.pods.execute.activation`.
+    Cycles are counted from the one after ``go``, in which the first row of the memory is read. Golden twin:
+    :func:`golden.pods.execute.passed`.
 
     Parameters
     ----------
@@ -49,18 +51,19 @@ class PostProcessor(Component):
         A host's writes: factors and biases, words 2 n and 2 n + 1 of pair n; commands.
     rewind, go, rows
         As of :class:`~rtl.pods.tile_walk.TileWalk`.
-    read, sums : ``Out(read_signature)``, ``In``
-        Rows of the bank.
+    sums : ``In``
+        A row of sums, from cycle 1 on.
     kept, kept_address, value : ``Out``
-        A row of FP32 results from cycle 4 on, whether it is kept, and where.
+        A row of FP32 results from cycle 4 on, whether it is kept, and where. A later round may read it from the next
+        cycle on: rounds have at least :attr:`ROUND` cycles.
     o : ``Out(activations_layout)``
         The same row converted, from cycle 5 on.
     host, host_o : ``In(read_signature)``, ``Out``
-        A row that was kept, for a host.
+        A row that was kept, for a host; not while the memory is read for a round.
     """
     kind, area, apart = "post_processor", "post-processors", True
-    #: Cycles from a row that is asked for to its converted one.
-    LATENCY = 2 + SideLane.LATENCY
+    #: Cycles from the memory's row to its converted one; least cycles of a round.
+    LATENCY, ROUND = 2 + SideLane.LATENCY, 2 + SideLane.LATENCY
 
     @dataclass(frozen=True)
     class Parameters:
@@ -84,15 +87,14 @@ class PostProcessor(Component):
         depth, values = params.depth, ArrayLayout(32, params.design.cols)
         return {"vectors": In(load_signature(depth, values.size)),
                 "schedule": In(load_signature(params.rounds, command_layout(depth, params.more.size).size)),
-                "rewind": In(1), "go": In(1), "rows": In(index(depth + 1)),
-                "read": Out(read_signature(depth)), "sums": In(values),
+                "rewind": In(1), "go": In(1), "rows": In(index(depth + 1)), "sums": In(values),
                 "kept": Out(1), "kept_address": Out(index(depth)), "value": Out(values),
                 "o": Out(activations_layout(params.design)),
                 "host": In(read_signature(depth)), "host_o": Out(values)}
 
     @property
     def latencies(self):
-        """``result``: from a row that is asked for to its converted one."""
+        """``result``: from the memory's row to its converted one."""
         return {"result": self.LATENCY}
 
     def body(self, platform):
@@ -104,7 +106,7 @@ class PostProcessor(Component):
         m.d.comb += [
             walk.load.en.eq(self.schedule.en), walk.load.address.eq(self.schedule.address),
             walk.load.data.eq(self.schedule.data), walk.rewind.eq(self.rewind), walk.go.eq(self.go),
-            walk.rows.eq(self.rows), self.read.en.eq(walk.en), self.read.address.eq(walk.address),
+            walk.rows.eq(self.rows),
             # Factors are read in cycle 0 and biases in cycle 1: the lanes have each as its first row needs it.
             vectors.r_en.eq(1), vectors.r_addr.eq(Cat(~walk.start, more.vectors)),
         ]
@@ -112,31 +114,34 @@ class PostProcessor(Component):
         load_bias = delay(m, load_scale, 1, "load_bias", reset_less=False)
         scale, bias, relu = (delay(m, more[step], cycles, step)
                              for step, cycles in zip(STEPS, range(2, 2 + len(STEPS)), strict=True))
+        before = self._keep(m, walk, more)
         for column in range(params.design.cols):
+            m.submodules[f"add{column}"] = add = Add(pipeline=0, enable=False, **RULES["flush"])
             m.submodules[f"lane{column}"] = lane = SideLane()
+            m.d.comb += [add.a.eq(before.word_select(column, 32)), add.b.eq(self.sums[column])]
             m.d.comb += [
                 lane.en.eq(1), lane.steps.scale.eq(scale), lane.steps.bias.eq(bias), lane.steps.relu.eq(relu),
                 lane.load_scale.eq(load_scale), lane.load_bias.eq(load_bias),
-                lane.v.eq(vectors.r_data.word_select(column, 32)), lane.i.eq(self.sums[column]),
+                lane.v.eq(vectors.r_data.word_select(column, 32)), lane.i.eq(add.o),
                 self.value[column].eq(lane.o),
             ]
-        self._keep(m, walk, more)
         self._convert(m)
         return m
 
     def _keep(self, m, walk, more):
-        """FP32 results, for a host."""
-        depth, late = self.params.depth, 1 + SideLane.LATENCY
-        m.submodules.results = results = Ram(depth, len(self.vectors.data))
-        address, following = (Signal(index(depth), name=name) for name in ("place", "following"))
-        m.d.comb += address.eq(Mux(walk.start, more.kept, following))
-        m.d.sync += following.eq(address + 1)
+        """The memory: what a round's sums are added to, beside them; where results go."""
+        late = 1 + SideLane.LATENCY
+        m.submodules.results = results = Ram(self.params.depth, len(self.vectors.data))
+        adds = delay(m, walk.en & more.add, 1, "adds", reset_less=False)
+        before = Signal(len(results.r_data))
         m.d.comb += [
             self.kept.eq(delay(m, walk.en & more.keep, late, "kept", reset_less=False)),
-            self.kept_address.eq(delay(m, address, late, "kept_address")),
+            self.kept_address.eq(delay(m, walk.address, late, "kept_address")),
             results.w_en.eq(self.kept), results.w_addr.eq(self.kept_address), results.w_data.eq(self.value),
-            results.r_en.eq(self.host.en), results.r_addr.eq(self.host.address), self.host_o.eq(results.r_data),
+            results.r_en.eq(walk.en | self.host.en), results.r_addr.eq(Mux(walk.en, walk.address, self.host.address)),
+            before.eq(results.r_data & adds.replicate(len(before))), self.host_o.eq(results.r_data),
         ]
+        return before
 
     def _convert(self, m):
         """Rows of X, a converter for each of their blocks; nothing ever waits."""

@@ -13,8 +13,6 @@ POLICIES = ("first-fit", "adaptive")
 #: What a tile of X waits for: the rows that it needs of all that its product reads; the same of what its own channels
 #: come from; or all of what its product reads.
 WAITS = ("rows", "channels", "layer")
-#: In which order the partial sums of a tile add up: as they come, or as a chain along K, which is golden.matmul's.
-SUMS = ("any", "chain")
 STUDIES = ("granularity", "partition", "interconnect", "banks", "tenancy", "fused")
 #: Sizes that may be asked for.
 SIZE_RANGE = (1, 4096)

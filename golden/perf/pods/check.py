@@ -100,19 +100,27 @@ def verify(tiles: Tiles, machine: Machine, plan: Schedule) -> None:
 
 
 def verify_chains(tiles: Tiles, machine: Machine, plan: Schedule, sums: Mapping[Any, list[int]]) -> None:
-    """Sums go on in ascending order, each post-processor works at its bank, and results have their routes."""
+    """Sums go on in ascending order, tiles stay with their post-processor, and all that it reads and gives has room."""
     taken: set[tuple] = set()
-    way, pods = _Ways("results", machine), machine.pods
+    ways, pods = [_Ways(name, machine) for name in ("post-processors", "results")], machine.pods
     for ops in sums.values():
-        assert list(plan.chained[ops]) == [NONE, *ops[:-1]], "a tile's sums are no chain along K"
+        chained = [NONE if step % machine.chains == 0 else ops[step - 1] for step in range(len(ops))]
+        assert list(plan.chained[ops]) == chained, "a tile's sums are no chain along K"
+    home: dict[tuple, int] = {}
+    for row, column, post, before in zip(plan.add_row, plan.add_column, plan.add_post, plan.add_b, strict=True):
+        assert before == NONE or home[row, column] == post, "a tile goes from one post-processor to another"
+        home[row, column] = post
     becomes = [int(tile) for tile in plan.add_x if tile != NONE]
     assert len(set(becomes)) == len(becomes), "a tile of X comes twice"
-    for value, t, tile, copy in zip(plan.add_a, plan.add_round, plan.add_x, plan.add_copy, strict=True):
-        uses = {("post-processor", t, value % pods)} | ({("bank of X", t, tile % pods)} if tile != NONE else set())
-        assert not taken & uses, f"a post-processor or a bank of X is used twice in round {t}"
+    for value, post, t, tile, to, back in zip(plan.add_a, plan.add_post, plan.add_round, plan.add_x, plan.add_in,
+                                              plan.add_out, strict=True):
+        uses = {("post-processor", t, post), ("bank of sums", t, value % pods)}
+        uses |= {("bank of X", t, tile % pods)} if tile != NONE else set()
+        assert not taken & uses, f"a post-processor or a bank is used twice in round {t}"
         taken |= uses
+        ways[0].add(t, to, value % pods, post)
         if tile != NONE:
-            way.add(t, copy, value % pods, tile % pods)
+            ways[1].add(t, back, post, tile % pods)
 
 
 def _written(tiles, machine, plan, starts):
@@ -144,7 +152,7 @@ def _verify_sums(tiles, machine, plan, starts, sums, consumed):
                 assert value in left, f"sum {value} is added twice, or to another tile's"
                 left.remove(value)
                 ready = (starts[plan.round[value]] + machine.product_cycles if value < count else
-                         starts[plan.add_round[value - count]] + machine.sum_cycles)
+                         starts[plan.add_round[value - count]] + (1 if machine.chains else machine.sum_cycles))
                 assert starts[plan.add_round[number]] >= ready, f"sum {value} is added too early"
             left.add(count + number)
         assert left == {count + adds[tile][-1]}, "partial sums are left over"

@@ -23,12 +23,13 @@ from hbfp.values import (
 )
 
 from . import power
-from .catalogue import BERTS, NAMES, POLICIES, SIZE_RANGE, STUDIES, SUMS, WAITS
+from .catalogue import BERTS, NAMES, POLICIES, SIZE_RANGE, STUDIES, WAITS
 from .interconnect import Interconnect, parse
 from .tile_bytes import least_bank
 
 #: Ranges of what can be asked for.
 PODS_RANGE, ARRAY_RANGE, PARTITION_RANGE, BATCH_RANGE = (2, 4096), (1, 1024), (1, 4096), (1, 1024)
+CHAIN_RANGE = (1, 1 << 16)
 BANK_RANGE, DRAM_RANGE, ARRIVAL_RANGE, PRIORITY_RANGE = (1, 1 << 20), (1e-3, 1e6), (0, 10**9), (0, 1000)
 
 
@@ -44,7 +45,7 @@ class Setting:
     policy: str
     batch: int
     waits: str
-    sums: str
+    chain: int
     train: bool
     arrivals: tuple[int, ...]
     priorities: tuple[int, ...]
@@ -77,9 +78,9 @@ def add_pods(commands: Any, epilog: str) -> None:
                       help="first-fit: what a tile waits for, the rows that it needs of the layers that are read, the "
                            f"same of those that its channels come from, or whole layers: {', '.join(WAITS)} "
                            "(default rows)")
-    pods.add_argument("--sums", metavar="NAME",
-                      help="order of the partial sums of a tile: any, or chain, ascending along K as one array has it "
-                           "(default any)")
+    pods.add_argument("--chain", metavar="N",
+                      help="most operations along K whose sums go on from one to the next, the chains being added in "
+                           "ascending order, as the hardware does (default: sums are added as they come)")
     pods.add_argument("--dram", metavar="GB/S", help="bandwidth of the DRAM; without, weights are there in time")
     pods.add_argument("--arrival", action="append", metavar="N", help="cycle in which a network comes; one for each")
     pods.add_argument("--priority", action="append", metavar="N", help="of a network, 0 first; one for each")
@@ -125,7 +126,7 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
     setting = Setting(
         networks, pods, rows, columns, _interconnect(args.interconnect), partition, policy, batch,
         "rows" if args.waits is None else choice("waits", args.waits, WAITS),
-        "any" if args.sums is None else choice("sums", args.sums, SUMS), args.train,
+        0 if args.chain is None else whole("chain", args.chain, *CHAIN_RANGE), args.train,
         _each("arrival", args.arrival, len(networks), ARRIVAL_RANGE),
         _each("priority", args.priority, len(networks), PRIORITY_RANGE), bank,
         None if args.dram is None else number("dram", args.dram, *DRAM_RANGE), constants, study, args.view,
@@ -140,7 +141,7 @@ def _check_study(args, study, networks):
         if args.scheduler is not None:
             raise refuse("scheduler", args.scheduler, "has no effect without --study")
         return
-    for name in ("arrival", "priority", "dram", "sums"):
+    for name in ("arrival", "priority", "dram", "chain"):
         value = getattr(args, name)
         if value is not None:
             raise refuse(name, ",".join(value) if isinstance(value, list) else value, "has no effect with --study")

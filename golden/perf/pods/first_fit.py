@@ -126,7 +126,7 @@ def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int,
 @njit(cache=True)
 def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray,
          count: np.ndarray, done: int, op: int, tile_x: int, tile_w: int, starts: np.ndarray,
-         times: state.Times, chain: bool = False) -> int:
+         times: state.Times, chain: int = 0) -> int:
     """Place the operations of one row tile from its ``done``-th on, K outside and columns inside.
 
     Parameters
@@ -138,8 +138,8 @@ def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np
     starts : ndarray (steps,)
         The first round in which each tile of X is there.
     times : state.Times
-    chain : bool
-        Whether each goes on from the one before it along K.
+    chain : int
+        Most operations along K that have to go on from each other; 0: they may.
 
     Returns
     -------
@@ -150,7 +150,8 @@ def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np
     pods = taken.pod.shape[1]
     for number in range(done, steps * columns):
         step, column = number // columns, number % columns
-        t = max(starts[step], ready[column, 0]) if chain and step else starts[step]
+        goes_on = chain > 0 and step % chain > 0
+        t = max(starts[step], ready[column, count[column] - 1]) if goes_on else starts[step]
         while True:
             t = _open_round(taken.skip, t)
             if t >= len(taken.used):
@@ -158,12 +159,12 @@ def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np
             if 0 < length[t] < times.round:
                 t += 1
                 continue
-            oldest = NONE
-            for other in range(count[column]):
+            oldest = count[column] - 1 if goes_on else NONE
+            for other in range(0 if chain else count[column]):
                 if ready[column, other] <= t and (oldest == NONE or ready[column, other] < ready[column, oldest]):
                     oldest = other
             if place(taken, op + number, t, tile_x + step, tile_w + number, NONE if oldest == NONE else
-                     sums[column, oldest], plan, pods, chain):
+                     sums[column, oldest], plan, pods, goes_on):
                 break
             t += 1
         length[t] = max(length[t], times.round)
@@ -249,8 +250,8 @@ def first_fit(tiles: Tiles, machine: Machine, order: Sequence[int], starts: Sequ
                 taken = state.longer(taken, machine, max(len(taken.used), int(first.max())) * 5 // 4 + 64)
             row = int(tiles.first_row[gemm]) + number
             if machine.chains:
-                taken, length, added = chains.activate_all(taken, length, plan, machine, row, sums[:, 0], ready[:, 0],
-                                                           added, chains.becomes(tiles, feeds, gemm, number), times)
+                taken, length, added = chains.activate_all(taken, length, plan, machine, row, sums, ready, count, added,
+                                                           chains.becomes(tiles, feeds, gemm, number), times)
                 busy = np.concatenate((busy, np.zeros(len(length) - len(busy), np.int32)))
                 continue
             added = _add_all(busy, length, plan, row, sums, ready, count, added, times, pods)

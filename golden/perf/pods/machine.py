@@ -14,9 +14,9 @@ class Timing:
     product : int
         From the start of an operation's round to the first row of its result in a bank.
     result : int
-        The same of a tile that a post-processor activates: it stands at its bank, one network away from those of X.
+        The same of a tile that a post-processor activates and sends to a bank of X, beside two networks.
     kept : int
-        The same of one that stays with its post-processor.
+        The same of one that stays with its post-processor, beside one network.
     round : int
         Least length of a round.
     """
@@ -39,9 +39,10 @@ class Machine:
     interconnect : Interconnect
     adder : int
         Cycles of an addition in a post-processor.
-    chains : bool
-        Whether the partial sums of a tile go on from operation to operation alone, in ascending order along K, so that
-        post-processors have nothing to add; each then stands at a bank of partial sums, and its results take routes.
+    chains : int
+        Most operations of a tile, in ascending order along K, whose sums go on from one to the next; the sums of such
+        chains are added by a post-processor, ascending, one a round. 0: in whatever order sums come. With chains all
+        that post-processors read and give takes banks and routes.
     timing : Timing, optional
         Of a machine that is built.
     """
@@ -50,7 +51,7 @@ class Machine:
     columns: int
     interconnect: Interconnect
     adder: int = 4
-    chains: bool = False
+    chains: int = 0
     timing: Timing | None = None
 
     @property
@@ -70,9 +71,9 @@ class Machine:
     @property
     def sum_cycles(self) -> int:
         """The same of an addition in a post-processor."""
-        return self.latency + self.timing.result if self.timing else 2 * self.latency + self.adder
+        return 2 * self.latency + (self.timing.result if self.timing else self.adder)
 
     @property
     def kept_cycles(self) -> int:
         """The same where the result becomes no tile of X on the machine."""
-        return self.timing.kept if self.timing else self.sum_cycles
+        return self.latency + self.timing.kept if self.timing else self.sum_cycles

@@ -30,7 +30,7 @@ def _graphs(networks, batch, train):
 
 def _machine(setting):
     return Machine(setting.pods, setting.rows, setting.columns, setting.interconnect,
-                   chains=setting.sums == "chain")
+                   chains=setting.chain)
 
 
 def run(setting: Any) -> None:

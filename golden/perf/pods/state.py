@@ -14,16 +14,16 @@ from .tiling import Tiles
 NONE = -1
 #: What is taken, by round: pods (operation), banks' reads of X, of W, of partial sums (tile) and writes of partial sums
 #: (operation), links of the four networks, and how many pods and post-processors are taken; ``skip``: a round at or
-#: after this one that may have a free pod, followed until it stands still. Where sums are chains also post-processors
-#: (operation), banks' writes of X (tile), links of the results.
-Rounds = namedtuple("Rounds", "pod x w partial_in partial_out link_x link_w link_in link_out post result link_result "
-                    "used skip")
+#: after this one that may have a free pod, followed until it stands still. With chains also post-processors
+#: (operation), banks' reads for them (operation), banks' writes of X (tile), links to and from post-processors.
+Rounds = namedtuple("Rounds", "pod x w partial_in partial_out link_x link_w link_in link_out post post_in result "
+                    "link_post link_result used skip")
 #: Of each operation: round, pod, partial sum it goes on from (operation or NONE), copy of each network; of each
 #: addition: its two operands (an operation, or operations + an addition; NONE: the second is none), row tile, column
-#: tile, round and, where results take routes, tile of X that it becomes and copy; of each row tile: first round in
-#: which it can be read; of each round: its cycles.
-Schedule = namedtuple("Schedule", "round pod chained copy add_a add_b add_row add_column add_round add_x add_copy "
-                      "ready length")
+#: tile, round and, with chains, tile of X that it becomes, post-processor, copies to and from it; of each row tile:
+#: first round in which it can be read; of each round: its cycles.
+Schedule = namedtuple("Schedule", "round pod chained copy add_a add_b add_row add_column add_round add_x add_post "
+                      "add_in add_out ready length")
 
 
 #: Cycles: of a product's rounds, of the shortest rounds, from an operation to its sum, from an addition to its sum, and
@@ -56,8 +56,8 @@ def rounds(machine: Machine, count: int) -> Rounds:
     links, some = machine.interconnect.links(pods), count if machine.chains else 0
     return Rounds._make([*(np.full((count, pods), NONE, np.int32) for _ in range(5)),
                          *(np.full((count, *links), NONE, np.int16) for _ in range(4)),
-                         *(np.full((some, pods), NONE, np.int32) for _ in range(2)),
-                         np.full((some, *links), NONE, np.int16),
+                         *(np.full((some, pods), NONE, np.int32) for _ in range(3)),
+                         *(np.full((some, *links), NONE, np.int16) for _ in range(2)),
                          np.zeros(count, np.int32), np.arange(count, dtype=np.int32)])
 
 
@@ -81,5 +81,5 @@ def schedule(tiles: Tiles) -> Schedule:
     """An empty schedule."""
     count = tiles.operations
     return Schedule._make([*(np.full(count, NONE, np.int32) for _ in range(3)), np.full((count, 4), NONE, np.int8),
-                           *(np.full(count, NONE, np.int32) for _ in range(7)),
+                           *(np.full(count, NONE, np.int32) for _ in range(9)),
                            np.full(int(tiles.first_row[-1]), NONE, np.int32), np.zeros(0, np.int32)])

@@ -15,7 +15,7 @@ from golden import core
 from golden.pods.compiler import compiled
 from golden.pods.execute import execute, outputs
 from golden.pods.layers import Layer, ProgramError
-from golden.pods.machine import machine
+from golden.pods.machine import WHOLE, machine
 from hbfp.options import pods_from_values
 
 pytestmark = pytest.mark.cosim
@@ -43,9 +43,10 @@ def compare(pods, name, job, written):
     return check(name, pods.design, job.program, written, values, job.outcome.cycles)
 
 
-def test_every_bit_and_every_cycle(pods):
+@pytest.mark.parametrize("chain", [WHOLE, 3, 1])
+def test_every_bit_and_every_cycle(pods, chain):
     layers = mlp(np.random.default_rng(1), 14, 9, 12, 5)
-    job = compiled(pods.design, layers)
+    job = compiled(pods.design, layers, chain=chain)
     result = compare(pods, "mlp", job, pods.run(job.program))
     assert result.passed and not result.values.first and not result.cycles.first
     assert result.figures["cycles"] == result.figures["simulated"] == job.outcome.cycles

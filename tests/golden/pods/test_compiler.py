@@ -12,8 +12,9 @@ import pytest
 from golden.core import matmul
 from golden.perf.pods.check import verify
 from golden.pods.compiler import compiled
-from golden.pods.execute import execute, outputs
+from golden.pods.execute import execute, outputs, product
 from golden.pods.layers import Layer, ProgramError, fused
+from golden.pods.machine import WHOLE
 from golden.pods.program import from_text
 from hbfp.format import HBFPFormat
 from hbfp.options import pods_from_values
@@ -39,12 +40,24 @@ def results(design, layers):
     return outputs(job.program, execute(job.program, design.core.format), shapes)
 
 
-def forward(design, layers):
-    """The last layer's results, from the core's golden model."""
+def forward(design, layers, chain=WHOLE):
+    """The last layer's results: from the core's golden model, or added up in chains."""
     x = layers[0].x
     for layer in layers:
-        x = matmul(design.core, x, layer.w, scale=layer.scale, bias=layer.bias, relu=layer.relu)
+        if chain == WHOLE:
+            x = matmul(design.core, x, layer.w, scale=layer.scale, bias=layer.bias, relu=layer.relu)
+        else:
+            x = product(x, layer.w, design.core.format, chain * design.core.rows) + layer.bias
+            x = np.maximum(x, 0) if layer.relu else x
     return x
+
+
+def test_chains_differ_from_one_array():
+    """Another order is another definition: there are numbers whose bits tell."""
+    x, w = (some(np.random.default_rng(seed), *shape) for seed, shape in ((1, (8, 64)), (2, (64, 8))))
+    x *= 2.0 ** np.random.default_rng(3).integers(-12, 12, (8, 64), np.int32)    # sums that round
+    whole, chains = (product(x, w, FMT, terms) for terms in (64, 8))
+    assert not same(whole, chains) and np.allclose(whole, chains, rtol=1e-3, atol=1e-3)
 
 
 def same(got, want):
@@ -52,14 +65,14 @@ def same(got, want):
 
 
 @pytest.mark.parametrize("interconnect", ["butterfly-1", "butterfly-2", "crossbar", "benes"])
-@pytest.mark.parametrize("partition", [None, 3, 11])
-def test_programs_compute_what_the_core_does(interconnect, partition):
+@pytest.mark.parametrize("partition, chain", [(None, WHOLE), (3, WHOLE), (11, 2), (None, 1)])
+def test_programs_compute_what_the_law_says(interconnect, partition, chain):
     design = pods_from_values({"rows": 8, "block": (1, 4), "pods": 4, "bank": 256, "interconnect": interconnect})
     layers = mlp()
-    job = compiled(design, layers, partition)
+    job = compiled(design, layers, partition, chain)
     verify(job.outcome.tiles, job.outcome.machine, job.outcome.plan)
     got = outputs(job.program, execute(job.program, design.core.format), [(11, 12), (11, 9), (11, 5)])
-    assert list(got) == [2] and same(got[2], forward(design, layers))
+    assert list(got) == [2] and same(got[2], forward(design, layers, chain))
 
 
 def test_places_are_used_again_and_hold_one_tile_at_a_time():

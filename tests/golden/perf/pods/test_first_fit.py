@@ -130,12 +130,14 @@ def layers(m, *sizes):
 
 @pytest.mark.parametrize("name", ["butterfly-1", "butterfly-2", "crossbar", "benes"])
 @pytest.mark.parametrize("pods", [2, 8])
-def test_chains_keep_the_rules(name, pods):
+@pytest.mark.parametrize("chain", [1, 3, 100])
+def test_chains_keep_the_rules(name, pods, chain):
     tiles = cut(layers(19, 30, 20, 9, 4), [4] * 3, 4, 4)
-    machine = Machine(pods, 4, 4, parse(name), chains=True)
+    machine = Machine(pods, 4, 4, parse(name), chains=chain)
     plan = first_fit(tiles, machine, [0, 1, 2], [0, 0, 0])
     verify(tiles, machine, plan)
-    assert (plan.add_b == -1).all()
+    assert (plan.add_b == -1).sum() == 5 * (5 + 3 + 1) and len(plan.add_a) == sum(
+        5 * columns * -(-steps // chain) for columns, steps in ((5, 8), (3, 5), (1, 3)))
     becomes = [int(tile) for tile in plan.add_x if tile >= 0]
     assert sorted(becomes) == list(range(int(tiles.first_x[1]), int(tiles.first_x[3])))
 
@@ -143,7 +145,7 @@ def test_chains_keep_the_rules(name, pods):
 @pytest.mark.parametrize("seed", range(10))
 def test_chains_of_random_products(seed):
     tiles, machine, starts = case(seed)
-    machine = replace(machine, chains=True, timing=Timing(9, 5, 4, 12))
+    machine = replace(machine, chains=1 + seed % 4, timing=Timing(9, 5, 4, 12))
     plan = first_fit(tiles, machine, list(range(len(tiles.gemms))), starts)
     verify(tiles, machine, plan)
     assert (plan.chained != -1).sum() == tiles.operations - len(plan.add_a)
@@ -152,7 +154,7 @@ def test_chains_of_random_products(seed):
 def chained():
     """Two products in chains on two pods, and their schedule."""
     tiles = cut(layers(8, 8, 8, 8), [4] * 2, 4, 4)
-    machine = Machine(2, 4, 4, parse("crossbar"), chains=True)
+    machine = Machine(2, 4, 4, parse("crossbar"), chains=2)
     return tiles, machine, first_fit(tiles, machine, [0, 1], [0, 0])
 
 
@@ -161,7 +163,7 @@ def test_the_checker_sees_broken_chains():
     for name, value, message in (("chained", -1, "a tile's sums are no chain along K"),
                                  ("add_x", plan.add_x[0], "a tile of X comes twice"),
                                  ("add_round", plan.add_round[0],
-                                  "a post-processor or a bank of X is used twice in round \\d+")):
+                                  "a post-processor or a bank is used twice in round \\d+")):
         at = int(np.flatnonzero(plan.chained != -1)[0]) if name == "chained" else int(
             np.flatnonzero(plan.add_a % 2 == plan.add_a[0] % 2)[1])
         with pytest.raises(AssertionError, match=f"^{message}$"):
