@@ -42,6 +42,7 @@ examples:
   python -m gen --unit vector --lanes 16          the vector unit
   python -m gen --top accelerator --rows 16       the accelerator: memories, DMA and instructions around a core
   python -m gen --unit dispatch --depth 256       the request dispatcher
+  python -m gen --top pods --pods 8 --rows 8      many arrays behind networks
   python -m gen --unit butterfly --pods 64 --copies 2    a network between pods and banks; also crossbar, benes
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """

@@ -20,8 +20,8 @@ def _normal(rng, *shape):
 def digits(bench, rng):
     """The trained digits network, 64-256-128-10: one program; results stay on the machine from layer to layer."""
     layers, images, _ = network.prepare()
-    bench.run("digits", [Layer(f"layer {n}", n - 1 if n else images[:BATCH], layer.weight, None, layer.bias, layer.relu)
-                   for n, layer in enumerate(layers)])
+    bench.run("digits", [Layer(f"linear {n}", n - 1 if n else images[:BATCH], layer.weight, None, layer.bias,
+                               layer.relu) for n, layer in enumerate(layers)])
 
 
 def patches(images, side):
@@ -76,7 +76,7 @@ SIZES = (64, 128, 64, 10)
 
 def models(rng, count, sizes=SIZES, batch=BATCH):
     """MLPs with weights of their own, each on a batch of its own."""
-    return [[Layer(f"layer {n}", n - 1 if n else np.maximum(rng.normal(size=(batch, sizes[0])), 0).astype(np.float32),
+    return [[Layer(f"linear {n}", n - 1 if n else np.maximum(rng.normal(size=(batch, sizes[0])), 0).astype(np.float32),
                    _normal(rng, *sizes[n:n + 2]), None, _normal(rng, sizes[n + 1]), n < len(sizes) - 2)
              for n in range(len(sizes) - 1)] for _ in range(count)]
 
