@@ -19,7 +19,7 @@ class PodsDesign:
     Parameters
     ----------
     core : Design
-        The array of a pod, and the number format. Its depth is of no account.
+        The array of a pod, and the number format. What a pod does not have keeps its default.
     pods : int
         Pods, banks of each kind and post-processors; a power of two.
     interconnect : str
@@ -51,7 +51,8 @@ class PodsDesign:
         core, fmt = self.core, self.core.format
         for name, value, valid in (("arithmetic", core.arithmetic, "hbfp"), ("accumulate", core.accumulate, "fp32"),
                                    ("pipeline", core.pipeline, 0), ("wide", core.wide, 0),
-                                   ("subnormals", fmt.subnormals, "flush"), ("cols", core.cols, core.rows)):
+                                   ("subnormals", fmt.subnormals, "flush"), ("cols", core.cols, core.rows),
+                                   ("depth", core.depth, Design.depth), ("side_lanes", core.side_lanes, 0)):
             if value != valid:
                 raise ConflictError(name, value, f"must be {valid} in a pod")
         if core.takes_sparse:

@@ -23,6 +23,8 @@ from hbfp.values import OptionError
     ({"wide": "9"}, "--wide 9: must be 0 in a pod"),
     ({"subnormals": "gradual"}, "--subnormals gradual: must be flush in a pod"),
     ({"cols": "16"}, "--cols 16: must be 32 in a pod"),
+    ({"depth": "64"}, "--depth 64: must be 512 in a pod"),
+    ({"side_lanes": "4"}, "--side-lanes 4: must be 0 in a pod"),
     ({"sparse": "2,4"}, "--sparse 2,4: must be 1,1 in a pod"),
     ({"rounding": "stochastic"}, "--rounding stochastic: must be rne or truncate in a pod"),
     ({"block": "16,16"}, "--block 16,16: must be 1,B in a pod, B a divisor of 32"),
