@@ -104,6 +104,11 @@ def scale_shift(factor: int = 6, addend: int = 7) -> list[Instruction]:
     return [vector(b=register(factor), c=register(addend), to="out")]
 
 
+def choose() -> list[Instruction]:
+    """i1 where i0 is 1 and i2 is -0; i2 where i0 is 0."""
+    return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to=0), vector(c=register(0), to="out")]
+
+
 def maximum(taps: int) -> list[Instruction]:
     """The maximum of i0, i1 ... of so many rows: pooling."""
     return _chain(taps, lambda to: vector(STREAM, register(0), op=Op.MAX, to=to))

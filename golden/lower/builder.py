@@ -57,10 +57,6 @@ class Builder:
         """Give back what was kept."""
         self._v_kept, self.v.stop = 0, self.accelerator.v_words
 
-    def room(self, words: int) -> bool:
-        """Whether the ring of V would hold four pieces if so many words were kept."""
-        return words <= self.accelerator.v_words // 4
-
     def program(self, instructions: Sequence[Instruction]) -> Span:
         """Where in P a program of the vector unit is; loads it if it is not there."""
         words = tuple(each.encode() for each in instructions)
@@ -153,6 +149,16 @@ class Builder:
                 values |= {f"count{n}": count, f"dram{n}": 4 * step, f"buffer{n}": target}
             first, last = (base + reach[2]) // self.lanes, (base + reach[3] - 1) // self.lanes
             self._transfer(Opcode.LOAD, values, [dram_span(at, reach)], [Span("V", first, last + 1)])
+
+    def load_words(self, value: Value, first: int, words: int, target: int, *, skip: int = 0,
+                   rows: Sequence[tuple[int, int]] | None = None) -> None:
+        """Words ``first`` to ``first + words - 1`` of rows along the last dimension; zeros where they have ended."""
+        inner = len(value.shape) - 1
+        lines = value.dims()[:-1] if rows is None else rows
+        if first * self.lanes >= value.shape[inner]:
+            self.fill(target, int(np.prod([n for n, _ in lines], dtype=np.int64)) * words)
+        else:
+            self.load(value.words(inner, first, words, self.lanes), (), inner, target, words, skip=skip, rows=lines)
 
     def gather(self, address: int, run: int, loops: Sequence[Loop], element: int) -> None:
         """Runs of ``run`` numbers from any address to elements of V; loops (count, step, elements), innermost first."""

@@ -44,9 +44,19 @@ class Lowered:
     expected : dict
         Name of a tensor of the program -> float32 array of the tensor's shape: what PyTorch computes after
         ``golden.nn.convert(model, ..., side=Side.of(accelerator))``. All outputs, and what each layer gives.
+    orders : dict
+        Name -> the dimensions of torch's tensor, in the order in which the program has them.
+    outputs : list of str
+        Tensors that the model returns, in its order.
     """
     program: Program
     expected: dict[str, np.ndarray]
+    orders: dict[str, list[int]]
+    outputs: list[str]
+
+    def torch_order(self, name: str, values: np.ndarray) -> np.ndarray:
+        """A tensor of the program as torch has it."""
+        return values.transpose(np.argsort(self.orders[name]))
 
 
 def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> Lowered:
@@ -75,6 +85,7 @@ class _Lowering:
     values: dict[fx.Node, Any] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     expected: dict[str, np.ndarray] = field(default_factory=dict)
+    orders: dict[str, list[int]] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
 
     def __post_init__(self):
@@ -97,14 +108,13 @@ class _Lowering:
                 name = place(node) or last.name
                 used = {layer.name for layer in self.layers}
                 self.layers.append(Layer(name if name not in used else f"{name} {last.name}", first, stop, macs))
-        for node in self.graph.outputs:
-            self._output(node)
+        outputs = [self._output(node) for node in self.graph.outputs]
         self.build.schedule.halt()
         limit = self.build.dram.end * 4
         program = Program(accelerator=self.accelerator, instructions=tuple(self.build.schedule.instructions),
                           limit=limit, memory=tuple(sorted(self.build.dram.regions, key=lambda each: each.address)),
                           tensors=self.tensors, layers=tuple(self.layers))
-        return Lowered(program, self.expected)
+        return Lowered(program, self.expected, self.orders, outputs)
 
     # --- Values -----------------------------------------------------------------------------------
 
@@ -125,7 +135,8 @@ class _Lowering:
     def _name(self, name, value, result, order, role):
         """Make a tensor known under a name."""
         result = result[0] if isinstance(result, (tuple, list)) else result
-        laid = result.permute(order) if order is not None else result
+        laid = result.permute(order)
+        self.orders[name] = list(order)
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
         self.expected[name] = laid.contiguous().numpy()
 
@@ -140,7 +151,7 @@ class _Lowering:
         return value
 
     def _output(self, node):
-        """Make a node's result an output: a tensor of its own."""
+        """Make a node's result an output, a tensor of its own, and give its name."""
         value = self.value(node)
         name = node.name
         if name not in self.tensors:
@@ -153,6 +164,7 @@ class _Lowering:
             self.layers.append(Layer(name, first, len(self.build.schedule.instructions)))
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
+        return name
 
     def copy(self, value, target):
         """Copy a tensor into another of its shape."""
@@ -395,6 +407,16 @@ def _binary(of_two, of_one, keeps_zeros):
     return handler
 
 
+def _masked(self, node):
+    x, mask, number = node.args
+    if not self.is_constant(mask):
+        raise LoweringError("its mask depends on the inputs; a constant mask would do")
+    shut = self.constant(mask)
+    gate = self.build.dram.constant((~shut).float().numpy())
+    addend = self.build.dram.constant(torch.where(shut, number, -0.0).numpy())
+    return _elements(self, node, programs.choose(), gate, self.value(x), addend, keeps_zeros=True)
+
+
 def _divide(self, node):
     a, b = node.args[:2]
     if isinstance(b, fx.Node):
@@ -602,4 +624,4 @@ _HANDLERS: dict[Any, Handler] = {
     aten.avg_pool2d.default: _pool(0.0, programs.average), aten.avg_pool1d.default: _pool_1d(0.0, programs.average),
     aten.adaptive_avg_pool2d.default: _adaptive, aten.mean.dim: _mean, aten.constant_pad_nd.default: _pad,
     aten.pad.default: _pad_mode, aten.cat.default: _cat, aten.stack.default: _stack,
-    aten.embedding.default: _embedding}
+    aten.embedding.default: _embedding, aten.masked_fill.Scalar: _masked}

@@ -66,6 +66,15 @@ class Value:
         return aligned and filled and (stride == 1 or size == 1)
 
 
+    def words(self, inner: int, first: int, count: int, lanes: int) -> "Value":
+        """Words ``first`` to ``first + count - 1`` of its rows along ``inner``, as far as it has them."""
+        part = self.where.narrow(inner, first * lanes, min(self.shape[inner] - first * lanes, count * lanes))
+        home = self.home
+        if self.whole_words(inner, lanes):                 # zeros behind its last number are its own
+            home = Home(part.storage_offset(), home.rows, part.shape[inner], home.pitch)
+        return Value(part, home)
+
+
 class Dram:
     """DRAM given out from address 0 on, and what it holds before the program runs.
 

@@ -10,7 +10,7 @@ from hbfp.isa.instructions import Memory, Opcode
 from .boxes import boxes, joint, ranges
 from .builder import Builder
 from .errors import LoweringError
-from .memory import Home, Value
+from .memory import Value
 from .schedule import Span
 
 
@@ -101,6 +101,23 @@ def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
     return fields
 
 
+def pieces(rows: int, words: int, row_step: int, word_step: int, wanted: int, most: int) -> tuple[int, int]:
+    """Rows and words of pieces of a matrix of at most ``wanted`` words, multiples of the steps unless they are all.
+
+    Raises
+    ------
+    LoweringError
+        If a piece of one step each has more than ``most`` words.
+    """
+    if row_step * word_step > most:
+        raise LoweringError(f"blocks of {row_step} rows and {word_step} words need {row_step * word_step} words of "
+                            f"memory V, not {most}; larger --v-words would do")
+    wanted = max(wanted, row_step * word_step)
+    across = words if words * row_step <= wanted else wanted // row_step // word_step * word_step
+    down = rows if rows * across <= wanted else wanted // across // row_step * row_step
+    return down, across
+
+
 class Core:
     """The core with one weight: column tiles are brought into W, group by group, and passes of rows of X multiplied.
 
@@ -159,43 +176,30 @@ class Core:
         """Convert a matrix that lies in DRAM: K along its last dimension but one, or along its last."""
         build, value, lanes = self.build, self.weights.value, self.build.lanes
         terms, columns = value.shape
-        (_, down), (_, along) = value.dims()
         wide = min(columns - first * lanes, count * lanes)
-        if self.weights.by_columns:                        # rows are N, lanes K
-            words = self.plan.tiles
-            part = Value(value.where[:, first * lanes:first * lanes + wide], value.home)
-            piece = self._piece(count * lanes, words, max(lanes, build.accelerator.core.format.block[0]))
-            for row in range(0, wide, piece):
-                rows = min(piece, wide - row)
-                here = build.v.take(rows * words)
-                cut = Value(part.where[:, row:row + rows], value.home)
-                build.load(cut, (1,), 0, here.start, words)
-                target = span.start + row // lanes * self.height
-                build.schedule.emit(Opcode.CONVERT, {
-                    "to_w": 1, "base": here.start, "words": words, "rows": rows, "stride": words, "target": target,
-                    "target_row": self.height}, [here],
-                    [Span("W", target, target + -(-rows // lanes) * self.height)])
-            return
-        cut = Value(value.where[:, first * lanes:first * lanes + wide], value.home)
-        piece = self._piece(terms, count, max(lanes, tall(build)))
-        for row in range(0, terms, piece):
-            rows = min(piece, terms - row)
-            here = build.v.take(rows * count)
-            build.load(Value(cut.where[row:row + rows], value.home), (0,), 1, here.start, count)
-            target = span.start + row
-            end = -(-rows // tall(build)) * tall(build)
-            build.schedule.emit(Opcode.CONVERT, {
-                "to_w": 1, "columns": 1, "base": here.start, "words": count, "rows": rows, "stride": count,
-                "target": target, "target_word": self.height}, [here],
-                [Span("W", target, target + (count - 1) * self.height + end)])
-
-    def _piece(self, rows, words, step):
-        """Rows of a matrix that are converted at a time: a multiple of ``step``."""
-        most = self.build.v.size // 4 // words // step * step
-        if not most:
-            raise LoweringError(f"a matrix with rows of {words} words needs {4 * words * step} words of memory V, not "
-                                f"{self.build.v.size}; larger --v-words would do")
-        return min(most, -(-rows // step) * step)
+        cut = Value(value.where.narrow(1, first * lanes, wide), value.home)
+        square, side = build.accelerator.core.format.block[0], tall(build)
+        if self.weights.by_columns:                        # rows are N, lanes along K
+            cut = Value(cut.where.t(), cut.home)
+            rows, words, steps = wide, self.plan.tiles, (max(lanes, square), side // lanes)
+        else:
+            rows, words, steps = terms, count, (max(lanes, side), max(1, square // lanes))
+        down, across = pieces(rows, words, *steps, build.v.size // 4, build.v.size)
+        for word in range(0, words, across):
+            for row in range(0, rows, down):
+                tall_, long = min(down, rows - row), min(across, words - word)
+                here = build.v.take(tall_ * long)
+                build.load_words(Value(cut.where.narrow(0, row, tall_), cut.home), word, long, here.start)
+                fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long}
+                if self.weights.by_columns:
+                    target = span.start + row // lanes * self.height + word * lanes
+                    fields |= {"target_row": self.height}
+                    end = target + (-(-tall_ // lanes) - 1) * self.height + long * lanes
+                else:
+                    target = span.start + row + word * self.height
+                    fields |= {"columns": 1, "target_word": self.height}
+                    end = target + (long - 1) * self.height + -(-tall_ // side) * side
+                build.schedule.emit(Opcode.CONVERT, {**fields, "target": target}, [here], [Span("W", target, end)])
 
     def multiply(self, source: Span, rows: int, fields: dict[str, int], where: Span, columns: int,
                  result: Span, row: int, first: int) -> None:
@@ -223,39 +227,44 @@ def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output:
     """(..., K) times (K, N): (..., N)."""
     dims, own = value.dims(), output.dims()
 
-    def load(skip, lines, span, words):
-        build.load(value, (), len(dims) - 1, span, words, skip=skip, rows=lines)
+    def load(skip, lines, target, first, words):
+        build.load_words(value, first, words, target, skip=skip, rows=lines)
     _rows(build, [dims[:-1], own[:-1]], load, Core(build, weights, steps), output)
 
 
-def _rows(build, loops, load, core, output):
-    """Rows of a matrix, band after band: to V, converted to X, multiplied, drained, stored."""
+def _rows(build, loops, load, core, output, whole=False):
+    """Rows of a matrix, band after band: to V, converted to X, multiplied, drained, stored.
+
+    ``load`` takes elements to skip, loops, where in V, first word and words of each row; with ``whole`` always all.
+    """
     machine, tiles = build.accelerator, core.plan.tiles
-    step = machine.core.format.block[0]
+    step, unit = machine.core.format.block[0], tall(build) // machine.core.rows
+    unit = tiles if whole else unit
     loops = joint(loops)
     sizes = [size for size, _ in loops[0]]
     rows = int(np.prod(sizes, dtype=np.int64))
     chunk = _band(rows, step, build.x.size // 2 // tiles, build.x.size // tiles)
-    piece = _band(chunk, step, build.v.size // 6 // max(tiles, core.plan.group), build.v.size // 2 // tiles,
-                  machine.core.depth)
-    if min(chunk, piece) < 1:
-        raise LoweringError(f"rows of {tiles * machine.core.rows} terms in blocks of {step} rows need more than "
-                            f"{build.x.size} words of memory X or {build.v.size} of V; larger --x-words or --v-words "
-                            "would do")
+    if chunk < 1:
+        raise LoweringError(f"{min(step, rows)} rows of {tiles} words, which a block has, need more than the "
+                            f"{build.x.size} words of memory X; larger --x-words would do")
+    part = max(1, min(build.v.size // 6 // core.plan.group, machine.core.depth))
+    down, across = pieces(min(chunk, part), tiles, min(step, rows), unit, build.v.size // 6,
+                          build.v.size - core.plan.group * step)
     last = len(output.shape) - 1
     for start, count in ranges(sizes, chunk, step):
         x = build.x.take(count * tiles)
         for group, (first, wide) in enumerate(core.groups()):
             where = core.bring(first, wide)
-            for at in range(0, count, piece):
-                part = min(piece, count - at)
+            for at in range(0, count, down):
+                part = min(down, count - at)
                 cut = list(boxes(loops, start + at, part))
                 base = x.start + at * tiles
-                if group == 0:
-                    here = build.v.take(part * tiles)
+                for word in range(0, tiles if group == 0 else 0, across):
+                    words = min(across, tiles - word)
+                    here = build.v.take(part * words)
                     for done, skips, lines in cut:
-                        load(skips[0], lines[0], here.start + done * tiles, tiles)
-                    _to_x(build, here, part, tiles, base)
+                        load(skips[0], lines[0], here.start + done * words, word, words)
+                    _to_x(build, here, part, words, base + word, tiles)
                 result = build.v.take(part * wide)
                 core.multiply(Span("X", base, base + part * tiles), part, {
                     "base": base, "rows0": part, "rows1": 1, "row0": tiles, "passes0": tiles, "pass0": 1},
@@ -264,21 +273,17 @@ def _rows(build, loops, load, core, output):
                     _store(build, result.start + done * wide, wide, output, last, first, skips[1], lines[1])
 
 
-def _to_x(build, here, rows, words, target):
-    """Convert rows of whole words."""
+def _to_x(build, here, rows, words, target, pitch):
+    """Convert rows of words to X, where rows are ``pitch`` words apart."""
     build.schedule.emit(Opcode.CONVERT, {
         "base": here.start, "words": words, "rows": rows, "stride": words, "target": target, "target_word": 1,
-        "target_row": words}, [here], [Span("X", target, target + rows * words)])
+        "target_row": pitch}, [here], [Span("X", target, target + (rows - 1) * pitch + words)])
 
 
 def _store(build, source, words, output, inner, first, skip, lines):
     """Column tiles ``first`` on of rows of an output, from ``source`` in V."""
-    size = output.shape[inner]
-    part = output.where.narrow(inner, first * build.lanes, min(size - first * build.lanes, words * build.lanes))
-    home = output.home
-    if words * build.lanes != part.shape[inner] and output.whole_words(inner, build.lanes):
-        home = Home(part.storage_offset(), home.rows, part.shape[inner], home.pitch)    # zeros behind it are its own
-    build.store(source, words, Value(part, home), (), inner, skip=skip, rows=lines)
+    part = output.words(inner, first, words, build.lanes)
+    build.store(source, words, part, (), inner, skip=skip, rows=lines)
 
 
 def _band(rows, step, wanted, most, limit=1 << 30):
@@ -352,7 +357,7 @@ def _pixels(build, value, dims, image, first, last, words, target):
         here = build.v.take(rows * w * words)
         build.load(value, (), 1, here.start, words, skip=image * dims[0][1] + y * dims[2][1],
                    rows=[(rows, dims[2][1]), dims[3]])
-        _to_x(build, here, rows * w, words, target + (y - first) * w * words)
+        _to_x(build, here, rows * w, words, target + (y - first) * w * words, words)
 
 
 def gathered(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, size: Sequence[int],
@@ -370,7 +375,8 @@ def gathered(build: Builder, value: Value, weights: Weights, steps: Steps, outpu
     assert channel == 1 or c == 1
     loops = [[(n, image), (oh, sh * line), (ow, sw * pixel)], [own[0], own[2], own[3]]]
 
-    def load(skip, lines, target, words):
+    def load(skip, lines, target, first, words):
+        del first
         if kh * kw * c < words * build.lanes:
             build.fill(target, int(np.prod([size for size, _ in lines], dtype=np.int64)) * words)
         every, step = list(taps), words * build.lanes
@@ -379,4 +385,4 @@ def gathered(build: Builder, value: Value, weights: Weights, steps: Steps, outpu
             step *= number
         build.gather(value.address + skip, run, [loop for loop in every if loop[0] > 1], target * build.lanes)
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
-    _rows(build, loops, load, Core(build, weights, steps), flat)
+    _rows(build, loops, load, Core(build, weights, steps), flat, whole=True)

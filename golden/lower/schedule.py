@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from hbfp.isa.instructions import WAITS, Instruction, Opcode, Unit, Wait
 from hbfp.system import Accelerator
 
+from .errors import LoweringError
+
 _UNITS = max(Unit) + 1
 _NONE = (0,) * _UNITS
 
@@ -111,7 +113,7 @@ class Schedule:
                 if not any(self._known[third][number][other] >= count for third, number in missing if third != other)]
 
     def _append(self, opcode, values, unit, waits):
-        self.instructions.append(Instruction(opcode, values, tuple(Wait(Unit(*wait[:1]), wait[1]) for wait in waits)))
+        self.instructions.append(Instruction(opcode, values, tuple(Wait(Unit(other), count) for other, count in waits)))
         known = self._known[unit][-1]
         for other, count in waits:
             known = merged(known, self._known[other][count])
@@ -141,9 +143,11 @@ class Ring:
         return self.stop - self.start
 
     def take(self, words: int) -> Span:
-        """The next ``words`` addresses; what they held before is given up."""
+        """The next ``words`` addresses, whose contents are given up; LoweringError if the memory has fewer."""
         words = -(-words // self.step) * self.step
-        assert words <= self.size, (self.memory, words, self.size)
+        if words > self.size:
+            raise LoweringError(f"it needs {words} words of memory {self.memory} at a time, not {self.size}; larger "
+                                f"--{self.memory.lower()}-words would do")
         if self.next + words > self.stop:
             self.next = self.start
         span = Span(self.memory, self.next, self.next + words)

@@ -1,0 +1,250 @@
+"""Models on the golden machine have the bits of PyTorch after ``golden.nn.convert(side=...)``, every layer.
+
+Covers: golden/lower/products.py, golden/lower/vectors.py, golden/lower/builder.py, golden/lower/graph.py
+Covers: golden/lower/errors.py
+"""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from golden.lower.errors import LoweringError
+from golden.lower.graph import reference
+from golden.lower.lowering import lower
+from golden.machine.machine import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def accelerator(rows, block, mantissa=8, accumulate="fp32", **sizes):
+    """A small one, so that everything is cut."""
+    fmt = HBFPFormat(mantissa=mantissa, block=block)
+    return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
+                       **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
+
+
+MACHINES = {
+    "8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), accumulate="aligned"),
+    "16-hbfp4": accelerator(16, (1, 16), 4, w_words=1024),
+    "16-long": accelerator(16, (1, 32), v_words=512, vector_rows=3),
+    "16-short": accelerator(16, (1, 8), row_words=4),
+    "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=512),
+    "8-large-tiles": accelerator(8, (16, 16), v_words=1024, x_words=1024), "32": accelerator(32, (1, 16), w_words=1024)}
+
+
+class Of(nn.Module):
+    """A function as a model."""
+
+    def __init__(self, function, *parts):
+        super().__init__()
+        self.function, self.parts = function, nn.ModuleList(parts)
+
+    def forward(self, *inputs):
+        return self.function(*self.parts, *inputs)
+
+
+def attention(causal):
+    def forward(project, x):
+        q, k, v = (t.unflatten(-1, (3, 8)).transpose(1, 2) for t in project(x).chunk(3, -1))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2).flatten(2)
+    return Of(forward, nn.Linear(24, 72))
+
+
+def network():
+    return nn.Sequential(nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(16, 24, 3, 2, 1), nn.BatchNorm2d(24), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
+                         nn.Flatten(), nn.Linear(24, 10), nn.Softmax(-1))
+
+
+def rest(conv, x):
+    return torch.relu(conv(x) + x)
+
+
+def words(*shape):
+    return torch.randint(20, shape)
+
+
+r = torch.randn
+#: Name -> how to make a model, and the shapes of its inputs.
+CASES = {
+    "mlp": (lambda: nn.Sequential(nn.Linear(20, 33), nn.ReLU(), nn.Linear(33, 5)), (2, 3, 20)),
+    "linear": (lambda: nn.Linear(300, 150), (70, 300)),
+    "network": (network, (2, 1, 8, 8)),
+    "residual": (lambda: Of(rest, nn.Conv2d(16, 16, 3, padding=1)), (2, 16, 5, 6)),
+    "stride": (lambda: nn.Conv2d(16, 9, 3, 2, 1), (2, 16, 7, 9)),
+    "dilation": (lambda: nn.Conv2d(16, 40, (3, 5), (1, 2), (2, 4), (2, 1)), (1, 16, 9, 11)),
+    "straddling": (lambda: nn.Conv2d(3, 7, (2, 3), padding=(1, 0)), (2, 3, 6, 5)),
+    "pixels": (lambda: nn.Conv2d(10, 7, 1, 2), (2, 10, 6, 5)),
+    "bordered pixels": (lambda: nn.Conv2d(16, 7, 1, 1, 1), (2, 16, 4, 5)),
+    "wide": (lambda: nn.Conv2d(16, 50, 3, padding=1), (1, 16, 20, 20)),
+    "groups": (lambda: nn.Conv2d(32, 32, 3, groups=2, padding=1), (1, 32, 5, 5)),
+    "small groups": (lambda: nn.Conv2d(8, 12, 3, groups=4, dilation=2), (1, 8, 7, 7)),
+    "depthwise": (lambda: nn.Conv2d(6, 12, 3, groups=6, padding=1, stride=2), (1, 6, 5, 5)),
+    "conv1d": (lambda: nn.Sequential(nn.Conv1d(4, 8, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2), nn.AvgPool1d(2)),
+               (2, 4, 12)),
+    "attention": (lambda: attention(False), (2, 5, 24)), "causal": (lambda: attention(True), (2, 5, 24)),
+    "encoder": (lambda: nn.TransformerEncoderLayer(24, 3, 40, 0.0, "gelu", batch_first=True), (2, 5, 24)),
+    "pools": (lambda: nn.Sequential(nn.MaxPool2d(3, 2, 1), nn.AvgPool2d(2, 1, 1)), (2, 5, 7, 8)),
+    "dilated pool": (lambda: nn.MaxPool2d(2, 1, 1, 2), (2, 20, 7, 8)),
+    "parts": (lambda: nn.AdaptiveAvgPool2d((2, 3)), (2, 5, 4, 6)),
+    "mean": (lambda: Of(lambda x: x.mean(1)), (2, 5, 12)), "pixels' mean": (lambda: Of(lambda x: x.mean((2, 3))),
+                                                                           (2, 5, 4, 3)),
+    "layer norm": (lambda: nn.LayerNorm(20), (3, 20)),
+    "plain norm": (lambda: nn.LayerNorm(40, elementwise_affine=False), (2, 3, 40)),
+    "batch norm": (lambda: nn.BatchNorm1d(12), (5, 12)), "sequences' norm": (lambda: nn.BatchNorm1d(12), (5, 12, 4)),
+    "numbers": (lambda: Of(lambda x, y: x * y - y + x / 3 + 1.5 - 2 * x), (2, 5, 12), (12,)),
+    "columns": (lambda: Of(lambda x, y: x + y), (2, 5, 12), (5, 1)),
+    "channels": (lambda: Of(lambda x, y: y * x), (2, 5, 12, 3), (2, 5, 1, 1)),
+    "functions": (lambda: Of(lambda x: F.gelu(x) + F.silu(x) + torch.sigmoid(x) * torch.tanh(x) + torch.exp(x)),
+                  (4, 13)),
+    "rows": (lambda: Of(lambda x, y: torch.cat([x, y])), (2, 5), (3, 5)),
+    "cat": (lambda: Of(lambda x, y: torch.cat([x, y, x], 1)), (2, 5), (2, 11)),
+    "images": (lambda: Of(lambda x, y: torch.cat([x, y], 1)), (2, 5, 3, 4), (2, 11, 3, 4)),
+    "softmax": (lambda: nn.Softmax(1), (2, 5, 3)),
+    "views": (lambda: Of(lambda x: x.transpose(0, 1).reshape(5, -1)[:, 1:7].t() + 1), (2, 5, 6)),
+    "stack": (lambda: Of(lambda x: torch.stack([x, x * 2], 1)), (3, 5)),
+    "pad": (lambda: Of(lambda x: F.pad(x, (1, 2, 0, 1))), (2, 3, 4, 5)),
+    "flatten": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(60, 4)), (2, 3, 4, 5)),
+    "mask": (lambda: Of(lambda x: x.masked_fill(torch.eye(5, dtype=torch.bool), -2.5)), (2, 5, 5)),
+    "lstm": (lambda: nn.LSTM(8, 12, 2, bidirectional=True), (3, 2, 8)), "gru": (lambda: nn.GRU(8, 12), (3, 2, 8)),
+    "product": (lambda: Of(torch.matmul), (2, 5, 20), (2, 20, 9)),
+    "turned": (lambda: Of(lambda x, y: x @ y.mT), (2, 5, 20), (2, 9, 20)),
+    "large product": (lambda: Of(torch.matmul), (40, 100), (100, 70)),
+    "large turned": (lambda: Of(lambda x, y: x @ y.t()), (40, 100), (70, 100))}
+
+
+def made(name):
+    """A model with lively numbers, and its inputs."""
+    torch.manual_seed(1)
+    make, *shapes = CASES[name]
+    model = make().eval()
+    for part in model.modules():
+        if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            nn.init.uniform_(part.running_var, 0.5, 2)
+            for numbers in (part.running_mean, part.weight, part.bias):
+                nn.init.normal_(numbers)
+    return model, tuple(torch.randn(shape) for shape in shapes)
+
+
+def check(model, inputs, machine):
+    """Run on the golden machine with its check for races; every tensor, and the outputs against PyTorch."""
+    lowered = lower(model, inputs, machine)
+    device = Machine(lowered.program, races=True)
+    device.run()
+    for name, expected in lowered.expected.items():
+        np.testing.assert_array_equal(device.get(name).view(np.uint32), expected.view(np.uint32), name)
+    with torch.no_grad():
+        outputs = torch.utils._pytree.tree_leaves(reference(model, machine)(*inputs))
+    for name, output in zip(lowered.outputs, outputs, strict=True):
+        own = lowered.torch_order(name, device.get(name))
+        np.testing.assert_array_equal(own.view(np.uint32), output.numpy().view(np.uint32))
+    return lowered
+
+
+@pytest.mark.parametrize(("name", "machine"), [
+    (name, list(MACHINES)[number % len(MACHINES)]) for number, name in enumerate(CASES)])
+def test_operators(name, machine):
+    check(*made(name), MACHINES[machine])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", CASES)
+def test_operators_on_all_machines(name, machine):
+    if name == "linear" and "tiles" in machine:
+        return                                             # X holds no 16 rows of 304 terms; refused below
+    check(*made(name), MACHINES[machine])
+
+
+@pytest.mark.parametrize("machine", ["8", "16-tiles"])
+def test_operators_on_small_and_square(machine):
+    for name in ("network", "causal", "large turned"):
+        check(*made(name), MACHINES[machine])
+
+
+def test_embedding_rows_are_gathered():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Embedding(20, 12), nn.Linear(12, 9)).eval()
+    lowered = check(model, (words(2, 5),), MACHINES["8"])
+    assert [layer.name for layer in lowered.program.layers] == ["0", "1"]
+
+
+def test_special_values_go_through():
+    torch.manual_seed(1)
+    x = torch.randn(6, 20)
+    x[1, 3], x[2, 7], x[3] = float("nan"), float("inf"), 1e-39
+    check(nn.Sequential(nn.Linear(20, 20), nn.ReLU(), nn.LayerNorm(20), nn.Linear(20, 3)).eval(), (x,), MACHINES["8"])
+
+
+def test_layers_have_names_and_multiply_adds():
+    program = lower(*made("network"), MACHINES["8"]).program
+    names = {layer.name: layer.macs for layer in program.layers}
+    assert names["0"] == 2 * 64 * 16 * 9
+    assert names["9"] == 2 * 24 * 10
+    assert set(names) == {"0", "3", "4", "5", "6", "7", "9", "10"}
+    assert all(first.stop == second.first for first, second in
+               zip(program.layers, program.layers[1:], strict=False))
+
+
+def test_a_program_is_the_same_every_time():
+    model, inputs = made("network")
+    assert lower(model, inputs, MACHINES["8"]).program.to_bytes() == \
+        lower(model, inputs, MACHINES["8"]).program.to_bytes()
+
+
+@pytest.mark.parametrize(("model", "inputs", "sizes", "layer", "why"), [
+    (nn.Linear(600, 4), (r(2, 600),), {}, "Layer '' (linear)",
+     "a product over 600 terms needs 600 rows of memory W, not 512; --w-words 1024 would do"),
+    (nn.Sequential(nn.Softmax(-1)), (r(2, 600),), {"row_words": 8}, "Layer '0' (softmax)",
+     "rows of 600 numbers are longer than the vector unit's 64; --row-words 75 would do"),
+    (nn.Sequential(nn.GELU("tanh")), (r(2, 6),), {}, "Layer '0' (gelu)",
+     "approximate='tanh' has another formula; approximate='none' would do"),
+    (nn.Sequential(nn.MaxPool2d(2, ceil_mode=True)), (r(1, 2, 5, 5),), {}, "Layer '0' (max_pool2d)",
+     "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"),
+    (nn.Sequential(nn.AvgPool2d(2, 1, 1, count_include_pad=False)), (r(1, 2, 5, 5),), {}, "Layer '0' (avg_pool2d)",
+     ("it divides by another number than the window's elements; count_include_pad=True without divisor_override"
+      " would do")),
+    (nn.Sequential(nn.AdaptiveAvgPool2d(3)), (r(1, 2, 5, 5),), {}, "Layer '0' (adaptive_avg_pool2d)",
+     "5 x 5 pixels are no multiple of 3 x 3; sides that divide would do"),
+    (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (adaptive_avg_pool2d)",
+     "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
+    (nn.Sequential(nn.LayerNorm((3, 4))), (r(2, 3, 4),), {}, "Layer '0' (layer_norm)",
+     "it normalises over 2 dimensions; over the last alone would do"),
+    (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "Layer '' (cumsum)",
+     ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
+      "would do")),
+    (Of(lambda x, y: x / y), (r(2, 6), r(2, 6)), {}, "Layer '' (div)",
+     "division by a tensor takes two operations; multiply by torch.reciprocal of it"),
+    (Of(lambda x: x.mean(-1)), (r(2, 6),), {}, "Layer '' (mean)",
+     ("it is a mean over dimensions [1] of 2; over the pixels of images or the middle dimension of three would "
+      "do")),
+    (Of(lambda x: x.masked_fill(x > 0, 1.0)), (r(2, 6),), {}, "Layer '' (gt)",
+     ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
+      "would do")),
+    (Of(lambda x: F.pad(x, (1, 1), value=1.0)), (r(2, 6),), {}, "Layer '' (pad)",
+     "it pads with 1.0 by [1, 1]; zeros, and sides of 0 or more, would do"),
+    (Of(lambda x: torch.add(x, x, alpha=2)), (r(2, 6),), {}, "Layer '' (add)",
+     "alpha=2 is another operation; a product before it would do"),
+    (nn.Conv2d(8, 8, 3, padding=1), (r(1, 8, 30, 30),), {"x_words": 64}, "Layer '' (conv2d)",
+     "rows of 30 pixels of 8 channels, 3 of them, need 121 words of memory X, not 64; --x-words 128 would do"),
+    (nn.Conv2d(8, 8, 3), (r(1, 8, 5, 70),), {"v_words": 64, "x_words": 1024}, "Layer '' (conv2d)",
+     "a row of 70 pixels of 8 channels needs 140 words of memory V, not 63; larger --v-words would do"),
+    (nn.Linear(300, 4), (r(70, 300),), {"x_words": 64, "block": (8, 8)}, "Layer '' (linear)",
+     ("8 rows of 38 words, which a block has, need more than the 64 words of memory X; larger --x-words would "
+      "do"))])
+def test_refusals(model, inputs, sizes, layer, why):
+    with pytest.raises(LoweringError, match=f"^{re.escape(f'{layer} cannot be lowered: {why}')}$"):
+        lower(model.eval(), inputs, accelerator(8, **{"block": (1, 8)} | sizes))
+
+
+def test_a_model_that_torch_does_not_trace_is_refused():
+    with pytest.raises(LoweringError, match=r"^The model cannot be lowered: torch\.export does not trace it \(.*\); a "
+                                            r"forward whose path does not depend on values would do$"):
+        lower(Of(lambda x: x if x.sum() > 0 else -x).eval(), (r(2, 3),), MACHINES["8"])

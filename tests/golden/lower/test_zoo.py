@@ -1,0 +1,54 @@
+"""Models by name and those of a file."""
+
+import re
+
+import pytest
+import torch
+
+from golden.lower.zoo import ZOO, source, zoo
+from hbfp.design import Design
+from hbfp.system import Accelerator
+
+from .test_lowering import check
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+MACHINE = Accelerator(core=Design(rows=16))
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ("lstm", "transformer") else pytest.mark.slow)
+                                  for name in ZOO])
+def test_models_run_and_are_the_same_every_time(name):
+    model, inputs = zoo(name)
+    again, twice = zoo(name)
+    assert all(torch.equal(a, b) for a, b in zip(inputs, twice, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), again.state_dict().values(), strict=True))
+    check(model, inputs, MACHINE)
+
+
+def test_a_file_gives_model_and_inputs(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("import torch\ndef model(): return torch.nn.Dropout()\ndef inputs(): return (torch.ones(2),)\n")
+    model, inputs = source(str(path))
+    assert not model.training
+    assert torch.equal(model(*inputs), torch.ones(2))
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    (None, "Model must be one of mlp, cnn, resnet20, transformer, lstm or a Python file, not 'vgg'"),
+    ("model = 1", "Model {path} must define model()"),
+    ("def model(): pass", "Model {path} must define inputs()"),
+    ("1 / 0", "Model {path} does not run: ZeroDivisionError: division by zero"),
+    ("def model(): return 1 / 0\ndef inputs(): pass", "Model {path} does not run: ZeroDivisionError: division by zero"),
+    ("def model(): return 1\ndef inputs(): return ()", "model() of {path} must give a torch.nn.Module, not int"),
+    ("import torch\ndef model(): return torch.nn.ReLU()\ndef inputs(): return 1",
+     "inputs() of {path} must give a tuple of tensors, not int")])
+def test_bad_sources_get_one_line(tmp_path, text, line):
+    path = tmp_path / "model.py"
+    path.write_text(text or "")
+    with pytest.raises(ValueError, match=f"^{re.escape(line.format(path=path))}$"):
+        source("vgg" if text is None else str(path))
+
+
+def test_a_missing_file_is_refused():
+    with pytest.raises(ValueError, match=r"^Model nowhere\.py is no file$"):
+        source("nowhere.py")
