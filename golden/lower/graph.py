@@ -47,8 +47,9 @@ class Graph:
 def formats(accelerator: Accelerator) -> Formats:
     """The formats of :func:`golden.nn.convert` that are an accelerator's."""
     core = accelerator.core
-    widths = {"guard": core.guard, "growth": core.growth} if core.accumulate == "aligned" else {}
-    return Formats.of(core.format, accumulate=core.accumulate, **widths)
+    if core.accumulate != "aligned":
+        return Formats.of(core.format)
+    return Formats.of(core.format, accumulate=core.accumulate, guard=core.guard, growth=core.growth)
 
 
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:

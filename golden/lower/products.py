@@ -61,7 +61,7 @@ def plan(build: Builder, terms: int, columns: int) -> Plan:
     core = build.accelerator.core
     side = tall(build)
     tiles = -(-terms // side) * side // core.rows
-    wide = -(-columns // core.cols)
+    wide = -(-columns // build.lanes)
     height = tiles * core.rows
     if height > build.w.size:
         raise LoweringError(f"a product over {terms} terms needs {height} rows of memory W, not {build.w.size}; "
@@ -71,7 +71,7 @@ def plan(build: Builder, terms: int, columns: int) -> Plan:
                             "more growth bits would do")
     if wide * height <= build.w.size // 2:
         return Plan(tiles, wide, wide)
-    square = max(1, core.format.block[0] // core.cols)     # column tiles of a block
+    square = max(1, core.format.block[0] // build.lanes)     # column tiles of a block
     group = max(1, build.w.size // 2 // height)
     return Plan(tiles, wide, min(wide, max(group // square, 1) * square))
 
@@ -91,7 +91,7 @@ def constant_weights(build: Builder, weight: np.ndarray, chunk: int) -> Weights:
 
 def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
     """Put factors and addends into V, where they stay; fields of DRAIN."""
-    fields = {}
+    fields: dict[str, int] = {}
     words = -(-columns // build.lanes)
     for name, row in (("scale", steps.scale), ("bias", steps.bias)):
         if row is not None:

@@ -59,7 +59,7 @@ class _Uses:
                 piece[1] = merged(piece[1], mine)
 
 
-def merged(a, b):
+def merged(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """The larger of two counts for each unit."""
     return tuple(map(max, a, b)) if a is not b else a
 

@@ -93,8 +93,8 @@ def norm_factors(weight: torch.Tensor | None, bias: torch.Tensor | None, mean: t
                  eps: float) -> tuple[np.ndarray, np.ndarray]:
     """Factor and addend of each channel of a batch norm, as patterns."""
     one, none = torch.ones_like(mean), torch.zeros_like(mean)
-    return batch_norm_factors(*(patterns(part) for part in (one if weight is None else weight,
-                                                            none if bias is None else bias, mean, variance)), eps)
+    gamma, beta = one if weight is None else weight, none if bias is None else bias
+    return batch_norm_factors(patterns(gamma), patterns(beta), patterns(mean), patterns(variance), eps)
 
 
 def _batch_norm(side, func, x, weight, bias, mean, variance, training, momentum, eps):
