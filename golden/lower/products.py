@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from .builder import Builder
 from .errors import LoweringError
 from .memory import Value
 from .schedule import Span
+
+#: Rows of a command, in rows of the array: more hide the change of weights, fewer begin earlier.
+PASS = 2
 
 
 @dataclass
@@ -243,34 +247,43 @@ def _rows(build, loops, load, core, output, whole=False):
     loops = joint(loops)
     sizes = [size for size, _ in loops[0]]
     rows = int(np.prod(sizes, dtype=np.int64))
-    chunk = _band(rows, step, build.x.size // 2 // tiles, build.x.size // tiles)
+    wanted = build.x.size // 2 // tiles
+    if not core.resident and rows * tiles <= build.x.size:
+        wanted = rows                                      # else the weight would be brought in again
+    chunk = _band(rows, step, wanted, build.x.size // tiles)
     if chunk < 1:
         raise LoweringError(f"{min(step, rows)} rows of {tiles} words, which a block has, need more than the "
                             f"{build.x.size} words of memory X; larger --x-words would do")
-    part = max(1, min(build.v.size // 6 // core.plan.group, machine.core.depth))
-    down, across = pieces(min(chunk, part), tiles, min(step, rows), unit, build.v.size // 6,
+    part = max(1, min(build.v.size // 6 // core.plan.group, machine.core.depth, PASS * machine.core.rows))
+    part = even(chunk, max(part // step * step, min(step, chunk)), step)
+    down, across = pieces(part, tiles, min(step, rows), unit, build.v.size // 6,
                           build.v.size - core.plan.group * step)
     last = len(output.shape) - 1
     for start, count in ranges(sizes, chunk, step):
         x = build.x.take(count * tiles)
         for group, (first, wide) in enumerate(core.groups()):
             where = core.bring(first, wide)
-            for at in range(0, count, down):
-                part = min(down, count - at)
-                cut = list(boxes(loops, start + at, part))
+            for at in range(0, count, part):
+                high = min(part, count - at)
                 base = x.start + at * tiles
-                for word in range(0, tiles if group == 0 else 0, across):
-                    words = min(across, tiles - word)
-                    here = build.v.take(part * words)
-                    for done, skips, lines in cut:
+                for row, word in product(range(0, high if group == 0 else 0, down), range(0, tiles, across)):
+                    lower, words = min(down, high - row), min(across, tiles - word)
+                    here = build.v.take(lower * words)
+                    for done, skips, lines in boxes(loops, start + at + row, lower):
                         load(skips[0], lines[0], here.start + done * words, word, words)
-                    _to_x(build, here, part, words, base + word, tiles)
-                result = build.v.take(part * wide)
-                core.multiply(Span("X", base, base + part * tiles), part, {
-                    "base": base, "rows0": part, "rows1": 1, "row0": tiles, "passes0": tiles, "pass0": 1},
+                    _to_x(build, here, lower, words, base + row * tiles + word, tiles)
+                result = build.v.take(high * wide)
+                core.multiply(Span("X", base, base + high * tiles), high, {
+                    "base": base, "rows0": high, "rows1": 1, "row0": tiles, "passes0": tiles, "pass0": 1},
                     where, wide, result, wide, first)
-                for done, skips, lines in cut:
+                for done, skips, lines in boxes(loops, start + at, high):
                     _store(build, result.start + done * wide, wide, output, last, first, skips[1], lines[1])
+
+
+def even(rows: int, most: int, step: int = 1) -> int:
+    """Rows of pieces of at most ``most`` rows, multiples of ``step``, that are about equal."""
+    share = -(-rows // -(-rows // most))
+    return min(-(-share // step) * step, most)
 
 
 def _to_x(build, here, rows, words, target, pitch):
@@ -316,7 +329,8 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
         raise LoweringError(f"rows of {w} pixels of {c} channels, {reach} of them, need {space(1)} words of memory X, "
                             f"not {build.x.size}; --x-words {1 << (space(1) - 1).bit_length()} would do")
     band = max(good or fits)
-    most = max(1, min(machine.core.depth, build.v.size // 6 // core.plan.group))
+    most = max(1, min(machine.core.depth, build.v.size // 6 // core.plan.group, PASS * machine.core.rows))
+    across = even(ow, most)
     for image in range(n):
         for top in range(0, oh, band):
             rows = min(band, oh - top)
@@ -327,8 +341,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
             _pixels(build, value, dims, image, first, last, words, base)
             for start, wide in core.groups():
                 where = core.bring(start, wide)
-                across = min(ow, most)
-                down = max(1, most // ow) if across == ow else 1
+                down = even(rows, max(1, most // ow)) if across == ow else 1
                 for y in range(top, top + rows, down):
                     for x in range(0, ow, across):
                         tall_, long = min(down, top + rows - y), min(across, ow - x)
