@@ -19,6 +19,9 @@ from .errors import LoweringError
 aten = torch.ops.aten
 #: Operations that say something about a tensor and give none.
 _SILENT = (aten._assert_tensor_metadata.default, aten._assert_async.msg, aten.sym_constrain_range_for_size.default)
+#: Operations that give their first operand, in evaluation.
+_SAME = (aten.clone.default, aten.alias.default, aten.detach.default, aten.contiguous.default, aten.dropout.default,
+         aten.lift_fresh_copy.default, aten.to.dtype, aten.to.device, aten.to.dtype_layout, aten._to_copy.default)
 
 
 @dataclass
@@ -75,7 +78,9 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     twin = convert(copy.deepcopy(model).eval(), formats(accelerator))
     try:
         with torch.no_grad():
-            program = torch.export.export(twin, inputs, strict=False).run_decompositions({})
+            program = torch.export.export(twin, inputs, strict=False)
+            if any(_in_place(node) for node in program.graph.nodes):
+                program = program.run_decompositions({})
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise LoweringError(f"The model cannot be lowered: torch.export does not trace it ({reason}); a forward whose "
@@ -88,7 +93,20 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
                                                             *signature.inputs_to_buffers.items())
              if key in program.constants}
     given = dict(zip(signature.user_inputs, torch.utils._pytree.tree_leaves(inputs), strict=True))
+    _shorten(program.graph)
     return _evaluated(program.graph, held, given, Side.of(accelerator))
+
+
+def _shorten(graph):
+    """Let users of a node that gives its operand use that."""
+    for node in graph.nodes:
+        if node.target in _SAME and node.meta["val"].dtype == node.args[0].meta["val"].dtype:
+            node.replace_all_uses_with(node.args[0])
+
+
+def _in_place(node):
+    """Whether a node changes an operand."""
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def _evaluated(graph, held, given, side):

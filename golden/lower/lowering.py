@@ -22,13 +22,8 @@ from .memory import Value, located
 from .products import Steps, Weights
 
 hbfp = torch.ops.hbfp
-#: Operations that give their first operand, or a view of it.
-_SAME = (aten.clone.default, aten.alias.default, aten.detach.default, aten.contiguous.default, aten.dropout.default,
-         aten.native_dropout.default, aten.lift_fresh_copy.default)
-_VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.permute.default, aten.transpose.int,
-          aten.t.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
-          aten.select.int, aten.slice.Tensor, aten.expand.default, aten.split.Tensor, aten.split_with_sizes.default,
-          aten.chunk.default, aten.unbind.int, aten.flatten.using_ints, aten.unflatten.int, operator.getitem)
+#: Batch norms: which of their arguments is eps.
+_NORMS = {aten.batch_norm.default: 7, aten._native_batch_norm_legit_no_training.default: 6}
 #: Functions that make zeros of zeros.
 _KEEP_ZEROS = ("relu", "gelu", "silu", "tanh")
 
@@ -187,13 +182,10 @@ class _Lowering:
 
     def _node(self, node):
         """Lower a node, and those behind it that go with it: the last of them, and the products' multiply-adds."""
-        if node.target in _SAME:
-            self.values[node] = self.value(node.args[0])
-            return node, 0
         if (source := masked(node)) is not None:
             self.values[node] = self.value(source)
             return node, 0
-        if node.target in _VIEWS:
+        if _is_view(node.target):
             self.values[node] = self._view(node)
             return node, 0
         handler = _HANDLERS.get(node.target)
@@ -250,8 +242,8 @@ class _Lowering:
         if (user := self.follower(last, hbfp.add_bias.default, aten.add.Tensor)) is not None \
                 and len(user.args) == 2 and not user.kwargs and self._bias(user, channel) is not None:
             steps.bias, last = self._bias(user, channel), user
-        norm = self.follower(last, aten._native_batch_norm_legit_no_training.default)
-        if norm is not None and steps.bias is None and channel == 1:
+        norm = self.follower(last, *_NORMS)
+        if norm is not None and steps.bias is None and channel == 1 and _learned(norm):
             first = self.follower(norm, operator.getitem)
             factor, addend = self.norm(norm)
             steps.scale, steps.bias, last = factor.view(np.float32), addend.view(np.float32), first or norm
@@ -265,7 +257,7 @@ class _Lowering:
 
     def norm(self, node):
         """Factor and addend of each channel of a batch norm."""
-        return norm_factors(*(self.constant(each) for each in node.args[1:5]), node.args[6])
+        return norm_factors(*(self.constant(each) for each in node.args[1:5]), node.args[_NORMS[node.target]])
 
     def _bias(self, node, channel):
         """The addends of each channel that a node adds to a product's result, or None."""
@@ -279,6 +271,14 @@ class _Lowering:
         if shape[channel] != full or any(size != 1 for d, size in enumerate(shape) if d != channel % dims):
             return None
         return numbers.reshape(-1).numpy()
+
+
+def _is_view(target):
+    """Whether an operation gives a view of its first operand, at least where there is one."""
+    if target in (operator.getitem, aten._unsafe_view.default):
+        return True
+    returned = target._schema.returns[0].alias_info
+    return returned is not None and not returned.is_write
 
 
 def channels_last(dims: int) -> list[int]:
@@ -462,7 +462,14 @@ def _layer_norm(self, node):
     return _rows(self, node, programs.layer_norm(n, eps, 1, 2), value, -1)
 
 
+def _learned(norm):
+    """Whether a batch norm has statistics of its own."""
+    return norm.target != aten.batch_norm.default or norm.args[3] is not None and not norm.args[5]
+
+
 def _batch_norm(self, node):
+    if not _learned(node):
+        raise LoweringError("it takes its statistics from the batch; track_running_stats=True would do")
     factors, value = self.norm(node), self.value(node.args[0])
     dims = len(value.shape)
     order = [d for d in range(dims) if d != 1] + [1]
@@ -618,7 +625,7 @@ _HANDLERS: dict[Any, Handler] = {
     aten.sub.Tensor: _binary(programs.subtract, lambda b: programs.shift(-b), False),
     aten.mul.Tensor: _binary(programs.multiply, programs.scale, True), aten.div.Tensor: _divide,
     aten.softmax.int: _softmax, aten._softmax.default: _softmax, aten.layer_norm.default: _layer_norm,
-    aten._native_batch_norm_legit_no_training.default: _batch_norm,
+    **dict.fromkeys(_NORMS, _batch_norm),
     aten.max_pool2d.default: _pool(float("-inf"), programs.maximum),
     aten.max_pool1d.default: _pool_1d(float("-inf"), programs.maximum),
     aten.avg_pool2d.default: _pool(0.0, programs.average), aten.avg_pool1d.default: _pool_1d(0.0, programs.average),
