@@ -74,9 +74,9 @@ def bias_activation(post: str = "none", bias: int = 0) -> list[Instruction]:
     return [vector(c=register(bias), to="out", post=post)]
 
 
-def add() -> list[Instruction]:
-    """i0 + i1."""
-    return [vector(to=0), vector(c=register(0), to="out")]
+def add(post: str = "none") -> list[Instruction]:
+    """post(i0 + i1)."""
+    return [vector(to=0), vector(c=register(0), to="out", post=post)]
 
 
 def multiply() -> list[Instruction]:

@@ -323,16 +323,19 @@ def _conv2d(self, node):
     if not self.is_constant(w):
         raise LoweringError("its weight depends on the inputs; a constant weight would do")
     weight = self.constant(w).numpy()
-    value, build, fmt = self.value(x), self.build, self.accelerator.core.format
+    build, fmt = self.build, self.accelerator.core.format
     result = self.graph.results[node]
     steps, last = self.steps(node, 1)
     output = self.fresh(last)
     size, channels = weight.shape[2:], weight.shape[1]
     plain = tuple(size) == (1, 1) and not any(padding)
+    gathers = not plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
+    if not gathers:
+        value = self.value(x)
     if groups > 1 and result.shape[1] // groups % build.lanes:
         build.dram.zeros(output.home)
-    if not plain and (groups > 1 or channels % fmt.terms or fmt.square):
-        value = _bordered(self, value, padding)
+    if gathers:
+        value = _bordered(self, x, padding)
     for group in range(groups):
         ins, outs = channels, len(weight) // groups
         own = weight[group * outs:(group + 1) * outs]
@@ -346,7 +349,7 @@ def _conv2d(self, node):
             weights = products.constant_weights(build, matrix, len(matrix))
             products.matrix(build, Value(pixels, part.home), weights, mine,
                             Value(target.where.permute(0, 2, 3, 1), target.home))
-        elif groups > 1 or channels % fmt.terms or fmt.square:
+        elif gathers:
             weights = products.constant_weights(build, matrix, len(matrix))
             products.gathered(build, part, weights, mine, target, size, stride, dilation)
         else:
@@ -356,16 +359,22 @@ def _conv2d(self, node):
     return last, result.numel() * weight[0].size
 
 
-def _bordered(self, value, padding):
-    """A dense copy of images (N, C, H, W) with zeros around, channels innermost."""
-    (n, c, h, w), (ph, pw) = value.shape, padding
+def _bordered(self, node, padding):
+    """A dense copy of images (N, C, H, W) with zeros around, channels innermost; an input is given as one."""
+    result, (ph, pw) = self.graph.results[node], padding
+    n, c, h, w = result.shape
     tall, wide = h + 2 * ph, w + 2 * pw
     home = self.build.dram.home(n * tall, wide * c, wide * c)
-    self.build.dram.zeros(home)
     where = located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address)
-    whole = Value(where, home)
-    self.copy(value, Value(where[:, :, ph:ph + h, pw:pw + w], home))
-    return whole
+    if node in self.graph.inputs and node not in self.values and len(node.users) == 1:
+        laid = torch.nn.functional.pad(result, (pw, pw, ph, ph)).permute(0, 2, 3, 1).contiguous().numpy()
+        self.build.dram.given(home, laid)
+        self.tensors[node.name] = Tensor(4 * home.address, laid.shape, "dense", "input")
+        self.expected[node.name], self.orders[node.name] = laid, channels_last(4)
+    else:
+        self.build.dram.zeros(home)
+        self.copy(self.value(node), Value(where[:, :, ph:ph + h, pw:pw + w], home))
+    return Value(where, home)
 
 
 # --- The vector unit ----------------------------------------------------------------------------
@@ -403,6 +412,9 @@ def _binary(of_two, of_one, keeps_zeros):
             raise LoweringError(f"alpha={node.kwargs['alpha']} is another operation; a product before it would do")
         if not isinstance(b, fx.Node):
             return _elements(self, node, of_one(b), self.value(a), keeps_zeros=keeps_zeros)
+        if of_two is programs.add and (last := self.follower(node, aten.relu.default)) is not None:
+            self.done.add(last)
+            return _elements(self, last, programs.add("relu"), self.value(a), self.value(b), keeps_zeros=True)
         return _elements(self, node, of_two(), self.value(a), self.value(b), keeps_zeros=True)
     return handler
 

@@ -124,6 +124,10 @@ class Dram:
         """Make a piece zeros before the program runs."""
         self.regions.append(Region(4 * home.address, bytes(4 * home.rows * home.pitch)))
 
+    def given(self, home: Home, values: np.ndarray) -> None:
+        """Fill a piece whose rows have no gaps before the program runs."""
+        self.regions.append(Region(4 * home.address, np.ascontiguousarray(values, np.float32).tobytes()))
+
     def _more(self, elements):
         address = self.end
         self.end += -(-elements // self.lanes) * self.lanes
