@@ -253,9 +253,18 @@ def distances(module: torch.nn.Module, *inputs: Any, **options: Any) -> dict[str
 
 @contextmanager
 def sided(side: Side | None) -> Iterator[None]:
-    """Within, a model of which ``side`` is the accelerator's; None and traced models stay as they are."""
-    if side is None or torch.compiler.is_compiling():
+    """Within, a model of which ``side`` is the accelerator's; None leaves it as it is.
+
+    Raises
+    ------
+    NotImplementedError
+        If torch traces the model: what it would trace are torch's own operations.
+    """
+    if side is None:
         yield
         return
+    if torch.compiler.is_compiling():
+        raise NotImplementedError("A model with side arithmetic is not traced; convert it without side first "
+                                  "(golden.lower does so)")
     with SideMode(side):
         yield

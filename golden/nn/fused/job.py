@@ -123,6 +123,8 @@ def _check(models):
 
 def _check_part(part, name):
     """Refuse a layer that cannot give in a job what it gives alone."""
+    if getattr(part, "hbfp_side", None) is not None:
+        raise ValueError("Models with side arithmetic run alone: convert them without side to run in a job")
     where = f"at {name!r}" if name else "at the top"
     if isinstance(part, nn.Dropout) and part.p:
         raise ValueError(f"Dropout {where} must be golden.nn.fused.SeededDropout to run in a job")

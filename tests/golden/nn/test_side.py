@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import golden.nn
+import golden.nn.fused
 from golden import functions, vector_programs
 from golden.nn.side import norm_factors
 from golden.side import Side, elements
@@ -154,6 +155,20 @@ def test_it_comes_and_goes_with_convert_and_is_copied():
         plain = golden.nn.convert(model, "hbfp8")(x)
     assert not torch.equal(plain, y)
     assert golden.nn.distances(model, x) == {}
+
+
+def test_tracing_is_refused():
+    model = golden.nn.convert(nn.Sequential(nn.Linear(8, 8), nn.GELU()).eval(), "hbfp8", side=SIDE)
+    line = "A model with side arithmetic is not traced; convert it without side first (golden.lower does so)"
+    with pytest.raises(NotImplementedError, match=f"^{re.escape(line)}$"):
+        torch.export.export(model, (torch.randn(2, 8),), strict=False)
+
+
+def test_jobs_are_refused():
+    models = [golden.nn.convert(nn.Sequential(nn.Linear(8, 8)), "hbfp8", side=SIDE) for _ in range(2)]
+    line = "Models with side arithmetic run alone: convert them without side to run in a job"
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        golden.nn.fused.fuse(models)
 
 
 def test_anything_else_is_refused():
