@@ -107,7 +107,8 @@ def test_windows_of_a_convolution():
 
 @pytest.mark.slow
 @pytest.mark.cosim
-@pytest.mark.parametrize("machine", [[], ["--chain", "4"], ["--pods", "4", "--bank", "4096"]], ids=str)
+@pytest.mark.parametrize("machine", [[], ["--chain", "4"], ["--pods", "4", "--bank", "4096", "--rounds", "4096"]],
+                         ids=str)
 def test_every_workload(capsys, machine):
     """4 and 8 pods of 8 x 8: digits, a convolution, a transformer's layer, jobs; no bit and no cycle differs."""
     names = [name for name in WORKLOADS if name not in ("tiny", "large", "apart")]
