@@ -72,7 +72,8 @@ class Accelerator:
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
         if core.cols != core.rows:
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
-        for name, value, only in (("wide", core.wide, 0), ("share", core.share, 1), ("ragged", core.ragged, False)):
+        for name, value, only in (("wide", core.wide, 0), ("share", core.share, 1), ("ragged", core.ragged, False),
+                                  ("side_lanes", core.side_lanes, 0)):
             if value != only:
                 raise ConflictError(name, value, f"must be {only} in an accelerator")
         if core.takes_sparse:
