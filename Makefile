@@ -46,7 +46,7 @@ simulator:
 $(VENV)/.main: pyproject.toml requirements.lock
 	@sh .ci/check-tools $(PYTHON)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[hardware]"
+	$(INSTALL) ".[hardware,train]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/.main

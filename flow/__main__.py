@@ -17,9 +17,11 @@ from rich.table import Table
 
 from hbfp import files
 from hbfp.command import BAD_INPUT, INTERRUPTED, Parser, run
+from hbfp.design import ConflictError
 from hbfp.extras import need
 from hbfp.manifest import FILE, Manifest
 from hbfp.options import add_design_options, design_from_args
+from hbfp.system import Accelerator
 from hbfp.values import writable_folder
 
 EXAMPLES = """\
@@ -27,6 +29,10 @@ examples:
   python -m flow                                  the default design, 32 x 32
   python -m flow --mantissa 4 --rows 16 --block 1,16
 """
+
+
+#: The network of the last step, a name of the zoo.
+NETWORK = "mlp"
 
 
 class StepError(RuntimeError):
@@ -60,7 +66,25 @@ def pictures(folder, manifest):
                    *(folder.parent / "cosim" / manifest.top).glob("*.png")])
 
 
-def summarise(folder, manifest, cosim, synth):
+def no_accelerator(design):
+    """Why no accelerator has such a core, in one line; None if one can have it."""
+    try:
+        Accelerator(core=design)
+    except ConflictError as error:
+        return str(error)
+    return None
+
+
+def network_row(network):
+    """What the closing table says of a network on the accelerator: ``network`` is the run's results, or why not."""
+    if isinstance(network, str):
+        return "network on the accelerator", f"none: {network}"
+    compared, differ = f"{network['compared']:,} numbers compared with PyTorch", f"{network['mismatches']:,} differ"
+    cycles = f"{network['cycles']:,} cycles, {network['utilisation']:.1%} of the array"
+    return "network on the accelerator", f"{network['model']}: {compared}, {differ}; {cycles}"
+
+
+def summarise(folder, manifest, cosim, synth, network):
     """Rows of the closing table: what, and how much."""
     compared = sum(outcome["compared"] for outcome in cosim["outcomes"])
     mismatches = sum(outcome["mismatches"] for outcome in cosim["outcomes"])
@@ -74,7 +98,8 @@ def summarise(folder, manifest, cosim, synth):
                              f"{report['design']['multiplier']} multipliers"))]
     if ratios:
         rows.append(("FP32 core / this core", f"{ratios['core']:.2f} x (elements alone {ratios['element']:.2f} x)"))
-    rows += [("reports", f"{folder / 'cosim.json'}, {folder / 'synth.json'}, {folder / 'synth.csv'}"),
+    reports = ["cosim.json", "synth.json", "synth.csv", *(["network.json"] if isinstance(network, dict) else [])]
+    rows += [network_row(network), ("reports", ", ".join(str(folder / name) for name in reports)),
              ("pictures", ", ".join(str(path) for path in pictures(folder, manifest)) or "none")]
     return rows
 
@@ -82,7 +107,8 @@ def summarise(folder, manifest, cosim, synth):
 def make_parser():
     """The command line."""
     parser = Parser(prog="python -m flow", epilog=EXAMPLES,
-                    description="Generate Verilog, compare it with the golden model on a real workload, measure it.")
+                    description="Generate Verilog, compare it with the golden model on a real workload, measure it, "
+                                "and run a network on the accelerator around it.")
     add_design_options(parser)
     return parser
 
@@ -94,23 +120,28 @@ def prepare(words, args):
 
 
 def work(words, design, folder):
-    """All three steps, and what came out in one table."""
+    """All steps, and what came out in one table."""
     console = Console()
     manifest = Manifest.from_dict(run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / FILE))
     cosim = run_step(console, "Co-simulate", "cosim",
                      [*words, "--bench", "workload", "--json", str(folder / "cosim.json")], folder / "cosim.json")
     synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")
+    network = no_accelerator(design)
+    if network is None:
+        network = run_step(console, "Run a network", "cosim",
+                           ["run", NETWORK, *words, "--check", "layers", "--timeline", str(folder / "network.png"),
+                            "--json", str(folder / "network.json")], folder / "network.json")
     table = Table(title=f"{design.name}, {design.rows} x {design.cols}", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for row in summarise(folder, manifest, cosim, synth):
+    for row in summarise(folder, manifest, cosim, synth, network):
         table.add_row(*row)
     console.print(table)
 
 
 def main(argv=None):
     """Run the job; return its exit status."""
-    need("amaranth", "cocotb")
+    need("amaranth", "cocotb", "torch")
     words = list(sys.argv[1:] if argv is None else argv)
     return run(make_parser(), partial(prepare, words), words, {StepError: 1})
 

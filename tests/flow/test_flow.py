@@ -9,26 +9,43 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flow.__main__ import StepError, main, run_step, summarise
+from flow.__main__ import StepError, main, no_accelerator, run_step, summarise
+from hbfp.design import Design
 from hbfp.manifest import Manifest
 
 MANIFEST = Manifest(verilog="core.v", top="core")
 COSIM = {"outcomes": [{"compared": 1000, "mismatches": 1, "cycles": 20}, {"compared": 5, "mismatches": 0, "cycles": 7}]}
 SYNTH = {"report": {"scopes": {"core": 600.4}, "library": {"name": "osu018"}, "design": {"multiplier": "recoded"}},
          "ratios": {"fp32": {"core": 8.654, "element": 9.1}}}
+NETWORK = {"model": "mlp", "compared": 1234, "mismatches": 2, "cycles": 5678, "utilisation": 0.8126}
 
 
 def test_table_adds_up_all_benches(tmp_path):
-    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))
+    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))
     assert rows["outputs compared"] == "1,005" and rows["mismatches"] == "1" and rows["cycles simulated"] == "27"
     assert rows["FP32 core / this core"] == "8.65 x (elements alone 9.10 x)"
     assert rows["core, a MAC"] == "600 NAND2-equivalents, memories and side unit apart; recoded multipliers"
 
 
 def test_table_says_what_was_drawn(tmp_path):
-    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))["pictures"] == "none"
+    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))["pictures"] == "none"
     (tmp_path / "digits.png").touch()
-    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH))["pictures"] == str(tmp_path / "digits.png")
+    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))["pictures"] == str(tmp_path / "digits.png")
+
+
+def test_table_shows_a_network(tmp_path):
+    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))
+    assert rows["network on the accelerator"] == ("mlp: 1,234 numbers compared with PyTorch, 2 differ; 5,678 cycles, "
+                                                  "81.3% of the array")
+    assert rows["reports"].endswith("network.json")
+
+
+def test_table_says_why_no_accelerator_has_the_core(tmp_path):
+    why = no_accelerator(Design(rows=32, cols=16))
+    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, why))
+    assert rows["network on the accelerator"] == "none: Cols 16 must be 32, as many as rows, in an accelerator"
+    assert not rows["reports"].endswith("network.json")
+    assert no_accelerator(Design()) is None
 
 
 def test_failing_step_stops_the_job(monkeypatch, tmp_path):
