@@ -1,5 +1,6 @@
 """Models to run on the accelerator: a few by name, and those of a user's file."""
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,19 @@ def _cnn():
     return _trained(model, x.view(-1, 1, 8, 8), classes), (test.view(-1, 1, 8, 8),)
 
 
+def _enlarged(images):
+    """Digits of 8 x 8 pixels as pictures of 32 x 32 in three colours."""
+    return nn.functional.interpolate(images.view(-1, 1, 8, 8), size=(32, 32)).repeat(1, 3, 1, 1)
+
+
 def _resnet20():
-    images = load("digits")[2][:IMAGES].view(-1, 1, 8, 8)
-    return resnet20().eval(), (nn.functional.interpolate(images, size=(32, 32)).repeat(1, 3, 1, 1),)
+    x, classes, test, _ = load("digits")
+    return _trained(resnet20(), _enlarged(x), classes), (_enlarged(test[:IMAGES]),)
+
+
+def _product(m, k, n):
+    """One matrix product (m, k) by (k, n), of random numbers."""
+    return nn.Linear(k, n, bias=False).eval(), (torch.randn(m, k),)
 
 
 def _transformer():
@@ -90,23 +101,29 @@ _MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _tran
 #: Name -> what it is.
 ZOO = {"mlp": "64-128-64-10 on the 360 test images of the digits, trained here",
        "cnn": "two convolutions with batch norm and pooling on the 360 test images of the digits, trained here",
-       "resnet20": f"ResNet-20 on {IMAGES} digits of 32 x 32 pixels", "transformer": "two encoder layers, 2 x 16 words",
+       "resnet20": f"ResNet-20 on {IMAGES} digits of 32 x 32 pixels, trained here",
+       "transformer": "two encoder layers, 2 x 16 words",
        "lstm": f"an LSTM of 3 steps on {IMAGES} digits"}
 
 
+#: A product of any shape has a name, too.
+_PRODUCT = re.compile(r"gemm-([1-9]\d{0,5})x([1-9]\d{0,5})x([1-9]\d{0,5})")
+
+
 def zoo(name: str) -> Source:
-    """A model of :data:`ZOO` and its inputs, the same at every call.
+    """A model of :data:`ZOO`, or ``gemm-MxKxN``, and its inputs, the same at every call.
 
     Raises
     ------
     ValueError
         If there is none of that name.
     """
-    if name not in _MAKERS:
-        raise ValueError(f"Model must be one of {', '.join(ZOO)} or a Python file, not {name!r}")
+    product = _PRODUCT.fullmatch(name)
+    if name not in _MAKERS and not product:
+        raise ValueError(f"Model must be one of {', '.join(ZOO)}, gemm-MxKxN or a Python file, not {name!r}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        return _MAKERS[name]()
+        return _product(*map(int, product.groups())) if product else _MAKERS[name]()
 
 
 def source(text: str) -> Source:

@@ -25,6 +25,18 @@ def test_models_run_and_are_the_same_every_time(name):
     check(model, inputs, MACHINE)
 
 
+def test_products_have_names():
+    model, inputs = zoo("gemm-5x9x7")
+    assert inputs[0].shape == (5, 9) and model(*inputs).shape == (5, 7)
+    check(model, inputs, MACHINE)
+
+
+@pytest.mark.parametrize("name", ["gemm-0x1x1", "gemm-1x1", "gemm-1x1x1x1", "gemm-1x1x1000000"])
+def test_wrong_products(name):
+    with pytest.raises(ValueError, match=f"^Model must be one of .* or a Python file, not {name!r}$"):
+        zoo(name)
+
+
 def test_a_file_gives_model_and_inputs(tmp_path):
     path = tmp_path / "model.py"
     path.write_text("import torch\ndef model(): return torch.nn.Dropout()\ndef inputs(): return (torch.ones(2),)\n")
@@ -34,7 +46,7 @@ def test_a_file_gives_model_and_inputs(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "line"), [
-    (None, "Model must be one of mlp, cnn, resnet20, transformer, lstm or a Python file, not 'vgg'"),
+    (None, "Model must be one of mlp, cnn, resnet20, transformer, lstm, gemm-MxKxN or a Python file, not 'vgg'"),
     ("model = 1", "Model {path} must define model()"),
     ("def model(): pass", "Model {path} must define inputs()"),
     ("1 / 0", "Model {path} does not run: ZeroDivisionError: division by zero"),
