@@ -5,6 +5,7 @@ Covers: cosim/accelerator/programs.py.
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -12,13 +13,15 @@ from cosim.__main__ import main
 from cosim.accelerator import programs
 from hbfp.isa.instructions import Instruction, Opcode
 
-SMALL = ("--rows 8 --block 1,16 --depth 32 --x-words 64 --w-words 64 --v-words 64 --p-words 64 --row-words 3 "
-         "--vector-rows 4 --quiet").split()
+from ..accelerator.built import ACCELERATOR, LEVEL
+
+SMALL = [*ACCELERATOR.words(), "--quiet"]
 
 
 @pytest.mark.cosim
 def test_programs(tmp_path, monkeypatch, capsys):
     """The golden machine is shown a last load from elsewhere in the second run, as if the Verilog had read that."""
+    monkeypatch.setattr(programs, "run", partial(programs.run, level=LEVEL))
     words = ["programs", *SMALL, "--count", "2", "--seed", "3", "--json", str(tmp_path / "a.json")]
     assert main(words) == 0
     found = json.loads((tmp_path / "a.json").read_text())
