@@ -86,7 +86,7 @@ def test_make_installs_what_is_locked():
         ("INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock "
          "--editable")]
     assert re.findall(r"^\t\$\(INSTALL\) (.*)$", makefile, re.MULTILINE) == [
-        '".[hardware]"', '".[$(EXTRAS)]"', '".[docs]"']
+        '".[hardware,train]"', '".[$(EXTRAS)]"', '".[docs]"']
 
 
 def test_messages_name_extras_that_there_are():

@@ -73,7 +73,9 @@ def _values(rng, side, block, depth):
             "guard": rng.randint(0, 16), "growth": rng.randint(0, 16)}
     least, most = values["mantissa"] + 1, min(2 * values["mantissa"] - 1, MANTISSA_RANGE[1])
     possible = values["arithmetic"] == "hbfp" and not cols % 2 and least <= most
-    return values | {"wide": rng.choice((0, rng.randint(least, most))) if possible else 0}
+    values["wide"] = rng.choice((0, rng.randint(least, most))) if possible else 0
+    lanes = [number for number in range(1, cols + 1) if not cols % number]
+    return values | {"side_lanes": rng.choice((0, rng.choice(lanes))) if values["arithmetic"] != "int" else 0}
 
 
 @dataclass(frozen=True)

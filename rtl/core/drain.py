@@ -118,7 +118,7 @@ class Drain(Component):
         reading = Signal()
         last = Signal()
         move = Signal()
-        step = move if params.turns == 1 else Signal()    # the row that was read has had all its turns
+        step = move if params.turns == 1 else Signal(name="step")    # the row that was read has had all its turns
         freed = Signal(2)
         for n in range(2):
             with m.If(self.begins & (self.bank == n)):
@@ -187,7 +187,8 @@ class Drain(Component):
             want.eq(Cat(wanted.scale, wanted.bias) & ~got),
             start.eq(pending & empty & ~want.any()),
         ]
-        factor, taken = Signal(), Signal()
+        factor = Signal()
+        taken = Signal()
         m.d.comb += [factor.eq(want[0]), taken.eq(self.i_v.valid & pending & empty & want.any())]
         with m.If(self.i_v.valid & self.i_v.ready):
             m.d.sync += got.eq(got | Mux(factor, 1, 2))
