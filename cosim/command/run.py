@@ -1,8 +1,9 @@
 """``python -m cosim run``: a network on the Verilated accelerator, compared bit for bit with PyTorch under golden.nn.
 
-MODEL is a file with model(), a torch.nn.Module, and inputs(), a tuple of tensors; or a name of the zoo. The table has
-a row for each layer: its cycles, how much of them the array multiplies, what was under way where it did not, and the
-bytes that loads and stores move.
+MODEL is a file with model(), a torch.nn.Module, and inputs(), a tuple of tensors; or a name of the zoo. A list of
+modules is a job: one program, in which they take turns layer by layer; inputs() may then give a list of a tuple for
+each. The table has a row for each layer: its cycles, how much of them the array multiplies, what was under way where
+it did not, and the bytes that loads and stores move.
 """
 
 from functools import partial
@@ -31,7 +32,7 @@ from .core import Bars
 
 EXAMPLES = """\
 examples:
-  python -m cosim run digits-mlp                    a network of the zoo on the default accelerator
+  python -m cosim run mlp                           a network of the zoo on the default accelerator
   python -m cosim run mine.py --rows 16 --mantissa 4 --check layers
   python -m cosim run mine.py --latency 100 --bandwidth 32 --timeline mine.png --trace mine.json
 """

@@ -9,12 +9,12 @@ import torch
 from torch import fx
 
 from hbfp.golden.nn import convert
-from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.side import SideMode
 from hbfp.golden.side import Side
 from hbfp.system import Accelerator
 
-from .errors import LoweringError
+from .export import exported
+from .formats import check_formats, formats
 
 aten = torch.ops.aten
 #: Operations that say something about a tensor and give none.
@@ -47,14 +47,6 @@ class Graph:
     outputs: list[fx.Node]
 
 
-def formats(accelerator: Accelerator) -> Formats:
-    """The formats of :func:`golden.nn.convert` that are an accelerator's."""
-    core = accelerator.core
-    if core.accumulate != "aligned":
-        return Formats.of(core.format)
-    return Formats.of(core.format, accumulate=core.accumulate, guard=core.guard, growth=core.growth)
-
-
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
     """A copy of a model as PyTorch computes it bit for bit like the accelerator, in evaluation."""
     return convert(copy.deepcopy(model).eval(), formats(accelerator), side=Side.of(accelerator))
@@ -66,25 +58,18 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     Parameters
     ----------
     model : torch.nn.Module
-        In float32, not converted; it stays as it is.
+        In float32; it stays as it is. If :func:`golden.nn.convert` has converted it, then to the accelerator's formats.
     inputs : tuple
         What its ``forward`` takes.
 
     Raises
     ------
     LoweringError
-        If torch cannot trace it.
+        If torch cannot trace it, or it has other formats than the accelerator.
     """
     twin = convert(copy.deepcopy(model).eval(), formats(accelerator))
-    try:
-        with torch.no_grad():
-            program = torch.export.export(twin, inputs, strict=False)
-            if any(_in_place(node) for node in program.graph.nodes):
-                program = program.run_decompositions({})
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise LoweringError(f"The model cannot be lowered: torch.export does not trace it ({reason}); a forward whose "
-                            "path does not depend on values would do") from error
+    program = exported(twin, inputs, pure=True)
+    check_formats(model, inputs, accelerator)
     signature = program.graph_signature
     held = {name: program.state_dict[key] for name, key in (*signature.inputs_to_parameters.items(),
                                                             *signature.inputs_to_buffers.items())
@@ -102,11 +87,6 @@ def _shorten(graph):
     for node in graph.nodes:
         if node.target in _SAME and node.meta["val"].dtype == node.args[0].meta["val"].dtype:
             node.replace_all_uses_with(node.args[0])
-
-
-def _in_place(node):
-    """Whether a node changes an operand."""
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def _evaluated(graph, held, given, side):

@@ -1,7 +1,7 @@
 """From a model to a program of the accelerator, layer by layer."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,7 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     Parameters
     ----------
     model : torch.nn.Module
-        In float32, not converted; it stays as it is.
+        In float32; it stays as it is. If :func:`golden.nn.convert` has converted it, then to the accelerator's formats.
     inputs : tuple
         What its ``forward`` takes. Integers, such as indices of an embedding, become part of the program.
     accelerator : Accelerator
@@ -68,27 +68,91 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     Raises
     ------
     LoweringError
-        If a layer cannot be lowered; one line with the layer's name, why, and what would work.
+        If a layer cannot be lowered, or has a format of its own; one line with the layer's name, why, and what would
+        work.
     """
-    return _Lowering(traced(model, inputs, accelerator), accelerator).run()
+    build = Builder(accelerator)
+    return _lowered(build, [_Lowering(traced(model, inputs, accelerator), build)])
+
+
+def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...]], accelerator: Accelerator
+              ) -> Lowered:
+    """One program of several models, each with the bits that it has alone, without a host between them.
+
+    They take turns layer by layer, so that one loads and converts while another multiplies.
+
+    Parameters
+    ----------
+    models : sequence of torch.nn.Module
+        As of :func:`lower`; of one architecture or of several.
+    inputs : sequence of tuple
+        Of each model.
+    accelerator : Accelerator
+
+    Returns
+    -------
+    Lowered
+        Tensors and layers of model n have ``n/`` before their names; ``outputs`` are those of all models, in order.
+
+    Raises
+    ------
+    LoweringError
+        As of :func:`lower`, with the model's number before it.
+    """
+    build, parts = Builder(accelerator), []
+    for number, (model, given) in enumerate(zip(models, inputs, strict=True)):
+        try:
+            parts.append(_Lowering(traced(model, given, accelerator), build, number))
+        except ValueError as error:
+            raise LoweringError(f"{_title(number)}{error}") from error
+    return _lowered(build, parts)
+
+
+def _title(number):
+    """What stands before a message about a model of a job."""
+    return "" if number is None else f"Model {number} of the job: "
+
+
+def _lowered(build, parts):
+    """The program of models, and what it has to compute."""
+    going = [each.layer_by_layer() for each in parts]
+    while going:
+        going = [each for each in going if next(each, None)]
+    build.schedule.halt()
+    layers = sorted((layer for each in parts for layer in each.layers), key=lambda each: each.first)
+    program = Program(accelerator=build.accelerator, instructions=tuple(build.schedule.instructions),
+                      limit=build.dram.end * 4,
+                      memory=tuple(sorted(build.dram.regions, key=lambda each: each.address)),
+                      tensors=_united(each.tensors for each in parts), layers=tuple(layers))
+    return Lowered(program, _united(each.expected for each in parts), _united(each.orders for each in parts),
+                   [name for each in parts for name in each.outputs])
+
+
+def _united(several):
+    """Dictionaries without a common key as one, in order."""
+    return {key: value for each in several for key, value in each.items()}
 
 
 @dataclass
 class _Lowering:
+    """A model on its way into the program that ``build`` makes; ``number`` is its own in a job."""
     graph: Any
-    accelerator: Accelerator
+    build: Builder
+    number: int | None = None
     values: dict[fx.Node, Any] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     expected: dict[str, np.ndarray] = field(default_factory=dict)
     orders: dict[str, list[int]] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
 
     def __post_init__(self):
-        self.build = Builder(self.accelerator)
+        self.accelerator = self.build.accelerator
+        self.prefix = "" if self.number is None else f"{self.number}/"
         self.done: set[fx.Node] = set()
 
-    def run(self):
-        """All nodes, in order."""
+    def layer_by_layer(self):
+        """Lower all nodes, in order, and give each layer when its instructions are there."""
         for node in self.graph.nodes:
             if node in self.done:
                 continue
@@ -96,20 +160,16 @@ class _Lowering:
             try:
                 last, macs = self._node(node)
             except LoweringError as error:
-                raise LoweringError(f"Layer {place(node)!r} ({kind(node)}) cannot be lowered: {error}") from None
+                raise LoweringError(f"{_title(self.number)}Layer {place(node)!r} ({kind(node)}) cannot be lowered: "
+                                    f"{error}") from None
             self.build.forget()
             stop = len(self.build.schedule.instructions)
             if stop > first:
-                name = place(node) or last.name
+                name = self.prefix + (place(node) or last.name)
                 used = {layer.name for layer in self.layers}
                 self.layers.append(Layer(name if name not in used else f"{name} {last.name}", first, stop, macs))
-        outputs = [self._output(node) for node in self.graph.outputs]
-        self.build.schedule.halt()
-        limit = self.build.dram.end * 4
-        program = Program(accelerator=self.accelerator, instructions=tuple(self.build.schedule.instructions),
-                          limit=limit, memory=tuple(sorted(self.build.dram.regions, key=lambda each: each.address)),
-                          tensors=self.tensors, layers=tuple(self.layers))
-        return Lowered(program, self.expected, self.orders, outputs)
+                yield self.layers[-1]
+        self.outputs = [self._output(node) for node in self.graph.outputs]
 
     # --- Values -----------------------------------------------------------------------------------
 
@@ -120,12 +180,16 @@ class _Lowering:
             order = channels_last(result.dim())
             self.values[node] = self.build.dram.constant(result.detach().float().numpy(), order)
             if node in self.graph.inputs:
-                self._name(node.name, self.values[node], result, order, "input")
+                self._name(self.name(node), self.values[node], result, order, "input")
         return self.values[node]
 
     def constant(self, node):
         """The numbers of a constant operand; None stays None."""
         return None if node is None else self.graph.results[node].detach()
+
+    def name(self, node):
+        """What a node's tensor is called."""
+        return self.prefix + node.name
 
     def _name(self, name, value, result, order, role):
         """Make a tensor known under a name."""
@@ -142,16 +206,16 @@ class _Lowering:
         order = channels_last(result.dim()) if order is None else order
         value = self.build.dram.empty(result.shape, order)
         self.values[node] = value
-        self._name(node.name, value, result, order, "inner")
+        self._name(self.name(node), value, result, order, "inner")
         return value
 
     def _output(self, node):
         """Make a node's result an output, a tensor of its own, and give its name."""
         value = self.value(node)
-        name = node.name
+        name = self.name(node)
         if name not in self.tensors:
             first = len(self.build.schedule.instructions)
-            name = f"{node.name}_output"
+            name = f"{name}_output"
             result = self.graph.results[node]
             fresh = self.build.dram.empty(result.shape, channels_last(result.dim()))
             self.copy(value, fresh)
@@ -369,8 +433,9 @@ def _bordered(self, node, padding):
     if node in self.graph.inputs and node not in self.values and len(node.users) == 1:
         laid = torch.nn.functional.pad(result, (pw, pw, ph, ph)).permute(0, 2, 3, 1).contiguous().numpy()
         self.build.dram.given(home, laid)
-        self.tensors[node.name] = Tensor(4 * home.address, laid.shape, "dense", "input")
-        self.expected[node.name], self.orders[node.name] = laid, channels_last(4)
+        name = self.name(node)
+        self.tensors[name] = Tensor(4 * home.address, laid.shape, "dense", "input")
+        self.expected[name], self.orders[name] = laid, channels_last(4)
     else:
         self.build.dram.zeros(home)
         self.copy(self.value(node), Value(where[:, :, ph:ph + h, pw:pw + w], home))

@@ -1,9 +1,6 @@
 """Models to run on the accelerator: a few by name, and those of a user's file."""
 
 import re
-import runpy
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -11,11 +8,12 @@ from torch import nn
 from hbfp.golden.study.resnet import resnet20
 from hbfp.golden.study.tasks import load
 
+from .source import Source, read
+
 #: Images of a run.
 IMAGES = 10
 #: Steps, batch, and rate of what is trained here.
 EPOCHS, BATCH, RATE = 2, 64, 5e-3
-Source = tuple[nn.Module, tuple[Any, ...]]
 
 
 class _Transformer(nn.Module):
@@ -127,35 +125,5 @@ def zoo(name: str) -> Source:
 
 
 def source(text: str) -> Source:
-    """A model and its inputs: of a name of :data:`ZOO`, or of a file with ``model()`` and ``inputs()``.
-
-    Raises
-    ------
-    ValueError
-        If there is neither, or the file does not give them; one line.
-    """
-    if not text.endswith(".py"):
-        return zoo(text)
-    if not Path(text).is_file():
-        raise ValueError(f"Model {text} is no file")
-    try:
-        made = runpy.run_path(text)
-    except Exception as error:
-        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
-    for name in ("model", "inputs"):
-        if not callable(made.get(name)):
-            raise ValueError(f"Model {text} must define {name}()")
-    try:
-        model, inputs = made["model"](), made["inputs"]()
-    except Exception as error:
-        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
-    if not isinstance(inputs, tuple):
-        raise ValueError(f"inputs() of {text} must give a tuple of tensors, not {type(inputs).__name__}")
-    return model.eval(), inputs
-
-
-def _line(error):
-    """An error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """A model and its inputs: of a name of :data:`ZOO`, or what :func:`golden.lower.source.read` finds in a file."""
+    return read(text) if text.endswith(".py") else zoo(text)

@@ -21,7 +21,8 @@ LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
 def add_perf(commands: Any, epilog: str) -> None:
     """Add the parser of ``perf``."""
     perf = commands.add_parser("perf", help="cycles of a network on the accelerator, layer by layer", epilog=epilog)
-    perf.add_argument("model", metavar="MODEL", help="FILE.py with model() and inputs(), or a name of the zoo")
+    perf.add_argument("model", metavar="MODEL", help="FILE.py with model(), one or a list, and inputs(), or a name of "
+                      "the zoo")
     add_system_options(perf, Accelerator, "accelerator")
     add_memory_options(perf)
     add_outputs(perf)
@@ -58,13 +59,14 @@ def check_outputs(args: Namespace) -> None:
 
 
 def lowered(text: str, accelerator: Accelerator) -> Any:
-    """A network as a program, and what PyTorch computes of it; OptionError with one line if it cannot be one."""
+    """A network, or a job of several, as a program, and what PyTorch computes; OptionError if it cannot be one."""
     from hbfp.golden.lower.errors import LoweringError  # PyTorch takes a moment; complaints about options come before
-    from hbfp.golden.lower.lowering import lower
+    from hbfp.golden.lower.lowering import lower, lower_job
     from hbfp.golden.lower.zoo import source
 
     try:
-        return lower(*source(text), accelerator)
+        model, inputs = source(text)
+        return (lower_job if isinstance(model, list) else lower)(model, inputs, accelerator)
     except OptionError:
         raise
     except (LoweringError, ValueError) as error:

@@ -59,6 +59,19 @@ def test_outputs_and_layers(file, manifest):
     assert all(row["model_cycles"] == row["cycles"] for row in few.rows)
 
 
+def test_a_job_of_several_models(tmp_path, manifest):
+    path = tmp_path / "job.py"
+    one = MODEL.replace("torch.manual_seed(0)", "torch.manual_seed(seed)").replace("model()", "one(seed)")
+    path.write_text(one + "\n\ndef model():\n    return [one(seed) for seed in range(3)]\n")
+    program = lowered(str(path), ACCELERATOR)
+    found = network.run(manifest, program, layers=True, level=LEVEL)
+    assert [row["name"] for row in found.rows] == [f"{model}/{layer}" for layer in range(3) for model in range(3)]
+    assert found.total.compared >= 3 * 5 * (12 + 12 + 6) and not found.total.mismatches
+    assert found.model == found.result.times
+    outputs = [program.expected[name] for name in program.outputs]
+    assert len(outputs) == 3 and not np.array_equal(outputs[0], outputs[1])
+
+
 def test_a_wrong_bit_is_seen(file, manifest):
     program = lowered(str(file), ACCELERATOR)
     name = next(name for name, tensor in program.program.tensors.items() if tensor.role == "output")

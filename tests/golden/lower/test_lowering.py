@@ -1,7 +1,7 @@
 """Models on the golden machine have the bits of PyTorch after ``golden.nn.convert(side=...)``, every layer.
 
 Covers: golden/lower/products.py, golden/lower/vectors.py, golden/lower/builder.py, golden/lower/graph.py,
-golden/lower/errors.py.
+golden/lower/errors.py, golden/lower/export.py.
 """
 
 import re

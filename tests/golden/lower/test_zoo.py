@@ -1,4 +1,7 @@
-"""Models by name and those of a file."""
+"""Models by name and those of a file.
+
+Covers: golden/lower/source.py.
+"""
 
 import re
 

@@ -1,0 +1,74 @@
+"""The accelerator's formats as ``golden.nn`` says them, and models that have formats of their own."""
+
+from dataclasses import fields
+from typing import Any
+
+import torch
+
+from hbfp.format import HBFPFormat
+from hbfp.golden.nn.formats import Formats
+from hbfp.golden.nn.inspect import Watch, names_running
+from hbfp.golden.nn.record import listening
+from hbfp.golden.nn.report import evaluating
+from hbfp.golden.nn.state import HBFPState
+from hbfp.system import Accelerator
+
+from .errors import LoweringError
+
+
+def formats(accelerator: Accelerator) -> Formats:
+    """The formats of :func:`golden.nn.convert` that are an accelerator's."""
+    core = accelerator.core
+    if core.accumulate != "aligned":
+        return Formats.of(core.format)
+    return Formats.of(core.format, accumulate=core.accumulate, guard=core.guard, growth=core.growth)
+
+
+def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> None:
+    """Run a model once, and refuse it if it is converted to other products than an accelerator's.
+
+    A model that was never converted has no formats of its own and takes those of the accelerator. Evaluation decides:
+    gradients' formats and noise do not count.
+
+    Raises
+    ------
+    LoweringError
+        If a product differs; one line with the first such layer, what is different, and what would work.
+    """
+    if not any(isinstance(part, HBFPState) for part in model.modules()):
+        return
+    theirs = formats(accelerator)
+    different: list[str] = []
+
+    def hear(_operation: str, own: Formats | None, _macs: int, _reason: str) -> None:
+        found = _difference(own, theirs) if own is not None else None
+        if found:
+            different.append(f"Layer {running()!r} has {found}")
+
+    def watch(*_: Any) -> None:
+        different.append(f"Layer {running()!r} multiplies in FP32, in a model that golden.nn.convert has converted; to "
+                         "convert it, too, would do")
+    with names_running(model) as running, evaluating(model), torch.no_grad(), Watch(watch), listening(hear):
+        model(*inputs)
+    if different:
+        raise LoweringError(different[0])
+
+
+def _difference(own, theirs):
+    """What of a product differs from the accelerator's, and what would work; None if nothing does."""
+    for role in ("x", "w"):
+        mine, wanted = getattr(own, role), getattr(theirs, role)
+        for name in (each.name for each in fields(HBFPFormat)):
+            if name != "noise_bits" and getattr(mine, name) != getattr(wanted, name):    # no noise in evaluation
+                return _words(name, f" for {role}", getattr(mine, name), getattr(wanted, name), role == "x")
+    for name in ("accumulate", "guard", "growth", "order", "mode"):
+        if getattr(own, name) != getattr(theirs, name):
+            return _words(name, "", getattr(own, name), getattr(theirs, name), name not in ("order", "mode"))
+    return None
+
+
+def _words(name, role, own, wanted, option):
+    """A line's end; ``option``: whether an accelerator could have what the model has."""
+    own, wanted = (",".join(map(str, each)) if isinstance(each, tuple) else each for each in (own, wanted))
+    other = f", or a program of its own with --{name} {own}," if option else ""
+    return f"{name} {own}{role}, the accelerator {wanted}; golden.nn.convert to that{other} would do"

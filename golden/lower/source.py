@@ -1,0 +1,70 @@
+"""Models of a user's file: what ``model()`` and ``inputs()`` of it give, one model or a job of several."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+#: A model and a tuple, or of a job a list of models and a list of tuples.
+Source = tuple[Any, Any]
+
+
+def read(text: str) -> Source:
+    """The model, or the job, of a file, and its inputs.
+
+    ``model()`` gives a module, or a job: a list or tuple of modules, or what :func:`golden.nn.fused.fuse` gives, whose
+    models are taken. ``inputs()`` gives a tuple, which the models of a job share, or a list of a tuple for each.
+
+    Returns
+    -------
+    (Module, tuple) or (list of Module, list of tuple)
+        In evaluation mode.
+
+    Raises
+    ------
+    ValueError
+        If the file does not give them; one line.
+    """
+    if not Path(text).is_file():
+        raise ValueError(f"Model {text} is no file")
+    try:
+        made = runpy.run_path(text)
+    except Exception as error:
+        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
+    for name in ("model", "inputs"):
+        if not callable(made.get(name)):
+            raise ValueError(f"Model {text} must define {name}()")
+    try:
+        model, inputs = made["model"](), made["inputs"]()
+    except Exception as error:
+        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
+    models = getattr(model, "hbfp_models", model)
+    if isinstance(models, (list, tuple)):
+        return _several(models, inputs, text)
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
+    if not isinstance(inputs, tuple):
+        raise ValueError(f"inputs() of {text} must give a tuple of tensors, not {type(inputs).__name__}")
+    return model.eval(), inputs
+
+
+def _several(models, inputs, text):
+    """The models of a job, and the inputs of each."""
+    if not models:
+        raise ValueError(f"model() of {text} must give at least one model, not {models!r}")
+    odd = [type(each).__name__ for each in models if not isinstance(each, nn.Module)]
+    if odd:
+        raise ValueError(f"model() of {text} must give torch.nn.Modules alone, not {odd[0]}")
+    each = [inputs] * len(models) if isinstance(inputs, tuple) else inputs
+    if not isinstance(each, list) or not all(isinstance(one, tuple) for one in each):
+        raise ValueError(f"inputs() of {text} must give a tuple of tensors for all models, or a list of a tuple for "
+                         f"each, not {type(inputs).__name__}")
+    if len(each) != len(models):
+        raise ValueError(f"inputs() of {text} must give a tuple for each of the {len(models)} models, not {len(each)}")
+    return [model.eval() for model in models], each
+
+
+def _line(error):
+    """An error as one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
