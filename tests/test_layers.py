@@ -22,6 +22,7 @@ MAY = {
     "golden/machine": {"hbfp", "golden/spec", "golden"},
     "golden/lower": {"hbfp", "golden/spec", "golden", "golden/nn", "golden/machine", "golden/study"},
     "golden/perf": {"hbfp", "golden/spec", "golden"},
+    "golden/perf/pods/networks.py": {"hbfp", "golden/spec", "golden", "golden/lower", "golden/perf"},
     "golden/perf/accelerator": {"hbfp", "golden/spec", "golden", "golden/lower", "golden/perf"},
     "golden/pods": {"hbfp", "golden/spec", "golden", "golden/perf"},
     "golden/study": {"hbfp", "golden/spec", "golden", "golden/fast", "golden/nn"},

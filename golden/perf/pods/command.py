@@ -64,8 +64,8 @@ def add_pods(commands: Any, epilog: str) -> None:
     """Add the parser of ``pods``."""
     pods = commands.add_parser("pods", help="networks on many arrays behind a network of their own", epilog=epilog)
     pods.add_argument("--network", action="append", metavar="NAME",
-                      help=f"{', '.join(NAMES)}, each also as NAME@SIZE (pixels, tokens), or a FILE.py with model() "
-                           "and inputs(); more than once: tenants (default resnet50)")
+                      help=f"{', '.join(NAMES)}, each also as NAME@SIZE (pixels, tokens), or a FILE.py with model(), "
+                           "one or a list, and inputs(); more than once: tenants (default resnet50)")
     for name, default, text in (
             ("pods", "64", "a power of two"), ("rows", "32", "of a pod's array"), ("columns", "32", "of a pod's array"),
             ("batch", "1", "images or sequences at once"), ("bank", "256", "kB of a bank")):

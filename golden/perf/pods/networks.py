@@ -4,7 +4,6 @@
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,10 +11,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from hbfp.golden.lower.export import exported
+from hbfp.golden.lower.source import read
+
 from .bert import CONFIGS, Bert
 from .catalogue import NAMES, SIZES
+from .fused import jobs
 from .graph import Graph
-from .trace import trace
+from .trace import on_meta, record, trace
 
 
 def torchvision() -> ModuleType:
@@ -59,6 +62,17 @@ def _image_model(name: str) -> nn.Module:
     return _first_strides(model) if version == "v1" else model
 
 
+def network(name: str, batch: int = 1) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A network of the catalogue and inputs, on the device that is in force; arguments as of :func:`named`."""
+    plain, _, given = name.partition("@")
+    if plain not in NAMES:
+        raise ValueError(f"network {plain} is not in the catalogue")
+    size = int(given) if given else SIZES[plain]
+    if plain in CONFIGS:
+        return Bert(CONFIGS[plain]), (torch.empty(batch, size, CONFIGS[plain].width),)
+    return _image_model(plain), (torch.empty(batch, 3, size, size),)
+
+
 def named(name: str, batch: int = 1) -> Graph:
     """A network of the catalogue, its products for a batch.
 
@@ -73,42 +87,45 @@ def named(name: str, batch: int = 1) -> Graph:
     ValueError
         If the network is not there, or does not work at this size; one line.
     """
-    plain, _, given = name.partition("@")
-    if plain not in NAMES:
-        raise ValueError(f"network {plain} is not in the catalogue")
-    size = int(given) if given else SIZES[plain]
     with torch.device("meta"):
-        if plain in CONFIGS:
-            config = CONFIGS[plain]
-            return trace(name, Bert(config), (torch.empty(batch, size, config.width),))
+        model, given = network(name, batch)
         try:
-            return trace(name, _image_model(plain), (torch.empty(batch, 3, size, size),))
+            return trace(name, model, given)
         except RuntimeError as error:    # pixels that a pool or a convolution has not
             raise ValueError(" ".join(str(error).split())) from None
 
 
+def lowered(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], train: bool = False) -> Graph:
+    """As :func:`golden.perf.pods.trace.trace`, of the graph that the accelerator's programs are made from, too."""
+    with torch.device("meta"):                         # what its forward makes anew
+        if not all(isinstance(each, torch.Tensor) for each in inputs):
+            raise ValueError("inputs() must give tensors alone")
+        model, given = on_meta(model, inputs)
+        return record(name, exported(model, given).module(), given, train)
+
+
 def from_file(path: Path, train: bool = False) -> Graph:
-    """The model of a user's file, which defines ``model()`` and ``inputs()``.
+    """The model of a user's file, which defines ``model()`` and ``inputs()``; or a job, as one graph.
 
     Raises
     ------
     ValueError
-        If the file does not, or what they give is no model or cannot be traced; one line.
+        If the file does not, or what they give is no model or cannot be traced, or models of a job differ; one line.
     """
-    space: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), space)
-        missing = next((each for each in ("model", "inputs") if not callable(space.get(each))), None)
-        if missing:
-            raise ValueError(f"defines no function {missing}()")
-        make: Callable[[], Any] = space["model"]
-        model, inputs = make(), space["inputs"]()
-        if not isinstance(model, nn.Module):
-            raise ValueError(f"model() gives {type(model).__name__}, not a torch.nn.Module")
-        if not isinstance(inputs, tuple) or not all(isinstance(each, torch.Tensor) for each in inputs):
-            raise ValueError("inputs() gives no tuple of tensors")
-        return trace(path.stem, model, inputs, train)
+        model, inputs = read(str(path))
+        if isinstance(model, list):
+            return _job([lowered(path.stem, *each, train) for each in zip(model, inputs, strict=True)])
+        return lowered(path.stem, model, inputs, train)
     except Exception as error:    # whatever a user's code raises
         text = " ".join(str(error).split()) or "without a message"
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(f"{path}: {kind}{text}") from None
+
+
+def _job(graphs):
+    """Models of one shape as one graph."""
+    odd = next((number for number, each in enumerate(graphs) if each.gemms != graphs[0].gemms), None)
+    if odd is not None:
+        raise ValueError(f"Model {odd} of the job has other products than model 0; models of one shape would do")
+    return jobs(graphs[0], len(graphs))

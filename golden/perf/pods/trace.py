@@ -21,7 +21,8 @@ from .graph import Gemm, Graph, Reach, Sources, together
 MULTIPLIES = re.compile(r"conv(\dd)?|convolution|(add|b|baddb)?mm|matmul|attention|lstm|gru|rnn|linear|(bi|tri)linear|"
                         r"transformer|cdist|v?dot|(add)?mv|ger|addr|einsum")
 #: Operators whose result has the rows of its first operand, beside those of a single element.
-SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "native_dropout", "copy_"}
+SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "native_dropout", "copy_",
+        "hbfp_add_bias"}
 SHAPES = {"ones_like", "zeros_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty",
           "new_empty_strided"}    # read a shape alone
 VIEWS = {"view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "expand"}
@@ -91,6 +92,8 @@ class _Tracer(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
+        if func.namespace == "hbfp":
+            name = f"hbfp_{name}"
         inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
         outputs = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
         if name in PRODUCTS:
@@ -219,9 +222,30 @@ def _convolution(tracer, args, output):
                       tracer.of(w), "image", (images, height, width), channels=w.shape[1])
 
 
-#: Operator -> function of tracer, arguments and result that notes its product and gives the result's origin.
+def _hbfp_linear(tracer, args, output):
+    x, w = args[:2]
+    m = x.numel() // x.shape[-1]
+    return tracer.add("mm", 1, m, *reversed(w.shape), tracer.of(x), tracer.of(w), "rows", (1, m, 1))
+
+
+def _hbfp_matmul(tracer, args, output):
+    a, b = args[:2]
+    if output.dim() == 2:
+        return _matmul(tracer, a, b)
+    groups, (m, n) = output.shape[:-2].numel(), output.shape[-2:]
+    return tracer.add("bmm", groups, m, a.shape[-1], n, tracer.of(a), tracer.of(b), "rows", (groups, m, 1), True)
+
+
+def _hbfp_conv2d(tracer, args, output):
+    x, w, stride, padding, dilation, groups = args[:6]
+    return _convolution(tracer, (x, w, None, stride, padding, dilation, False, None, groups), output)
+
+
+#: Operator -> function of tracer, arguments and result that notes its product and gives the result's origin. Those that
+#: begin with ``hbfp_`` are of models that ``golden.nn.convert`` has converted.
 PRODUCTS: dict[str, Callable[[_Tracer, Any, Any], _Origin]] = {
-    "mm": _mm, "addmm": _addmm, "bmm": _bmm, "baddbmm": _baddbmm, "convolution": _convolution}
+    "mm": _mm, "addmm": _addmm, "bmm": _bmm, "baddbmm": _baddbmm, "convolution": _convolution,
+    "hbfp_linear": _hbfp_linear, "hbfp_matmul": _hbfp_matmul, "hbfp_conv2d": _hbfp_conv2d}
 
 
 def trace(name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], train: bool = False) -> Graph:
@@ -245,10 +269,20 @@ def trace(name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], t
     UntileableError
         If the model has no product of matrices, or one that is not known.
     """
-    model = model.to("meta").eval()
-    given = tuple(each.to("meta") for each in inputs)
+    model, given = on_meta(model, inputs)
+    return record(name, model, given, train)
+
+
+def on_meta(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
+            ) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    """A model in evaluation mode, and its inputs, where there are shapes alone; the model is moved."""
+    return model.to("meta").eval(), tuple(each.to("meta") for each in inputs)
+
+
+def record(name: str, model: Callable[..., Any], inputs: tuple[torch.Tensor, ...], train: bool = False) -> Graph:
+    """As :func:`trace`, of anything that can be called with inputs on ``meta``."""
     with torch.set_grad_enabled(train), _Tracer() as tracer:
-        output = model(*given)
+        output = model(*inputs)
         if train:
             sum(each.square().sum() for each in _floats(output)).backward()
     if not tracer.gemms:

@@ -3,14 +3,22 @@
 Covers: golden/perf/pods/trace.py, golden/perf/pods/bert.py, golden/perf/pods/catalogue.py.
 """
 
+import copy
+
 import pytest
 import torch
 from torch import nn
 
+from golden.lower.formats import formats
+from golden.lower.graph import traced
+from golden.lower.zoo import ZOO, zoo
+from golden.nn import convert
 from golden.perf.pods.catalogue import NAMES, SIZES, STUDY
 from golden.perf.pods.graph import Reach
-from golden.perf.pods.networks import from_file, named
+from golden.perf.pods.networks import from_file, lowered, named, network
 from golden.perf.pods.trace import UntileableError, trace
+from hbfp.design import Design
+from hbfp.system import Accelerator
 
 
 def operations(graph, size=32):
@@ -98,17 +106,25 @@ def test_models_that_are_refused(layer, shape, message):
 
 
 @pytest.mark.parametrize("text, message", [
-    ("def model(): pass", "defines no function inputs()"),
-    ("def model(): return 1\ndef inputs(): return ()", "model() gives int, not a torch.nn.Module"),
+    ("def model(): pass", "Model {} must define inputs()"),
+    ("def model(): return 1\ndef inputs(): return ()", "model() of {} must give a torch.nn.Module, not int"),
     ("import torch\ndef model(): return torch.nn.Linear(1, 1)\ndef inputs(): return 1",
-     "inputs() gives no tuple of tensors"),
-    ("1 +", "SyntaxError: invalid syntax ({}, line 1)")])
+     "inputs() of {} must give a tuple of tensors, not int"),
+    ("import torch\ndef model(): return torch.nn.Linear(1, 1)\ndef inputs(): return 1,",
+     "inputs() must give tensors alone"),
+    ("import torch\ndef model(): return torch.nn.Linear(1, 1)\ndef inputs(): return torch.ones(2, 3),",
+     ("The model cannot be lowered: torch.export does not trace it (a and b must have same reduction dim, but got "
+      "[2, 3] X [1, 1].); a forward whose path does not depend on values would do")),
+    (("import torch\ndef model(): return [torch.nn.Linear(4, n) for n in (1, 1, 2)]\n"
+      "def inputs(): return torch.ones(2, 4),"),
+     "Model 2 of the job has other products than model 0; models of one shape would do"),
+    ("1 +", "Model {} does not run: SyntaxError: invalid syntax (mine.py, line 1)")])
 def test_files_that_are_refused(text, message, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(ValueError) as refused:
         from_file(path)
-    assert str(refused.value) == f"{path}: {message.format('mine.py')}"
+    assert str(refused.value) == f"{path}: {message.format(path)}"
 
 
 def test_a_file(tmp_path):
@@ -116,3 +132,84 @@ def test_a_file(tmp_path):
     path.write_text("import torch\ndef model(): return torch.nn.Linear(8, 4)\ndef inputs(): return torch.ones(2, 8),\n")
     gemm, = from_file(path).gemms
     assert (gemm.m, gemm.k, gemm.n) == (2, 8, 4)
+
+
+def test_a_file_of_a_job(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("import torch\nfrom torch import nn\n"
+                    "def model(): return [nn.Sequential(nn.Linear(8, 6), nn.Linear(6, 4)) for _ in range(3)]\n"
+                    "def inputs(): return torch.ones(2, 8),\n")
+    graph = from_file(path)
+    assert [each.k for each in graph.gemms] == [8] * 3 + [6] * 3
+    assert [dict(each.sources) for each in graph.gemms[3:]] == [{0: Reach()}, {1: Reach()}, {2: Reach()}]
+
+
+class Positions(nn.Module):
+    """Makes a tensor of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x + torch.arange(4.0))
+
+
+def test_tensors_that_a_forward_makes():
+    assert lowered("positions", Positions(), (torch.ones(2, 4),)).macs == 2 * 4 * 4
+
+
+# --- The lowering that the accelerator has --------------------------------------------------------
+
+TEN = [pytest.param(name, marks=[] if name in ("resnet50", "bert-medium") else pytest.mark.slow) for name in STUDY]
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_the_exported_graph_has_the_same_products(name):
+    with torch.device("meta"):
+        assert lowered(name, *network(name)) == named(name)
+
+
+def test_gradients_of_the_exported_graph():
+    model, given = nn.Sequential(nn.Linear(64, 128), nn.ReLU(inplace=True), nn.Linear(128, 10)), (torch.empty(32, 64),)
+    assert lowered("mlp", model, given, train=True) == trace("mlp", model, given, train=True)
+
+
+@pytest.mark.parametrize("name", ["bert-medium@16", "toy"])
+def test_converted_models_have_the_same_products(name):
+    """Also which of them feed which, by rows."""
+    with torch.device("meta"):
+        model, given = (Toy(), (torch.empty(2, 3, 8, 8),)) if name == "toy" else network(name)
+        plain = trace(name, model, given)
+        assert lowered(name, convert(model, "hbfp8"), given) == plain
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ("lstm", "transformer") else pytest.mark.slow)
+                                  for name in ZOO])
+def test_products_are_those_of_the_accelerators_programs(name):
+    model, given = zoo(name)
+    lower_graph = traced(model, given, ACCELERATOR)
+    converted = lowered(name, convert(copy.deepcopy(model), formats(ACCELERATOR)), given)
+    assert [(each.groups, each.m, each.k, each.n) for each in converted.gemms] == products(lower_graph)
+    assert converted.macs == lowered(name, model, given).macs
+
+
+ACCELERATOR = Accelerator(core=Design(rows=16))
+
+
+def products(graph):
+    """Groups, m, k, n of all products of a graph of the accelerator's lowering; those of constants alone, such as an
+    LSTM's first state, are in no program, but here."""
+    found = []
+    for node in graph.results:
+        if node.op != "call_function":
+            continue
+        result, *operands = (graph.results[each] for each in (node, *node.all_input_nodes[:2]))
+        if node.target == torch.ops.hbfp.linear.default:
+            found.append((1, operands[0].numel() // operands[0].shape[-1], *reversed(operands[1].shape)))
+        elif node.target == torch.ops.hbfp.matmul.default:
+            found.append((result.shape[:-2].numel(), result.shape[-2], operands[0].shape[-1], result.shape[-1]))
+        elif node.target == torch.ops.hbfp.conv2d.default:
+            groups = node.args[5]
+            found.append((groups, result[:, 0].numel(), operands[1][0].numel(), result.shape[1] // groups))
+    return found
