@@ -15,7 +15,8 @@ from hbfp.extras import missing, need
 
 ROOT = Path(__file__).parents[2]
 #: Command, library that is missing, extra that brings it.
-MISSING = [("gen", [], "amaranth", "hardware"), ("cosim", [], "rich", "hardware"), ("cosim", [], "cocotb", "hardware"),
+MISSING = [("gen", [], "amaranth", "hardware"), ("gen.fusesoc", [], "yaml", "soc"),
+           ("cosim", [], "rich", "hardware"), ("cosim", [], "cocotb", "hardware"),
            ("cosim", ["matrix"], "amaranth", "hardware"), ("synth", [], "amaranth", "hardware"),
            ("synth", ["fpga"], "rich", "hardware"), ("flow", [], "cocotb", "hardware"),
            ("golden", ["schedule"], "rich", "study"), ("golden", ["train"], "torch", "train"),
