@@ -92,12 +92,41 @@ class Region:
 
 
 @dataclass(frozen=True)
+class Product:
+    """``count`` products of matrices (rows, terms) by (terms, columns)."""
+    rows: int
+    terms: int
+    columns: int
+    count: int = 1
+
+    @property
+    def macs(self):
+        """Multiply-adds of all of them."""
+        return self.count * self.rows * self.terms * self.columns
+
+
+@dataclass(frozen=True)
 class Layer:
-    """Instructions ``first`` to ``stop`` - 1 of a program are a layer's; ``macs`` multiply-adds of its products."""
+    """A part of a program.
+
+    Attributes
+    ----------
+    name : str
+    first, stop : int
+        Its instructions are ``first`` to ``stop`` - 1.
+    macs : int
+        Multiply-adds of its products.
+    products : sequence of Product
+        What they are, if that is known.
+    """
     name: str
     first: int
     stop: int
     macs: int = 0
+    products: tuple[Product, ...] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "products", tuple(self.products))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +227,8 @@ class Program:
                                  for at in range(0, len(words), BYTES)],
                    limit=header["limit"], memory=regions,
                    tensors={name: Tensor(**tensor) for name, tensor in header["tensors"].items()},
-                   layers=[Layer(**layer) for layer in header["layers"]])
+                   layers=[Layer(**layer | {"products": [Product(**each) for each in layer.get("products", ())]})
+                           for layer in header["layers"]])
 
     def save(self, path):
         """Write the file, whole or not at all."""

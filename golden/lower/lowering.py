@@ -11,7 +11,7 @@ from torch import fx
 
 from hbfp.golden import vector_programs as programs
 from hbfp.golden.nn.side import FUNCTIONS, norm_factors, pair
-from hbfp.program import Layer, Program, Tensor
+from hbfp.program import Layer, Product, Program, Tensor
 from hbfp.system import Accelerator
 
 from . import products, vectors
@@ -158,7 +158,7 @@ class _Lowering:
                 continue
             first = len(self.build.schedule.instructions)
             try:
-                last, macs = self._node(node)
+                last, made = self._node(node)
             except LoweringError as error:
                 raise LoweringError(f"{_title(self.number)}Layer {place(node)!r} ({kind(node)}) cannot be lowered: "
                                     f"{error}") from None
@@ -167,7 +167,8 @@ class _Lowering:
             if stop > first:
                 name = self.prefix + (place(node) or last.name)
                 used = {layer.name for layer in self.layers}
-                self.layers.append(Layer(name if name not in used else f"{name} {last.name}", first, stop, macs))
+                self.layers.append(Layer(name if name not in used else f"{name} {last.name}", first, stop,
+                                         sum(each.macs for each in made), made))
                 yield self.layers[-1]
         self.outputs = [self._output(node) for node in self.graph.outputs]
 
@@ -245,13 +246,13 @@ class _Lowering:
     # --- Nodes ------------------------------------------------------------------------------------
 
     def _node(self, node):
-        """Lower a node, and those behind it that go with it: the last of them, and the products' multiply-adds."""
+        """Lower a node, and those behind it that go with it: the last of them, and its products."""
         if (source := masked(node)) is not None:
             self.values[node] = self.value(source)
-            return node, 0
+            return node, ()
         if _is_view(node.target):
             self.values[node] = self._view(node)
-            return node, 0
+            return node, ()
         handler = _HANDLERS.get(node.target)
         if handler is None and getattr(node.target, "overloadpacket", None) in FUNCTIONS:
             handler = _function
@@ -350,7 +351,7 @@ def channels_last(dims: int) -> list[int]:
     return [0, 2, 3, 1] if dims == 4 else list(range(dims))
 
 
-Handler = Callable[[_Lowering, fx.Node], tuple[fx.Node, int]]
+Handler = Callable[[_Lowering, fx.Node], tuple[fx.Node, tuple[Product, ...]]]
 
 
 def _linear(self, node):
@@ -365,7 +366,7 @@ def _linear(self, node):
         where = self.value(w)
         weights = Weights(*reversed(where.shape), value=Value(where.where.t(), where.home), by_columns=True)
     products.matrix(self.build, value, weights, steps, self.fresh(last, list(range(result.dim()))))
-    return last, result.numel() * weights.terms
+    return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
 
 
 def _matmul(self, node):
@@ -379,7 +380,7 @@ def _matmul(self, node):
         weights = Weights(*right.shape, value=right, by_columns=down == 1 and along != 1)
         products.matrix(self.build, left, weights, steps, own)
         self.build.forget()
-    return last, int(np.prod(a.shape, dtype=np.int64)) * b.shape[-1]
+    return last, (Product(*a.shape[-2:], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
 
 
 def _conv2d(self, node):
@@ -420,7 +421,7 @@ def _conv2d(self, node):
             weights = products.constant_weights(build, matrix, channels)
             products.convolution(build, part, weights, mine, target, size, stride, padding, dilation)
         build.forget()
-    return last, result.numel() * weight[0].size
+    return last, (Product(result.numel() // len(weight), weight[0].size, len(weight) // groups, groups),)
 
 
 def _bordered(self, node, padding):
@@ -452,7 +453,7 @@ def _elements(self, node, program, *operands, keeps_zeros):
     order = vectors.physical(output)
     flat = keeps_zeros or output.shape[order[-1]] % self.build.lanes == 0
     vectors.by_rows(self.build, program, parts, order, output, flat=flat)
-    return node, 0
+    return node, ()
 
 
 def _order(self, operands, result):
@@ -508,7 +509,7 @@ def _rows(self, node, program, value, dim):
     output = self.fresh(node, order)
     _row_fits(self, value.shape[dim])
     vectors.by_rows(self.build, program, [value], order, output)
-    return node, 0
+    return node, ()
 
 
 def _row_fits(self, length):
@@ -554,7 +555,7 @@ def _batch_norm(self, node):
     vectors.constant_rows(self.build, [row.view(np.float32) for row in factors])
     output = self.fresh(node, order)
     vectors.by_rows(self.build, programs.scale_shift(1, 2), [value], order, output)
-    return node, 0
+    return node, ()
 
 
 def _pool(border, program):
@@ -605,7 +606,7 @@ def _windows(self, node, value, size, stride, padding, dilation, border, program
                             f"{vectors.BODY - 1} would do")
     output = self.fresh(node) if output is None else output
     vectors.pool(self.build, value, output, program(taps), size, stride, padding, dilation, border)
-    return node, 0
+    return node, ()
 
 
 def _adaptive(self, node):
@@ -647,7 +648,7 @@ def _cat(self, node):
         size = value.shape[dim]
         self.copy(value, Value(output.where.narrow(dim, start, size), output.home))
         start += size
-    return node, 0
+    return node, ()
 
 
 def _pad(self, node):
@@ -665,7 +666,7 @@ def _padded(self, node, x, sides, value):
         if 2 * n < len(sides):
             inner = inner.narrow(-1 - n, sides[2 * n], size)
     self.copy(source, Value(inner, output.home))
-    return node, 0
+    return node, ()
 
 
 def _pad_mode(self, node):
@@ -680,7 +681,7 @@ def _stack(self, node):
     self.build.dram.zeros(output.home)
     for number, each in enumerate(parts):
         self.copy(self.value(each), Value(output.where.select(dim, number), output.home))
-    return node, 0
+    return node, ()
 
 
 def _embedding(self, node):
@@ -692,7 +693,7 @@ def _embedding(self, node):
     for place_ in np.ndindex(*rows.shape):
         self.copy(Value(value.where[int(rows[place_])][None], value.home),
                   Value(output.where[place_][None], output.home))
-    return node, 0
+    return node, ()
 
 
 _add = _binary(programs.add, programs.shift, False)

@@ -1,6 +1,7 @@
 """Program files: the way there and back, equal bytes, and what is refused."""
 
 import io
+import json
 import re
 import zipfile
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
-from hbfp.program import ENTRIES, Layer, Program, ProgramError, Region, Tensor, load
+from hbfp.program import ENTRIES, Layer, Product, Program, ProgramError, Region, Tensor, load
 from hbfp.system import Accelerator
 from hbfp.values import OptionError
 
@@ -23,7 +24,7 @@ PROGRAM = Program(
     memory=(Region(0, b"abc"), Region(64, bytes(range(200)))),
     tensors={"x": Tensor(64, (2, 10), role="input"), "w": Tensor(1024, (17, 9), "records", "weight"),
              "slice": Tensor(2048, (3, 5), "dense", row=40)},
-    layers=(Layer("first", 0, 2, 340), Layer("end", 2, 3)))
+    layers=(Layer("first", 0, 2, 340, (Product(2, 10, 9), Product(4, 5, 4, 2))), Layer("end", 2, 3)))
 
 
 def test_file_and_back(tmp_path):
@@ -34,6 +35,23 @@ def test_file_and_back(tmp_path):
         PROGRAM.accelerator, PROGRAM.limit, PROGRAM.memory, PROGRAM.tensors, PROGRAM.layers)
     assert [each.encode() for each in found.instructions] == [each.encode() for each in PROGRAM.instructions]
     assert len(found.words()) == 3 * 64 and found.words()[0] == Opcode.LOAD
+
+
+def test_files_that_do_not_know_products(tmp_path):
+    data = PROGRAM.to_bytes()
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        parts = {name: file.read(name) for name in ENTRIES}
+    header = json.loads(parts["program.json"])
+    for layer in header["layers"]:
+        del layer["products"]
+    with zipfile.ZipFile(tmp_path / "old.program", "w") as file:
+        for name, part in parts.items():
+            file.writestr(name, json.dumps(header) if name == "program.json" else part)
+    assert load(tmp_path / "old.program").layers == (Layer("first", 0, 2, 340), Layer("end", 2, 3))
+
+
+def test_multiply_adds_of_products():
+    assert [each.macs for each in PROGRAM.layers[0].products] == [180, 160]
 
 
 def test_bytes_of_tensors():

@@ -121,6 +121,7 @@ def _perf(args, accelerator, memory):
             row["model_cycles"] = row["cycles"]
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
-                "utilisation": macs / (size * found.cycles), "layers": rows, "seconds": seconds}
+                "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
+                "layers": rows, "seconds": seconds}
         with writing("json", args.json):
             files.write_json(args.json, data)

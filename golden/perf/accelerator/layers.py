@@ -8,6 +8,7 @@ from rich.table import Table
 from hbfp.isa.instructions import Opcode
 from hbfp.program import Program
 
+from .scale_sim import scale_sim
 from .times import Times, layers_of, moved
 
 #: What a cycle without a product is charged to when nothing older is under way: instructions are on their way.
@@ -25,7 +26,8 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
     -------
     list of dict
         ``name``, ``cycles``, ``macs``, ``bytes`` that loads and stores move, ``utilisation`` of the array in the
-        layer's cycles, and ``waits``: unit -> cycles, the most first.
+        layer's cycles, and ``waits``: unit -> cycles, the most first. Of layers whose products are known,
+        ``scale_sim``, the cycles of these by :func:`~golden.perf.accelerator.scale_sim.scale_sim`.
     """
     charged = _charges(program, times)
     size = program.accelerator.core.rows * program.accelerator.lanes
@@ -41,6 +43,9 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
                      "waits": dict(sorted(((unit, cycles) for unit, cycles in waits.items() if cycles),
                                           key=lambda item: (-item[1], item[0])))})
         begin = end
+    for row, layer in zip(rows, program.layers, strict=False):    # one row of a program without layers
+        if layer.products:
+            row["scale_sim"] = scale_sim(layer.products, program.accelerator.core.rows, program.accelerator.lanes)
     return rows
 
 
@@ -91,7 +96,8 @@ def table(rows: list[dict[str, Any]], cycles: int, size: int, title: str) -> Tab
     Parameters
     ----------
     rows : list of dict
-        Of :func:`by_layer`; with ``model_cycles`` and ``compared`` and ``mismatches``, if the caller has them.
+        Of :func:`by_layer`; with ``model_cycles`` and ``compared`` and ``mismatches``, if the caller has them. The
+        column of SCALE-Sim's cycles is there if one row has them.
     cycles : int
         Of the run.
     size : int
@@ -99,10 +105,12 @@ def table(rows: list[dict[str, Any]], cycles: int, size: int, title: str) -> Tab
     title : str
         Of the table.
     """
-    extra = [name for name in ("model_cycles", "compared", "mismatches") if any(name in row for row in rows)]
+    titles = {"model_cycles": "model cycles", "scale_sim": "SCALE-Sim", "compared": "compared",
+              "mismatches": "mismatches"}
+    extra = [name for name in titles if any(name in row for row in rows)]
     made = Table(title=title)
     made.add_column("layer", overflow="fold")
-    for name in ("cycles", *(name.replace("_", " ") for name in extra), "MACs", "utilisation", "bytes"):
+    for name in ("cycles", *(titles[name] for name in extra), "MACs", "utilisation", "bytes"):
         made.add_column(name, justify="right")
     made.add_column("without a product: what was under way")
     macs, moved_bytes = (sum(row[name] for row in rows) for name in ("macs", "bytes"))

@@ -18,6 +18,7 @@ from golden.lower.lowering import lower
 from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from hbfp.program import Product
 from hbfp.system import Accelerator
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -191,6 +192,19 @@ def test_layers_have_names_and_multiply_adds():
     assert set(names) == {"0", "3", "4", "5", "6", "7", "9", "10"}
     assert all(first.stop == second.first for first, second in
                zip(program.layers, program.layers[1:], strict=False))
+
+
+@pytest.mark.parametrize("model, shape, products", [
+    (nn.Linear(5, 7), (2, 3, 5), [Product(6, 5, 7)]),
+    (nn.Conv2d(8, 6, 3, stride=2, padding=1), (2, 8, 5, 4), [Product(2 * 3 * 2, 72, 6)]),
+    (nn.Conv2d(4, 8, (1, 2), groups=4), (1, 4, 3, 3), [Product(6, 2, 2, 4)]),
+    (nn.Conv1d(3, 4, 2), (2, 3, 5), [Product(8, 6, 4)]),
+    (Of(lambda x: x @ x.transpose(1, 2)), (3, 4, 5), [Product(4, 5, 4, 3)]),
+    (nn.ReLU(), (2, 3), [])])
+def test_layers_have_their_products(model, shape, products):
+    layers = lower(model.eval(), (r(*shape),), MACHINES["8"]).program.layers
+    assert [each for layer in layers for each in layer.products] == products
+    assert sum(layer.macs for layer in layers) == sum(each.macs for each in products)
 
 
 def test_a_program_is_the_same_every_time():

@@ -6,7 +6,7 @@ from golden.perf.accelerator.times import Times
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
-from hbfp.program import Layer, Program
+from hbfp.program import Layer, Product, Program
 from hbfp.system import Accelerator
 
 ACCELERATOR = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(mantissa=8, block=(1, 8))))
@@ -17,7 +17,8 @@ PROGRAM = Program(accelerator=ACCELERATOR, limit=4096, instructions=(
     Instruction(Opcode.MULTIPLY, {}, (Wait(Unit.LOAD, 2),)),
     Instruction(Opcode.NOP, {"unit": Unit.STORE}, (Wait(Unit.MULTIPLY, 1),)),
     Instruction(Opcode.STORE, LOOPS | {"elements": 1, "run": 3, "count0": 5}, (Wait(Unit.MULTIPLY, 1),)),
-    Instruction(Opcode.HALT, {})), layers=(Layer("one", 0, 3, 640), Layer("two", 3, 6)))
+    Instruction(Opcode.HALT, {})), layers=(
+        Layer("one", 0, 3, 640, (Product(10, 8, 8),)), Layer("two", 3, 6)))
 #: Cycles in which each starts and completes, and those it waited before.
 TIMES = Times(100, np.array([10, 20, 40, 70, 71, 100]), np.array([19, 38, 70, 70, 95, 100]),
               np.array([0, 0, 15, 30, 0, 0]))
