@@ -14,7 +14,9 @@ from rich.table import Table
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.perf.accelerator.command import lowered
+from hbfp.golden.perf.accelerator.scale_sim import scale_sim
 from hbfp.options import add_system_options, system_from_args
+from hbfp.program import Product
 from hbfp.system import Accelerator
 from hbfp.values import whole, writable_file, writing
 
@@ -42,12 +44,6 @@ def shape(number, most):
     """M, K and N of a number: about as often small as large."""
     rng = np.random.default_rng(number)
     return tuple(int(size) for size in np.exp(rng.uniform(0, np.log(most), 3)).round())
-
-
-def scale_sim(accelerator, m, k, n):
-    """Cycles of a product by SCALE-Sim's formula."""
-    rows, cols = accelerator.core.rows, accelerator.core.cols
-    return (2 * rows + cols + m - 2) * -(-k // rows) * -(-n // cols) - 1
 
 
 def make_parser():
@@ -89,7 +85,7 @@ def _work(accelerator, shapes, path, quiet):
                 rows.append({"shape": [m, k, n], "latency": timing.latency, "bandwidth": timing.bandwidth,
                              "compared": found.total.compared, "mismatches": found.total.mismatches,
                              "cycles": found.result.cycles, "exact": found.model == found.result.times,
-                             "scale_sim": scale_sim(accelerator, m, k, n)})
+                             "scale_sim": scale_sim([Product(m, k, n)], accelerator.core.rows, accelerator.core.cols)})
             tell(number + 1, len(shapes))
     failed = [row for row in rows if row["mismatches"] or not row["exact"] or not row["compared"]]
     console.print(_table(accelerator, rows))
