@@ -11,7 +11,7 @@ from ..simulate.verilator import build_library
 _SOURCES = ("driver.cpp", "dram.h")
 #: What Verilator warns of: the name of the port `interrupt`, and what Yosys writes of arrays that are no power of two
 #: long, and of bounds that a signal cannot reach.
-_VERILATE = ("-Wno-SYMRSVDWORD", "-Wno-CASEINCOMPLETE", "-Wno-UNSIGNED", "-Wno-CMPCONST")
+VERILATE = ("-Wno-SYMRSVDWORD", "-Wno-CASEINCOMPLETE", "-Wno-UNSIGNED", "-Wno-CMPCONST")
 #: Cycles within which a register answers.
 ANSWER = 1000
 _INTERRUPT, _LIMIT, _BROKEN = range(3)
@@ -78,7 +78,7 @@ class Device:
         sources = {name: (folder / name).read_text() for name in _SOURCES}
         sources["ports.h"] = f"#define BEAT {beat}\n#define TRACE {int(traced)}\n"
         self.library = build_library(Path(verilog), top, sources, level=level, trace=waves is not None,
-                                     verilate=_VERILATE, progress=progress)
+                                     verilate=VERILATE, progress=progress)
         self.memory = memory    # the model writes into it
         self.beat, self.traced = beat, traced
         self._library = _load(self.library)

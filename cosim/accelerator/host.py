@@ -72,8 +72,16 @@ def write(device, name, value):
     device.write(BY_NAME[name].address, value)
 
 
-def ring(device, program, *, address=0, watchdog=WATCHDOG):
-    """Set the registers for a program whose instructions lie at ``address``, and ring the doorbell.
+def settings(program, *, address=0, watchdog=WATCHDOG):
+    """Registers, name -> value, for a program that :func:`place` has placed, with its instructions at ``address``."""
+    _, base = room(program)
+    return {"program_low": address, "program_high": 0, "base_low": base, "base_high": 0, "limit": program.limit,
+            "instructions": len(program.instructions), "watchdog": watchdog, "interrupt_status": 3,
+            "interrupt_enable": 3}
+
+
+def ring(device, program, **options):
+    """Set the registers for a program, with ``options`` of :func:`settings`, and ring the doorbell.
 
     Raises
     ------
@@ -83,10 +91,7 @@ def ring(device, program, *, address=0, watchdog=WATCHDOG):
     found = read(device, "id")
     if found != IDENTITY:
         raise BusError(f"Register id must be 0x{IDENTITY:08X}, not 0x{found:08X}")
-    _, base = room(program)
-    for name, value in (("program_low", address), ("program_high", 0), ("base_low", base), ("base_high", 0),
-                        ("limit", program.limit), ("instructions", len(program.instructions)),
-                        ("watchdog", watchdog), ("interrupt_status", 3), ("interrupt_enable", 3)):
+    for name, value in settings(program, **options).items():
         write(device, name, value)
     device.record()
     write(device, "control", 1)
@@ -116,7 +121,7 @@ def execute(device, program, **options):
     device : Device
     program : Program
     options
-        Of :func:`ring`.
+        Of :func:`settings`.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from hbfp import entries, files
 
+from ..accelerator.device import VERILATE as VERILATE_ACCELERATOR
 from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
 from .comparison import WrongBits
 from .corners import reachable
@@ -21,6 +22,8 @@ from .sizes import smaller
 _RUNNER_SETS = {"--cc", "--prefix", "Vdut", "--x-initial", "fast", "--x-assign", "--noassert"}
 #: A bench simulates for seconds: what counts is that the model is built soon.
 _MAKE = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+#: An accelerator is larger than the longest bench on it is long.
+_MAKE_ACCELERATOR = _MAKE.replace("OPT_FAST=-O1", "OPT_FAST=-O0")
 #: The simulator itself is linked from objects that all models share: most of the time that a small one takes to build.
 _SHARED = "VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
 #: A small model in one file: most of what a compiler does is to read the headers, once for each file.
@@ -113,8 +116,10 @@ def _program(manifest, tool, runner):
     """The folder in the cache with the built simulator of a design, ``sim/TOP``."""
     text = manifest.verilog.read_bytes()
     small = len(text) <= _SMALL and smaller(manifest.design) == manifest.design
-    flags = [_MAKE, _SHARED, *([_ONE_FILE] if small else [])]
+    flags = [_MAKE_ACCELERATOR if manifest.data.accelerator else _MAKE, _SHARED, *([_ONE_FILE] if small else [])]
     options = [option for option in VERILATE if option not in _RUNNER_SETS] + ["--x-initial", "unique"]
+    if manifest.data.accelerator:
+        options += VERILATE_ACCELERATOR
     # The runner makes every signal visible, which breaks a netlist into single gates; benches see ports alone.
     visible = "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
                       for name in sorted({*manifest.ports, "clk", "rst"}))
