@@ -34,7 +34,7 @@ def opened(tmp_path_factory):
     text = tmp_path_factory.mktemp("accelerator") / f"{top}.v"
     text.write_text(verilog(emitter))
     memory = np.zeros(SIZE, np.uint8)
-    with Device(text, top, beat=SYSTEM.beat, memory=memory, burst=SYSTEM.burst, level="-O1") as device:
+    with Device(text, top, beat=SYSTEM.beat, memory=memory, burst=SYSTEM.burst, level="-O0") as device:
         yield device
 
 
