@@ -32,6 +32,7 @@ def smaller(design, limit=None):
     if pipeline and design.blocked and rows // height > 1:    # registers need as many cycles between segments
         group, pipeline = (kept, 2 if design.wide else 1), min(pipeline, height // kept)
     most = min(limit // rows, side)
-    return replace(design, format=replace(fmt, block=block), rows=rows, cols=min(design.cols, most), group=group,
+    cols = min(design.cols, most)
+    return replace(design, format=replace(fmt, block=block), rows=rows, cols=cols, group=group,
                    depth=min(design.depth, 64), share=min(design.share, most), ragged=design.ragged or not fits,
-                   pipeline=pipeline)
+                   pipeline=pipeline, side_lanes=math.gcd(design.side_lanes, cols) if design.side_lanes else 0)
