@@ -155,7 +155,8 @@ class Accelerator(Part):
         control, registers, issue = parts["control"], parts["registers"], inside["issue"]
         reader, writer, fetch = parts["reader"], parts["writer"], inside["fetch"]
         connect(m, fetch.o, issue.i)
-        started, busy = Signal(len(Unit)), Signal(len(Unit))
+        started = Signal(len(Unit))
+        busy = Signal(len(Unit))
         fault = Signal(len(Unit))
         causes = []
         for unit in Unit:

@@ -71,10 +71,12 @@ class Control(Part):
 
     def body(self, platform):
         m = Module()
-        state, timer = Signal(State), Signal(32)
+        state = Signal(State)
+        timer = Signal(32)
         found = Signal.like(self.cause)
         pc = Signal(NUMBER_BITS)
-        starting, wrong = Signal(), Signal()
+        starting = Signal()
+        wrong = Signal()
         aligned = max(BYTES, self.params.beat)
         m.d.comb += [
             self.running.eq(state == State.RUN), starting.eq(state == State.START),

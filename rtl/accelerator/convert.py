@@ -76,7 +76,8 @@ class Convert(Part):
         mantissas, exponents = self._lanes(m, word, order.columns)
         self._write(m, held, order, word, later, mantissas, exponents)
 
-        busy, was_busy = Signal(), Signal()
+        busy = Signal()
+        was_busy = Signal()
         m.d.comb += [busy.eq(active | word.valid | later.valid | m.submodules.transposer.busy),
                      self.instruction.ready.eq(~busy), self.done.eq(was_busy & ~busy),
                      start.eq(self.instruction.valid & self.instruction.ready)]

@@ -50,8 +50,11 @@ class Counters(Component):
         m, count = Module(), self.params.count
         m.submodules.memory = memory = Ram(count, 32)
         local = [Signal(LOCAL_BITS, name=f"local{n}") for n in range(count)]
-        turn, written = Signal(index(count)), Signal(index(count))
-        fresh, adds, first = Signal(), Signal(), Signal()    # no turn has come since all were cleared
+        turn = Signal(index(count))
+        written = Signal(index(count))
+        fresh = Signal()    # no turn has come since all were cleared
+        adds = Signal()
+        first = Signal()
         amount = Signal(LOCAL_BITS)
         m.d.comb += [
             memory.r_en.eq(1), memory.r_addr.eq(Mux(self.r_en, self.r_addr, turn)), self.r_data.eq(memory.r_data),

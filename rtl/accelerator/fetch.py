@@ -54,8 +54,10 @@ class Fetch(Part):
         address = Signal(BUS_BITS - low, reset_less=True)
         left = Signal(33, reset_less=True)    # beats of the program to ask for
         free = Signal(range(depth * parts + 1), init=depth * parts)
-        beats, aligned = Signal(range(chunk + 1)), Signal(range(chunk + 1))
-        asks, read = Signal(), Signal()
+        beats = Signal(range(chunk + 1))
+        aligned = Signal(range(chunk + 1))
+        asks = Signal()
+        read = Signal()
         m.d.comb += [
             aligned.eq(chunk - (address & chunk - 1)), beats.eq(Mux(left < aligned, left, aligned)),
             self.request.valid.eq(began & left.any() & (free >= chunk)), self.request.payload.address.eq(address),
@@ -72,9 +74,14 @@ class Fetch(Part):
 
     def _hold(self, m, memory, read, parts, words, depth):
         """The memory as a queue: beats in, instructions out."""
-        place, part, first, behind = (Signal(range(depth)), Signal(range(max(parts, 2))), Signal(range(depth)),
-                                      Signal(range(depth + 1)))
-        half, valid, whole, pop = Signal(), Signal(), Signal(), Signal()
+        place = Signal(range(depth))
+        part = Signal(range(max(parts, 2)))
+        first = Signal(range(depth))
+        behind = Signal(range(depth + 1))
+        half = Signal()
+        valid = Signal()
+        whole = Signal()
+        pop = Signal()
         m.d.comb += [
             memory.w_en.eq(Mux(self.valid, 1 << part, 0)), memory.w_addr.eq(place),
             memory.w_data.eq(self.data.replicate(parts)), whole.eq(self.valid & (part == parts - 1)),

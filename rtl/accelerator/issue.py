@@ -64,7 +64,9 @@ class Issue(Part):
     def body(self, platform):
         m, word = Module(), self.i.payload
         header = Signal(header_layout())
-        halt, wrong, takes = Signal(), Signal(), Signal()
+        halt = Signal()
+        wrong = Signal()
+        takes = Signal()
         target = Signal(3)
         m.d.comb += [
             header.eq(word[:header_layout().size]), wrong.eq(illegal(m, word, self.params)),

@@ -71,7 +71,9 @@ class Load(Part):
         # Beats as they come: of the piece at the head, number `step`.
         piece = Signal(layout)
         step = Signal(range(system.burst))
-        valid, taken, ends = Signal(), Signal(), Signal()
+        valid = Signal()
+        taken = Signal()
+        ends = Signal()
         m.d.comb += [
             Value.cast(piece).eq(pieces.o.payload), valid.eq(self.beat.valid & pieces.o.valid),
             ends.eq(step + 1 == piece.beats), self.beat.ready.eq(taken),
@@ -97,8 +99,13 @@ class Load(Part):
         lanes = self.params.lanes
         bits = (lanes - 1).bit_length()
         m.submodules.rotate = rotate = Rotate(lanes)
-        first, end, room = Signal(bits + 1), Signal(bits + 1), Signal(bits + 1)
-        second, upper, straddles, follows = Signal(), Signal(), Signal(), Signal()
+        first = Signal(bits + 1)
+        end = Signal(bits + 1)
+        room = Signal(bits + 1)
+        second = Signal()
+        upper = Signal()
+        straddles = Signal()
+        follows = Signal()
         into = Signal(index(lanes))
         m.d.comb += [
             into.eq(piece.place[:bits]), room.eq(lanes - piece.lane), follows.eq(place[0]),

@@ -198,7 +198,8 @@ class PMemory(Part):
         m, system = Module(), self.params
         share = system.lanes // 2
         m.submodules.ram = ram = Ram(system.p_words // share, bits_of(p_layout(system)))
-        low, place = (share - 1).bit_length(), Signal(range(share))
+        low = (share - 1).bit_length()
+        place = Signal(range(share))
         reads, instruction, _ = arbitrate(m, "read", [self.read], system.p_words)
         writes, w_addr, _ = arbitrate(m, "write", [self.write], system.p_words // share)
         with m.If(reads):

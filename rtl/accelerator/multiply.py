@@ -66,7 +66,9 @@ class Multiply(Part):
         y = loops.follow("y", COORDINATE_BITS, new.y, (None, held.y_row, None, None, held.y_pass, None))
 
         # Issue. A negative coordinate is a large one.
-        outside, free, again = Signal(), Signal(), Signal()
+        outside = Signal()
+        free = Signal()
+        again = Signal()
         m.d.comb += [
             outside.eq(held.bounded & ((x >= held.width) | (y >= held.height))),
             again.eq(loops.carry[5]), free.eq(~self.o_cmd.valid | self.o_cmd.ready),

@@ -94,7 +94,10 @@ class Queue(Component):
         at = Signal(range(WAITS))
         wait = Signal(wait_layout())
         counted = Signal(COUNT_BITS)
-        holds, last, ready, pop = Signal(), Signal(), Signal(), Signal()
+        holds = Signal()
+        last = Signal()
+        ready = Signal()
+        pop = Signal()
         taken = Signal(range(MOST_TAKEN + 1))
         later = [head.waits[n].unit.any() for n in range(1, WAITS)]
         m.d.comb += [

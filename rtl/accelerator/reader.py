@@ -55,7 +55,9 @@ class Reader(Part):
         length = Signal(range(system.burst), reset_less=True)
         under_way = Signal(range(system.reads + 1))
         loads = Signal(system.reads)    # of the bursts under way, the oldest lowest: whether it is a load's
-        free, push, pop = Signal(), Signal(), Signal()
+        free = Signal()
+        push = Signal()
+        pop = Signal()
         m.d.comb += [
             free.eq((~self.arvalid | self.arready) & (under_way != system.reads) & ~self.abort),
             self.fetch.ready.eq(free), self.load.ready.eq(free & ~self.fetch.valid),

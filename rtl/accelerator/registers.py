@@ -88,7 +88,9 @@ class Registers(Part):
         """The read channels."""
         first = BY_NAME["cycles"].address >> 2
         address = Signal(ADDRESS - 2)
-        takes, pending, counter = Signal(), Signal(), Signal()
+        takes = Signal()
+        pending = Signal()
+        counter = Signal()
         value = Signal(WORD)
         shown = {**parameters(self.params), **{name: getattr(self, name) for name in WRITTEN},
                  "status": Cat(self.busy, self.done, self.error), "cause": self.cause, "error_pc": self.error_pc,

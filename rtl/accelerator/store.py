@@ -69,7 +69,9 @@ class Store(Part):
         ]
         piece = Signal(layout)
         step = Signal(range(system.burst))
-        read, ends, upper = Signal(), Signal(), Signal()
+        read = Signal()
+        ends = Signal()
+        upper = Signal()
         m.d.comb += [
             Value.cast(piece).eq(pieces.o.payload), self.v.en.eq(pieces.o.valid & self.room),
             self.v.addr.eq(piece.place + Mux(piece.elements, 0, step)), read.eq(self.v.en & self.v.grant),

@@ -81,7 +81,8 @@ class Transposer(Component):
         m, params = Module(), self.params
         side, width = params.side, params.width
         slot, source, reading, complete = (Signal(name=name) for name in ("slot", "source", "reading", "complete"))
-        column, leaving = Signal(index(side)), Signal(index(side))
+        column = Signal(index(side))
+        leaving = Signal(index(side))
         first = Signal(ADDRESS_BITS, reset_less=True)
         m.d.comb += [complete.eq(self.i_en & (self.i_row == side - 1)), self.busy.eq(reading | self.o_en)]
         m.d.sync += [self.o_en.eq(reading), leaving.eq(column), self.o_address.eq(first + column)]

@@ -76,7 +76,8 @@ class VectorOnV(Part):
             m.d.sync += [held.eq(new), active.eq(1)]
 
         word = Signal(WORD_LAYOUT)
-        reads, writes = Signal(), Signal()
+        reads = Signal()
+        writes = Signal()
         length = Signal(range(unit.params.longest + 1), init=unit.params.longest)
         passes = word.kind == Kind.VECTOR
         m.d.comb += [word.eq(self.p.data), writes.eq(taken & passes & (word.target == Target.STREAM)),
@@ -119,7 +120,9 @@ class VectorOnV(Part):
 
     def _input(self, m, unit, held, slots, reads, anew, last_word):
         """Rows for the unit: slots in the order of the passes, or one slot at taps."""
-        number, current, select = Signal(2), Signal(2), Signal(2)
+        number = Signal(2)
+        current = Signal(2)
+        select = Signal(2)
         tap = self._taps(m, held, reads, anew)
         m.d.comb += select.eq(Mux(held.taps, 0, Mux(reads, number, current)))
         with m.If(reads):
@@ -131,7 +134,8 @@ class VectorOnV(Part):
             one, two, three = (of(name) for name in VECTOR_INPUTS)
             return Mux(select[1], three, Mux(select[0], two, one))
         first = chosen(lambda name: slots[name].here) + Mux(held.taps, tap, 0)
-        feeding, there = Signal(), Signal()
+        feeding = Signal()
+        there = Signal()
         advance = self.read.en & self.read.grant
         row = Row(m, "input", reads, first, chosen(lambda name: held[f"{name}_inner"]),
                   chosen(lambda name: held[f"{name}_step"]), advance, last_word)
@@ -141,8 +145,11 @@ class VectorOnV(Part):
 
     def _taps(self, m, held, reads, anew):
         """How far the current tap lies from the first; slot i1 has the numbers."""
-        tap, line, place = Signal(18), Signal(18), Signal(INNER_BITS)
-        following, wraps = Signal(18), Signal()
+        tap = Signal(18)
+        line = Signal(18)
+        place = Signal(INNER_BITS)
+        following = Signal(18)
+        wraps = Signal()
         m.d.comb += [wraps.eq((place + 1)[:INNER_BITS] == held.i1_inner),
                      following.eq(Mux(wraps, line + held.i1_stride0, tap + held.i1_step))]
         with m.If(reads):
@@ -154,7 +161,9 @@ class VectorOnV(Part):
 
     def _output(self, m, unit, held, slots, writes, anew, last_word, tail):
         """Rows from the unit; lanes beyond the length are zeros."""
-        number, current, select = Signal(), Signal(), Signal()
+        number = Signal()
+        current = Signal()
+        select = Signal()
         m.d.comb += select.eq(Mux(writes, number, current))
         with m.If(writes):
             m.d.sync += [current.eq(number), number.eq(1)]

@@ -118,8 +118,10 @@ class Walk(Component):
         counts = [Signal(16, name=f"count{n}", reset_less=True) for n in range(3)]
         left = Signal(16, reset_less=True)
         done = Signal(index(max(params.record, 2)), reset_less=True)    # beats of the segment before this burst
-        beats, room = Signal(range(params.burst + 1)), Signal(range(PAGE // (4 * params.lanes) + 1))
-        lane, two = Signal(index(params.lanes)), Signal()
+        beats = Signal(range(params.burst + 1))
+        room = Signal(range(PAGE // (4 * params.lanes) + 1))
+        lane = Signal(index(params.lanes))
+        two = Signal()
         m.d.comb += [
             lane.eq(offsets[0][2:low]), two.eq(lane + fields.run > params.lanes),
             self.address.eq(offsets[0][low:] + Mux(fields.elements, done, 0)),
@@ -134,7 +136,8 @@ class Walk(Component):
         # Three loops: which goes on at the end of a segment. A row of words is all of the innermost.
         single = Signal()
         more = [Signal(name=f"more{n}") for n in range(3)]
-        ends, moves = Signal(), Signal()
+        ends = Signal()
+        moves = Signal()
         m.d.comb += [
             single.eq(~fields.elements & ~records), ends.eq(left == beats), moves.eq(self.o.valid & self.o.ready),
             more[0].eq(~single & (counts[0] != 1)), more[1].eq(counts[1] != 1), more[2].eq(counts[2] != 1),
@@ -156,7 +159,9 @@ class Walk(Component):
             m.d.comb += [offset_from.eq(offsets[2]), offset_step.eq(fields.dram2),
                          place_from.eq(places[2]), place_step.eq(fields.buffer2)]
 
-        state, segment, piece = Signal(State), Signal(), self.o.payload
+        state = Signal(State)
+        segment = Signal()
+        piece = self.o.payload
         m.d.comb += [
             self.begins.eq((state == State.START) & self.instruction.valid), segment.eq(state == State.SEGMENT),
             self.o.valid.eq(state == State.BURST), self.instruction.ready.eq(moves & piece.last),
@@ -201,7 +206,8 @@ class Walk(Component):
         params, fields, low = self.params, self.instruction.payload, self.params.beat_bits
         size = Signal(16 + low)                     # bytes in DRAM
         extent = Signal(max(16, (params.height).bit_length()))    # words, rows or elements in the memory
-        first, last = Signal(ELEMENT_BITS), Signal(ELEMENT_BITS + 1)
+        first = Signal(ELEMENT_BITS)
+        last = Signal(ELEMENT_BITS + 1)
         end = Signal(OFFSET_BITS + 1)
         m.d.comb += [
             size.eq(count << low), extent.eq(count), first.eq(place[:ADDRESS_BITS]), last.eq(first + extent - 1),
@@ -221,7 +227,8 @@ class Walk(Component):
                 m.d.comb += [size.eq(params.record << low), extent.eq(params.height)]
             beyond = Mux(records, last[(params.w_words - 1).bit_length():].any(), beyond)
             beyond = Mux(memory == Memory.P, last[(params.p_words - 1).bit_length():].any(), beyond)
-        wrong, out = Signal(), Signal()
+        wrong = Signal()
+        out = Signal()
         m.d.comb += [wrong.eq(offset[:2].any() | (~fields.elements & offset[2:low].any())),
                      out.eq((end > self.limit) | beyond)]
         with m.If(segment & (wrong | out)):

@@ -53,7 +53,9 @@ class Writer(Part):
         length = Signal(range(system.burst), reset_less=True)
         under_way = Signal(range(system.reads + 1))
         lasts = Signal(system.reads)    # of the bursts under way, the oldest lowest: whether its instruction ends
-        free, push, pop = Signal(), Signal(), Signal()
+        free = Signal()
+        push = Signal()
+        pop = Signal()
         # Lengths of bursts that have beats to come.
         m.submodules.lengths = lengths = Fifo(system.reads, len(length))
         m.d.comb += [
@@ -70,7 +72,8 @@ class Writer(Part):
         with m.If(push):
             m.d.sync += [self.awvalid.eq(1), address.eq(self.request.payload.address + (self.base << 12 - low)),
                          length.eq(self.request.payload.beats - 1)]
-        after, shifted = Signal.like(under_way), Signal.like(lasts)
+        after = Signal.like(under_way)
+        shifted = Signal.like(lasts)
         m.d.comb += [after.eq(under_way - pop), shifted.eq(Mux(pop, lasts >> 1, lasts))]
         m.d.sync += [under_way.eq(after + push),
                      lasts.eq(shifted | Mux(push & self.request.payload.last, Const(1) << after, 0))]
@@ -85,7 +88,9 @@ class Writer(Part):
         head = Signal(layout)
         held = Signal(range(BEATS + 1))
         sent = Signal(range(system.burst))
-        filling, goes, ends = Signal(), Signal(), Signal()
+        filling = Signal()
+        goes = Signal()
+        ends = Signal()
         m.d.comb += [
             beats.i.valid.eq(self.beat.valid & ~self.abort), beats.i.payload.eq(self.beat.payload),
             self.beat.ready.eq(1), self.room.eq(held + self.beat.valid < BEATS),

@@ -166,7 +166,8 @@ class Core(Component):
         if not design.wide:
             return scale_offset(design)
         none, one, two = (scale_offset(design, wide) for wide in range(3))
-        offset, wide = Signal(range(two + 1)), sequencer.wide
+        offset = Signal(range(two + 1))
+        wide = sequencer.wide
         m.d.comb += offset.eq(Mux(wide.wide_x & wide.wide_w, two, Mux(wide.wide_x | wide.wide_w, one, none)))
         return offset
 

@@ -45,8 +45,11 @@ class Fifo(Component):
         m, params = Module(), self.params
         m.submodules.memory = memory = Ram(params.depth, params.width)
         behind = Signal(range(params.depth + 1))    # words behind the head
-        first, free = Signal(index(params.depth)), Signal(index(params.depth))
-        push, pop, read = Signal(), Signal(), Signal()
+        first = Signal(index(params.depth))
+        free = Signal(index(params.depth))
+        push = Signal()
+        pop = Signal()
+        read = Signal()
         m.d.comb += [
             self.i.ready.eq(behind + self.o.valid != params.depth),
             push.eq(self.i.valid & self.i.ready), pop.eq(self.o.valid & self.o.ready),

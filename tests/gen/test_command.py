@@ -73,6 +73,7 @@ def test_the_accelerator(tmp_path, capsys):
     assert data["memories"]["hbfp_ram_d64_w256_g8"] == {"words": 64, "width": 256, "granularity": 32, "count": 1}
     assert {"aclk", "aresetn", "interrupt", "s_axil_awaddr", "m_axi_araddr"} <= set(data["ports"])
     assert not {"clk", "rst"} & set(data["ports"])
+    assert "$signal" not in (tmp_path / f"{name}.v").read_text()    # every signal has the name that waves show
 
 
 @pytest.mark.parametrize("unit", CORE_UNITS)
