@@ -10,6 +10,23 @@ from . import values
 from .fields import KEY, Field
 
 
+class Description:
+    """What every description can say of itself: plain data, and words of the command line."""
+
+    def as_dict(self):
+        """Plain data for manifests: every parameter, nested as in the dataclass."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data):
+        """The description of which :meth:`as_dict` is ``data``, JSON in between or not."""
+        return from_dict(cls, data)
+
+    def words(self):
+        """The command line's words that give this description."""
+        return words(self)
+
+
 def _own(kind):
     """(name, Field or description, default) of a description's own fields, those that are declared."""
     return [(each.name, each.metadata[KEY], each.default) for each in dataclasses.fields(kind)

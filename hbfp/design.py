@@ -1,6 +1,6 @@
 """One design, as data: what the generator emits, the golden model mirrors and the flows measure."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import gcd
 
 from . import describe
@@ -42,7 +42,7 @@ def _divisor(number, limit):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design:
+class Design(describe.Description):
     """A systolic core: number format, array shape, accumulation.
 
     Parameters
@@ -390,18 +390,3 @@ class Design:
         if not self.number.float_results:    # as the width of a number, not of a mantissa: int8
             parts[:2] = [f"{self.arithmetic}{self.format.mantissa}"]
         return "_".join(parts)
-
-    # --- As data and as words -------------------------------------------------------------------
-
-    def as_dict(self):
-        """Plain data for manifests: every parameter, nested as in the dataclass."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data):
-        """The design of which :meth:`as_dict` is ``data``, JSON in between or not."""
-        return describe.from_dict(cls, data)
-
-    def words(self):
-        """The command line's words that give this design."""
-        return describe.words(self)

@@ -13,7 +13,7 @@ INTERCONNECTS = ("butterfly-1", "butterfly-2", "butterfly-4", "butterfly-8", "bu
 
 
 @dataclass(frozen=True, kw_only=True)
-class PodsDesign:
+class PodsDesign(describe.Description):
     """Pods, each with the array of a core, and their banks; docs/design/10-pods.md.
 
     Parameters
@@ -78,4 +78,4 @@ class PodsDesign:
 
     def words(self):
         """The generator's words for this machine."""
-        return ["--top", "pods", *describe.words(self)]
+        return ["--top", "pods", *super().words()]

@@ -1,6 +1,6 @@
 """Systems around a core, as data: the accelerator."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from . import describe
 from .design import ConflictError, Design
@@ -15,7 +15,7 @@ def _tag(name):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accelerator:
+class Accelerator(describe.Description):
     """A core with its memories, converter, vector unit, DMA and instructions; docs/design/11-accelerator.md.
 
     A word of V is as many FP32 numbers as the core has columns: the vector unit's lanes, and a beat of the bus.
@@ -117,19 +117,6 @@ class Accelerator:
     def packed(self):
         """Rows of W in a beat: those that are written together."""
         return 32 // self.stored
-
-    def as_dict(self):
-        """Plain data for manifests: every parameter, nested as in the dataclass."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data):
-        """The accelerator of which :meth:`as_dict` is ``data``, JSON in between or not."""
-        return describe.from_dict(cls, data)
-
-    def words(self):
-        """The command line's words that give this accelerator."""
-        return describe.words(self)
 
     @property
     def record_beats(self):
