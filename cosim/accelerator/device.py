@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..simulate.model import Model
 from ..simulate.verilator import build_library
 
 _SOURCES = ("driver.cpp", "dram.h")
@@ -35,7 +36,7 @@ class Timing:
     bandwidth: int = 64
 
 
-class Device:
+class Device(Model):
     """One Verilated accelerator, held in reset once.
 
     Parameters
@@ -81,29 +82,11 @@ class Device:
                                      verilate=VERILATE, progress=progress)
         self.memory = memory    # the model writes into it
         self.beat, self.traced = beat, traced
-        self._library = _load(self.library)
-        self._handle = self._library.sim_open(memory.ctypes.data, len(memory), burst)
+        self._open(self.library, _functions(), memory.ctypes.data, len(memory), burst)
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
-        if waves is not None and not self._library.sim_trace(self._handle, str(waves).encode()):
-            raise OSError(f"Trace file {waves} cannot be written")
+        if waves is not None:
+            self._trace(waves)
         self.reset()
-
-    def close(self):
-        """Finish the trace and free the model."""
-        if self._handle:
-            self._library.sim_close(self._handle)
-            self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    @property
-    def cycle(self):
-        """Clock cycles so far."""
-        return self._library.sim_cycle(self._handle)
 
     @property
     def counts(self):
@@ -214,19 +197,15 @@ class Device:
             raise BusError(f"Cycle {cycle}: {text.value.decode()}")
 
 
-def _load(path):
-    """The library with its functions' types."""
-    library = ctypes.CDLL(str(path))
+def _functions():
+    """The functions of the library: name, result, arguments."""
     handle, u64, u32, number = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int
     text, counts = ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)
-    for name, result, arguments in (
-            ("open", handle, [handle, u64, u32]), ("close", None, [handle]), ("timing", None, [handle, u64, u64]),
-            ("pauses", None, [handle, u32, u32]),
-            ("fault", None, [handle, u64, u64, number]), ("reset", None, [handle, u32]),
-            ("write", number, [handle, u32, u32, u64]), ("read", number, [handle, u32, ctypes.POINTER(u32), u64]),
-            ("run", number, [handle, u64, number]), ("record", None, [handle, number]),
-            ("events", handle, [handle, counts]), ("cycle", u64, [handle]), ("counts", None, [handle, counts]),
-            ("complaint", u64, [handle, text]), ("trace", number, [handle, text])):
-        function = getattr(library, f"sim_{name}")
-        function.restype, function.argtypes = result, arguments
-    return library
+    return (
+        ("open", handle, [handle, u64, u32]), ("close", None, [handle]), ("timing", None, [handle, u64, u64]),
+        ("pauses", None, [handle, u32, u32]),
+        ("fault", None, [handle, u64, u64, number]), ("reset", None, [handle, u32]),
+        ("write", number, [handle, u32, u32, u64]), ("read", number, [handle, u32, ctypes.POINTER(u32), u64]),
+        ("run", number, [handle, u64, number]), ("record", None, [handle, number]),
+        ("events", handle, [handle, counts]), ("cycle", u64, [handle]), ("counts", None, [handle, counts]),
+        ("complaint", u64, [handle, text]), ("trace", number, [handle, text]))

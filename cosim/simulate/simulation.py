@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..manifest import Manifest
+from .model import Model
 from .verilator import build_library
 
 _DRIVER = Path(__file__).with_name("driver.cpp")
@@ -100,7 +101,7 @@ def _ports(manifest, model="Vdut"):
             f"#define FLAGS(F) {' '.join(f'F({name})' for name in manifest.flags())}\n")
 
 
-class Simulation:
+class Simulation(Model):
     """One Verilated design. The streams are those of its manifest; `clk` and `rst` are driven here.
 
     Parameters
@@ -131,30 +132,12 @@ class Simulation:
         sources = {"driver.cpp": _DRIVER.read_text(), "ports.h": _ports(self.manifest)}
         self.library = build_library(self.manifest.verilog, self.manifest.top, sources, level=level,
                                      trace=trace is not None, jobs=jobs, progress=progress, cache=cache)
-        self._library = _load(self.library)
-        self._handle = self._library.sim_open()
+        self._open(self.library, _functions())
         self.streams = {s.name: s for s in self.manifest.inputs() + self.manifest.outputs()}
         self._library.sim_seed(self._handle, seed & 0xFFFFFFFF)
-        if trace is not None and not self._library.sim_trace(self._handle, str(trace).encode()):
-            raise OSError(f"Trace file {trace} cannot be written")
+        if trace is not None:
+            self._trace(trace)
         self.reset()
-
-    def close(self):
-        """Finish the trace and free the model."""
-        if self._handle:
-            self._library.sim_close(self._handle)
-            self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    @property
-    def cycle(self):
-        """Clock cycles so far, those of resets included."""
-        return self._library.sim_cycle(self._handle)
 
     def reset(self, cycles=2):
         """Hold `rst` for some cycles."""
@@ -249,15 +232,11 @@ class Simulation:
         return f"Cycle {self.cycle}: {reason} ({moved})"
 
 
-def _load(path):
-    """The library with its functions' types."""
-    library = ctypes.CDLL(str(path))
+def _functions():
+    """The functions of the library: name, result, arguments."""
     handle, u64, u32 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
-    for name, result, arguments in (
-            ("open", handle, []), ("close", None, [handle]), ("reset", None, [handle, u32]),
-            ("seed", None, [handle, u32]), ("cycle", u64, [handle]), ("culprit", ctypes.c_int, [handle]),
-            ("flag", u64, [handle, ctypes.c_char_p]), ("trace", ctypes.c_int, [handle, ctypes.c_char_p]),
-            ("run", ctypes.c_int, [handle, ctypes.POINTER(_Stream), u64, u64, u64, u32])):
-        function = getattr(library, f"sim_{name}")
-        function.restype, function.argtypes = result, arguments
-    return library
+    return (
+        ("open", handle, []), ("close", None, [handle]), ("reset", None, [handle, u32]),
+        ("seed", None, [handle, u32]), ("cycle", u64, [handle]), ("culprit", ctypes.c_int, [handle]),
+        ("flag", u64, [handle, ctypes.c_char_p]), ("trace", ctypes.c_int, [handle, ctypes.c_char_p]),
+        ("run", ctypes.c_int, [handle, ctypes.POINTER(_Stream), u64, u64, u64, u32]))

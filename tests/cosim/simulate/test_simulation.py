@@ -1,4 +1,7 @@
-"""Whole streams of payloads through the stand-in core: results under every pause, and each planted fault found."""
+"""Whole streams of payloads through the stand-in core: results under every pause, and each planted fault found.
+
+Covers: cosim/simulate/model.py.
+"""
 
 import re
 
