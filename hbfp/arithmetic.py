@@ -19,15 +19,12 @@ class Arithmetic:
         Most registers inside each FP32 unit: the cuts of the multiply-add, or of the adder, in rtl/fp32.
     blocked : bool
         Whether operands carry shared exponents.
-    recodable : bool
-        Whether products may be recoded.
     """
     name: str
     title: str
     bits: int | None = None
     registers: int = 0
     blocked: bool = False
-    recodable: bool = True
 
     @property
     def exact(self) -> bool:
@@ -45,6 +42,6 @@ KINDS = {kind.name: kind for kind in (
     Arithmetic(name="hbfp", title="HBFP", registers=5, blocked=True),
     Arithmetic(name="fp32", title="lean FP32", bits=32, registers=8),
     Arithmetic(name="fma", title="IEEE FP32 FMA", bits=32, registers=7),
-    Arithmetic(name="bf16", title="BF16 x BF16 + FP32", bits=16, registers=6, recodable=False),    # too narrow
+    Arithmetic(name="bf16", title="BF16 x BF16 + FP32", bits=16, registers=6),
     Arithmetic(name="int", title="integer of the same width"),
 )}

@@ -11,11 +11,14 @@ from .lay import Lay
 from .sparsity import DENSE, Sparsity
 
 ARITHMETICS = tuple(KINDS)
-ACCUMULATES = ("fp32", "aligned")
+#: Accumulation in floats -> bits of the fraction of its sums.
+FLOAT_SUMS = {"fp32": 23, "fp24": 15, "bf16": 7}
+ACCUMULATES = ("fp32", "aligned", "fp24", "bf16")
 MULTIPLIERS = ("plain", "recoded")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 SHARE_RANGE = (1, 64)
+BANKS_RANGE = (1, 2)
 TILE_BITS = 16    # bits of the command's count of K tiles
 #: Arithmetic -> most registers inside each FP32 unit, for those that have such units.
 PIPELINES = {name: kind.registers for name, kind in KINDS.items() if kind.registers}
@@ -52,7 +55,8 @@ class Design(describe.Description):
     rows, cols : int
         Elements along K and along N; ``cols`` None means as many as rows.
     accumulate : str
-        ``fp32`` or ``aligned``: how block sums add up along K.
+        How block sums add up along K: as floats of 32, 24 or 16 bits (``fp32``, ``fp24``, ``bf16``), or as integers
+        (``aligned``).
     arithmetic : str
         ``hbfp``, or a baseline with the same dataflow: ``fp32`` (product and sum rounded, subnormals flushed),
         ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` (FP32 sums), ``int``.
@@ -60,7 +64,7 @@ class Design(describe.Description):
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
     multiplier : str
-        How integer products are formed; equal bits. ``plain``: ``*`` and ``+``, quick to simulate. ``recoded``:
+        How products are formed; equal bits. ``plain``: ``*`` and ``+``, quick to simulate. ``recoded``:
         activations recoded once a row, one tree of full adders for a column of a group, least area; bit by bit, so
         slow to build and to simulate (docs/decisions/0101-dot-product.md).
     pipeline : int
@@ -85,6 +89,9 @@ class Design(describe.Description):
     side_lanes : int
         Lanes of the side unit, a divisor of the columns: a row takes columns over lanes cycles to leave; 0: as many.
         Equal bits.
+    banks : int
+        Banks of accumulators. With one, a command starts when all rows of the one before have been read out; with two,
+        when those of the one before that have (docs/decisions/0113-banks.md). Equal bits.
 
     Raises
     ------
@@ -112,8 +119,8 @@ class Design(describe.Description):
         usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True)
     multiplier: str = choice(
         "plain", MULTIPLIERS, title="Multiplier",
-        text="how integer products are formed, quick to simulate or of least area, with equal bits",
-        tag="", place=13, where="recodable")
+        text="how products are formed, quick to simulate or of least area, with equal bits",
+        tag="", place=13)
     pipeline: int = whole(
         0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
         text="registers inside each FP32 multiply-add, or adder of block sums",
@@ -142,6 +149,9 @@ class Design(describe.Description):
     side_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
         usual="as many as columns", tag="side", place=19, where="sided")
+    banks: int = whole(
+        2, *BANKS_RANGE, title="Banks", text="banks of accumulators; with one, commands wait for the read-out",
+        tag="banks", place=20)
 
     def __post_init__(self):
         if self.cols is None:
@@ -173,8 +183,11 @@ class Design(describe.Description):
             if self.accumulator_width > ACCUMULATOR_LIMIT:
                 raise ConflictError("growth", self.growth, f"must keep the accumulator at {ACCUMULATOR_LIMIT} bits or "
                                     f"fewer, not {self.accumulator_width}")
-        if self.pipeline and self.blocked and self.accumulate != "fp32":
-            raise ConflictError("pipeline", self.pipeline, f"must be 0 where accumulation is {self.accumulate}")
+        if self.share > 1 and self.accumulate not in ("fp32", "aligned"):
+            raise ConflictError("accumulate", self.accumulate, "must be fp32 or aligned where columns share an "
+                                "accumulator")
+        if self.banks == 1 and self.share > 1:
+            raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
         if self.pipeline and self.share > 1:
             raise ConflictError("pipeline", self.pipeline, "must be 0 where columns share an accumulator")
         if self.group is None:
@@ -240,11 +253,6 @@ class Design(describe.Description):
     def blocked(self):
         """Whether operands carry shared exponents."""
         return self.number.blocked
-
-    @property
-    def recodable(self):
-        """Whether products may be recoded."""
-        return self.number.recodable
 
     @property
     def aligned(self):
@@ -343,6 +351,11 @@ class Design(describe.Description):
     def psum_width(self, terms):
         """Bits of the partial sum of ``terms`` products."""
         return self.format.sum_width(terms) if self.integer else 32
+
+    @property
+    def scale_cols(self):
+        """Neighbouring columns of a group whose weights always have one exponent: more than one only with tiles."""
+        return gcd(self.format.block[0], self.group[1])
 
     @property
     def block_sum_width(self):

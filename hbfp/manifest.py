@@ -109,6 +109,8 @@ class Manifest:
         ``count``.
     netlist : dict, optional
         Recipe, Yosys and library, if the text is a mapped netlist.
+    constraints : dict, optional
+        ``file``, ``clock``, ``period_ns``, ``input_delay_ns`` and ``output_delay_ns``, if there is a file of them.
     layouts : dict, optional
         The fields of ports that are no streams and have some: name -> them.
     """
@@ -128,6 +130,7 @@ class Manifest:
     registers: dict | None = None
     memories: dict | None = None
     netlist: dict | None = None
+    constraints: dict | None = None
     layouts: dict | None = None
 
     def as_dict(self):

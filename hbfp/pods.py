@@ -52,7 +52,8 @@ class PodsDesign(describe.Description):
         for name, value, valid in (("arithmetic", core.arithmetic, "hbfp"), ("accumulate", core.accumulate, "fp32"),
                                    ("pipeline", core.pipeline, 0), ("wide", core.wide, 0),
                                    ("subnormals", fmt.subnormals, "flush"), ("cols", core.cols, core.rows),
-                                   ("depth", core.depth, Design.depth), ("side_lanes", core.side_lanes, 0)):
+                                   ("depth", core.depth, Design.depth), ("side_lanes", core.side_lanes, 0),
+                                   ("banks", core.banks, Design.banks)):
             if value != valid:
                 raise ConflictError(name, value, f"must be {valid} in a pod")
         if core.takes_sparse:

@@ -1,6 +1,6 @@
 """Systems around a core, as data: the accelerator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import describe
 from .design import ConflictError, Design
@@ -8,6 +8,48 @@ from .fields import nested, whole
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (8, 16, 32)
+#: Equal parts of each memory, of which contexts have shares.
+SHARES = 16
+
+
+@dataclass(frozen=True)
+class Share:
+    """A context's share of the memories V, X, W and P, in that order, in sixteenths.
+
+    Attributes
+    ----------
+    first, size : tuple of int
+        The first sixteenth of each memory, and how many.
+
+    Raises
+    ------
+    ValueError
+        If one ends beyond its memory.
+    """
+    first: tuple[int, ...] = (0,) * 4
+    size: tuple[int, ...] = (SHARES,) * 4
+
+    def __post_init__(self):
+        for name, first, size in zip("VXWP", self.first, self.size, strict=True):
+            if first < 0 or size < 0 or first + size > SHARES:
+                raise ValueError(f"Share of {name} must end at sixteenth {SHARES} or before it, not be {size} from "
+                                 f"{first} on")
+
+    @classmethod
+    def of_all(cls, first, size):
+        """The same of each memory."""
+        return cls((first,) * 4, (size,) * 4)
+
+    def words(self, accelerator):
+        """Memory, ``v``, ``x``, ``w`` or ``p`` -> its first address and the one behind its last."""
+        each = {name: getattr(accelerator, f"{name}_words") // SHARES for name in "vxwp"}
+        return {name: (first * each[name], (first + size) * each[name])
+                for name, first, size in zip("vxwp", self.first, self.size, strict=True)}
+
+    def registers(self):
+        """Name -> value of a context's registers."""
+        return {f"share_{name}": sum(value << 8 * place for place, value in enumerate(values))
+                for name, values in (("first", self.first), ("size", self.size))}
 
 
 def _tag(name):
@@ -40,6 +82,8 @@ class Accelerator(describe.Description):
         Bursts of reads in flight.
     burst : int
         Beats of the longest burst.
+    contexts : int
+        Programs that it holds at a time; with two, each has its share of the memories.
 
     Raises
     ------
@@ -62,6 +106,8 @@ class Accelerator(describe.Description):
                        **_tag("q"))
     reads: int = whole(8, 1, 16, title="Reads", unit=" bursts", text="bursts of reads in flight", **_tag("rd"))
     burst: int = whole(16, 1, 32, title="Burst", unit=" beats", text="beats of the longest burst", **_tag("bu"))
+    contexts: int = whole(1, 1, 2, title="Contexts", text="programs at a time, which take turns where they yield",
+                          **_tag("cx"))
 
     def __post_init__(self):
         describe.check(self)
@@ -73,7 +119,7 @@ class Accelerator(describe.Description):
         if core.cols != core.rows:
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
         for name, value, only in (("wide", core.wide, 0), ("share", core.share, 1), ("ragged", core.ragged, False),
-                                  ("side_lanes", core.side_lanes, 0)):
+                                  ("side_lanes", core.side_lanes, 0), ("banks", core.banks, 2)):
             if value != only:
                 raise ConflictError(name, value, f"must be {only} in an accelerator")
         if core.takes_sparse:
@@ -92,6 +138,22 @@ class Accelerator(describe.Description):
         if self.burst * self.beat > 4096:
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
+        if self.contexts > 1:
+            for name, least in (("w_words", core.rows), ("p_words", self.lanes // 2)):
+                if (value := getattr(self, name)) < SHARES * least:
+                    raise ConflictError(name, value, f"must be at least {SHARES * least} with two contexts, {SHARES} "
+                                        f"times {least}: memories are shared by sixteenths")
+
+    def share(self, sixteenths):
+        """What a context sees that has so many sixteenths of each memory: an accelerator of one context.
+
+        Raises
+        ------
+        ValueError
+            If such an accelerator cannot be: if they are no power of two, or a memory gets too small.
+        """
+        return replace(self, contexts=1, **{name: getattr(self, name) * sixteenths // SHARES
+                                            for name in ("x_words", "w_words", "v_words", "p_words")})
 
     @property
     def name(self):

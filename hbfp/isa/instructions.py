@@ -32,7 +32,12 @@ class Opcode(IntEnum):
     DRAIN = 6
     VECTOR = 7
     NOP = 8      # does nothing, in the queue of ``unit``: more waits for what comes after it
+    YIELD = 9    # another context may go on when every unit has done all its work; counts of waits begin anew
     HALT = 15    # the program ends when every unit has done all its work
+
+
+#: What no unit has: it takes effect when every unit has done all its work.
+ENDS = (Opcode.YIELD, Opcode.HALT)
 
 
 class Memory(IntEnum):
@@ -95,6 +100,7 @@ FIELDS = {
     Opcode.VECTOR: _fields("program:12 before:6 body:8 count0:16 count1:16 taps:1 "
                            + " ".join(map(_slot, (*VECTOR_INPUTS, *VECTOR_OUTPUTS)))),
     Opcode.NOP: _fields("unit:3"),
+    Opcode.YIELD: (),
     Opcode.HALT: (),
 }
 
@@ -113,7 +119,7 @@ assert all(width(HEADER) + width(fields) <= WORD for fields in FIELDS.values())
 
 @dataclass(frozen=True)
 class Wait:
-    """An instruction starts when ``unit`` has completed ``count`` of its own, counted from the program's start."""
+    """An instruction starts when ``unit`` has completed ``count`` of its own since the last YIELD, or the start."""
     unit: Unit
     count: int
 
@@ -147,8 +153,8 @@ class Instruction:
 
     @property
     def unit(self):
-        """Whose queue it goes to; None for HALT, which has none."""
-        if self.opcode == Opcode.HALT:
+        """Whose queue it goes to; None for YIELD and HALT, which have none."""
+        if self.opcode in ENDS:
             return None
         return Unit(self.values.get("unit", 0) if self.opcode == Opcode.NOP else self.opcode)
 

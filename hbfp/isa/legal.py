@@ -98,6 +98,7 @@ RULES = {
               must=Must.ZERO, when={"taps": 1}),
     ),
     Opcode.NOP: (),
+    Opcode.YIELD: (),
     Opcode.HALT: (),
 }
 

@@ -1,6 +1,6 @@
 """The register map in SystemRDL, and as a C header."""
 
-from .registers import IDENTITY, REGISTERS, SPAN, VERSION, WORD, Access, Cause, Field
+from .registers import IDENTITY, SPAN, VERSION, WORD, Access, Cause, Field, registers
 
 #: How software and hardware may access a field.
 _RDL = {Access.READ: "sw = r; hw = w;", Access.WRITE: "sw = rw; hw = r;",
@@ -12,27 +12,28 @@ def _fields(register):
     return register.fields or (Field("value", 0, WORD, register.text),)
 
 
-def rdl():
-    """SystemRDL 2.0 of the address map ``hbfp_accelerator``."""
+def rdl(contexts=1):
+    """SystemRDL 2.0 of the address map ``hbfp_accelerator`` with so many contexts."""
     lines = ["addrmap hbfp_accelerator {", '    name = "HBFP accelerator";', f"    default regwidth = {WORD};",
              f"    default accesswidth = {WORD};", "    addressing = regalign;"]
-    for register in REGISTERS:
+    for register in registers(contexts):
         lines += ["    reg {", f'        desc = "{register.text}";']
         for field in _fields(register):
-            reset = " = 0" if register.access in (Access.WRITE, Access.ACT, Access.CLEAR) else ""
+            value = register.reset >> field.low & (1 << field.width) - 1
+            reset = f" = {value}" if register.access in (Access.WRITE, Access.ACT, Access.CLEAR) else ""
             lines.append(f'        field {{ desc = "{field.text}"; {_RDL[register.access]} }} '
                          f"{field.name}[{field.low + field.width - 1}:{field.low}]{reset};")
         lines.append(f"    }} {register.name} @ 0x{register.address:03X};")
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def header():
-    """C header: addresses, masks and shifts of fields, causes."""
+def header(contexts=1):
+    """C header of so many contexts: addresses, masks and shifts of fields, causes."""
     lines = ["/* Registers of the HBFP accelerator: byte addresses from its base, bits, causes of errors. */",
              "#ifndef HBFP_ACCELERATOR_H", "#define HBFP_ACCELERATOR_H", "",
              f"#define HBFP_IDENTITY 0x{IDENTITY:08X}u", f"#define HBFP_VERSION {VERSION}u",
-             f"#define HBFP_SPAN {SPAN}u", ""]
-    for register in REGISTERS:
+             f"#define HBFP_SPAN {contexts * SPAN}u", ""]
+    for register in registers(contexts):
         name = f"HBFP_REG_{register.name.upper()}"
         lines.append(f"#define {name} 0x{register.address:03X}u    /* {register.text} */")
         for field in register.fields:

@@ -3,17 +3,20 @@
 The Verilog, the drivers, the SystemRDL text (:mod:`hbfp.isa.rdl`) and the C header take them from here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from ..system import SHARES
 from .instructions import Unit
 
-#: Of the bus, in bits; bytes that the registers take of its addresses.
+#: Of the bus, in bits; bytes that the registers take of its addresses, those of a second context not counted.
 WORD, SPAN = 32, 256
+#: From here on registers are a context's; those of context 1 lie :data:`SPAN` bytes behind those of context 0.
+CONTEXT = 0x40
 #: The register ``id``: "HBFP" in ASCII, its first letter lowest.
 IDENTITY = int.from_bytes(b"HBFP", "little")
 #: The register ``version``: of the instructions and the registers.
-VERSION = 1
+VERSION = 2
 
 
 class Access(IntEnum):
@@ -61,12 +64,18 @@ class Register:
         What it is.
     fields : tuple of Field
         Its bits; none where all 32 are one number.
+    several : bool
+        Whether only an accelerator with more than one context has it.
+    reset : int
+        What one that the host writes is at reset.
     """
     name: str
     address: int
     access: Access
     text: str
     fields: tuple[Field, ...] = ()
+    several: bool = False
+    reset: int = 0
 
 
 def _parameters(*rows):
@@ -82,6 +91,11 @@ def _counters():
     return tuple(Register(name, 0x84 + 4 * number, Access.READ, text) for number, (name, text) in enumerate(names))
 
 
+def _shares(width):
+    """A field of each memory."""
+    return tuple(Field(name, 8 * place, width, f"of {name.upper()}") for place, name in enumerate("vxwp"))
+
+
 _DONE = (Field("done", 0, 1, "the program has come to HALT"), Field("error", 1, 1, "the program has stopped"))
 #: All of them, in the order of addresses.
 REGISTERS = (
@@ -92,13 +106,17 @@ REGISTERS = (
         ("exponent", "bits of an exponent"), ("block", "terms of a block along K"),
         ("block_rows", "rows of a block: 1, or as many as terms"), ("x_words", "words of memory X"),
         ("w_words", "rows of memory W"), ("v_words", "words of memory V"), ("p_words", "instructions of memory P"),
-        ("row_words", "words of the vector unit's longest row"), ("vector_rows", "rows that the vector unit holds")),
+        ("row_words", "words of the vector unit's longest row"), ("vector_rows", "rows that the vector unit holds"),
+        ("contexts", "programs at a time")),
+    Register("yielding", 0x38, Access.WRITE, "who goes first where programs yield", (
+        Field("first", 0, 1, "context 0 does not give way at its YIELDs"),), several=True),
     Register("control", 0x40, Access.ACT, "doorbell", (
         Field("start", 0, 1, "start the program; an error if it is busy"),
         Field("stop", 1, 1, "stop the program, and clear the status"))),
     Register("status", 0x44, Access.READ, "how the program stands", (
         Field("busy", 0, 1, "it runs"), Field("done", 1, 1, "it has come to HALT"),
-        Field("error", 2, 1, "it has stopped"))),
+        Field("error", 2, 1, "it has stopped"),
+        Field("waiting", 3, 1, "it is busy, and another context has the machine"))),
     Register("cause", 0x48, Access.READ, "of the error", (Field("cause", 0, 4, "; ".join(
         f"{cause.value} {cause.name.lower()}" for cause in Cause)),)),
     Register("error_pc", 0x4C, Access.READ, "number of the instruction at fault"),
@@ -111,11 +129,22 @@ REGISTERS = (
     Register("watchdog", 0x68, Access.WRITE, "cycles without progress after which the program stops; 0: never"),
     Register("interrupt_enable", 0x6C, Access.WRITE, "what raises the interrupt", _DONE),
     Register("interrupt_status", 0x70, Access.CLEAR, "what has raised the interrupt", _DONE),
-    Register("cycles", 0x80, Access.READ, "from the doorbell to the end"),
+    Register("share_first", 0x74, Access.WRITE, "the first sixteenth of its share of each memory", _shares(4),
+             several=True),
+    Register("share_size", 0x78, Access.WRITE, "sixteenths of its share of each memory, 0 to 16; all at reset",
+             _shares(5), several=True, reset=sum(SHARES << field.low for field in _shares(5))),
+    Register("cycles", 0x80, Access.READ, "that it has had the machine, from the doorbell to the end"),
     *_counters(),
 )
-#: Name -> register.
-BY_NAME = {register.name: register for register in REGISTERS}
+def registers(contexts=1):
+    """All registers of an accelerator of so many contexts, in the order of addresses; a second one's end in ``_1``."""
+    own = [register for register in REGISTERS if contexts > 1 or not register.several]
+    return tuple(own + [replace(each, name=f"{each.name}_{context}", address=each.address + context * SPAN)
+                        for context in range(1, contexts) for each in own if each.address >= CONTEXT])
+
+
+#: Name -> register, those of a second context, too.
+BY_NAME = {register.name: register for register in registers(2)}
 
 
 def parameters(accelerator):
@@ -124,13 +153,13 @@ def parameters(accelerator):
     return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa,
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
-                                                             "vector_rows")}}
+                                                             "vector_rows", "contexts")}}
 
 
-def described():
-    """The map as plain data, for manifests."""
-    return {register.name: {"address": register.address, "access": register.access.name.lower(), "fields": {
-        each.name: {"low": each.low, "width": each.width} for each in register.fields}} for register in REGISTERS}
+def described(contexts=1):
+    """The map of an accelerator with so many contexts as plain data, for manifests."""
+    return {one.name: {"address": one.address, "access": one.access.name.lower(), "fields": {
+        each.name: {"low": each.low, "width": each.width} for each in one.fields}} for one in registers(contexts)}
 
 
 #: Access in the words of the page.
@@ -145,9 +174,10 @@ def _bits(field):
 
 
 def table():
-    """The table of docs/design/11-accelerator.md."""
+    """The table of docs/design/11-accelerator.md: common registers and those of context 0."""
     lines = ["| address | register | access | |", "|---|---|---|---|"]
     for register in REGISTERS:
         text = "; ".join([register.text, *map(_bits, register.fields)])
+        text += " (two contexts)" if register.several else ""
         lines.append(f"| 0x{register.address:03X} | `{register.name}` | {_WORDS[register.access]} | {text} |")
     return "\n".join(lines) + "\n"

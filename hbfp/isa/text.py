@@ -11,8 +11,11 @@ def line(instruction):
     return " ".join([instruction.opcode.name, *values, *(["after", *waits] if waits else [])])
 
 
-def listing(program):
-    """A program's instructions with their numbers, each layer's below a line with its name."""
+def listing(program, notes=lambda instruction: ()):
+    """A program's instructions with their numbers, each layer's below a line with its name.
+
+    ``notes`` gives lines that stand below an instruction.
+    """
     width = len(str(len(program.instructions)))
     names = {}
     for layer in program.layers:
@@ -21,4 +24,5 @@ def listing(program):
     for number, instruction in enumerate(program.instructions):
         lines += [f"{name}:" for name in names.get(number, [])]
         lines.append(f"{number:{width}}  {line(instruction)}")
+        lines += [f"{'':{width}}    {note}" for note in notes(instruction)]
     return "\n".join(lines) + "\n"

@@ -70,7 +70,7 @@ OUT_OF_RANGE = {"mantissa": (1, 17, "2 to 16"), "exponent": (4, 17, "5 to 16"), 
 WRONG = [([f"--{name}", str(value)], f"--{name} {value}: must be {valid}")
          for name, (low, high, valid) in OUT_OF_RANGE.items() for value in (low, high, "x", "", "8.0")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be one of {valid}") for name, valid in (
-    ("accumulate", "fp32, aligned"), ("multiplier", "plain, recoded"),
+    ("accumulate", "fp32, aligned, fp24, bf16"), ("multiplier", "plain, recoded"),
     ("arithmetic", "hbfp, fp32, fma, bf16, int"), ("rounding", "rne, stochastic, truncate"),
     ("subnormals", "flush, gradual")) for value in ("none", "", "RNE")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be two numbers such as 1,32, each {valid}")

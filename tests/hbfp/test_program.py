@@ -109,7 +109,7 @@ ENTRY_LINE = "A program must be an archive of program.json, instructions.bin, me
     (rewritten(instructions=bytes(63)), "A program must have whole instructions and regions, not 63 and 203 bytes"),
     (rewritten(memory=bytes(202)), "A program must have whole instructions and regions, not 192 and 202 bytes"),
     (rewritten(instructions=bytes([14]) + bytes(63)),
-     "Instructions must be legal: Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 15, not 14"),
+     "Instructions must be legal: Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, not 14"),
     (rewritten(program=HEADER.replace(b'"rows": 8', b'"rows": 9')),
      "Block 1,16 must divide or be divided by the 9 rows along K, or be ragged")])
 def test_files_that_are_none(tmp_path, data, line):

@@ -6,7 +6,7 @@ import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.system import Accelerator
+from hbfp.system import Accelerator, Share
 
 
 def core(mantissa=8, block=(1, 16), rows=16, **rest):
@@ -30,6 +30,7 @@ def test_words(mantissa, block, stored, packed, beats):
     ({"core": core(wide=12)}, "Wide 12 must be 0 in an accelerator"),
     ({"core": core(block=(1, 64), share=2)}, "Share 2 must be 1 in an accelerator"),
     ({"core": core(side_lanes=4)}, "Side lanes 4 must be 0 in an accelerator"),
+    ({"core": core(banks=1)}, "Banks 1 must be 2 in an accelerator"),
     ({"core": core(sparse=(2, 4))}, "Sparse 2,4 must be 1,1 in an accelerator"),
     ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
     ({"core": core(rounding="stochastic")}, "Rounding stochastic must be rne or truncate in an accelerator"),
@@ -38,6 +39,11 @@ def test_words(mantissa, block, stored, packed, beats):
      "Block 1,4 must be a power of two of at least 8 along K in an accelerator of 4 bits"),
     ({"x_words": 96}, "X words 96 must be a power of two"), ({"p_words": 33}, "P words 33 must be a power of two"),
     ({"v_words": 32}, "V memory must be 64 to 65536 words, not 32"),
+    ({"contexts": 3}, "Contexts must be 1 to 2, not 3"),
+    ({"contexts": 2, "w_words": 128, "core": Design(rows=16)},
+     "W words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
+    ({"contexts": 2, "p_words": 128, "core": Design(rows=32)},
+     "P words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
     ({"queue": 1}, "Queue must be 2 to 64 instructions, not 1"),
     ({"core": Design(rows=32), "burst": 33}, "Burst must be 1 to 32 beats, not 33")])
 def test_what_is_refused(options, line):
@@ -47,3 +53,18 @@ def test_what_is_refused(options, line):
 
 def test_longest_burst_stays_in_a_page():
     assert Accelerator(core=Design(rows=32), burst=32).burst * 128 == 4096
+
+
+def test_shares():
+    """Addresses, registers, and the accelerator that a context sees."""
+    whole = Accelerator(contexts=2)
+    assert Accelerator(contexts=2, p_words=256, core=Design(rows=32)).contexts == 2
+    share = Share((0, 8, 3, 15), (16, 8, 4, 1))
+    assert share.words(whole) == {"v": (0, 4096), "x": (4096, 8192), "w": (768, 1792), "p": (480, 512)}
+    assert share.registers() == {"share_first": 0x0F030800, "share_size": 0x01040810}
+    assert Share() == Share.of_all(0, 16)
+    assert whole.share(8) == Accelerator(x_words=4096, w_words=2048, v_words=2048, p_words=256)
+    with pytest.raises(ValueError, match="^Share of W must end at sixteenth 16 or before it, not be 3 from 14 on$"):
+        Share((0, 0, 14, 0), (1, 1, 3, 1))
+    with pytest.raises(ValueError, match="^X words 1536 must be a power of two$"):
+        whole.share(3)

@@ -50,8 +50,8 @@ def test_fields_lie_where_the_page_says():
 
 
 @pytest.mark.parametrize("word, line", [
-    (0, "Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 15, not 0"),
-    (14, "Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 15, not 14"),
+    (0, "Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, not 0"),
+    (14, "Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, not 14"),
     (15 | 1 << 85, "HALT must have no bit set above bit 84"), (15 | 1 << 511, "HALT must have no bit set above bit 84"),
     (8, "NOP unit must be 1 to 7, not 0"),
     (15 | 1 << 7, "Wait 0 must have a count of 0 without a unit, not 1"),

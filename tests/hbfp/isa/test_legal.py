@@ -28,7 +28,7 @@ GOOD = [
     (Opcode.VECTOR, {"count0": 1, "count1": 1, "before": 1}), (Opcode.VECTOR, {"count0": 1, "count1": 1, "body": 1}),
     (Opcode.VECTOR, {"count0": 1, "count1": 1, "body": 1, "i2_base": 7}),
     (Opcode.VECTOR, {"count0": 1, "count1": 1, "body": 1, "taps": 1, "i1_inner": 3, "i1_step": 9}),
-    (Opcode.NOP, {"unit": 3}), (Opcode.HALT, {})]
+    (Opcode.NOP, {"unit": 3}), (Opcode.YIELD, {}), (Opcode.HALT, {})]
 #: Changes of a legal instruction, by its place in GOOD, that make it illegal.
 BAD = [
     (0, {"count1": 0}, "LOAD count1 must be other than 0, not 0"),

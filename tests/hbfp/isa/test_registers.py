@@ -1,18 +1,48 @@
 """The register map holds together, and the page has it."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from hbfp.design import Design
-from hbfp.isa.registers import BY_NAME, IDENTITY, REGISTERS, SPAN, WORD, Cause, parameters, table
-from hbfp.system import Accelerator
+from hbfp.isa.registers import (
+    BY_NAME,
+    CONTEXT,
+    IDENTITY,
+    REGISTERS,
+    SPAN,
+    WORD,
+    Cause,
+    described,
+    parameters,
+    registers,
+    table,
+)
+from hbfp.system import Accelerator, Share
 
 PAGE = (Path(__file__).parents[3] / "docs" / "design" / "11-accelerator.md").read_text()
 
 
-def test_addresses_ascend_and_names_differ():
-    addresses = [register.address for register in REGISTERS]
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_addresses_ascend_and_names_differ(contexts):
+    found = registers(contexts)
+    addresses = [register.address for register in found]
     assert addresses == sorted(set(addresses)) and all(address % 4 == 0 for address in addresses)
-    assert addresses[-1] < SPAN and len(BY_NAME) == len(REGISTERS)
+    assert addresses[-1] < contexts * SPAN and len({register.name for register in found}) == len(found)
+    assert described(contexts).keys() == {register.name for register in found} <= BY_NAME.keys()
+
+
+def test_a_context_has_registers_of_its_own():
+    """Those of context 1 behind those of context 0; what they have in common is there once."""
+    found = registers(2)
+    first, second = ([each for each in found if each.address // SPAN == context] for context in range(2))
+    assert first == list(REGISTERS) and len(second) == sum(each.address >= CONTEXT for each in REGISTERS)
+    for each in second:
+        own = BY_NAME[each.name.removesuffix("_1")]
+        assert each == replace(own, name=f"{own.name}_1", address=own.address + SPAN)
+    assert {each.name for each in REGISTERS if each not in registers()} == {"yielding", "share_first", "share_size"}
+    assert BY_NAME["share_size"].reset == Share().registers()["share_size"] == 0x10101010
 
 
 def test_fields_fit_and_do_not_overlap():
@@ -33,8 +63,8 @@ def test_page_has_the_causes():
 
 def test_parameters_say_what_the_machine_is():
     found = parameters(Accelerator(core=Design(rows=16), v_words=128))
-    assert found == {"id": IDENTITY, "version": 1, "rows": 16, "mantissa": 8, "exponent": 10, "block": 32,
+    assert found == {"id": IDENTITY, "version": 2, "rows": 16, "mantissa": 8, "exponent": 10, "block": 32,
                      "block_rows": 1, "x_words": 8192, "w_words": 4096, "v_words": 128, "p_words": 512,
-                     "row_words": 32, "vector_rows": 8}
-    assert found.keys() == {register.name for register in REGISTERS if register.address < 0x40}
+                     "row_words": 32, "vector_rows": 8, "contexts": 1}
+    assert found.keys() == {register.name for register in REGISTERS if register.address < 0x38}
     assert IDENTITY == 0x50464248 and BY_NAME["id"].text == "0x50464248"

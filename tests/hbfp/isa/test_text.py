@@ -7,13 +7,13 @@ from hbfp.system import Accelerator
 
 INSTRUCTIONS = (Instruction(Opcode.LOAD, {"count0": 3, "count1": 1, "count2": 1, "dram1": -128, "offset": 4096}),
                 Instruction(Opcode.WEIGHTS, {"tiles": 2, "repeats": 1}, (Wait(Unit.LOAD, 1), Wait(Unit.VECTOR, 0))),
-                Instruction(Opcode.HALT, {}))
+                Instruction(Opcode.YIELD, {}), Instruction(Opcode.HALT, {}))
 
 
 def test_lines():
     assert [line(each) for each in INSTRUCTIONS] == [
         "LOAD offset=4096 count0=3 count1=1 dram1=-128 count2=1", "WEIGHTS tiles=2 repeats=1 after LOAD:1 VECTOR:0",
-        "HALT"]
+        "YIELD", "HALT"]
 
 
 def test_listing_has_layers_and_numbers():
@@ -22,4 +22,4 @@ def test_listing_has_layers_and_numbers():
                            layers=(Layer("first", 0, 2), Layer("second", 2, 11), Layer("view", 2, 2))))
     lines = text.splitlines()
     assert lines[0] == "first:" and lines[1].startswith(" 0  LOAD ") and lines[3:5] == ["second:", "view:"]
-    assert lines[-1] == "10  HALT" and len(lines) == 14 and text.endswith("\n")
+    assert lines[-1] == "11  HALT" and len(lines) == 15 and text.endswith("\n")

@@ -1,0 +1,41 @@
+"""What memory P gets: the words of the vector unit that a program's loads bring."""
+
+from bisect import bisect_right
+
+from .instructions import Memory, Opcode
+
+#: Bytes of a word.
+BYTES = 8
+
+
+def loads(instruction):
+    """Whether an instruction writes memory P."""
+    return instruction.opcode == Opcode.LOAD and instruction["memory"] == Memory.P
+
+
+def loaded(program, instruction):
+    """Words that a LOAD into P brings from the DRAM that the program comes with.
+
+    Yields
+    ------
+    (int, list of int or None)
+        Place in P of the first word of a beat, and its words; None where the program does not say what the beat holds.
+    """
+    beat = program.accelerator.beat
+    for i2 in range(instruction["count2"]):
+        for i1 in range(instruction["count1"]):
+            for i0 in range(instruction["count0"]):
+                place = instruction["base"] + i2 * instruction["buffer2"] + i1 * instruction["buffer1"] + i0
+                data = _given(program, instruction["offset"] + i2 * instruction["dram2"] + i1 * instruction["dram1"]
+                              + i0 * beat, beat)
+                yield place * beat // BYTES, data and [int.from_bytes(data[at:at + BYTES], "little")
+                                                       for at in range(0, beat, BYTES)]
+
+
+def _given(program, address, size):
+    """Bytes of DRAM before the run, those behind a region as zeros; None if it has none there."""
+    number = bisect_right(program.memory, address, key=lambda region: region.address) - 1
+    if number < 0 or address >= program.memory[number].end:
+        return None
+    region = program.memory[number]
+    return region.data[address - region.address:address - region.address + size].ljust(size, b"\0")
