@@ -43,13 +43,17 @@ class Accumulator(Component):
         None where no mantissas are wide.
     skips : bool
         Whether sums of a segment may have to be left out.
+    scale_cols : int
+        Neighbouring columns whose exponents and flags are always equal; those of the first one count.
+    banks : int
+        1 or 2; one is never read out and added to in turns within a command.
 
     Members
     -------
     west, east : ``In(row_signature)``, ``Out(row_signature)``
-        ``east`` is ``west`` a cycle later. The row's exponent and flag in segment s come at cycle ``s * h``; bit s of
-        ``load`` says to take ``w[s]``, a cycle ahead of the first row that uses it. Bit s of ``skip``, which comes
-        with the exponent, says to leave the sums of segment s out.
+        ``east`` is ``west`` a cycle later. The row's exponent and flag in segment s come at cycle ``s * h``; with that
+        of the first row that uses them, bit s of ``load`` says to take ``w[s]``. Bit s of ``skip``, which comes with
+        the exponent, too, says to leave the sums of segment s out.
     w : ``In``
         Exponents and invalid flags of the columns, per segment.
     sums : ``In``
@@ -73,6 +77,8 @@ class Accumulator(Component):
         block_sum: int = parameter("b", 0)
         digits: Digits | None = parameter("", None)
         skips: bool = parameter("skips", False)
+        scale_cols: int = parameter("k", 1)
+        banks: int = parameter("banks", 2)
 
         @property
         def read(self):
@@ -97,7 +103,8 @@ class Accumulator(Component):
                 accumulation_of(design), number_of(design).sum(whole, whole), design.group[1],
                 design.segments, design.height // design.group[0], design.depth,
                 Scales.of(design) if design.blocked else None,
-                design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design), design.joined > 1)
+                design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design), design.joined > 1,
+                design.scale_cols if design.blocked else 1, design.banks)
 
     @staticmethod
     def ports(params):
@@ -123,19 +130,20 @@ class Accumulator(Component):
     def body(self, platform):
         m, params = Module(), self.params
         accumulation, kc, depth = params.accumulation, params.columns, params.depth
-        pass_east(m, self.west, self.east)
+        pass_east(m, self.west, self.east, reset_less=("address", "exponent", "invalid", "skip"))
         read = params.read
-        late = [self.west.beat]
-        addresses = [self.west.address]
-        for stage in range(params.latency):
+        late = [self.west.beat, self.east.beat]
+        addresses = [self.west.address, self.east.address]
+        for stage in range(1, params.latency):
             late.append(Signal(self.west.beat.shape(), name=f"beat_{stage + 1}"))
             addresses.append(Signal(index(depth), name=f"address_{stage + 1}", reset_less=True))
             m.d.sync += [late[-1].eq(late[-2]), addresses[-1].eq(addresses[-2])]
 
         # Banks: one read port, for the accumulation or for the way out.
-        width = accumulation.width
-        banks = [Ram(depth, kc * width) for _ in range(2)]
-        written = Signal(kc * width)
+        words = kc // accumulation.columns
+        size = words * accumulation.width
+        banks = [Ram(depth, size) for _ in range(params.banks)]
+        written = Signal(size)
         for n, bank in enumerate(banks):
             m.submodules[f"bank{n}"] = bank
             drains = self.draining[n]
@@ -145,59 +153,71 @@ class Accumulator(Component):
                 bank.r_en.eq(~drains | self.read.en),
                 bank.r_addr.eq(Mux(drains, self.read.address, addresses[read])),
             ]
-        held = Signal(kc * width)
-        out = Signal(kc * width)
-        drained = Signal()
-        m.d.sync += drained.eq(Mux(self.read.en, self.draining[1], drained))
+        held = Signal(size)
+        out = Signal(size)
         fresh, bank = late[read + 1].first, late[read + 1].bank
-        if accumulation.cleared:    # what is fresh starts from zero
+        if params.banks == 1:
+            m.d.comb += [held.eq(banks[0].r_data & (~fresh).replicate(size) if accumulation.cleared else
+                                 banks[0].r_data), out.eq(banks[0].r_data)]
+        elif accumulation.cleared:    # what is fresh starts from zero
             m.d.comb += held.eq(banks[0].r_data & (~bank & ~fresh).replicate(len(held))
                                 | banks[1].r_data & (bank & ~fresh).replicate(len(held)))
         else:
             m.d.comb += held.eq(Mux(bank, banks[1].r_data, banks[0].r_data))
-        m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
+        if params.banks > 1:
+            drained = Signal()
+            m.d.sync += drained.eq(Mux(self.read.en, self.draining[1], drained))
+            m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
 
-        scales = self._scales(m) if params.scales else [[None] * kc] * params.segments
         sums = self._counted(m)
         if params.digits:
             sums = [params.digits.join(m, f"s{s}", [self.sums[s][column] for column in range(kc)],
                                        late[1 + s * params.spacing]) for s in range(params.segments)]
         if params.block_sum:
             sums = self._block_sums(m, late, addresses, sums)
+        scales = self._scales(m, sums) if params.scales else [[None] * kc] * params.segments
         # Segments of a column in ascending order, each `spacing` cycles after the last; the bank's write port
         # registers the last one's sum.
         between = params.spacing - accumulation.registers
-        for column in range(kc):
-            acc = held.word_select(column, width)
+        for word in range(words):
+            first = word * accumulation.columns
+            columns = range(first, first + accumulation.columns)
+            acc = held.word_select(word, accumulation.width)
             for s in range(params.segments):
-                acc = delay(m, acc, between, f"c{column}_acc{s}") if s else acc
-                acc = accumulation.add(m, (s, column), acc, sums[s][column], scales[s][column], fresh)
-            m.d.comb += [written.word_select(column, width).eq(acc),
-                         self.o[column].eq(accumulation.result(m, column, out.word_select(column, width)))]
+                acc = delay(m, acc, between, f"c{first}_acc{s}") if s else acc
+                acc = accumulation.add(m, (s, first), acc, [sums[s][n] for n in columns], scales[s][first], fresh)
+            results = accumulation.results(m, first, out.word_select(word, accumulation.width))
+            m.d.comb += [written.word_select(word, accumulation.width).eq(acc),
+                         *(self.o[n].eq(result) for n, result in zip(columns, results, strict=True))]
         return m
 
-    def _scales(self, m):
-        """Es and the NaN flag of each segment and column, beside the sum that they belong to."""
+    def _scales(self, m, sums):
+        """Es and the NaN flag of each segment and column, when the sum is there that they belong to."""
         params = self.params
-        scales = []
+        scales, most = [], 1 << params.scales.column - 1
         for s in range(params.segments):
             scales.append([])
-            for column in range(params.columns):
+            offset = params.accumulation.offset(sums[s][0].shape().width)
+            row = Signal(range(offset - (1 << params.scales.row - 1), offset + most), name=f"s{s}_row_exponent")
+            m.d.comb += row.eq(self.east.exponent[s] + offset)
+            for column in range(0, params.columns, params.scale_cols):
                 stem = f"s{s}_c{column}"
                 exponent = Signal(signed(params.scales.column), name=f"{stem}_w", reset_less=True)
                 invalid = Signal(name=f"{stem}_w_invalid", reset_less=True)
                 with m.If(self.west.load[s]):
                     m.d.sync += [exponent.eq(self.w[s].exponent[column]), invalid.eq(self.w[s].invalid[column])]
-                total = Signal(signed(params.scales.sum), name=f"{stem}_exponent", reset_less=True)
-                either = Signal(name=f"{stem}_invalid", reset_less=True)
-                m.d.sync += [total.eq(self.west.exponent[s] + exponent), either.eq(self.west.invalid[s] | invalid)]
+                # The row's exponent is east in the cycle in which its sum is there.
+                shape = (row + exponent).shape() if offset else signed(params.scales.sum)
+                total = Signal(shape, name=f"{stem}_exponent")
+                either = Signal(name=f"{stem}_invalid")
+                m.d.comb += [total.eq(row + exponent), either.eq(self.east.invalid[s] | invalid)]
                 if params.skips:    # a sum of zero at the lowest exponent moves nothing
-                    with m.If(self.west.skip[s]):
-                        m.d.sync += [total.eq(-(1 << params.scales.sum - 1)), either.eq(0)]
+                    with m.If(self.east.skip[s]):
+                        m.d.comb += [total.eq(-(1 << len(total) - 1)), either.eq(0)]
                 if params.block_sum:    # the block's sum comes a cycle later
                     total = delay(m, total, 1, f"{stem}_exponent_late")
                     either = delay(m, either, 1, f"{stem}_invalid_late")
-                scales[-1].append((total, either))
+                scales[-1] += [(total, either)] * params.scale_cols
         return scales
 
     def _counted(self, m):
@@ -207,9 +227,8 @@ class Accumulator(Component):
             return self.sums
         counted = []
         for s in range(params.segments):
-            skipped, each = Signal(name=f"skipped{s}"), Signal.like(self.sums[s], name=f"counted{s}")
-            m.d.sync += skipped.eq(self.west.skip[s])
-            m.d.comb += each.as_value().eq(self.sums[s].as_value() & ~skipped.replicate(len(each.as_value())))
+            each = Signal.like(self.sums[s], name=f"counted{s}")
+            m.d.comb += each.as_value().eq(self.sums[s].as_value() & ~self.east.skip[s].replicate(len(each.as_value())))
             counted.append(each)
         return counted
 

@@ -117,9 +117,9 @@ class SharedAccumulator(Component):
             m.submodules.align = align = AlignAdd(len(total), accumulation.bits, accumulation.guard, len(exponent))
             m.submodules.convert = convert = IntToFp32(accumulation.bits, len(exponent))
             m.d.comb += [
-                Cat(earlier).eq(running.r_data), align.fresh.eq(turn.fresh), align.acc.eq(earlier), align.sum.eq(total),
-                align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),
-                running.w_data.eq(Cat(after)), convert.i.eq(late.sum), convert.exponent.eq(late.exponent),
+                Cat(earlier).eq(running.r_data), align.fresh.eq(turn.fresh), align.acc.eq(earlier),
+                align.sum[0].eq(total), align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),
+                running.w_data.eq(Cat(after)), convert.i.eq(late.sum[0]), convert.exponent.eq(late.exponent),
                 convert.invalid.eq(late.invalid), value.eq(convert.o),
             ]
             m.d.sync += late.eq(after)

@@ -118,6 +118,7 @@ class Group(Component):
         pass_east(m, west, self.east, reset_less=("act", "sparse", "start", "joins"))
         psum = Signal.like(self.south.sum, name="psum", reset_less=True)
         weights = number.hold(m, west.swap, self.weight, **({"sparse": west.sparse} if number.modes else {}))
+        acts = number.prepare(m, [west.act[row] for row in range(number.reach(kr))])
         for col in range(kc):
             first = (self.north.sum[col] if params.north is not None
                      else west.start if params.start is not None else None)
@@ -125,7 +126,7 @@ class Group(Component):
                 above, first = first, Signal(params.north, name=f"above{col}")
                 m.d.comb += first.eq(above & west.joins.replicate(len(above)))
             m.d.sync += psum[col].eq(number.column(
-                m, [west.act[row] for row in range(number.reach(kr))], [weights[row][col] for row in range(kr)],
+                m, acts, [weights[row][col] for row in range(kr)],
                 first, params.south, f"c{col}", **({} if params.head is None else {"head": self.head[col]})))
         m.d.comb += self.south.sum.eq(psum)
         return m

@@ -6,17 +6,34 @@ from amaranth import Cat, Const, Mux
 
 from hbfp.fields import check_choice
 
+from ..fixed.ripple import add_ripple, bits_of
 from ..lib.names import parameter
+from .inside import as_sum
 from .multiply import MULTIPLIERS, decide_product, multiply_raw, normal_product, round_product
 from .operation import Operation
-from .raw import named, normalise, pack, round_flush, round_gradual, round_up, shift_right_sticky, unpack
+from .raw import (
+    increment,
+    limit_flush,
+    named,
+    normalise,
+    pack,
+    round_flush,
+    round_gradual,
+    round_up,
+    shift_right_sticky,
+    unpack,
+)
 
 #: Sign of results that are flushed to zero: their own, or always plus.
 UNDERFLOWS = ("signed", "positive")
 
 
-def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
+def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=False):
     """Sum of two raw operands, rounded once and packed.
+
+    With ``ripple`` it is in the least area: adders are rows of full adders, and where subnormals are flushed flags
+    alone say what is zero or infinite, whatever the exponents. ``inside`` leaves the sum in
+    :func:`~.inside.sum_layout`.
 
     The significands have one width, and as many bits above the point: 1, or 2 if ``x`` is a product
     in [1, 4). The operand of smaller exponent is shifted, so one that is zero must not have the
@@ -25,10 +42,11 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     width, product = len(x.significand), len(x.significand) > fmt.precision
     head = 2 if product else 1
     wide = len(x.exponent) > fmt.exponent
-    difference = named(m, (x.exponent - y.exponent).as_signed(), "difference")
+    difference = named(m, subtract_exponents(m, x.exponent, y.exponent) if ripple else
+                       (x.exponent - y.exponent).as_signed(), "difference")
     # Only exponents decide which operand is shifted: a difference that turns out negative is
     # negated without an adder, see below.
-    swap = difference[-1]
+    swap = named(m, (difference[-1] | x.zero) & ~y.zero, "swap") if ripple and flush else difference[-1]
     subtract = named(m, x.sign ^ y.sign, "subtract")
     larger = named(m, Mux(swap, y.significand, x.significand), "larger")
     large_exponent = named(m, Mux(swap, y.exponent, x.exponent), "large_exponent")
@@ -40,30 +58,42 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     amount = named(m, difference[:-1] ^ swap.replicate(len(difference) - 1), "amount")
     nan = named(m, x.nan | y.nan | x.inf & y.inf & subtract, "any_nan")
     inf = named(m, x.inf | y.inf, "any_inf")
-    inf_sign = Mux(y.inf, y.sign, x.sign) if wide else None
+    inf_sign = Mux(y.inf, y.sign, x.sign) if wide or ripple and flush else None
     # The sign of a lone product that underflows beside a zero addend.
-    alone = named(m, ~x.zero & y.zero, "alone") if wide and flush else None
-    alone_sign = x.sign if wide and flush else None
+    lone = wide and flush and not (ripple and underflow == "positive")
+    alone = named(m, ~x.zero & y.zero, "alone") if lone else None
+    alone_sign = x.sign if lone else None
 
     (larger, large_exponent, large_zero, small_zero, sign, smaller, amount, subtract, nan, inf, inf_sign, alone,
      alone_sign) = pipe.cut(
         "swap", larger, large_exponent, large_zero, small_zero, sign, smaller, amount, subtract, nan, inf, inf_sign,
         alone, alone_sign)
     kept = width + 2
-    stages = (kept - 1).bit_length()
+    stages = kept.bit_length() if ripple else (kept - 1).bit_length()
     far = named(m, amount[stages:].any(), "far")
-    shifted, sticky = shift_right_sticky(m, smaller, amount[:stages], kept)
-    gone = named(m, far | small_zero if flush else far, "gone")
-    shifted = named(m, shifted & ~gone.replicate(kept), "aligned")
-    sticky = named(m, Mux(gone, ~small_zero, sticky), "aligned_sticky")
+    if ripple:    # the longest distance leaves nothing
+        gone = named(m, far | small_zero if flush else far, "gone")
+        amount = amount[:stages]
+        shifted, sticky = shift_right_sticky(m, smaller, amount | gone.replicate(len(amount)), kept)
+        sticky = named(m, sticky & ~small_zero, "aligned_sticky")
+    else:
+        shifted, sticky = shift_right_sticky(m, smaller, amount[:stages], kept)
+        gone = named(m, far | small_zero if flush else far, "gone")
+        shifted = named(m, shifted & ~gone.replicate(kept), "aligned")
+        sticky = named(m, Mux(gone, ~small_zero, sticky), "aligned_sticky")
 
     (larger, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
      alone_sign) = pipe.cut(
         "align", larger, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
         alone_sign)
     # {carry or sign, significand, guard, round}; the sticky bit below borrows from them.
-    total = named(m, (Cat(Const(0, 2), larger) + (Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1))
-                      + (subtract & ~sticky))[:kept + 1], "total")
+    if ripple:
+        addend = named(m, Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1), "addend")
+        borrow = named(m, subtract & ~sticky, "borrow")
+        total = named(m, add_ripple(m, [0, 0, *larger, 0], list(addend), "total", borrow)[0], "total")
+    else:
+        total = named(m, (Cat(Const(0, 2), larger) + (Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1))
+                          + (subtract & ~sticky))[:kept + 1], "total")
 
     total, large_exponent, large_zero, sticky, sign, subtract, nan, inf, inf_sign, alone, alone_sign = pipe.cut(
         "sum", total, large_exponent, large_zero, sticky, sign, subtract, nan, inf, inf_sign, alone, alone_sign)
@@ -73,12 +103,15 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
     magnitude = named(m, Cat(sticky | negative, total ^ negative.replicate(kept + 1)), "magnitude")
     if flush:
         normal = normalise(m, magnitude, fmt.precision + 1, fill=exact)
-        exponent = named(m, (large_exponent + head - normal.count).as_signed(), "exponent")
+        if ripple:    # less the count, as its complement; what is left to add is known, and joins the rounding
+            exponent = add_count(m, large_exponent, normal.count)
+        else:
+            exponent = named(m, (large_exponent + head - normal.count).as_signed(), "exponent")
         zero = named(m, large_zero | ~normal.value[-1], "zero")
         cancel = named(m, subtract & zero, "cancel")
     else:
         normal = normalise(m, magnitude, fmt.precision + 1, fill=exact,
-                           exponent=large_exponent + (head - 1) if product else large_exponent)
+                           exponent=large_exponent + (head - 1) if product else large_exponent, ripple=ripple)
         exponent = zero = None
         cancel = named(m, subtract & ~magnitude.any(), "cancel")
     sign = named(m, (sign ^ negative) & ~cancel, "sum_sign")
@@ -91,12 +124,33 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed"):
 
     significand, up, exponent, lowered, zero, sign, nan, inf = pipe.cut(
         "normalise", significand, up, exponent, normal.exponent, zero, named(m, sign, "sign_out"), nan, inf)
-    if flush:
-        raw = round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan)
+    if not flush:
+        raw = round_gradual(m, fmt, sign, lowered, significand, up, inf, nan, ripple)
+    elif ripple:
+        fraction, carry = increment(m, significand[:-1], up, "rounded", True)
+        ones = [head >> n & 1 for n in range(len(exponent))]
+        exponent, _ = add_ripple(m, list(exponent), ones, "rounded_exponent", carry)
+        raw = limit_flush(m, fmt, sign, exponent, fraction, zero, inf, nan, masked=not inside)
     else:
-        raw = round_gradual(m, fmt, sign, lowered, significand, up, inf, nan)
+        raw = round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan)
     raw, = pipe.cut("round", raw)
-    return pack(fmt, raw, underflow)
+    return as_sum(fmt, raw) if inside and flush else pack(fmt, raw, underflow)
+
+
+def subtract_exponents(m, x, y):
+    """Signed difference of two exponents, one bit wider, by a row of full adders."""
+    width = max(len(x), len(y))
+    total, carry = add_ripple(m, bits_of(x, width + 1), [~bit if not isinstance(bit, int) else 1 - bit
+                                                         for bit in bits_of(y, width + 1)], "difference", 1)
+    return total.as_signed()
+
+
+def add_count(m, exponent, count):
+    """``exponent - count``, one bit wider than the exponent, by a row of full adders."""
+    width = len(exponent) + (1 if exponent.shape().signed else 2)
+    total, _ = add_ripple(m, bits_of(exponent, width), [~bit if not isinstance(bit, int) else 1
+                                                        for bit in bits_of(count, width)], "less_count", 1)
+    return named(m, total, "exponent")
 
 
 class Add(Operation):

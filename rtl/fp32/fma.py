@@ -2,8 +2,7 @@
 
 from amaranth import Cat, Const, Mux
 
-from .arith import add_raw
-from .multiply import bound_product, multiply_raw
+from .multiply import add_exponents, bound_product, multiply_raw
 from .multiply_add import MulAdd
 from .raw import named
 
@@ -20,11 +19,14 @@ class Fma(MulAdd):
 
     def datapath(self, m, pipe):
         fmt = self.fmt
-        x, y, z = (self.operand(m, name) for name in self.OPERANDS)
-        product = bound_product(m, multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier))
+        x, y, z = self.operands(m)
+        raw = multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier, self.ripple)
+        if self.ripple:
+            raw.exponent = named(m, add_exponents(m, x, y, fmt.bias), "product_exponent")
+        product = bound_product(m, raw)
         z.significand = Cat(Const(0, fmt.precision - 1), z.significand, Const(0, 1))
-        if self.flush:
+        if self.flush and not self.ripple:
             lowest = Const(-1 << (fmt.exponent + 1), product.exponent.shape())
             z.exponent = named(m, Mux(z.zero, lowest, z.exponent), "addend_exponent")
         product, = pipe.cut("product", product)
-        return add_raw(m, pipe, fmt, product, self.meet(pipe, z), self.flush, self.params.underflow)
+        return self.add(m, pipe, product, z)

@@ -1,17 +1,44 @@
-"""Products of significands, as ``*`` or by radix-8 recoding: less area than ``*`` under `synth -booth`, more delay."""
+"""Products of significands, as ``*`` or from digits: less area than ``*`` under `synth -booth`, more delay."""
 
 from amaranth import Cat, Const, Mux
 
-from .raw import Raw, named, round_flush, round_up
+from ..fixed.compressor import CompressorTree
+from ..fixed.ripple import add_ripple, bits_of
+from .inside import three_times, unbias
+from .raw import Raw, increment, limit_flush, named, round_flush, round_up
 
-#: ``plain`` leaves the architecture to the synthesis; ``recoded`` is :func:`multiply_recoded`.
+#: ``plain`` leaves the architecture to the synthesis; ``recoded`` is :func:`multiply_digits`, or with registers
+#: :func:`multiply_radix8`.
 MULTIPLIERS = ("plain", "recoded")
 #: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it.
 PIECES = 4
 
 
-def multiply_recoded(m, a, b, cut=None):
-    """Exact product of two unsigned values.
+def multiply_digits(m, a, b, triple=None):
+    """Exact product of two unsigned values in the least area: two bits of ``b`` at a time choose 0, a, 2 a or 3 a.
+
+    No row is negative, so none has a sign or a bit that completes a negation; 3 a costs one adder, which products with
+    the same ``a`` share: ``triple``, if it is there. The rows go through one tree of full adders.
+    """
+    width = len(a) + 2
+    triple = three_times(m, a) if triple is None else triple
+    tree = CompressorTree(m, len(a) + len(b), "product")
+    for k in range(0, len(b), 2):
+        digit = b[k:k + 2]
+        if len(digit) == 1:
+            row = named(m, a & digit.replicate(len(a)), f"row{k}")
+        else:
+            one, two, three = (named(m, value, f"{name}{k}").replicate(width) for name, value in (
+                ("one", digit[0] & ~digit[1]), ("two", digit[1] & ~digit[0]), ("three", digit.all())))
+            row = named(m, ((one & a) | (two & Cat(Const(0, 1), a)) | (three & triple))[:width], f"row{k}")
+        for n, bit in enumerate(row):
+            tree.add(k + n, bit, arrival=1)
+    return tree.result()
+
+
+def multiply_radix8(m, a, b, cut=None):
+    """Exact product of two unsigned values, for units with registers: less area than ``*``, and quicker than rows of
+    full adders.
 
     Three bits of ``b`` at a time, with the bit below them, make a digit -4 to 4, so a third as many rows
     as bits are summed; 3 a costs one adder. A negative row is inverted; its missing one stands in the
@@ -54,13 +81,25 @@ def multiply_recoded(m, a, b, cut=None):
     return (low + (high << empty))[:whole]
 
 
-def multiply_raw(m, pipe, x, y, bias, multiplier="plain"):
-    """Exact product of two raw operands: biased signed exponent, two bits above the point."""
-    sign, exponent = named(m, x.sign ^ y.sign, "product_sign"), (x.exponent + y.exponent - bias).as_signed()
+def add_exponents(m, x, y, bias, carry=0):
+    """Exponent of a product of two raw operands, and ``carry``, signed, by rows of full adders."""
+    low = unbias(m, x.exponent, bias) if x.unbiased is None else x.unbiased
+    width = len(y.exponent) + 2
+    total, _ = add_ripple(m, bits_of(low, width), bits_of(y.exponent, width), "add_exponents", carry)
+    return total.as_signed()
+
+
+def multiply_raw(m, pipe, x, y, bias, multiplier="plain", ripple=False):
+    """Exact product of two raw operands: biased signed exponent, two bits above the point.
+
+    With ``ripple`` the exponent is left out: :func:`add_exponents` takes what the rounding adds to it, too.
+    """
+    sign = named(m, x.sign ^ y.sign, "product_sign")
+    exponent = None if ripple else (x.exponent + y.exponent - bias).as_signed()
     nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
     zero, inf = named(m, x.zero | y.zero, "product_zero"), named(m, x.inf | y.inf, "product_inf")
     if "partial" in pipe.active and multiplier == "recoded":
-        product = multiply_recoded(m, x.significand, y.significand, lambda *rows: pipe.cut("partial", *rows))
+        product = multiply_radix8(m, x.significand, y.significand, lambda *rows: pipe.cut("partial", *rows))
         sign, exponent, zero, inf, nan = pipe.cut(
             "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
     elif "partial" in pipe.active:
@@ -72,17 +111,20 @@ def multiply_raw(m, pipe, x, y, bias, multiplier="plain"):
         product = sum((piece << size * k for k, piece in enumerate(pieces)), Const(0, 1))
         product = product[:len(x.significand) + len(y.significand)]
     elif multiplier == "recoded":
-        product = multiply_recoded(m, x.significand, y.significand)
+        product = multiply_radix8(m, x.significand, y.significand) if pipe.active else \
+            multiply_digits(m, x.significand, y.significand, x.triple)
     else:
         product = x.significand * y.significand
-    return Raw(sign, named(m, exponent, "product_exponent"), named(m, product, "product"), zero, inf, nan)
+    exponent = None if exponent is None else named(m, exponent, "product_exponent")
+    return Raw(sign, exponent, named(m, product, "product"), zero, inf, nan)
 
 
 def normal_product(m, raw):
-    """A product of normal numbers with its leading one moved to the top bit."""
+    """A product of normal numbers with its leading one moved to the top bit; its exponent is left out if it was."""
     high = raw.significand[-1]
     significand = Mux(high, raw.significand, Cat(Const(0, 1), raw.significand)[:len(raw.significand)])
-    return Raw(raw.sign, named(m, (raw.exponent + high).as_signed(), "normal_exponent"),
+    exponent = None if raw.exponent is None else named(m, (raw.exponent + high).as_signed(), "normal_exponent")
+    return Raw(raw.sign, exponent,
                named(m, significand, "normal_product"), raw.zero, raw.inf, raw.nan)
 
 
@@ -97,6 +139,19 @@ def decide_product(m, fmt, raw):
 def round_product(m, fmt, raw, up):
     """Round a normalised product, flushing."""
     return round_flush(m, fmt, raw.sign, raw.exponent, raw.significand, up, raw.zero, raw.inf, raw.nan)
+
+
+def round_product_ripple(m, fmt, x, y, raw):
+    """What :func:`round_product` gives of a product ``raw`` of two operands, in the least area; only flags say that it
+    is zero or infinite.
+
+    A product of which the leading one is in the upper place does not round up to the next power of two: so at most one
+    of the two adds to the exponent, as the carry of the sum of exponents.
+    """
+    kept, up = decide_product(m, fmt, normal_product(m, raw))
+    fraction, carry = increment(m, kept.significand[:-1], up, "product_rounded", True)
+    exponent = add_exponents(m, x, y, fmt.bias, named(m, raw.significand[-1] | carry, "product_carry"))
+    return limit_flush(m, fmt, raw.sign, exponent, fraction, raw.zero, raw.inf, raw.nan, masked=False)
 
 
 def bound_product(m, raw):

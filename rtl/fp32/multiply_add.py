@@ -10,9 +10,19 @@ from hbfp.golden.spec.floats import BF16, FloatFormat
 
 from ..lib.names import parameter
 from .arith import Add, add_raw
-from .multiply import MULTIPLIERS, bound_product, decide_product, multiply_raw, normal_product, round_product
+from .inside import bits_in, prepared, prepared_layout, sum_layout, unpacked_sum
+from .multiply import (
+    MULTIPLIERS,
+    add_exponents,
+    bound_product,
+    decide_product,
+    multiply_raw,
+    normal_product,
+    round_product,
+    round_product_ripple,
+)
 from .operation import choose_cuts
-from .raw import unpack
+from .raw import named, unpack
 
 
 class SumOfProduct(Add):
@@ -23,11 +33,29 @@ class SumOfProduct(Add):
     late : bool
         The addend ``c`` comes :attr:`lead` cycles after ``a`` and ``b``, when the product is there; else with them,
         and registers hold it that long. The result is ``pipeline`` cycles behind ``a`` and ``b`` in any case.
+    multiplier : str
+        As in :class:`Mul`; ``recoded`` without registers has adders that are rows of full adders, too.
+    inside : bool
+        The operand ``a`` comes in :func:`~.inside.prepared_layout`, and where subnormals are flushed the addend and the
+        result are in :func:`~.inside.sum_layout`. In the least area alone (:attr:`ripple`).
     """
 
     @dataclass(frozen=True, kw_only=True)
     class Parameters(Add.Parameters):
         late: bool = parameter("late", False)
+        multiplier: str = parameter("", "plain")
+        inside: bool = parameter("inside", False)
+
+        def __post_init__(self):
+            super().__post_init__()
+            check_choice("Multiplier", self.multiplier, MULTIPLIERS)
+            if self.inside and (self.pipeline or self.multiplier != "recoded"):
+                raise ValueError("Multiply-adds inside an array need multiplier recoded and pipeline 0")
+
+    @property
+    def apart(self):
+        """Inside an array a multiply-add is measured by itself: what it could share stands outside of it."""
+        return True if self.params.inside else None
 
     def __init__(self, *values, late=False, **named):
         late = late and bool(self.leading(named.get("pipeline", 0)))
@@ -44,6 +72,30 @@ class SumOfProduct(Add):
         """Cycles in which the product alone is formed."""
         return len(self.leading(self.params.pipeline))
 
+    @property
+    def ripple(self):
+        """Whether adders are rows of full adders: where a unit is to be small, and has no register to be quick with."""
+        return self.params.multiplier == "recoded" and not self.params.pipeline
+
+    @classmethod
+    def data_ports(cls, params):
+        source, width = getattr(params, "source", params.fmt), params.fmt.width
+        sums = bits_in(sum_layout(params.fmt)) if params.inside and params.subnormals == "flush" else width
+        return {"a": In(bits_in(prepared_layout(source)) if params.inside else source.width), "b": In(source.width),
+                "c": In(sums), "o": Out(sums)}
+
+    def operands(self, m):
+        """Both factors and the addend, taken apart."""
+        source, flush, inside = getattr(self.params, "source", self.fmt), self.flush, self.params.inside
+        a = prepared(source, self.a) if inside else unpack(m, source, self.a, "a", flush)
+        return (a, unpack(m, source, self.b, "b", flush),
+                unpacked_sum(self.fmt, self.c) if inside and flush else unpack(m, self.fmt, self.c, "c", flush))
+
+    def add(self, m, pipe, product, addend):
+        """The sum of both, as the result has it."""
+        return add_raw(m, pipe, self.fmt, product, self.meet(pipe, addend), self.flush, self.params.underflow,
+                       self.ripple, self.params.inside)
+
     def meet(self, pipe, addend):
         """The addend behind as many registers as the product."""
         for name in () if self.params.late else self.leading(self.params.pipeline):
@@ -55,31 +107,21 @@ class MulAdd(SumOfProduct):
     """Product and sum, each rounded: ``o = round(a * b) + c``; nothing is packed between the two.
 
     Golden twin: ``add(mul(a, b), c)``.
-
-    Parameters
-    ----------
-    multiplier : str
-        As in :class:`Mul`.
     """
     OPERANDS = ("a", "b", "c")
     SUBNORMALS = ("flush",)
     CUTS = {"partial": 0.15, "product": 0.3, "rounded": 0.5, "swap": 0.58, "align": 0.63, "sum": 0.71,
             "normalise": 0.85, "round": 0.97, "output": 1.0}
 
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(SumOfProduct.Parameters):
-        multiplier: str = parameter("", "plain")
-
-        def __post_init__(self):
-            super().__post_init__()
-            check_choice("Multiplier", self.multiplier, MULTIPLIERS)
-
     def datapath(self, m, pipe):
-        x, y, z = (self.operand(m, name) for name in self.OPERANDS)
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, self.fmt.bias, self.params.multiplier))
-        product, = pipe.cut("rounded", round_product(m, self.fmt, *decide_product(m, self.fmt, normal_product(m, raw))))
-        z = self.meet(pipe, z)
-        return add_raw(m, pipe, self.fmt, product, z, True, self.params.underflow)
+        fmt, multiplier = self.fmt, self.params.multiplier
+        x, y, z = self.operands(m)
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, multiplier, self.ripple))
+        if self.ripple:
+            product = round_product_ripple(m, fmt, x, y, raw)
+        else:
+            product, = pipe.cut("rounded", round_product(m, fmt, *decide_product(m, fmt, normal_product(m, raw))))
+        return self.add(m, pipe, product, z)
 
 
 class ProductAdd(SumOfProduct):
@@ -104,15 +146,16 @@ class ProductAdd(SumOfProduct):
             if self.source.exponent != self.fmt.exponent or 2 * self.source.precision > self.fmt.precision:
                 raise ValueError(f"Product of {self.source!r} must fit the precision of {self.fmt!r}")
 
-    @classmethod
-    def data_ports(cls, params):
-        return {"a": In(params.source.width), "b": In(params.source.width), "c": In(params.fmt.width),
-                "o": Out(params.fmt.width)}
-
     def datapath(self, m, pipe):
-        fmt, source = self.fmt, self.params.source
-        x, y = (unpack(m, source, v, n, True) for v, n in ((self.a, "a"), (self.b, "b")))
-        product = bound_product(m, normal_product(m, multiply_raw(m, pipe, x, y, fmt.bias)))
+        fmt = self.fmt
+        x, y, z = self.operands(m)
+        # So narrow a product gains nothing from digits where it has to be quick.
+        raw = multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier if self.ripple else "plain", self.ripple)
+        product = normal_product(m, raw)
+        if self.ripple:
+            product.exponent = named(m, add_exponents(m, x, y, fmt.bias, raw.significand[-1]), "product_exponent")
+        else:
+            product = bound_product(m, product)
         product.significand = Cat(Const(0, fmt.precision - len(product.significand)), product.significand)
         product, = pipe.cut("product", product)
-        return add_raw(m, pipe, fmt, product, self.meet(pipe, self.operand(m, "c")), True, self.params.underflow)
+        return self.add(m, pipe, product, z)

@@ -4,6 +4,8 @@ from amaranth import Cat, Const, Module, Signal, Value, signed, unsigned
 
 from hbfp.golden.spec.tables import TableFormat
 
+from .times import times
+
 
 def _shape(low, high):
     """Smallest shape that holds ``low..high``."""
@@ -74,12 +76,11 @@ class Polynomial:
         form = self.form
         used = form.used[degree]
         top = Signal(signed(used), name=f"{self.name}_t{degree}")
-        product = Signal(signed(len(value) + used), name=f"{self.name}_product{degree}")
         low, high = self.bounds[form.degree - degree]
         if degree == 0:
             low = max(low, 0)    # every table holds positive functions
         total = Signal(_shape(low, high), name=f"{self.name}_value{degree}")
         drop = used + form.fraction[degree + 1] - form.fraction[degree]
-        self.m.d.comb += [top.eq(t[form.position - used:]), product.eq(value * top),
-                          total.eq(coefficient + product[drop:].as_signed())]
+        product = times(self.m, value, top, f"{self.name}_times{degree}", drop)
+        self.m.d.comb += [top.eq(t[form.position - used:]), total.eq(coefficient + product)]
         return total

@@ -4,6 +4,8 @@ from amaranth import Cat, Const, Mux, Signal
 
 from hbfp.golden.spec.floats import FP32
 
+from ..fixed.ripple import add_ripple, bits_of
+
 
 def named(m, value, name=None):
     """Give ``value`` a signal, so that using it twice does not emit it twice."""
@@ -20,12 +22,14 @@ def is_nan(value, fmt=FP32):
 class Raw:
     """An operand taken apart: (-1)^sign * significand * 2^exponent, plus what overrides it.
 
-    ``exponent`` is biased, that of a leading one in the top bit of ``significand``.
+    ``exponent`` is biased, that of a leading one in the top bit of ``significand``. ``unbiased`` and ``triple``, three
+    times the significand, are there where they were made beforehand (rtl/fp32/inside.py).
     """
 
-    def __init__(self, sign, exponent, significand, zero, inf, nan):
+    def __init__(self, sign, exponent, significand, zero, inf, nan, unbiased=None, triple=None):
         self.sign, self.exponent, self.significand = sign, exponent, significand
         self.zero, self.inf, self.nan = zero, inf, nan
+        self.unbiased, self.triple = unbiased, triple
 
     def map(self, function):
         """The same with ``function`` applied to every part."""
@@ -109,7 +113,15 @@ class Normal:
         return Normal(*(function(part) for part in (self.value, self.below, self.ones, self.count, self.exponent)))
 
 
-def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None):
+def increment(m, value, up, name, ripple):
+    """``value + up`` in the width of ``value``, and the carry out; ``up`` is one bit."""
+    if ripple:
+        return add_ripple(m, bits_of(value, len(value)), [0] * len(value), name, up)
+    total = named(m, value + up, name)
+    return total[:len(value)], total[len(value)]
+
+
+def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None, ripple=False):
     """Left shift until the top bit is one, testing and shifting by halves of the width.
 
     Each stage that finds its top bits empty yields one bit of the leading zero count, so no
@@ -128,6 +140,8 @@ def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None):
         Unsigned; the shift stops where it would pass zero, and it is lowered by the shift.
     stages : int, optional
         Bits of the shift distance, if the width does not set them.
+    ripple : bool
+        Whether adders are rows of full adders.
     """
     stages = (len(value) - 1).bit_length() if stages is None else stages
     keep = len(value) if keep is None else keep
@@ -141,7 +155,10 @@ def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None):
             move = move & exponent[stage:].any()
         move = named(m, move, f"move{stage}")
         if exponent is not None:
-            exponent = Cat(exponent[:stage], (exponent[stage:] - move)[:len(exponent) - stage])
+            high = exponent[stage:]
+            lowered = add_ripple(m, high, [1] * len(high), f"lower{stage}", ~move)[0] if ripple else \
+                (high - move)[:len(high)]
+            exponent = Cat(exponent[:stage], lowered)
         value = Mux(move, Cat(fill.replicate(step), value)[:len(value)], value)
         count.insert(0, move)
         spare = len(value) - (keep + step - 1)
@@ -183,19 +200,41 @@ def round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan):
     Returns
     -------
     Raw
+        As :func:`limit_flush`.
+    """
+    joined = named(m, Cat(significand[:-1], exponent) + up, "joined")[:fmt.fraction + len(exponent)]
+    return limit_flush(m, fmt, sign, joined[fmt.fraction:], joined[:fmt.fraction], zero, inf, nan)
+
+
+def limit_flush(m, fmt, sign, exponent, fraction, zero, inf, nan, masked=True):
+    """A rounded number with its limits: overflow to Inf, underflow to zero.
+
+    Parameters
+    ----------
+    exponent : Value
+        Biased exponent, in two's complement.
+    fraction : Value
+        ``fmt.fraction`` bits.
+    masked : bool
+        False leaves the exponent as it is where the number is zero or special: flags alone say so.
+
+    Returns
+    -------
+    Raw
         With ``exponent`` all zeros or all ones where the number is zero or special; the fraction
         is not masked there.
     """
-    joined = named(m, Cat(significand[:-1], exponent) + up, "joined")[:fmt.fraction + len(exponent)]
-    rounded = named(m, joined[fmt.fraction:], "rounded_exponent")
+    rounded = named(m, exponent, "rounded_exponent")
     under = named(m, zero | rounded[-1] | ~rounded.any(), "under")
     over = named(m, inf | ~under & (rounded[:-1] >= fmt.top), "over")
     all_ones = named(m, over | nan, "all_ones")
-    field = rounded[:fmt.exponent] & ~under.replicate(fmt.exponent) | all_ones.replicate(fmt.exponent)
-    return Raw(sign, named(m, field, "field"), Cat(joined[:fmt.fraction], Const(1, 1)), under, all_ones, nan)
+    field = rounded[:fmt.exponent]
+    if masked:
+        field = field & ~under.replicate(fmt.exponent) | all_ones.replicate(fmt.exponent)
+    return Raw(sign, named(m, field, "field"), Cat(fraction, Const(1, 1)), under, all_ones, nan)
 
 
-def round_gradual(m, fmt, sign, base, significand, up, inf, nan):
+def round_gradual(m, fmt, sign, base, significand, up, inf, nan, ripple=False):
     """Round a number that is normalised as far as its exponent allows.
 
     Parameters
@@ -209,8 +248,16 @@ def round_gradual(m, fmt, sign, base, significand, up, inf, nan):
     Raw
         As :func:`round_flush`, but a subnormal is not zero: only specials mask the fraction.
     """
-    rounded = named(m, significand + up, "rounded")
-    field = named(m, (base & significand[-1].replicate(len(base))) + rounded[fmt.fraction:], "rounded_exponent")
+    kept = base & significand[-1].replicate(len(base))
+    if ripple:
+        fraction, carry = increment(m, significand[:-1], up, "rounded", True)
+        # Where the top bit is zero so is what is kept of the exponent: the two add up to one bit and a carry.
+        exponent, last = add_ripple(m, bits_of(kept, len(base)), [significand[-1], *[0] * (len(base) - 1)],
+                                    "rounded_exponent", carry)
+        rounded, field = Cat(fraction, Const(0, 1)), named(m, Cat(exponent, last), "rounded_exponent")
+    else:
+        rounded = named(m, significand + up, "rounded")
+        field = named(m, kept + rounded[fmt.fraction:], "rounded_exponent")
     over = named(m, field >= fmt.top, "over")
     all_ones = named(m, over | inf | nan, "all_ones")
     return Raw(sign, named(m, field[:fmt.exponent] | all_ones.replicate(fmt.exponent), "field"),

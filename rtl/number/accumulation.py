@@ -3,11 +3,14 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from amaranth import Cat, Shape, Signal, signed, unsigned
+from amaranth import Cat, Const, Shape, Signal, signed, unsigned
+
+from hbfp.golden.spec.floats import FP32, FloatFormat
 
 from ..fixed.align import AlignAdd, aligned_layout
 from ..fp32.arith import Add
 from ..fp32.convert import IntToFp32
+from ..fp32.scaled_add import ScaledAdd, Term
 from ..lib.names import parameter
 
 #: Keywords of an FP32 sum, but for the widths and registers of the unit: subnormals kept, or zero and then +0.
@@ -22,17 +25,25 @@ class Accumulation(ABC):
     lead = 0
     #: Registers inside the adder.
     registers = 0
+    #: Registers between an accumulator and what :meth:`result` gives.
+    leaving = 0
     #: Whether a fresh accumulator has to read as zero; if not, :meth:`add` is told.
     cleared = True
+    #: Columns of a word, which have one exponent.
+    columns = 1
+
+    def offset(self, width):
+        """What is added to the exponents of sums of ``width`` bits before they come."""
+        return 0
 
     @property
     @abstractmethod
     def word(self):
-        """Layout or shape of an accumulator."""
+        """Layout or shape of an accumulator, or of those of :attr:`columns` together."""
 
     @property
     def width(self):
-        """Bits of an accumulator."""
+        """Bits of a word."""
         return Shape.cast(self.word).width
 
     @property
@@ -46,25 +57,27 @@ class Accumulation(ABC):
         return True
 
     @abstractmethod
-    def add(self, m, place, acc, value, scale, fresh):
-        """The accumulator after one sum.
+    def add(self, m, place, acc, values, scale, fresh):
+        """The word after one sum a column.
 
         Parameters
         ----------
         m : Module
         place : tuple of int
-            Segment and column, for names.
-        acc, value : Value
-            Accumulator before, and the sum: integer, or FP32.
+            Segment and first column, for names.
+        acc : Value
+            Word before.
+        values : list of Value
+            The sums: integers, or FP32.
         scale : tuple of Value
             Exponent and invalid flag of the sum; None where operands have no shared exponents.
         fresh : Value
             Whether the accumulator starts from the sum alone.
         """
 
-    def result(self, m, column, word):
-        """What a column gives out for an accumulator."""
-        return word
+    def results(self, m, column, word):
+        """What the columns from ``column`` on give out for a word."""
+        return [word]
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,8 @@ class IntegerSum(Accumulation):
     def float_results(self):
         return False
 
-    def add(self, m, place, acc, value, scale, fresh):
+    def add(self, m, place, acc, values, scale, fresh):
+        value, = values
         total = Signal(self.word, name=f"c{place[1]}_acc")
         m.d.comb += total.eq(acc.as_signed() + value)
         return total
@@ -102,8 +116,8 @@ class FloatSum(Accumulation):
     def word(self):
         return unsigned(32)
 
-    def add(self, m, place, acc, value, scale, fresh):
-        segment, column = place
+    def add(self, m, place, acc, values, scale, fresh):
+        (segment, column), (value,) = place, values
         m.submodules[f"add{segment}_{column}"] = add = Add(
             pipeline=self.registers, enable=False, **RULES[self.subnormals])
         m.d.comb += [add.a.eq(acc), add.b.eq(value)]
@@ -112,18 +126,39 @@ class FloatSum(Accumulation):
 
 @dataclass(frozen=True)
 class ScaledSum(FloatSum):
-    """FP32 sums of integers with exponents: each is converted, and added a cycle later."""
+    """Sums of integers with exponents in a float: each is made ready in one cycle and added in the next.
+
+    Parameters
+    ----------
+    fmt : FloatFormat
+        Of the sums, with FP32's exponent.
+    """
     NAME = "scaled"
     lead = 1
+    fmt: FloatFormat = parameter("", FP32)
 
-    def add(self, m, place, acc, value, scale, fresh):
-        segment, column = place
+    @property
+    def word(self):
+        return unsigned(self.fmt.width)
+
+    def offset(self, width):
+        return Term.Parameters(width, 1, self.fmt).offset
+
+    def add(self, m, place, acc, values, scale, fresh):
+        (segment, column), (value,) = place, values
         exponent, invalid = scale
-        m.submodules[f"convert{segment}_{column}"] = convert = IntToFp32(value.shape().width, len(exponent))
-        product = Signal(32, name=f"s{segment}_c{column}_product", reset_less=True)
-        m.d.comb += [convert.i.eq(value), convert.exponent.eq(exponent), convert.invalid.eq(invalid)]
-        m.d.sync += product.eq(convert.o)
-        return super().add(m, place, acc, product, scale, fresh)
+        width = value.shape().width
+        m.submodules[f"term{segment}_{column}"] = term = Term(width, len(exponent), self.fmt)
+        m.submodules[f"add{segment}_{column}"] = add = ScaledAdd(
+            fmt=self.fmt, width=width, pipeline=self.registers, enable=False)
+        ready = Signal(term.o.shape(), name=f"s{segment}_c{column}_term", reset_less=True)
+        m.d.comb += [term.i.eq(value), term.exponent.eq(exponent), term.invalid.eq(invalid), add.a.eq(acc),
+                     add.b.eq(ready)]
+        m.d.sync += ready.eq(term.o)
+        return add.o
+
+    def results(self, m, column, word):
+        return [Cat(Const(0, FP32.width - self.fmt.width), word)]
 
 
 @dataclass(frozen=True)
@@ -136,29 +171,41 @@ class AlignedSum(Accumulation):
         Of the accumulator, and its fraction bits below a sum.
     exponent : int
         Bits of the exponents.
+    columns : int
+        Accumulators with one exponent.
+    registers, leaving : int
+        Inside the alignment, and inside the conversion on the way out.
     """
     NAME = "aligned"
     bits: int = parameter("a")
     guard: int = parameter("g")
     exponent: int = parameter("e")
+    columns: int = parameter("c", 1)
+    registers: int = parameter("p", 0)
+    leaving: int = parameter("i", 0)
     cleared = False
 
     @property
     def word(self):
-        return aligned_layout(self.bits, self.exponent)
+        return aligned_layout(self.bits, self.exponent, self.columns)
 
-    def add(self, m, place, acc, value, scale, fresh):
+    def add(self, m, place, acc, values, scale, fresh):
         segment, column = place
         exponent, invalid = scale
         m.submodules[f"align{segment}_{column}"] = align = AlignAdd(
-            value.shape().width, self.bits, self.guard, self.exponent)
-        m.d.comb += [align.fresh.eq(fresh if segment == 0 else 0), align.acc.eq(acc), align.sum.eq(value),
+            values[0].shape().width, self.bits, self.guard, self.exponent, self.columns,
+            self.registers)
+        m.d.comb += [align.fresh.eq(fresh if segment == 0 else 0), align.acc.eq(acc),
+                     *(into.eq(value) for into, value in zip(align.sum, values, strict=True)),
                      align.exponent.eq(exponent), align.invalid.eq(invalid)]
         return align.o
 
-    def result(self, m, column, word):
-        acc = Signal(self.word, name=f"c{column}_out")
-        m.submodules[f"convert_{column}"] = convert = IntToFp32(self.bits, self.exponent)
-        m.d.comb += [Cat(acc).eq(word), convert.i.eq(acc.sum), convert.exponent.eq(acc.exponent),
-                     convert.invalid.eq(acc.invalid)]
-        return convert.o
+    def results(self, m, column, word):
+        acc, results = Signal(self.word, name=f"c{column}_out"), []
+        m.d.comb += Cat(acc).eq(word)
+        for n in range(self.columns):
+            m.submodules[f"convert_{column + n}"] = convert = IntToFp32(
+                self.bits, self.exponent, pipeline=self.leaving, enable=False)
+            m.d.comb += [convert.i.eq(acc.sum[n]), convert.exponent.eq(acc.exponent), convert.invalid.eq(acc.invalid)]
+            results.append(convert.o)
+        return results

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from hbfp.golden.spec.floats import BF16
+
 from ..fp32.multiply_add import ProductAdd
 from .float import Float
 
@@ -10,5 +12,5 @@ from .float import Float
 class Bf16(Float):
     """BF16: exact products added to FP32 sums, rounded once; subnormals are zero, and zero is +0."""
     NAME = "bf16"
-    WIDTH = 16
+    FORMAT = BF16
     UNIT = ProductAdd

@@ -1,6 +1,10 @@
 """Kinds of number by the name that a design gives them, and how their sums add up."""
 
+from hbfp.design import FLOAT_SUMS
+from hbfp.golden.spec.floats import FloatFormat
+
 from ..fixed.scales import Scales
+from ..lib.stages import Stages
 from .accumulation import AlignedSum, ScaledSum
 from .bf16 import Bf16
 from .fp32 import Fp32, Fused
@@ -29,6 +33,8 @@ def accumulation_of(design):
     """How the sums of a design's passes add up."""
     if not design.blocked:
         return number_of(design).accumulation(design)
+    stages = Stages.of(design)
     if design.aligned:
-        return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum)
-    return ScaledSum("flush", design.pipeline)
+        return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum,
+                          design.scale_cols if design.share == 1 else 1, stages.align, stages.leaving)
+    return ScaledSum("flush", design.pipeline, FloatFormat(fraction=FLOAT_SUMS[design.accumulate]))

@@ -60,6 +60,10 @@ class Number(ABC):
         """Activations as the array takes them, given as they come from outside."""
         return acts
 
+    def prepare(self, m, acts):
+        """Activations as the columns of a group take them, given as they are in its registers."""
+        return acts
+
     def starts(self, m, segment, acts):
         """The value of :meth:`start` for a segment, given its activations inside the array."""
         raise NotImplementedError
@@ -80,7 +84,7 @@ class Number(ABC):
         m : Module
             Where the logic goes.
         acts, weights : list of Value
-            One per row, top first; activations as inside the array.
+            One per row, top first; activations as :meth:`prepare` gives them.
         north : Value or None
             Sum of the rows above, :attr:`lead` cycles late; None if there is none.
         south : Shape
@@ -93,3 +97,13 @@ class Number(ABC):
         Signal
             The sum: exact if integer; for floats each product and each sum is rounded as its unit says.
         """
+
+
+def hold_complements(m, load, weight):
+    """:meth:`Number.hold` as complements: to hold a bit then costs an AND-OR-invert and no inverter."""
+    weights = Signal.like(weight, name="weights", reset_less=True)
+    complements = Signal(weight.as_value().shape(), reset_less=True)
+    m.d.comb += weights.eq(~complements)
+    with m.If(load):
+        m.d.sync += complements.eq(~weight.as_value())
+    return weights

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Signal, unsigned
+from amaranth import Cat, unsigned
 
 from ..fixed.booth import BoothDot, BoothRecoder, Correction, biased_shape, code_width, correction_shape
 from ..lib.names import parameter
 from .integer import Integer
+from .number import hold_complements
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,7 @@ class Recoded(Integer):
         return correction.o
 
     def hold(self, m, load, weight):
-        """As complements: to hold a bit then costs an AND-OR-invert and no inverter."""
-        weights = Signal.like(weight, name="weights", reset_less=True)
-        complements = Signal(weight.as_value().shape(), reset_less=True)
-        m.d.comb += weights.eq(~complements)
-        with m.If(load):
-            m.d.sync += complements.eq(~weight.as_value())
-        return weights
+        return hold_complements(m, load, weight)
 
     def column(self, m, acts, weights, north, south, name):
         m.submodules[name] = dot = BoothDot(self.width, len(acts), north.shape(), south)

@@ -5,6 +5,7 @@ from amaranth import Cat, Const, Mux
 from hbfp.golden.spec.tables import FINAL_BITS, VALUE_BITS
 
 from ..raw import named
+from ..times import times
 from .logarithm import log_sum
 from .path import EXPONENTIAL, LOGISTIC, NORMAL, SCALED
 
@@ -19,7 +20,7 @@ def second_factor(path):
         live["with_k"] = path.any({"exp"})
         return
     live["b"], live["e"] = b, e
-    live["tail"] = named(m, (b * e)[VALUE_BITS:], "tail")
+    live["tail"] = times(m, b, e, "tail_times", VALUE_BITS)
     # 2^-k of the normal tail also carries the scale of its table row.
     live["k"] = named(m, live["k"] - path.among({tuple(NORMAL): live["binade"] + 1}, Const(0, 1)), "tail_k")
     live.pop("binade")
@@ -52,9 +53,8 @@ def multiply(path):
         scaled = path.any({"silu", "gelu"}) | path.any({"tanh"}) & below
         a = Mux(scaled, Cat(fraction, Const(1, 1)), 1 << 23)
         a = named(m, path.among({"log": live.get("u")}, a)[:24], "a_operand")
-        product = named(m, a * live["g"], "scaled_product")
-        number = product[23 + VALUE_BITS - FINAL_BITS:]
-        number = path.among({"log": product[24 + VALUE_BITS - FINAL_BITS:]}, number)
+        number = times(m, a, live["g"], "scaled_times", 23 + VALUE_BITS - FINAL_BITS)
+        number = path.among({"log": number[1:]}, number)
     else:
         number = Cat(Const(0, FINAL_BITS - VALUE_BITS), live["g"])
     live.pop("g")

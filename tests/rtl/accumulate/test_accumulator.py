@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from golden.bfp import CANONICAL_NAN
+from golden.narrow import NARROW, accumulate_plain
 from golden.rounding import shift_half_up
 from golden.to_fp32 import add_fp32, to_fp32
 from hbfp.design import Design
@@ -29,6 +30,16 @@ DESIGNS = {
     "aligned": (4, 4, (2, 2), {"accumulate": "aligned"}),
     "aligned-segments": (2, 4, (1, 1), {"accumulate": "aligned", "growth": 4, "guard": 0}),
     "aligned-long": (8, 4, (4, 1), {"accumulate": "aligned", "growth": 3}),
+    "fp24": (4, 4, (2, 2), {"accumulate": "fp24"}),
+    "fp24-wide": (4, 4, (4, 1), {"accumulate": "fp24", "mantissa": 12}),
+    "bf16": (4, 4, (2, 2), {"accumulate": "bf16"}),
+    "bf16-segments": (2, 6, (1, 2), {"accumulate": "bf16", "mantissa": 3}),
+    "one-bank": (4, 4, (2, 2), {"banks": 1}),
+    "aligned-one-bank": (4, 4, (2, 2), {"banks": 1, "accumulate": "aligned"}),
+    "tiles": (4, 4, (2, 4), {"tile": 4}),
+    "aligned-tiles": (4, 4, (2, 4), {"accumulate": "aligned", "tile": 4}),
+    "aligned-small-tiles": (2, 4, (1, 4), {"accumulate": "aligned", "growth": 4, "tile": 2}),
+    "aligned-long-tiles": (8, 4, (4, 2), {"accumulate": "aligned", "growth": 3, "tile": 8}),
     "int": (4, 4, (2, 2), {"arithmetic": "int"}),
     "float": (4, 4, (2, 2), {"arithmetic": "fp32"}),
 }
@@ -37,7 +48,8 @@ DESIGNS = {
 def make(name):
     terms, rows, group, options = DESIGNS[name]
     options = dict(options)
-    fmt = HBFPFormat(block=(1, terms), exponent=options.pop("exponent", 10), mantissa=options.pop("mantissa", 6))
+    block = options.pop("tile", 1), terms
+    fmt = HBFPFormat(block=block, exponent=options.pop("exponent", 10), mantissa=options.pop("mantissa", 6))
     return Design(format=fmt, rows=rows, cols=group[1], group=group, depth=DEPTH, **options)
 
 
@@ -68,6 +80,8 @@ class Command:
         self.ew = pick(blocks, design.segments, design.group[1]).repeat(design.block_tiles, 0)[:passes]
         self.nan_x = (rng.random(self.ex.shape) < 0.02).astype(int)
         self.nan_w = (rng.random(self.ew.shape) < 0.01).astype(int)
+        of_tile = np.arange(design.group[1]) // design.scale_cols * design.scale_cols
+        self.ew, self.nan_w = self.ew[..., of_tile], self.nan_w[..., of_tile]
 
     def flags(self, tile, row, bank):
         d = self.design
@@ -102,6 +116,9 @@ class Command:
         ends = [min(t + d.block_tiles, self.passes) - 1 for t in tops]
         if any(self.nan_x[t, row, s] or self.nan_w[t, s, column] for t in ends for s in range(d.segments)):
             return int(CANONICAL_NAN)
+        if d.accumulate in NARROW:
+            pairs = [(np.array(total), np.array(step)) for total, step in blocks]
+            return int(accumulate_plain(pairs, NARROW[d.accumulate]).view(np.uint32))
         if d.accumulate == "fp32":
             acc = np.float32(0)
             for total, step in blocks:
@@ -117,7 +134,7 @@ class Command:
 
 
 def run(design, commands, pause=0.0, seed=0):
-    """Play commands into alternating banks, two at a time, and read both banks; results per command."""
+    """Play commands into alternating banks, as many at a time as there are, and read all; results per command."""
     dut, rng = Accumulator.of(design), np.random.default_rng(seed)
     h = design.height // design.group[0]
     results = []
@@ -143,9 +160,9 @@ def run(design, commands, pause=0.0, seed=0):
                                int(command.ex[tile, row, s]) - scale_offset(design))
                             at(cycle + s * h, dut.west.invalid[s], command.nan_x[tile, row, s])
                             if row == 0:
-                                at(cycle + s * h - 1, dut.w[s], pack(
+                                at(cycle + s * h, dut.w[s], pack(
                                     dut.w[s].shape(), exponent=command.ew[tile, s], invalid=command.nan_w[tile, s]))
-                                loads[cycle + s * h - 1] = loads.get(cycle + s * h - 1, 0) | 1 << s
+                                loads[cycle + s * h] = loads.get(cycle + s * h, 0) | 1 << s
                     cycle += 1
                     while rng.random() < pause:
                         cycle += 1
@@ -153,8 +170,8 @@ def run(design, commands, pause=0.0, seed=0):
         return events, loads, cycle + Accumulator.Parameters.of(design).latency
 
     async def play(ctx):
-        for first in range(0, len(commands), 2):
-            pair = commands[first:first + 2]
+        for first in range(0, len(commands), design.banks):
+            pair = commands[first:first + design.banks]
             events, loads, end = schedule(pair)
             ctx.set(dut.draining, 0)
             ctx.set(dut.read.en, 1)

@@ -3,11 +3,13 @@
 
 import numpy as np
 import pytest
+from amaranth import signed
 
 from golden.rounding import shift_half_up
 from rtl.fixed.align import AlignAdd, aligned_layout
+from rtl.lib.layout import ArrayLayout
 
-from ..drive import evaluate, pack, unpack
+from ..drive import evaluate, pack, stream, unpack
 
 #: sum width, accumulator width, guard, exponent width; the last has exponents that cannot shift everything out.
 SIZES = [(6, 12, 2, 8), (20, 32, 4, 12), (9, 10, 0, 10), (5, 24, 16, 6), (12, 20, 3, 3)]
@@ -50,6 +52,41 @@ def test_step_equals_golden(size):
     assert [g["sum"][0] for g in got] == want.tolist()
     assert [g["exponent"][0] for g in got] == high.tolist()
     assert not any(g["invalid"][0] for g in got)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("pipeline", range(1, len(AlignAdd.CUTS) + 1))
+def test_registers_change_no_bit(pipeline, columns):
+    """A new step in every cycle; fresh and invalid ones among them."""
+    sum_width, width, guard, exponent_width = size = SIZES[0]
+    acc, acc_exponent, total, exponent = cases(*size)
+    rng, layout = np.random.default_rng(pipeline), aligned_layout(width, exponent_width, columns)
+    fresh, invalid, bad = (rng.integers(0, 2, len(acc)) for _ in range(3))
+    inputs = {
+        "acc": [pack(layout, sum=[a] * columns, exponent=e, invalid=i) for a, e, i in zip(
+            acc, acc_exponent, bad, strict=True)],
+        "sum": [pack(ArrayLayout(signed(sum_width), columns), value=[t] * columns) for t in total],
+        "exponent": exponent, "fresh": fresh, "invalid": invalid}
+    want = evaluate(AlignAdd(*size, columns), inputs, "o")
+    assert stream(AlignAdd(*size, columns, pipeline), inputs, "o").tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_columns_of_one_exponent(columns):
+    """Each has the accumulator that it has alone."""
+    sum_width, width, guard, exponent_width = size = SIZES[1]
+    acc, acc_exponent, total, exponent = cases(*size)
+    order = np.arange(len(acc)) + np.arange(columns)[:, None] * 5    # any pairs of operands have room
+    accs, totals = np.take(acc, order, mode="wrap"), np.take(total, order, mode="wrap")
+    layout = aligned_layout(width, exponent_width, columns)
+    words = [pack(layout, sum=a, exponent=e, invalid=0) for a, e in zip(accs.T, acc_exponent, strict=True)]
+    sums = [pack(ArrayLayout(signed(sum_width), columns), value=row) for row in totals.T]
+    got = [unpack(layout, word) for word in evaluate(
+        AlignAdd(*size, columns), {"acc": words, "sum": sums, "exponent": exponent, "fresh": 0, "invalid": 0}, "o")]
+    for n in range(columns):
+        want, high = golden_add(accs[n], acc_exponent, totals[n], exponent, guard)
+        assert [g["sum"][n] for g in got] == want.tolist()
+        assert [g["exponent"][0] for g in got] == high.tolist()
 
 
 def test_exact_ties_round_up():

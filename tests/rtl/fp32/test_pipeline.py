@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Units in Amaranth's own simulator: small formats everywhere, and registers that hold.
 
-Covers: rtl/fp32/operation.py.
+Covers: rtl/fp32/operation.py, rtl/lib/cuts.py.
 """
 
 import random
@@ -12,8 +12,8 @@ import pytest
 from amaranth.sim import Simulator
 
 from golden.spec.floats import FloatFormat
-from rtl.fp32.operation import choose_cuts
 from rtl.fp32.units import FP32_UNITS
+from rtl.lib.cuts import choose_cuts
 from tests.rtl.fp32.table import TABLE, expected, small_operands
 from tests.rtl.fp32.verilated import operands as ports
 

@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Exponential, logarithm and their like equal golden.functions, exactly and one a cycle.
 
-Covers: rtl/fp32/polynomial.py, rtl/fp32/functions/logarithm.py, rtl/fp32/functions/path.py,
+Covers: rtl/fp32/polynomial.py, rtl/fp32/times.py, rtl/fp32/functions/logarithm.py, rtl/fp32/functions/path.py,
 rtl/fp32/functions/product.py, rtl/fp32/functions/reduction.py, rtl/fp32/functions/result.py,
 rtl/fp32/functions/tables.py.
 """
