@@ -28,13 +28,22 @@ def lane_format(fmt):
     return replace(element_format(fmt), exponent=min(fmt.exponent, 9))
 
 
-def largest_field(m, values):
-    """Largest exponent field of FP32 numbers, bit by bit from the top: who lacks a bit that another has is out."""
+def largest_field(m, values, cut=None):
+    """Largest exponent field of FP32 numbers, bit by bit from the top: who lacks a bit that another has is out.
+
+    ``cut``, if given, is called before bit ``n`` from the top with ``n`` and all values that go on, and gives them
+    back, behind a register or not.
+    """
     left, largest = [Const(1, 1)] * len(values), []
-    for k in reversed(range(FRACTION, FRACTION + FIELD)):
+    fields = [value[FRACTION:FRACTION + FIELD] for value in values]
+    for place, k in enumerate(reversed(range(FRACTION, FRACTION + FIELD))):
+        if cut and place:
+            count = len(values)
+            later = cut(place, [*left, *[field[:FIELD - place] for field in fields], *largest])
+            left, fields, largest = later[:count], later[count:2 * count], later[2 * count:]
         ones = [Signal(name=f"one{k}_{n}") for n in range(len(values))]
         bit = Signal(name=f"largest{k}")
-        m.d.comb += [one.eq(still & value[k]) for one, still, value in zip(ones, left, values, strict=True)]
+        m.d.comb += [one.eq(still & field[k - FRACTION]) for one, still, field in zip(ones, left, fields, strict=True)]
         m.d.comb += bit.eq(Cat(ones).any())
         largest.insert(0, bit)
         stay = [Signal(name=f"left{k}_{n}") for n in range(len(values))]

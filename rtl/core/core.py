@@ -14,6 +14,7 @@ from ..accumulate.signatures import DIGITS, beat_layout
 from ..array.array import Array
 from ..array.sparse_weights import SparseWeightBuffer
 from ..array.weights import WeightBuffer
+from ..convert.credit_encode import CreditEncode
 from ..convert.encode import Encode, elements_layout, encoded_layout
 from ..fixed.scales import Scales, scale_offset
 from ..lib.compass import west_to_east
@@ -21,6 +22,7 @@ from ..lib.component import Component
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.skew import delay
+from ..lib.stages import Stages
 from ..number.kinds import accumulation_of
 from ..number.streams import (
     activations_layout,
@@ -30,6 +32,7 @@ from ..number.streams import (
     scale_layout,
     weights_layout,
 )
+from .credit_drain import CreditDrain
 from .drain import Drain
 from .placement import Placement
 from .sequencer import Sequencer, command_layout
@@ -41,16 +44,27 @@ def interval(design):
     return max(sums, WeightBuffer.Parameters.of(design).interval)
 
 
+def way_out(design):
+    """The component that empties the banks: one that never stalls where there are registers."""
+    return CreditDrain if Stages.of(design).free else Drain
+
+
+def converter(design):
+    """The component that converts; likewise."""
+    return CreditEncode if Stages.of(design).free else Encode
+
+
 def latencies(design):
     """Cycles of a design's core by name: see :attr:`Core.latencies`."""
     accumulate = (SharedControl if design.share > 1 else Accumulator).Parameters.of(design)
+    drain, entry = way_out(design).Parameters.of(design), int(Stages.of(design).free)
     result = {"interval": interval(design),
-              "array": Array.Parameters.of(design).latency + design.group_cols - 1,
-              "accumulate": accumulate.latency, "drain": Drain.Parameters.of(design).latency,
-              "row": Drain.Parameters.of(design).turns,
-              "release": WeightBuffer.Parameters.of(design).release}
+              "array": entry + Array.Parameters.of(design).latency + design.group_cols - 1,
+              "accumulate": accumulate.latency, "drain": drain.latency,
+              "row": drain.turns, "vector": drain.vector, "apart": drain.apart,
+              "release": entry + WeightBuffer.Parameters.of(design).release}
     if design.blocked:
-        result["encode"] = Encode.Parameters.of(design).latency
+        result["encode"] = converter(design).Parameters.of(design).latency
     return result
 
 
@@ -108,8 +122,8 @@ class Core(Component):
         """``interval``: fewest from a row of a pass to the same row of the next, however few rows it has.
 
         ``array``: from a row's acceptance to its beat at the last column group. ``accumulate``: from there to the
-        bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds ``row``.
-        ``row``: from a row on ``o`` to the next.
+        bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds ``vector``.
+        ``row``: from a row on ``o`` to the next. ``apart``: from a command's last read to the first of the next one.
         ``release``: from a pass's start until its weights may be overwritten. ``encode``: from a block's last beat to
         its first converted one.
         """
@@ -120,23 +134,29 @@ class Core(Component):
         m.submodules.sequencer = sequencer = Sequencer.of(design, interval(design))
         m.submodules.weights = weights = (SparseWeightBuffer if design.takes_sparse else WeightBuffer).of(design)
         m.submodules.array = array = Array.of(design)
-        m.submodules.drain = drain = Drain.of(design)
-        self._row = self._take_sparse(m, sequencer, weights, array) if design.takes_sparse else self.i_x.payload
+        m.submodules.drain = drain = way_out(design).of(design)
+        entry = int(Stages.of(design).free)    # registers between the sequencer, the row of X, and all that they reach
+        self._taken = delay(m, self.i_x.payload, entry, "entry_x")
+        self._beat = delay(m, sequencer.beat, entry, "entry", reset_less=False)
+        self._start = delay(m, sequencer.start, entry, "entry_start", reset_less=False)
+        self._wide = delay(m, sequencer.wide, entry, "entry_wide") if design.wide else None
+        self._sparse = delay(m, sequencer.sparse, entry, "entry_sparse") if design.takes_sparse else None
+        self._row = self._take_sparse(m, weights, array) if design.takes_sparse else self._taken
         connect(m, flipped(self.i_cmd), sequencer.i_cmd)
         connect(m, flipped(self.i_w), weights.i)
         connect(m, drain.o, flipped(self.o))
-        if drain.params.side:
+        if hasattr(drain, "i_v"):
             connect(m, flipped(self.i_v), drain.i_v)
         m.d.comb += [
             self.error.eq(sequencer.error), sequencer.x_valid.eq(self.i_x.valid),
             self.i_x.ready.eq(sequencer.x_ready), sequencer.weights.eq(weights.ready), sequencer.free.eq(drain.free),
-            weights.start.eq(sequencer.start),
-            array.x.eq(self._row.mantissa), array.swap.eq(sequencer.start),
+            weights.start.eq(self._start),
+            array.x.eq(self._row.mantissa), array.swap.eq(self._start),
             *(into.eq(word) for into, word in zip(array.weight, weights.weight, strict=True)),
             drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
-        self._offset = self._scale_offset(m, sequencer)
+        self._offset = self._scale_offset(m)
         (self._share if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 
         if design.blocked:
@@ -145,11 +165,23 @@ class Core(Component):
 
     def _convert(self, m):
         """The converter, which meets the rest outside the core."""
-        m.submodules.encode = encode = Encode.of(self.params)
+        m.submodules.encode = encode = converter(self.params).of(self.params)
         connect(m, flipped(self.i_q), encode.i)
         connect(m, encode.o, flipped(self.o_q))
         if self.params.format.rounding == "stochastic":
             connect(m, flipped(self.i_seed), encode.i_seed)
+
+    def _draining(self, drain, group):
+        """Which bank is read out, for a column group."""
+        return drain.draining[group] if isinstance(drain, CreditDrain) else drain.draining
+
+    def _read(self, m, drain, parts):
+        """Tell each part, with its column group, which word is read out."""
+        if isinstance(drain, Drain):
+            connect(m, drain.read, *(part.read for _, part in parts))
+            return
+        for group, part in parts:
+            m.d.comb += [part.read.en.eq(drain.read[group].en), part.read.address.eq(drain.read[group].address)]
 
     def _address(self, m, beat):
         """Word of a row, counted here, where it is needed, and not delayed."""
@@ -160,14 +192,14 @@ class Core(Component):
             m.d.sync += following.eq(address + 1)
         return address
 
-    def _scale_offset(self, m, sequencer):
+    def _scale_offset(self, m):
         """What is taken off the exponents of X; with wide mantissas, by the mode of the command."""
         design = self.params
         if not design.wide:
             return scale_offset(design)
         none, one, two = (scale_offset(design, wide) for wide in range(3))
         offset = Signal(range(two + 1))
-        wide = sequencer.wide
+        wide = self._wide
         m.d.comb += offset.eq(Mux(wide.wide_x & wide.wide_w, two, Mux(wide.wide_x | wide.wide_w, one, none)))
         return offset
 
@@ -178,13 +210,12 @@ class Core(Component):
                      scale.invalid.eq(self._row.invalid[segment])]
         return scale
 
-    def _take_sparse(self, m, sequencer, weights, array):
+    def _take_sparse(self, m, weights, array):
         """What a command does otherwise if it is sparse, up to the sums of segments; the row of X for the array."""
         m.submodules.placement = placement = Placement.of(self.params)
-        m.d.comb += [array.sparse.eq(sequencer.sparse), placement.sparse.eq(sequencer.sparse),
-                     placement.i.eq(self.i_x.payload)]
+        m.d.comb += [array.sparse.eq(self._sparse), placement.sparse.eq(self._sparse), placement.i.eq(self._taken)]
         if array.params.joined > 1:
-            m.d.comb += array.joins.eq(~sequencer.sparse)
+            m.d.comb += array.joins.eq(~self._sparse)
         if weights.params.head is not None:
             m.d.comb += [into.eq(head) for segment, heads in zip(array.head, weights.head, strict=True)
                          for into, head in zip(segment, heads, strict=True)]
@@ -197,25 +228,25 @@ class Core(Component):
         chain = [Accumulator.of(design) for _ in range(design.group_cols)]
         for j, accumulator in enumerate(chain):
             m.submodules[f"accumulator{j}"] = accumulator
-            m.d.comb += [accumulator.draining.eq(drain.draining), drain.value[j].eq(accumulator.o)]
+            m.d.comb += [accumulator.draining.eq(self._draining(drain, j)), drain.value[j].eq(accumulator.o)]
             for s in range(design.segments):
                 m.d.comb += accumulator.sums[s].eq(array.sums[s][j])
                 if design.blocked:
                     m.d.comb += accumulator.w[s].eq(weights.scale[s][j])
-        connect(m, drain.read, *(accumulator.read for accumulator in chain))
+        self._read(m, drain, [(j, accumulator) for j, accumulator in enumerate(chain)])
 
         west = chain[0].west.signature.flip().create(path=("west",))
-        beat = delay(m, sequencer.beat, array.params.latency, "beat", reset_less=False)
+        beat = delay(m, self._beat, array.params.latency, "beat", reset_less=False)
         m.d.comb += [west.beat.eq(beat), west.address.eq(self._address(m, beat))]
         for s in range(design.segments if design.blocked else 0):
             cycles = (s + 1) * per_segment
             m.d.comb += [
                 west.exponent[s].eq(delay(m, self._row_scale(m, s).exponent, cycles, f"scale{s}_exponent")),
                 west.invalid[s].eq(delay(m, self._row.invalid[s], cycles, f"scale{s}_invalid")),
-                west.load[s].eq(delay(m, sequencer.start, cycles - 1, f"load{s}", reset_less=False)),
+                west.load[s].eq(delay(m, self._start, cycles, f"load{s}", reset_less=False)),
             ]
             if (s + 1) % design.joined:    # a dense block goes on in the next segment
-                m.d.comb += west.skip[s].eq(delay(m, ~sequencer.sparse, cycles, f"skip{s}"))
+                m.d.comb += west.skip[s].eq(delay(m, ~self._sparse, cycles, f"skip{s}"))
         east = west_to_east(m, west, chain)
 
         # The last column group's last row completes a bank; `east` is a cycle later than its `west`.
@@ -229,7 +260,7 @@ class Core(Component):
         design, kc = self.params, self.params.group[1]
         m.submodules.control = control = SharedControl.of(design)
         per_segment = design.height // design.group[0]
-        early = delay(m, sequencer.beat, per_segment - 1, "early", reset_less=False)
+        early = delay(m, self._beat, per_segment - 1, "early", reset_less=False)
         beat = delay(m, early, 1, "beat", reset_less=False)
         m.d.comb += [
             Value.cast(control.beat).eq(Value.cast(sequencer.beat)), control.pass_end.eq(sequencer.pass_end),
@@ -244,7 +275,7 @@ class Core(Component):
         m.submodules.scales = scales = Ram(2, size * design.group_cols)
         opened = early.valid & early.top & early.closes
         if design.wide:    # the exponents come with the first beat, and the row may be complete much later
-            opened = delay(m, sequencer.start & sequencer.beat.closes, per_segment - 1, "opened", reset_less=False)
+            opened = delay(m, self._start & self._beat.closes, per_segment - 1, "opened", reset_less=False)
         m.d.comb += [scales.w_en.eq(opened), scales.w_addr.eq(slot),
                      scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.read.en),
                      scales.r_addr.eq(control.slot)]
@@ -272,7 +303,7 @@ class Core(Component):
         values = [drain.value[n // kc][n % kc] for n in range(design.cols)]
         accumulators = [SharedAccumulator.of(design) for _ in range(design.cols // design.share)]
         connect(m, control.turn, *(shared.turn for shared in accumulators))
-        connect(m, drain.read, *(shared.read for shared in accumulators))
+        self._read(m, drain, [(n * design.share // kc, shared) for n, shared in enumerate(accumulators)])
         for n, shared in enumerate(accumulators):
             m.submodules[f"shared{n}"] = shared
             mine = slice(n * design.share, (n + 1) * design.share)

@@ -35,6 +35,8 @@ class Drain(Component):
     lanes : int
         Lanes of the side unit, a divisor of the columns; 0: as many. A row takes ``turns`` cycles to leave, columns
         over lanes, and so does a beat of factors or biases to be taken.
+    banks : int
+        Accumulator banks, 1 or 2.
 
     Members
     -------
@@ -67,6 +69,7 @@ class Drain(Component):
         side: bool = parameter("int", True)
         shared: bool = parameter("shared", False)
         lanes: int = parameter("s", 0)
+        banks: int = parameter("k", 2)
 
         @property
         def turns(self):
@@ -78,12 +81,22 @@ class Drain(Component):
             """Cycles from a bank's last write to its first row on ``o``, without factors and biases."""
             return 3 + (SideLane.LATENCY if self.side else 0) + self.turns - 1
 
+        @property
+        def vector(self):
+            """Cycles that a beat of factors or biases takes."""
+            return self.turns
+
+        @property
+        def apart(self):
+            """Cycles from a command's last read to the first of the next one: its last row has left."""
+            return self.latency
+
         @classmethod
         def of(cls, design):
             """The way out of a design."""
             accumulation = accumulation_of(design)
             return cls(design.cols, design.group[1], design.depth, accumulation.result_shape,
-                       accumulation.float_results, design.share > 1, design.side_lanes)
+                       accumulation.float_results, design.share > 1, design.side_lanes, design.banks)
 
     @staticmethod
     def ports(params):
@@ -152,8 +165,9 @@ class Drain(Component):
             pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
             self.draining.eq((reading | held) << current),
         ]
-        with m.If(leaves):
-            m.d.sync += current.eq(~current)
+        if params.banks > 1:
+            with m.If(leaves):
+                m.d.sync += current.eq(~current)
         if params.shared:    # rows that have been read; the command after the next one waits for its bank
             m.d.comb += self.vacant.eq(~complete.any() | Mux(reading, self.place < row, held))
         m.d.comb += self.o.payload.last.eq(flags[-1][1])

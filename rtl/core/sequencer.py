@@ -66,6 +66,8 @@ class Sequencer(Component):
         Whether mantissas may be wide.
     sparse_tiles, sparse_block : int
         Most passes of a sparse command, and passes of its blocks; 0 where there is none.
+    banks : int
+        Accumulator banks, 1 or 2.
 
     Members
     -------
@@ -109,13 +111,15 @@ class Sequencer(Component):
         wide: bool = parameter("wide", False)
         sparse_tiles: int = parameter("st", 0)
         sparse_block: int = parameter("sb", 0)
+        banks: int = parameter("k", 2)
 
         @classmethod
         def of(cls, design, interval):
             """The sequencer of a design whose passes may follow each other after ``interval`` cycles."""
             return cls(design.depth, interval, design.max_tiles, design.block_tiles,
                        accumulation_of(design).float_results, design.share > 1, bool(design.wide),
-                       *((design.most_tiles(True), design.lay(True).block_tiles) if design.takes_sparse else ()))
+                       *((design.most_tiles(True), design.lay(True).block_tiles) if design.takes_sparse else (0, 0)),
+                       design.banks)
 
         @property
         def command(self):
@@ -185,7 +189,9 @@ class Sequencer(Component):
                 with m.If(closes):
                     m.d.sync += fresh.eq(0)
                 with m.If(last_tile):
-                    m.d.sync += [tile.eq(0), bank.eq(~bank), fresh.eq(1)]
+                    m.d.sync += [tile.eq(0), fresh.eq(1)]
+                    if params.banks > 1:
+                        m.d.sync += bank.eq(~bank)
 
         if params.sparse_tiles:
             m.d.comb += self.sparse.eq(command.sparse)

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.component import Component
 from ..lib.memory import Ram
 from ..lib.names import parameter
+from ..lib.skew import delay
 from .sequencer import steps_layout
 from .side import SideLane
 
@@ -108,4 +109,88 @@ class SideTurns(Component):
         with m.If(self.en & valid[-1]):
             m.d.sync += gathered.eq(Cat(gathered, *results)[width:])
         m.d.comb += [self.done.eq(valid[-1] & (turn[-1] == last)), self.o.eq(Cat(gathered, *results))]
+        return m
+
+
+class FreeTurns(Component):
+    """The same without stalls: the results of a turn leave :attr:`~rtl.core.side.SideLane.Parameters.latency` cycles
+    after it, and whoever takes them gathers the row.
+
+    Parameters
+    ----------
+    cols, lanes : int
+        As of :class:`SideTurns`.
+    lane : rtl.core.side.SideLane.Parameters
+
+    Members
+    -------
+    steps, v, loaded
+        As of :class:`SideTurns`.
+    load : ``In(2)``
+        A beat of factors, of biases is there; ``loaded`` takes it, one cycle more than turns later.
+    valid, i : ``In(1)``, ``In``
+        A row begins its turns; it stays as many cycles.
+    w_en, o : ``Out(turns)``, ``Out``
+        The turn whose results are there, and they.
+    """
+    kind, area, apart = "free_turns", "side unit", True
+
+    @dataclass(frozen=True)
+    class Parameters:
+        cols: int = parameter("c")
+        lanes: int = parameter("l")
+        lane: SideLane.Parameters = parameter("")
+
+        @property
+        def turns(self):
+            """Cycles that a row takes."""
+            return self.cols // self.lanes
+
+    @staticmethod
+    def ports(params):
+        row = 32 * params.cols
+        return {"steps": In(steps_layout()), "load": In(2), "v": In(row), "loaded": Out(1), "valid": In(1),
+                "i": In(row), "w_en": Out(params.turns), "o": Out(32 * params.lanes)}
+
+    @property
+    def latencies(self):
+        """``result``: from a turn to ``o``; ``row``: cycles that a row takes."""
+        return {"result": self.params.lane.latency, "row": self.params.turns}
+
+    def body(self, platform):
+        m, params = Module(), self.params
+        width = 32 * params.lanes
+        turns = [self.valid]    # one bit each: whose turn it is
+        for number in range(1, params.turns):
+            turns.append(delay(m, turns[-1], 1, f"turn{number}", reset_less=False))
+        place = Signal(params.turns)
+        m.d.comb += place.eq(Cat(turns))
+
+        load = Signal(2)
+        writes = Signal(range(params.turns))
+        m.d.sync += load.eq(self.load & ~self.loaded.replicate(2))
+        m.d.comb += self.loaded.eq(load.any() & (writes == params.turns - 1))
+        with m.If(load.any()):
+            m.d.sync += writes.eq(Mux(self.loaded, 0, writes + 1))
+        asked, operands = Signal(range(params.turns)), []
+        m.d.comb += [asked[bit].eq(Cat(turns[n] for n in range(params.turns) if n >> bit & 1).any())
+                     for bit in range(len(asked))]
+        vector = _choose(m, "vector", self.v, width, writes)
+        for name, which, late in (("factors", 0, 0), ("biases", 1, 1 + params.lane.multiply)):
+            m.submodules[name] = ram = Ram(params.turns, width)
+            m.d.comb += [ram.w_en.eq(load[which]), ram.w_addr.eq(writes), ram.w_data.eq(vector), ram.r_en.eq(1),
+                         ram.r_addr.eq(delay(m, asked, late, name))]
+            operands.append(ram.r_data)
+
+        part = 0
+        for number, mine in enumerate(turns):
+            part = part | self.i[number * width:(number + 1) * width] & mine.replicate(width)
+        chosen = Signal(width, name="part")
+        m.d.comb += chosen.eq(part)
+        for number in range(params.lanes):
+            m.submodules[f"lane{number}"] = lane = SideLane.made(params.lane)
+            mine = slice(32 * number, 32 * number + 32)
+            m.d.comb += [Cat(lane.steps).eq(Cat(self.steps)), lane.i.eq(chosen[mine]),
+                         lane.scale.eq(operands[0][mine]), lane.bias.eq(operands[1][mine]), self.o[mine].eq(lane.o)]
+        m.d.comb += self.w_en.eq(delay(m, place, params.lane.latency, "leaves", reset_less=False))
         return m

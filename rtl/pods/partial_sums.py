@@ -31,14 +31,14 @@ class PartialSums(Accumulator):
 
     Parameters
     ----------
-    accumulation, sums, columns, segments, spacing, scales
+    accumulation, sums, columns, segments, spacing, scales, scale_cols
         As of :class:`~rtl.accumulate.accumulator.Accumulator`.
 
     Members
     -------
     west, east : ``In(row_signature)``, ``Out(row_signature)``
         ``east`` is ``west`` a cycle later; the row's exponent and flag in segment s, and its ``load``, come at cycle
-        ``s * h`` and a cycle before.
+        ``s * h``.
     w, sums : ``In``
         As of the accumulator.
     start : ``In``
@@ -56,6 +56,7 @@ class PartialSums(Accumulator):
         segments: int = parameter("n")
         spacing: int = parameter("h")
         scales: Scales = parameter("")
+        scale_cols: int = parameter("k", 1)
 
         #: What sums of pods never have.
         block_sum: ClassVar[int] = 0
@@ -70,7 +71,7 @@ class PartialSums(Accumulator):
         def of(cls, design):
             """Those of one column group of a design."""
             return cls(accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
-                       design.segments, design.height // design.group[0], Scales.of(design))
+                       design.segments, design.height // design.group[0], Scales.of(design), design.scale_cols)
 
     @staticmethod
     def ports(params):
@@ -86,14 +87,14 @@ class PartialSums(Accumulator):
 
     def body(self, platform):
         m, params = Module(), self.params
-        pass_east(m, self.west, self.east)
-        scales = self._scales(m)
+        pass_east(m, self.west, self.east, reset_less=("exponent", "invalid"))
+        scales = self._scales(m, self.sums)
         result = Signal.like(self.o, name="result", reset_less=True)
         for column in range(params.columns):
             acc = self.start[column]
             for s in range(params.segments):
                 acc = delay(m, acc, params.spacing, f"c{column}_acc{s}") if s else acc
-                acc = params.accumulation.add(m, (s, column), acc, self.sums[s][column], scales[s][column], None)
+                acc = params.accumulation.add(m, (s, column), acc, [self.sums[s][column]], scales[s][column], None)
             m.d.sync += result[column].eq(acc)
         m.d.comb += self.o.eq(result)
         return m

@@ -105,7 +105,7 @@ class Pod(Component):
             m.d.comb += [
                 west.exponent[s].eq(delay(m, row.exponent[s] - offset, cycles, f"scale{s}_exponent")),
                 west.invalid[s].eq(delay(m, row.invalid[s], cycles, f"scale{s}_invalid")),
-                west.load[s].eq(delay(m, start, cycles - 1, f"load{s}", reset_less=False)),
+                west.load[s].eq(delay(m, start, cycles, f"load{s}", reset_less=False)),
             ]
         west_to_east(m, west, chain)
         return m

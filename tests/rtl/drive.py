@@ -168,3 +168,28 @@ def evaluate(dut, inputs, outputs):
     sim.add_testbench(testbench)
     sim.run()
     return result[0] if isinstance(outputs, str) else result
+
+
+def stream(dut, inputs, output):
+    """Results of a pipeline, as :func:`evaluate` gives those of combinational logic: operands change in every cycle.
+
+    It has as many registers as its ``latencies["result"]`` says.
+    """
+    cycles = dut.latencies["result"]
+    columns = np.broadcast_arrays(*(np.asarray(v, object) for v in inputs.values()))
+    rows = np.stack([c.reshape(-1) for c in columns], -1)
+    ports = [Value.cast(getattr(dut, name)) for name in inputs]
+    got = []
+
+    async def testbench(ctx):
+        for n in range(len(rows) + cycles):
+            for port, value in zip(ports, rows[n % len(rows)], strict=True):
+                ctx.set(port, int(value))
+            if n >= cycles:
+                got.append(ctx.get(Value.cast(getattr(dut, output))))
+            await ctx.tick()
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(testbench)
+    sim.run()
+    return np.array(got, object)

@@ -31,6 +31,8 @@ DESIGNS = {
     "long-aligned": ("aligned", 8, (4, 4), 2, 2, {}),
     "idle-rows": ("fp32", 6, (1, 2), 5, 2, {"ragged": True}),
     "uneven-long": ("aligned", 6, (1, 5), 2, 2, {"ragged": True}),
+    "one-bank": ("fp32", 8, (1, 2), 2, 3, {"banks": 1}),
+    "one-bank-aligned": ("aligned", 8, (4, 4), 2, 2, {"banks": 1}),
     "pipelined": ("fp32", 8, (1, 2), 2, 3, {"pipeline": 3}),
     "pipelined-segments": ("fp32", 4, (1, 4), 8, 2, {"pipeline": 4, "group": (1, 2)}),
     "pipelined-long": ("fp32", 6, (1, 4), 2, 2, {"pipeline": 5}),
@@ -169,9 +171,11 @@ def test_side_unit_equals_golden(steps):
 @pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
     ("fp32", "plain", 0), ("fma", "plain", 0), ("bf16", "plain", 0), ("int", "plain", 0), ("int", "recoded", 0),
     ("fp32", "recoded", 1), ("fp32", "plain", 3), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
-    ("bf16", "plain", 1), ("bf16", "plain", 3)])
+    ("bf16", "plain", 1), ("bf16", "plain", 3), *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])
 def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
-    design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier, pipeline=pipeline)
+    group = (1, 2) if multiplier == "recoded" and not pipeline else None    # sums go from group to group
+    design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier, pipeline=pipeline,
+                    group=group)
     rng = np.random.default_rng(3)
     if arithmetic == "int":
         data = [tuple(rng.integers(-127, 128, shape) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
