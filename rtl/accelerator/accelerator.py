@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import or_
 
-from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal
+from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out, connect
 
 from hbfp.isa.instructions import Unit
@@ -16,7 +16,7 @@ from .convert import Convert
 from .counters import Counters
 from .drain import DrainToV
 from .fetch import Fetch
-from .issue import HOLDING, Issue, offered
+from .issue import HOLDING, Issue, held, offered
 from .load import Load
 from .memories import PMemory, VMemory, WMemory, XMemory
 from .multiply import Multiply
@@ -36,7 +36,8 @@ class Accelerator(Part):
     """A core with memories, converter, vector unit, DMA and instructions, behind AXI4-Lite and AXI4.
 
     What it does: docs/design/11-accelerator.md; its parts say what each does in which cycle. All is clocked by
-    ``aclk``. Units, queues and memories' controls are reset while no program runs; what the memories hold stays.
+    ``aclk``. Units, queues and memories' controls are reset while no program runs, and at a YIELD, fetch while none
+    runs; what the memories hold stays. A context's share of the memories is added to addresses at their ports.
 
     Members
     -------
@@ -51,7 +52,9 @@ class Accelerator(Part):
         For benches; bit u - 1 belongs to unit u. It begins an instruction (or a NOP is completed); it, or a NOP, is
         completed; the head of its queue waits for others.
     trace_running : ``Out(1)``
-        From the doorbell to the end: cycles that ``cycles`` counts.
+        A program has the machine: cycles that ``cycles`` counts.
+    trace_context : ``Out(1)``
+        Whose, where there are two contexts.
     """
     kind, area = "accelerator", "accelerator control"
 
@@ -70,20 +73,21 @@ class Accelerator(Part):
         bits = 8 * params.beat
         full = {**read_members(bits), **write_members(bits)}
         return {"aclk": In(1), "aresetn": In(1),
-                **{LITE + name: member for name, member in lite_members().items()},
+                **{LITE + name: member for name, member in lite_members(params).items()},
                 **{FULL + name: member for name, member in full.items()},
                 "interrupt": Out(1), "trace_started": Out(len(Unit)), "trace_completed": Out(len(Unit)),
-                "trace_waiting": Out(len(Unit)), "trace_running": Out(1)}
+                "trace_waiting": Out(len(Unit)), "trace_running": Out(1),
+                **({"trace_context": Out(1)} if params.contexts > 1 else {})}
 
     def body(self, platform):
         m, system = Module(), self.params
-        sync, units = ClockDomain("sync"), ClockDomain("units")
-        sync.clk = units.clk = self.aclk
-        m.domains += sync, units
+        sync, units, ahead = ClockDomain("sync"), ClockDomain("units"), ClockDomain("ahead")
+        sync.clk = units.clk = ahead.clk = self.aclk
+        m.domains += sync, units, ahead
         parts = {"registers": Registers, "control": Control, "reader": Reader, "writer": Writer}
         for name, kind in parts.items():
             parts[name] = m.submodules[name] = kind.made(system)
-        m.submodules.counters = counters = Counters(len(COUNTERS))
+        m.submodules.counters = counters = Counters(len(COUNTERS), system.contexts)
         inside = {"fetch": Fetch, "issue": Issue, "load": Load, "store": Store, "convert": Convert, "weights": Weights,
                   "multiply": Multiply, "drain": DrainToV, "vector": VectorOnV, "v_memory": VMemory,
                   "x_memory": XMemory, "w_memory": WMemory, "p_memory": PMemory}
@@ -91,18 +95,22 @@ class Accelerator(Part):
             inside[name] = kind.made(system)
         inside["core"] = ArrayCore.made(system.core)
         for name, part in inside.items():
-            m.submodules[name] = DomainRenamer("units")(part)
-        m.d.comb += [sync.rst.eq(~self.aresetn), units.rst.eq(~self.aresetn | ~parts["control"].running)]
+            m.submodules[name] = DomainRenamer("ahead" if name == "fetch" else "units")(part)
+        control = parts["control"]
+        m.d.comb += [sync.rst.eq(~self.aresetn), units.rst.eq(~self.aresetn | ~control.running),
+                     ahead.rst.eq(~self.aresetn | ~control.fetches)]
         self._bus(m, parts, inside)
         ports = self._memories(m, inside)
         self._units(m, parts, inside, ports, counters)
+        if system.contexts > 1:
+            self._contexts(m, parts, inside, counters)
         return m
 
     def _bus(self, m, parts, inside):
         """Registers, fetch, load and store at their buses."""
         registers, reader, writer = parts["registers"], parts["reader"], parts["writer"]
         fetch, load, store = inside["fetch"], inside["load"], inside["store"]
-        for part, prefix, members in ((registers, LITE, lite_members()), (reader, FULL, read_members(1)),
+        for part, prefix, members in ((registers, LITE, lite_members(self.params)), (reader, FULL, read_members(1)),
                                       (writer, FULL, write_members(1))):
             for name, member in members.items():
                 outer, inner = getattr(self, prefix + name), getattr(part, name)
@@ -112,7 +120,7 @@ class Accelerator(Part):
         connect(m, store.request, writer.request)
         connect(m, store.beat, writer.beat)
         base = Cat(registers.base_low, registers.base_high)
-        abort = ~parts["control"].running
+        abort = ~parts["control"].fetches
         m.d.comb += [
             self.interrupt.eq(registers.interrupt), fetch.origin.eq(Cat(registers.program_low,
                                                                          registers.program_high)),
@@ -177,6 +185,8 @@ class Accelerator(Part):
                 busy[place].eq(issue.busy[place] | (stream.valid if unit in HOLDING else 0)),
             ]
             causes.append(cause)
+            if unit not in HOLDING:
+                m.d.comb += part.held.as_value().eq(getattr(issue, held(unit)))
         for place in reversed(range(len(Unit))):
             with m.If(fault[place]):
                 m.d.comb += [control.fault_cause.eq(causes[place]), control.fault_pc.eq(issue.number[place])]
@@ -186,18 +196,19 @@ class Accelerator(Part):
         of_load = reader.error & reader.of_load
         running = control.running
         m.d.comb += [
-            issue.instructions.eq(registers.instructions), control.fault.eq(fault.any()),
+            issue.instructions.eq(registers.instructions), issue.place.eq(control.place), control.fault.eq(fault.any()),
             control.bus_error.eq(reader.error | writer.error),
             control.bus_pc.eq(Mux(of_load, issue.number[Unit.LOAD - 1],
-                                  Mux(reader.error, issue.place, issue.number[Unit.STORE - 1]))),
+                                  Mux(reader.error, control.place, issue.number[Unit.STORE - 1]))),
             control.progress.eq(Cat(grants, moves, issue.taken, issue.completed).any()),
             control.quiet.eq(reader.idle & writer.idle),
             control.origin.eq(fetch.origin), control.base.eq(Cat(registers.base_low, registers.base_high)),
             *(getattr(control, name).eq(getattr(registers, name))
               for name in ("start", "stop", "watchdog", "instructions")),
-            *(getattr(control, name).eq(getattr(issue, name)) for name in ("illegal", "beyond", "halted", "place")),
+            *(getattr(control, name).eq(getattr(issue, name))
+              for name in ("illegal", "beyond", "halted", "paused", "takes")),
             *(getattr(registers, name).eq(getattr(control, name))
-              for name in ("busy", "done", "error", "cause", "error_pc", "ends", "fails")),
+              for name in ("busy", "waiting", "done", "error", "cause", "error_pc", "ends", "fails")),
             registers.count.eq(counters.r_data), counters.r_en.eq(registers.count_en),
             counters.r_addr.eq(registers.count_addr), counters.clear.eq(control.begins),
             self.trace_started.eq(started), self.trace_completed.eq(issue.completed),
@@ -209,3 +220,15 @@ class Accelerator(Part):
             for what, signal in (("completed", issue.completed), ("busy", busy), ("waiting", issue.waiting)):
                 events[f"{unit.name.lower()}_{what}"] = running & signal[unit - 1]
         m.d.comb += counters.events.eq(Cat(events[name] for name in COUNTERS))
+
+    def _contexts(self, m, parts, inside, counters):
+        """Whose program has the machine, and its shares of the memories."""
+        control, registers = parts["control"], parts["registers"]
+        m.d.comb += [registers.active.eq(control.active), counters.owner.eq(control.active),
+                     self.trace_context.eq(control.active), control.yielding.eq(registers.yielding),
+                     inside["fetch"].place.eq(control.place)]
+        for place, name in enumerate("vxwp"):
+            for what in ("share_first", "share_size"):
+                share = Value.cast(getattr(control, what)[place])
+                m.d.comb += [share.eq(getattr(registers, what)[8 * place:]),
+                             getattr(inside[f"{name}_memory"], what).eq(share)]

@@ -1,97 +1,194 @@
-"""How a program begins and ends: doorbell, faults, watch-dog."""
+"""How programs begin and end, and take turns: doorbells, yields, faults, watch-dog."""
 
 from enum import IntEnum
 
-from amaranth import Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.instructions import BYTES
 from hbfp.isa.registers import Cause
+from hbfp.system import SHARES
 
+from ..lib.layout import ArrayLayout
 from .axi import BUS_BITS
 from .part import Part
 from .queue import NUMBER_BITS
 
 #: Cycles after the end until all events are counted, and those after an error for which the bus is waited for.
 SETTLE, PATIENCE = 64, 4096
+#: Cycles before another context may go on, in which all events of the one before are counted; in half of them at most
+#: the host reads counters.
+PARK = 40
+#: Bits of the place of a share, and of its size, in sixteenths.
+FIRST_BITS, SIZE_BITS = (SHARES - 1).bit_length(), SHARES.bit_length()
 
 
 class State(IntEnum):
-    """How the program stands."""
-    IDLE, START, RUN, END, STOP = range(5)
+    """How the program that has the machine stands; in IDLE and PARK none has it."""
+    IDLE, START, RUN, END, STOP, TURN, PARK = range(7)
+
+
+def _of(bits, context):
+    """The bit of a context, a signal; the only one where there is one context."""
+    return Mux(context, bits[1], bits[0]) if len(bits) > 1 else bits[0]
 
 
 class Control(Part):
-    """States of a program.
+    """States of programs, one for each context, of which one has the machine.
 
-    *IDLE*: nothing runs. A doorbell leads to *START*, which checks the registers and lasts until nothing is under way
-    on the bus, at least one cycle; then the program *runs*. With HALT comes *END*, of :data:`SETTLE` cycles, in which
-    the last events are counted, and then IDLE and ``done``. An error, or the host's stop, leads from START, RUN and END
-    to *STOP*, which lasts until nothing is under way on the bus but :data:`SETTLE` cycles at least, and
-    :data:`PATIENCE` cycles at most; then IDLE and ``error``. Units and queues are reset in all states but RUN, so that
-    none of them changes anything from the second cycle after an error on.
+    *IDLE*: nothing runs. A doorbell, or a program that waits, leads to *START*, which checks the registers and lasts
+    until nothing is under way on the bus, at least one cycle; then the program *runs*. With HALT comes *END*, of
+    :data:`SETTLE` cycles, in which the last events are counted, and then IDLE and ``done``. An error, or the host's
+    stop, leads from START, RUN, TURN and END to *STOP*, which lasts until nothing is under way on the bus but
+    :data:`SETTLE` cycles at least, and :data:`PATIENCE` cycles at most; then IDLE and ``error``. With YIELD comes
+    *TURN*, of one cycle, and then RUN again; or, if another program waits, *PARK*, of :data:`PARK` cycles, and IDLE,
+    which begins with that one. Units and queues are reset in all states but RUN, so that none of them changes anything
+    from the second cycle after an error on.
 
     Of several errors in one cycle the first of these counts: bus, units (:attr:`fault`), decode (:attr:`illegal`,
-    :attr:`beyond`), doorbell, stop, watch-dog. The watch-dog counts cycles of START and RUN in a row without progress.
+    :attr:`beyond`), doorbell, stop, watch-dog. The watch-dog counts cycles of START, RUN and TURN in a row without
+    progress. A program that waits ends at once when its doorbell is rung again, or it is stopped.
 
     Members
     -------
-    start, stop : ``In(1)``
-        From the host. ``stop`` in IDLE clears the status.
-    origin, base, watchdog, instructions : ``In``
-        Registers; ``origin`` is where the program starts.
+    start, stop : ``In``
+        From the host, a bit for each context. ``stop`` of one without a program clears its status.
+    origin, base, watchdog, instructions, share_first, share_size : ``In``
+        Registers of the active context; ``origin`` is where the program starts.
+    yielding : ``In(1)``
+        Context 0 goes on at its YIELDs.
     bus_error, bus_pc : ``In(1)``, ``In(24)``
         An error response, and the instruction that it belongs to.
     fault, fault_cause, fault_pc : ``In``
         A unit is at fault.
-    illegal, beyond, halted, place : ``In``
+    illegal, beyond, halted, paused, takes : ``In``
         As of :class:`~rtl.accelerator.issue.Issue`.
     progress, quiet : ``In(1)``
         Something happens; nothing is under way on the bus.
-    running : ``Out(1)``
-        RUN.
+    active : ``Out(1)``
+        The context that has the machine, or had it last.
+    place : ``Out(24)``
+        Number of the next instruction of its program.
+    running, fetches : ``Out(1)``
+        RUN; RUN and TURN.
     begins : ``Out(1)``
-        The doorbell is taken: counters are cleared.
+        A program begins: its counters are cleared.
     counts : ``Out(1)``
-        START and RUN: a cycle from the doorbell to the end.
-    busy, done, error, cause, error_pc, ends, fails
+        START, RUN and TURN: the program has the machine.
+    busy, waiting, done, error, cause, error_pc, ends, fails
         As of :class:`~rtl.accelerator.registers.Registers`.
     """
     kind, area, apart = "control", "accelerator control", True
 
     @staticmethod
     def ports(params):
-        cause, number = range(max(Cause) + 1), NUMBER_BITS
-        return {"start": In(1), "stop": In(1), "origin": In(BUS_BITS), "base": In(BUS_BITS), "watchdog": In(32),
-                "instructions": In(32), "bus_error": In(1), "bus_pc": In(number), "fault": In(1),
-                "fault_cause": In(cause), "fault_pc": In(number), "illegal": In(1), "beyond": In(1), "halted": In(1),
-                "place": In(number), "progress": In(1), "quiet": In(1), "running": Out(1), "begins": Out(1),
-                "counts": Out(1), "busy": Out(1), "done": Out(1), "error": Out(1), "cause": Out(cause),
-                "error_pc": Out(number), "ends": Out(1), "fails": Out(1)}
+        cause, number, contexts = range(max(Cause) + 1), NUMBER_BITS, params.contexts
+        several = {"share_first": In(ArrayLayout(FIRST_BITS, 4)), "share_size": In(ArrayLayout(SIZE_BITS, 4)),
+                   "yielding": In(1), "active": Out(1)} if contexts > 1 else {}
+        return {"start": In(contexts), "stop": In(contexts), "origin": In(BUS_BITS), "base": In(BUS_BITS),
+                "watchdog": In(32), "instructions": In(32), **several, "bus_error": In(1), "bus_pc": In(number),
+                "fault": In(1), "fault_cause": In(cause), "fault_pc": In(number), "illegal": In(1), "beyond": In(1),
+                "halted": In(1), "paused": In(1), "takes": In(1), "progress": In(1), "quiet": In(1),
+                "place": Out(number), "running": Out(1), "fetches": Out(1), "begins": Out(1), "counts": Out(1),
+                "busy": Out(contexts), "waiting": Out(contexts), "done": Out(contexts), "error": Out(contexts),
+                "cause": Out(ArrayLayout(max(Cause).bit_length(), contexts)),
+                "error_pc": Out(ArrayLayout(number, contexts)), "ends": Out(contexts), "fails": Out(contexts)}
 
     def body(self, platform):
-        m = Module()
+        m, contexts = Module(), self.params.contexts
         state = Signal(State)
         timer = Signal(32)
-        found = Signal.like(self.cause)
+        found = Signal(range(max(Cause) + 1))
         pc = Signal(NUMBER_BITS)
-        starting = Signal()
-        wrong = Signal()
-        aligned = max(BYTES, self.params.beat)
+        places = Array([Signal(NUMBER_BITS, name=f"place{context}") for context in range(contexts)])
+        waits = Signal(contexts)     # a program waits for the machine
+        asks = Signal(contexts)      # it would begin or go on in this cycle
+        ends = Signal()
+        fails = Signal()
+        turns = Signal()
+        active = chosen = 0
+        if contexts > 1:
+            active = self.active
+            chosen = Signal()
+        owned = Signal()
         m.d.comb += [
-            self.running.eq(state == State.RUN), starting.eq(state == State.START),
-            self.counts.eq(self.running | starting), self.busy.eq(state != State.IDLE),
-            self.begins.eq((state == State.IDLE) & self.start & ~self.stop), pc.eq(self.place),
-            wrong.eq((self.origin & aligned - 1).any() | self.base[:12].any()),
+            self.running.eq(state == State.RUN), self.fetches.eq(self.running | (state == State.TURN)),
+            self.counts.eq(self.fetches | (state == State.START)),
+            owned.eq((state != State.IDLE) & (state != State.PARK)), self.waiting.eq(waits),
+            asks.eq((waits ^ self.start) & ~self.stop), self.place.eq(places[active]), pc.eq(self.place),
         ]
-        # The last that holds counts.
+        if contexts > 1:
+            m.d.comb += [chosen.eq(active ^ _of(asks, ~active)),
+                         turns.eq(_of(waits, ~active) & ~(self.yielding & ~active))]
+        begins = (state == State.IDLE) & asks.any()
+        self._errors(m, state, timer, found, pc, active)
+
+        m.d.sync += timer.eq(Mux(self.counts & self.progress, 0, timer + 1))
+        settled = (timer >= SETTLE) & (self.quiet | (timer >= PATIENCE))
+        with m.If(self.takes & self.running):
+            m.d.sync += places[active].eq(self.place + 1)
+        for context in range(contexts):
+            self._context(m, context, waits, begins & (chosen == context), owned & (active == context),
+                          places[context])
+            with m.If(active == context):
+                m.d.comb += self.ends[context].eq(ends)
+                with m.If(fails):
+                    m.d.comb += self.fails[context].eq(1)
+                    m.d.sync += self.error[context].eq(1)
+                with m.If(ends):
+                    m.d.sync += self.done[context].eq(1)
+
+        with m.If(state == State.IDLE):
+            with m.If(begins):
+                m.d.comb += self.begins.eq(_of(self.start, chosen) | (places[chosen] == 0))
+                m.d.sync += [state.eq(State.START), timer.eq(0)]
+                if contexts > 1:
+                    m.d.sync += active.eq(chosen)
+        with m.Elif(state == State.STOP):
+            with m.If(settled):
+                m.d.comb += fails.eq(1)
+                m.d.sync += state.eq(State.IDLE)
+        with m.Elif(state == State.PARK):
+            with m.If(timer >= PARK):
+                m.d.sync += state.eq(State.IDLE)
+        with m.Elif(found.any()):
+            m.d.sync += [state.eq(State.STOP), timer.eq(0)]
+            for context in range(contexts):
+                with m.If(active == context):
+                    m.d.sync += [self.cause[context].eq(found), self.error_pc[context].eq(pc)]
+        with m.Elif((state == State.START) & self.quiet):
+            m.d.sync += [state.eq(State.RUN), timer.eq(0)]
+        with m.Elif(self.running & self.halted):
+            m.d.sync += [state.eq(State.END), timer.eq(0)]
+        with m.Elif(self.running & self.paused):
+            m.d.sync += state.eq(State.TURN)
+        with m.Elif(state == State.TURN):
+            m.d.sync += [state.eq(Mux(turns, State.PARK, State.RUN)), timer.eq(0)]
+            for context in range(contexts if contexts > 1 else 0):
+                with m.If(turns & (active == context)):
+                    m.d.sync += waits[context].eq(1)
+        with m.Elif((state == State.END) & (timer >= SETTLE)):
+            m.d.comb += ends.eq(1)
+            m.d.sync += state.eq(State.IDLE)
+        return m
+
+    def _errors(self, m, state, timer, found, pc, active):
+        """What ends the program that has the machine, and its instruction. The last that holds counts."""
+        aligned, starting = max(BYTES, self.params.beat), Signal()
+        wrong = Signal()
+        m.d.comb += [starting.eq(state == State.START),
+                     wrong.eq((self.origin & aligned - 1).any() | self.base[:12].any())]
         with m.If((timer == self.watchdog) & self.watchdog.any() & self.counts & ~self.progress):
             m.d.comb += found.eq(Cause.WATCHDOG)
-        with m.If(self.stop):
+        with m.If(_of(self.stop, active)):
             m.d.comb += found.eq(Cause.STOPPED)
-        with m.If(self.start):
+        with m.If(_of(self.start, active)):
             m.d.comb += found.eq(Cause.BUSY)
         with m.If(starting):
+            if self.params.contexts > 1:
+                beyond = Cat(self.share_first[n] + self.share_size[n] > SHARES for n in range(4))
+                with m.If(beyond.any()):
+                    m.d.comb += found.eq(Cause.ADDRESS)
             with m.If(self.instructions[NUMBER_BITS:].any()):
                 m.d.comb += found.eq(Cause.END)
             with m.If(wrong):
@@ -103,27 +200,21 @@ class Control(Part):
                 m.d.comb += found.eq(Cause.ILLEGAL)
             with m.If(self.fault):
                 m.d.comb += [found.eq(self.fault_cause), pc.eq(self.fault_pc)]
-            with m.If(self.bus_error):
-                m.d.comb += [found.eq(Cause.BUS), pc.eq(self.bus_pc)]
+        with m.If(self.fetches & self.bus_error):
+            m.d.comb += [found.eq(Cause.BUS), pc.eq(self.bus_pc)]
 
-        m.d.sync += timer.eq(Mux(self.counts & self.progress, 0, timer + 1))
-        settled = (timer >= SETTLE) & (self.quiet | (timer >= PATIENCE))
-        with m.If(state == State.IDLE):
-            with m.If(self.begins):
-                m.d.sync += [state.eq(State.START), timer.eq(0)]
-            with m.If(self.start | self.stop):
-                m.d.sync += [self.done.eq(0), self.error.eq(0), self.cause.eq(0), self.error_pc.eq(0)]
-        with m.Elif(state == State.STOP):
-            with m.If(settled):
-                m.d.comb += self.fails.eq(1)
-                m.d.sync += [state.eq(State.IDLE), self.error.eq(1)]
-        with m.Elif(found.any()):
-            m.d.sync += [state.eq(State.STOP), timer.eq(0), self.cause.eq(found), self.error_pc.eq(pc)]
-        with m.Elif(starting & self.quiet):
-            m.d.sync += [state.eq(State.RUN), timer.eq(0)]
-        with m.Elif(self.running & self.halted):
-            m.d.sync += [state.eq(State.END), timer.eq(0)]
-        with m.Elif((state == State.END) & (timer >= SETTLE)):
-            m.d.comb += self.ends.eq(1)
-            m.d.sync += [state.eq(State.IDLE), self.done.eq(1)]
-        return m
+    def _context(self, m, context, waits, begins, owner, place):
+        """A context's program while it has not the machine, and its status."""
+        start, stop, waits = self.start[context], self.stop[context], waits[context]
+        done, error = self.done[context], self.error[context]
+        m.d.comb += self.busy[context].eq(waits | owner)
+        with m.If(begins):
+            m.d.sync += waits.eq(0)
+        with m.If(~owner & (start | stop)):
+            m.d.sync += [done.eq(0), error.eq(waits), self.error_pc[context].eq(Mux(waits, place, 0)), waits.eq(0),
+                         self.cause[context].eq(Mux(waits, Mux(start, Cause.BUSY, Cause.STOPPED), 0))]
+            m.d.comb += self.fails[context].eq(waits)
+            with m.If(start & ~stop & ~waits):
+                m.d.sync += place.eq(0)
+                if self.params.contexts > 1:
+                    m.d.sync += waits.eq(~begins)

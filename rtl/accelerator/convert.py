@@ -9,7 +9,7 @@ from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, la
 from ..lib.layout import StructLayout, index
 from ..lib.pick import pick
 from .block_order import BlockOrder
-from .layouts import ADDRESS_BITS, instruction_layout
+from .layouts import ADDRESS_BITS
 from .part import Part
 from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
 from .transposer import Transposer
@@ -37,7 +37,7 @@ class Convert(Part):
 
     Members
     -------
-    instruction, done, fault :
+    instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`; nothing is refused.
     read : ``Out(v_read)``
     x, w, scales : ``Out(x_write)``, ``Out(w_write)``, ``Out(w_scales_write)``
@@ -53,8 +53,7 @@ class Convert(Part):
 
     def body(self, platform):
         m, core = Module(), self.params.core
-        new = self.instruction.payload
-        held = Signal(instruction_layout(Opcode.CONVERT), reset_less=True)
+        new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
         order = BlockOrder(m, core, new, held, start, step)
         now = order.walk()
@@ -63,7 +62,7 @@ class Convert(Part):
         with m.If(step & now.last):
             m.d.sync += active.eq(0)
         with m.If(start):
-            m.d.sync += [held.eq(new), active.eq(1)]
+            m.d.sync += [active.eq(1)]
 
         # What is known of the word that V gives one cycle later, and of its mantissas one cycle after that.
         word = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "segment": 1,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
@@ -18,21 +18,27 @@ class Counters(Component):
     """Counts cycles in which an event is there; each counter has 32 bits and wraps.
 
     Events are counted in a few bits, which are added to the memory in turns, one counter a cycle, so that what is read
-    lacks at most the last 2 ``count`` cycles. A turn is put off by a cycle when the host reads.
+    lacks at most the last 2 ``count`` cycles. A turn is put off by a cycle when the host reads. With several contexts
+    there are so many of each counter; events count for the one of ``owner``, which changes only where there has
+    been no event for 2 ``count`` cycles.
 
     Parameters
     ----------
     count : int
         Counters, 2 to 24.
+    contexts : int
+        1 or 2.
 
     Members
     -------
     clear : ``In(1)``
-        All counters are 0 from the next cycle on.
+        All counters of the context that is there in the next cycle are 0 from then on.
+    owner : ``In(1)``
+        Where there are several.
     events : ``In(count)``
         Bit n: counter n counts this cycle.
     r_en, r_addr : ``In``
-        A counter is read; its value is ``r_data`` in the next cycle.
+        A counter is read; its value is ``r_data`` in the next cycle. The context stands above the counter's number.
     r_data : ``Out(32)``
     """
     kind, area, apart = "counters", "accelerator control", True
@@ -40,15 +46,20 @@ class Counters(Component):
     @dataclass(frozen=True)
     class Parameters:
         count: int = parameter("n")
+        contexts: int = parameter("cx", 1)
 
     @staticmethod
     def ports(params):
-        return {"clear": In(1), "events": In(params.count), "r_en": In(1), "r_addr": In(index(params.count)),
-                "r_data": Out(32)}
+        context = {"owner": In(1)} if params.contexts > 1 else {}
+        return {"clear": In(1), **context, "events": In(params.count), "r_en": In(1),
+                "r_addr": In(index(params.count).width + params.contexts - 1), "r_data": Out(32)}
 
     def body(self, platform):
         m, count = Module(), self.params.count
-        m.submodules.memory = memory = Ram(count, 32)
+        low = index(count).width
+        m.submodules.memory = memory = Ram(count if self.params.contexts == 1 else 2 << low, 32)
+        context, behind = ([self.owner], [Signal(name="behind")]) if self.params.contexts > 1 else ([], [])
+        m.d.sync += [later.eq(now) for later, now in zip(behind, context, strict=True)]
         local = [Signal(LOCAL_BITS, name=f"local{n}") for n in range(count)]
         turn = Signal(index(count))
         written = Signal(index(count))
@@ -57,8 +68,8 @@ class Counters(Component):
         first = Signal()
         amount = Signal(LOCAL_BITS)
         m.d.comb += [
-            memory.r_en.eq(1), memory.r_addr.eq(Mux(self.r_en, self.r_addr, turn)), self.r_data.eq(memory.r_data),
-            memory.w_en.eq(adds), memory.w_addr.eq(written),
+            memory.r_en.eq(1), memory.r_addr.eq(Mux(self.r_en, self.r_addr, Cat(turn, *context))),
+            self.r_data.eq(memory.r_data), memory.w_en.eq(adds), memory.w_addr.eq(Cat(written, *behind)),
             memory.w_data.eq(Mux(first, 0, memory.r_data) + amount),
         ]
         choices = Array([*local, *[0] * (2 ** len(turn) - count)])

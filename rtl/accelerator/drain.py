@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hbfp.isa.instructions import Opcode
 
 from ..number.streams import result_layout
-from .layouts import ADDRESS_BITS, instruction_layout, v_layout
+from .layouts import ADDRESS_BITS, v_layout
 from .loops import Loops
 from .part import Part
 from .signatures import unit_members, v_read, v_write
@@ -33,7 +33,7 @@ class DrainToV(Part):
 
     Members
     -------
-    instruction, done, fault :
+    instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`.
     i : ``In(stream)``
         The core's ``o``.
@@ -51,8 +51,7 @@ class DrainToV(Part):
 
     def body(self, platform):
         m, lanes = Module(), self.params.lanes
-        new = self.instruction.payload
-        held = Signal(instruction_layout(Opcode.DRAIN), reset_less=True)
+        new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
         loops = Loops(m, "loop", (12, 12, 12), start, step)
         loops.count((held.rows0, held.rows1, held.columns))
@@ -69,7 +68,7 @@ class DrainToV(Part):
         with m.If(step & (ends != self.i.payload.last)):
             m.d.sync += self.fault.eq(1)
         with m.If(start):
-            m.d.sync += [held.eq(new), active.eq(1)]
+            m.d.sync += [active.eq(1)]
         m.d.sync += self.done.eq(step & loops.last)
         self._operands(m, held, active, loops.counter[2])
         return m

@@ -9,6 +9,7 @@ from hbfp.isa.instructions import BYTES, WORD
 from ..lib.memory import Ram
 from .axi import BUS_BITS
 from .part import Part
+from .queue import NUMBER_BITS
 from .reader import fetch_layout
 
 #: Instructions that are held ahead, and those of the longest burst.
@@ -18,10 +19,10 @@ AHEAD, CHUNK = 16, 8
 class Fetch(Part):
     """Reads a program from its start to its end, and gives its words in order.
 
-    It begins with the first cycle after reset. A burst has :data:`CHUNK` instructions or the most beats that a power
-    of two and ``burst`` allow, whichever is less; it ends at a multiple of that, or with the program. The next is asked
-    for when as many beats are free. A beat that comes in cycle t is offered in cycle t + 2 at the earliest, one
-    instruction a cycle.
+    It begins with the first cycle after reset, with several contexts at the instruction :attr:`place`. A burst has
+    :data:`CHUNK` instructions or the most beats that a power of two and ``burst`` allow, whichever is less; it ends at
+    a multiple of that, or with the program. The next is asked for when as many beats are free. A beat that comes in
+    cycle t is offered in cycle t + 2 at the earliest, one instruction a cycle.
 
     Members
     -------
@@ -29,6 +30,8 @@ class Fetch(Part):
         Byte address, a multiple of 64 and of the beat.
     instructions : ``In(32)``
         Of the program.
+    place : ``In(24)``
+        The first that is wanted.
     request : ``Out(stream.Signature(fetch_layout))``
     valid, data : ``In``
         A beat has come.
@@ -39,8 +42,10 @@ class Fetch(Part):
 
     @staticmethod
     def ports(params):
-        return {"origin": In(BUS_BITS), "instructions": In(32), "request": Out(stream.Signature(fetch_layout(params))),
-                "valid": In(1), "data": In(8 * params.beat), "o": Out(stream.Signature(WORD))}
+        several = {"place": In(NUMBER_BITS)} if params.contexts > 1 else {}
+        return {"origin": In(BUS_BITS), "instructions": In(32), **several,
+                "request": Out(stream.Signature(fetch_layout(params))), "valid": In(1),
+                "data": In(8 * params.beat), "o": Out(stream.Signature(WORD))}
 
     def body(self, platform):
         m, system = Module(), self.params
@@ -63,16 +68,17 @@ class Fetch(Part):
             self.request.valid.eq(began & left.any() & (free >= chunk)), self.request.payload.address.eq(address),
             self.request.payload.beats.eq(beats), asks.eq(self.request.valid & self.request.ready),
         ]
+        whole = self.instructions if words == 1 else (self.instructions + 1) >> 1    # words of the program
+        skipped = (self.place >> words - 1) * parts if self.params.contexts > 1 else 0
         with m.If(~began):
-            m.d.sync += [began.eq(1), address.eq(self.origin >> low),
-                         left.eq(self.instructions * parts if words == 1 else (self.instructions + 1) >> 1)]
+            m.d.sync += [began.eq(1), address.eq((self.origin >> low) + skipped), left.eq(whole * parts - skipped)]
         with m.Elif(asks):
             m.d.sync += [address.eq(address + beats), left.eq(left - beats)]
         m.d.sync += free.eq(free - Mux(asks, beats, 0) + Mux(read, parts, 0))
-        self._hold(m, memory, read, parts, words, depth)
+        self._hold(m, memory, began, read, parts, words, depth)
         return m
 
-    def _hold(self, m, memory, read, parts, words, depth):
+    def _hold(self, m, memory, began, read, parts, words, depth):
         """The memory as a queue: beats in, instructions out."""
         place = Signal(range(depth))
         part = Signal(range(max(parts, 2)))
@@ -89,6 +95,9 @@ class Fetch(Part):
             self.o.valid.eq(valid), self.o.payload.eq(memory.r_data[:WORD]),
             pop.eq(valid & self.o.ready & (half == words - 1)),
         ]
+        if words == 2 and self.params.contexts > 1:
+            with m.If(~began):
+                m.d.sync += half.eq(self.place[0])
         if words == 2:
             m.d.comb += self.o.payload.eq(Mux(half, memory.r_data[WORD:], memory.r_data[:WORD]))
             with m.If(valid & self.o.ready):

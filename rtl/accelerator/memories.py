@@ -1,10 +1,11 @@
 """The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority."""
 
-from amaranth import Module, Mux, Shape, Signal
+from amaranth import Cat, Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
 from ..lib.memory import Ram
 from ..lib.pick import pick
+from .control import FIRST_BITS, SIZE_BITS
 from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
 from .part import Part
 from .signatures import (
@@ -31,7 +32,12 @@ def _parts(word, count):
     return [word[n * size:(n + 1) * size] for n in range(count)]
 
 
-def arbitrate(m, name, ports, words, step=1):
+def share_members(system):
+    """Inputs of a memory of which contexts have shares: the first sixteenth of this one's, and how many it has."""
+    return {"share_first": In(FIRST_BITS), "share_size": In(SIZE_BITS)} if system.contexts > 1 else {}
+
+
+def arbitrate(m, name, ports, words, step=1, share=None):
     """Grant the first of the ports that asks.
 
     Parameters
@@ -40,6 +46,8 @@ def arbitrate(m, name, ports, words, step=1):
         As a unit sees them, flipped; the first has priority.
     words, step : int
         Addresses below ``words`` are legal, and ``step`` of them (a power of two) are one word.
+    share : Component, optional
+        Has :func:`share_members`: addresses count from the share's first, and beyond its last they are not legal.
 
     Returns
     -------
@@ -59,8 +67,14 @@ def arbitrate(m, name, ports, words, step=1):
         m.d.comb += [port.grant.eq(port.en & ~taken), port.fault.eq(port.grant & beyond)]
         grants.append(port.grant)
         taken = taken | port.en
-    m.d.comb += [beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0), legal.eq(any_access & ~beyond)]
-    return legal, address[low:high], grants
+    m.d.comb += legal.eq(any_access & ~beyond)
+    if not hasattr(share, "share_first"):
+        m.d.comb += beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0)
+        return legal, address[low:high], grants
+    part = high - FIRST_BITS    # bits of an address in a sixteenth
+    upper = Signal(FIRST_BITS, name=f"{name}_sixteenth")
+    m.d.comb += [beyond.eq(address[part:] >= share.share_size), upper.eq(address[part:] + share.share_first)]
+    return legal, Cat(address[low:part], upper), grants
 
 
 def choose(ports, grants, name):
@@ -91,15 +105,15 @@ class VMemory(Part):
     @staticmethod
     def ports(params):
         return {f"read_{name}": In(v_read(params)) for name in VMemory.READERS} | {
-            f"write_{name}": In(v_write(params)) for name in VMemory.WRITERS}
+            f"write_{name}": In(v_write(params)) for name in VMemory.WRITERS} | share_members(params)
 
     def body(self, platform):
         m, system = Module(), self.params
         m.submodules.ram = ram = Ram(system.v_words, bits_of(v_layout(system)), system.lanes)
         readers = [getattr(self, f"read_{name}") for name in self.READERS]
         writers = [getattr(self, f"write_{name}") for name in self.WRITERS]
-        reads, r_addr, _ = arbitrate(m, "read", readers, system.v_words)
-        writes, w_addr, grants = arbitrate(m, "write", writers, system.v_words)
+        reads, r_addr, _ = arbitrate(m, "read", readers, system.v_words, share=self)
+        writes, w_addr, grants = arbitrate(m, "write", writers, system.v_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), ram.w_addr.eq(w_addr),
                      ram.w_en.eq(choose(writers, grants, "mask") & writes.replicate(system.lanes)),
                      ram.w_data.eq(choose(writers, grants, "data")),
@@ -121,13 +135,13 @@ class XMemory(Part):
 
     @staticmethod
     def ports(params):
-        return {"read": In(x_read(params)), "write": In(x_write(params))}
+        return {"read": In(x_read(params)), "write": In(x_write(params)), **share_members(params)}
 
     def body(self, platform):
         m, system = Module(), self.params
         m.submodules.ram = ram = Ram(system.x_words, bits_of(x_layout(system)))
-        reads, r_addr, _ = arbitrate(m, "read", [self.read], system.x_words)
-        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.x_words)
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], system.x_words, share=self)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.x_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(ram.r_data),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m
@@ -153,14 +167,14 @@ class WMemory(Part):
     @staticmethod
     def ports(params):
         return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
-            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.WRITERS}
+            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.WRITERS} | share_members(params)
 
     def body(self, platform):
         m, system = Module(), self.params
         rows, packed, height = system.w_words, system.packed, system.core.height
         m.submodules.ram = ram = Ram(rows // packed, bits_of(w_layout(system)), packed)
         m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(system)))
-        reads, row, _ = arbitrate(m, "read", [self.read], rows)
+        reads, row, _ = arbitrate(m, "read", [self.read], rows, share=self)
         place = Signal(range(packed))
         low, segment = (packed - 1).bit_length(), (height - 1).bit_length()
         with m.If(reads):
@@ -171,7 +185,7 @@ class WMemory(Part):
                      self.read.scales.as_value().eq(scales.r_data)]
         for memory, name, step in ((ram, "write", packed), (scales, "scales", height)):
             ports = [getattr(self, f"{name}_{writer}") for writer in self.WRITERS]
-            writes, w_addr, grants = arbitrate(m, name, ports, rows, step)
+            writes, w_addr, grants = arbitrate(m, name, ports, rows, step, self)
             mask = choose(ports, grants, "mask") & writes.replicate(packed) if name == "write" else writes
             m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
                          memory.w_data.eq(choose(ports, grants, "data"))]
@@ -192,19 +206,19 @@ class PMemory(Part):
 
     @staticmethod
     def ports(params):
-        return {"read": In(p_read()), "write": In(p_write(params))}
+        return {"read": In(p_read()), "write": In(p_write(params)), **share_members(params)}
 
     def body(self, platform):
         m, system = Module(), self.params
-        share = system.lanes // 2
-        m.submodules.ram = ram = Ram(system.p_words // share, bits_of(p_layout(system)))
-        low = (share - 1).bit_length()
-        place = Signal(range(share))
-        reads, instruction, _ = arbitrate(m, "read", [self.read], system.p_words)
-        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.p_words // share)
+        each = system.lanes // 2    # instructions of a word
+        m.submodules.ram = ram = Ram(system.p_words // each, bits_of(p_layout(system)))
+        low = (each - 1).bit_length()
+        place = Signal(range(each))
+        reads, instruction, _ = arbitrate(m, "read", [self.read], system.p_words, share=self)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.p_words // each, share=self)
         with m.If(reads):
             m.d.sync += place.eq(instruction)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),
-                     self.read.data.eq(pick(_parts(ram.r_data, share), place)),
+                     self.read.data.eq(pick(_parts(ram.r_data, each), place)),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import Out
 from hbfp.isa.instructions import Opcode
 
 from ..core.sequencer import STEPS, command_layout
-from .layouts import ADDRESS_BITS, instruction_layout, x_layout
+from .layouts import ADDRESS_BITS, x_layout
 from .loops import Loops
 from .part import Part
 from .signatures import unit_members, x_read
@@ -37,7 +37,7 @@ class Multiply(Part):
 
     Members
     -------
-    instruction, done, fault :
+    instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`.
     x : ``Out(x_read)``
         Its data must stay until this port's next grant: X has no other reader.
@@ -54,8 +54,7 @@ class Multiply(Part):
 
     def body(self, platform):
         m, core = Module(), self.params.core
-        new = self.instruction.payload
-        held = Signal(instruction_layout(Opcode.MULTIPLY), reset_less=True)
+        new, held = self.instruction.payload, self.held
         active, there, zero, final = (Signal(name=name) for name in ("active", "there", "zero", "final"))
         start, step, room = (Signal(name=name) for name in ("start", "step", "room"))
         loops = Loops(m, "loop", (12, 12, 12, 8, 8, 12), start, step)
@@ -95,7 +94,7 @@ class Multiply(Part):
         with m.If(step & again):
             m.d.sync += self.o_cmd.valid.eq(1)
         with m.If(start):
-            m.d.sync += [held.eq(new), active.eq(~refused), self.fault.eq(refused)]
+            m.d.sync += [active.eq(~refused), self.fault.eq(refused)]
             with m.If(new.first & ~refused):
                 m.d.sync += [self.o_cmd.valid.eq(1), self.o_cmd.payload.rows.eq(rows),
                              self.o_cmd.payload.tiles.eq(new.tiles),

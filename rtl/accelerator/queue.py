@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Array, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,8 @@ from hbfp.isa.instructions import COUNT_BITS, WAITS, Unit
 
 from ..lib.component import Component
 from ..lib.fifo import Fifo
-from ..lib.layout import ArrayLayout, StructLayout
+from ..lib.layout import ArrayLayout, StructLayout, index
+from ..lib.memory import Ram
 from ..lib.names import parameter
 
 #: Bits of an instruction's number in its program.
@@ -24,9 +25,12 @@ def wait_layout():
     return StructLayout({"unit": 3, "count": COUNT_BITS})
 
 
-def entry_layout(width):
-    """What a queue holds of an instruction: its fields, ``width`` bits; whether it is a NOP; its number; its waits."""
-    return StructLayout({"fields": width, "nop": 1, "number": NUMBER_BITS, "waits": ArrayLayout(wait_layout(), WAITS)})
+def entry_layout(width, kept=0):
+    """What a queue holds of an instruction: fields that it offers, ``width`` bits, and those that it keeps for later;
+    whether it is a NOP; its number; its waits.
+    """
+    return StructLayout({"fields": width, "nop": 1, "number": NUMBER_BITS, "waits": ArrayLayout(wait_layout(), WAITS),
+                         **({"kept": kept} if kept else {})})
 
 
 def counts_layout():
@@ -46,17 +50,20 @@ class Queue(Component):
     Parameters
     ----------
     depth, width : int
-        Instructions that it holds, and bits of the unit's fields.
-    holds : bool
-        Whether the unit takes an instruction only when it has no more use for its fields.
+        Instructions that it holds, and bits of the fields that it offers.
+    kept : int
+        Bits of the fields that the unit uses after it has taken the instruction; 0 if it takes an instruction only when
+        it has no more use for its fields.
 
     Members
     -------
-    i : ``In(stream.Signature(entry_layout(width)))``
+    i : ``In(stream.Signature(entry_layout(width, kept)))``
     counts : ``In(counts_layout())``
         What the units have completed.
     o : ``Out(stream)``
         Fields for the unit.
+    held : ``Out(kept)``
+        Further ones of the instruction that the unit took last, from the next cycle on.
     done : ``In(1)``
         The unit has completed an instruction.
     completed : ``Out(1)``
@@ -70,7 +77,7 @@ class Queue(Component):
     empty : ``Out(1)``
         There is nothing in the queue, and the unit is not busy.
     number : ``Out``
-        Of the instruction that the unit took last; where it ``holds``, of the head.
+        Of the instruction that the unit took last; where nothing is ``kept``, of the head.
     """
     kind, area = "queue", "accelerator control"
 
@@ -78,17 +85,20 @@ class Queue(Component):
     class Parameters:
         depth: int = parameter("d")
         width: int = parameter("w")
-        holds: bool = parameter("holds", False)
+        kept: int = parameter("k", 0)
 
     @staticmethod
     def ports(params):
-        return {"i": In(stream.Signature(entry_layout(params.width))), "counts": In(counts_layout()),
-                "o": Out(stream.Signature(params.width)), "done": In(1), "completed": Out(1), "nop": Out(1),
+        held = {"held": Out(params.kept)} if params.kept else {}
+        return {"i": In(stream.Signature(entry_layout(params.width, params.kept))), "counts": In(counts_layout()),
+                "o": Out(stream.Signature(params.width)), **held, "done": In(1), "completed": Out(1), "nop": Out(1),
                 "waiting": Out(1), "busy": Out(1), "empty": Out(1), "number": Out(NUMBER_BITS)}
 
     def body(self, platform):
         m, params = Module(), self.params
-        layout = entry_layout(params.width)
+        names = ("fields", "nop", "waits") if params.kept else ("fields", "nop", "number", "waits")
+        entry, layout = self.i.payload, entry_layout(params.width).members
+        layout = StructLayout({name: layout[name] for name in names})
         m.submodules.fifo = fifo = Fifo(params.depth, layout.size)
         head = Signal(layout)
         at = Signal(range(WAITS))
@@ -101,7 +111,8 @@ class Queue(Component):
         taken = Signal(range(MOST_TAKEN + 1))
         later = [head.waits[n].unit.any() for n in range(1, WAITS)]
         m.d.comb += [
-            fifo.i.payload.eq(self.i.payload), fifo.i.valid.eq(self.i.valid), self.i.ready.eq(fifo.i.ready),
+            fifo.i.payload.eq(Cat(entry[name] for name in names)), fifo.i.valid.eq(self.i.valid),
+            self.i.ready.eq(fifo.i.ready),
             head.eq(fifo.o.payload), wait.eq(Array([*(head.waits[n] for n in range(WAITS)), head.waits[0]])[at]),
             counted.eq(Array([0, *(self.counts[n] for n in range(len(Unit)))])[wait.unit]),
             holds.eq(counted >= wait.count),
@@ -118,11 +129,25 @@ class Queue(Component):
             m.d.sync += at.eq(0)
         with m.Elif(fifo.o.valid & holds & ~last):
             m.d.sync += at.eq(at + 1)
-        if params.holds:
-            m.d.comb += self.number.eq(head.number)
+        if params.kept:
+            self._keep(m, pop)
         else:
-            number = Signal(NUMBER_BITS, reset_less=True)
-            m.d.comb += self.number.eq(number)
-            with m.If(self.o.valid & self.o.ready):
-                m.d.sync += number.eq(head.number)
+            m.d.comb += self.number.eq(head.number)
         return m
+
+    def _keep(self, m, pop):
+        """What is used later: in a memory beside the queue's, at whose output it stays until the next is taken."""
+        depth = self.params.depth
+        m.submodules.later = later = Ram(depth, self.params.kept + NUMBER_BITS)
+        first = Signal(index(depth))
+        free = Signal(index(depth))
+        push = Signal()
+        m.d.comb += [
+            push.eq(self.i.valid & self.i.ready), later.w_en.eq(push), later.w_addr.eq(free),
+            later.w_data.eq(Cat(self.i.payload.number, self.i.payload.kept)),
+            later.r_en.eq(self.o.valid & self.o.ready), later.r_addr.eq(first),
+            Cat(self.number, self.held).eq(later.r_data),
+        ]
+        for place, moves in ((free, push), (first, pop)):
+            with m.If(moves):
+                m.d.sync += place.eq(Mux(place == depth - 1, 0, place + 1))

@@ -3,27 +3,34 @@
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from hbfp.isa.registers import BY_NAME, REGISTERS, SPAN, WORD, Access, Cause, parameters
+from hbfp.isa.registers import BY_NAME, CONTEXT, REGISTERS, SPAN, WORD, Access, Cause, parameters, registers
 
+from ..lib.layout import ArrayLayout
 from .part import Part
 from .queue import NUMBER_BITS
 
-#: Bits of an address.
-ADDRESS = (SPAN - 1).bit_length()
 #: Counters, in the order of their addresses: ``cycles`` and what follows.
 COUNTERS = tuple(register.name for register in REGISTERS if register.address >= BY_NAME["cycles"].address)
-#: Bits that are written of registers that have fewer than 32.
-NARROW = {"interrupt_enable": 2}
-#: Registers that the host writes.
-WRITTEN = tuple(register.name for register in REGISTERS if register.access is Access.WRITE)
 
 
-def lite_members():
+def address_bits(system):
+    """Bits of an address."""
+    return (system.contexts * SPAN - 1).bit_length()
+
+
+def written(system):
+    """Registers that the host writes, those of a context but once: name -> bits that are written."""
+    found = {one.name: one for one in registers(system.contexts) if one.access is Access.WRITE}
+    return {name: max((field.low + field.width for field in one.fields), default=WORD) for name, one in found.items()
+            if name in {each.name for each in REGISTERS}}
+
+
+def lite_members(system):
     """AXI4-Lite by its standard names without the prefix."""
-    return {"awaddr": In(ADDRESS), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
+    return {"awaddr": In(address_bits(system)), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
             "wdata": In(WORD), "wstrb": In(WORD // 8), "wvalid": In(1), "wready": Out(1),
             "bresp": Out(2), "bvalid": Out(1), "bready": In(1),
-            "araddr": In(ADDRESS), "arprot": In(3), "arvalid": In(1), "arready": Out(1),
+            "araddr": In(address_bits(system)), "arprot": In(3), "arvalid": In(1), "arready": Out(1),
             "rdata": Out(WORD), "rresp": Out(2), "rvalid": Out(1), "rready": In(1)}
 
 
@@ -38,67 +45,98 @@ class Registers(Part):
     -------
     awaddr ... rready
         Of AXI4-Lite.
-    program_low ... interrupt_enable : ``Out``
-        What the host has written.
-    start, stop : ``Out(1)``
-        For one cycle: the host asks for it.
-    busy, done, error, cause, error_pc : ``In``
-        What ``status`` and so on show.
-    ends, fails : ``In(1)``
-        The program comes to its end, or to an error: they set the bits of ``interrupt_status``.
+    active : ``In``
+        The context whose settings are wanted.
+    program_low ... share_size : ``Out``
+        What the host has written, for that context.
+    start, stop : ``Out``
+        A bit for each context, for one cycle: the host asks for it.
+    busy, waiting, done, error, cause, error_pc : ``In``
+        What ``status`` and so on show, of each context.
+    ends, fails : ``In``
+        The program of a context comes to its end, or to an error: they set the bits of ``interrupt_status``.
     interrupt : ``Out(1)``
     count_en, count_addr, count : ``Out``, ``Out``, ``In(32)``
-        Read port of the counters, of which number 0 is ``cycles``.
+        Read port of the counters, of which number 0 is ``cycles``; the context stands above the number.
     """
     kind, area, apart = "registers", "accelerator control", True
 
     @staticmethod
     def ports(params):
-        return {**lite_members(), **{name: Out(NARROW.get(name, WORD)) for name in WRITTEN},
-                "start": Out(1), "stop": Out(1), "busy": In(1), "done": In(1), "error": In(1),
-                "cause": In(range(max(Cause) + 1)), "error_pc": In(NUMBER_BITS), "ends": In(1), "fails": In(1),
-                "interrupt": Out(1), "count_en": Out(1), "count_addr": Out(range(len(COUNTERS))), "count": In(WORD)}
+        contexts, number = params.contexts, (len(COUNTERS) - 1).bit_length()
+        several = {"active": In(1)} if contexts > 1 else {}
+        return {**lite_members(params), **several, **{name: Out(size) for name, size in written(params).items()},
+                "start": Out(contexts), "stop": Out(contexts), "busy": In(contexts), "waiting": In(contexts),
+                "done": In(contexts), "error": In(contexts),
+                "cause": In(ArrayLayout((max(Cause)).bit_length(), contexts)),
+                "error_pc": In(ArrayLayout(NUMBER_BITS, contexts)), "ends": In(contexts), "fails": In(contexts),
+                "interrupt": Out(1), "count_en": Out(1), "count_addr": Out(number + contexts - 1), "count": In(WORD)}
 
     def body(self, platform):
-        m = Module()
-        raised = Signal(2)    # interrupt_status
-        written = self._write(m, raised)
-        cleared = Mux(written["interrupt_status"], self.wdata[:2] & self.wstrb[0].replicate(2), 0)
-        m.d.sync += raised.eq((raised & ~cleared) | Cat(self.ends, self.fails))
-        act = Mux(written["control"] & self.wstrb[0], self.wdata[:2], 0)
-        m.d.comb += [self.interrupt.eq((raised & self.interrupt_enable).any()), Cat(self.start, self.stop).eq(act)]
-        for name in WRITTEN:
-            value = getattr(self, name)
-            for byte in range(-(-len(value) // 8)):
-                part = slice(8 * byte, min(8 * byte + 8, len(value)))
-                with m.If(written[name] & self.wstrb[byte]):
-                    m.d.sync += value[part].eq(self.wdata[part])
-        self._read(m, raised)
+        m, contexts = Module(), self.params.contexts
+        takes, shown, raised = self._takes(m), parameters(self.params), []
+        interrupt = 0
+        for context in range(contexts):
+            end = f"_{context}" if context else ""
+            status = Signal(2, name=f"raised{end}")    # interrupt_status
+            clears, acts = (takes[f"{name}{end}"] & self.wstrb[0] for name in ("interrupt_status", "control"))
+            m.d.sync += status.eq((status & ~Mux(clears, self.wdata[:2], 0))
+                                  | Cat(self.ends[context], self.fails[context]))
+            m.d.comb += Cat(self.start[context], self.stop[context]).eq(Mux(acts, self.wdata[:2], 0))
+            shown |= {f"status{end}": Cat(*(getattr(self, name)[context]
+                                            for name in ("busy", "done", "error", "waiting"))),
+                      f"cause{end}": self.cause[context], f"error_pc{end}": self.error_pc[context],
+                      f"interrupt_status{end}": status}
+            raised.append(status)
+        for name in written(self.params):
+            kept = self._kept(m, takes, name)
+            shown |= kept
+            values = list(kept.values())
+            m.d.comb += getattr(self, name).eq(Mux(self.active, values[1], values[0]) if len(values) > 1 else values[0])
+            if name == "interrupt_enable":
+                interrupt = Cat(status & value for status, value in zip(raised, values, strict=True)).any()
+        m.d.comb += self.interrupt.eq(interrupt)
+        self._read(m, shown)
         return m
 
-    def _write(self, m, raised):
+    def _takes(self, m):
         """The write channels; name -> whether that register is written in this cycle."""
         takes = Signal()
         m.d.comb += [takes.eq(self.awvalid & self.wvalid & ~self.bvalid), self.awready.eq(takes),
                      self.wready.eq(takes)]
         m.d.sync += self.bvalid.eq(takes | (self.bvalid & ~self.bready))
-        return {register.name: takes & (self.awaddr[2:] == register.address >> 2) for register in REGISTERS}
+        return {register.name: takes & (self.awaddr[2:] == register.address >> 2)
+                for register in registers(self.params.contexts)}
 
-    def _read(self, m, raised):
+    def _kept(self, m, takes, name):
+        """What the host has written into a register, of each context that has it: name -> value."""
+        contexts = self.params.contexts if BY_NAME[name].address >= CONTEXT else 1
+        found = {}
+        for own in [name, *(f"{name}_{context}" for context in range(1, contexts))]:
+            size, fields = len(getattr(self, name)), BY_NAME[own].fields
+            known = sum((1 << field.width) - 1 << field.low for field in fields) if fields else (1 << size) - 1
+            found[own] = value = Signal(size, name=f"{own}_value", init=BY_NAME[own].reset)
+            for byte in range(-(-size // 8)):
+                part = slice(8 * byte, min(8 * byte + 8, size))
+                with m.If(takes[own] & self.wstrb[byte]):
+                    m.d.sync += value[part].eq(self.wdata[part] & (known >> part.start))
+        return found
+
+    def _read(self, m, shown):
         """The read channels."""
-        first = BY_NAME["cycles"].address >> 2
-        address = Signal(ADDRESS - 2)
+        first, contexts = BY_NAME["cycles"].address >> 2, self.params.contexts
+        low = (SPAN - 1).bit_length() - 2    # of an address in one context's block, in words
+        address = Signal(len(self.araddr) - 2)
         takes = Signal()
         pending = Signal()
         counter = Signal()
         value = Signal(WORD)
-        shown = {**parameters(self.params), **{name: getattr(self, name) for name in WRITTEN},
-                 "status": Cat(self.busy, self.done, self.error), "cause": self.cause, "error_pc": self.error_pc,
-                 "interrupt_status": raised}
+        asked, place = self.araddr[2:], (len(COUNTERS) - 1).bit_length()
         m.d.comb += [
             self.arready.eq(~pending & ~self.rvalid), takes.eq(self.arvalid & self.arready),
-            self.count_en.eq(takes & (self.araddr[2:] >= first)), self.count_addr.eq(self.araddr[2:] - first),
-            counter.eq((address >= first) & (address < first + len(COUNTERS))),
+            self.count_en.eq(takes & (asked[:low] >= first)),
+            self.count_addr.eq(Cat((asked[:low] - first)[:place], asked[low:]) if contexts > 1 else asked - first),
+            counter.eq((address[:low] >= first) & (address[:low] < first + len(COUNTERS))),
         ]
         with m.Switch(address):
             for name, what in shown.items():
@@ -108,7 +146,7 @@ class Registers(Part):
                 m.d.comb += value.eq(0)
         m.d.sync += pending.eq(takes)
         with m.If(takes):
-            m.d.sync += address.eq(self.araddr[2:])
+            m.d.sync += address.eq(asked)
         with m.If(pending):
             m.d.sync += [self.rvalid.eq(1), self.rdata.eq(Mux(counter, self.count, value))]
         with m.Elif(self.rready):

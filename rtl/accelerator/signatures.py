@@ -3,9 +3,9 @@
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, Signature
 
+from .fields import held_fields, held_layout, offered_layout
 from .layouts import (
     ADDRESS_BITS,
-    instruction_layout,
     p_layout,
     v_layout,
     w_layout,
@@ -84,8 +84,10 @@ def p_write(system):
 def unit_members(opcode):
     """What every unit has.
 
-    ``instruction``: taken when the unit can begin with it; the payload is the opcode's fields. ``done``: high for one
-    cycle for each instruction, in their order, in the cycle in which its last effect is written or later; memory has
-    it in the next. ``fault``: the unit refuses its instruction.
+    ``instruction``: taken when the unit can begin with it; the payload is the fields that it uses then. ``held``, if
+    there are any: those that it uses later, from the cycle after it is taken until the next one is. ``done``: high for
+    one cycle for each instruction, in their order, in the cycle in which its last effect is written or later; memory
+    has it in the next. ``fault``: the unit refuses its instruction.
     """
-    return {"instruction": In(stream.Signature(instruction_layout(opcode))), "done": Out(1), "fault": Out(1)}
+    held = {"held": In(held_layout(opcode))} if held_fields(opcode) else {}
+    return {"instruction": In(stream.Signature(offered_layout(opcode))), **held, "done": Out(1), "fault": Out(1)}

@@ -8,7 +8,6 @@ from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
 from ..lib.layout import StructLayout
 from ..vector.unit import WORD_LAYOUT, Vector
-from .layouts import instruction_layout
 from .loops import Loops
 from .part import Part
 from .signatures import p_read, unit_members, v_read, v_write
@@ -38,7 +37,7 @@ class VectorOnV(Part):
 
     Members
     -------
-    instruction, done, fault :
+    instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`. ``fault`` is high from a reserved word on.
     p, read, write : ``Out(p_read)``, ``Out(v_read)``, ``Out(v_write)``
         The data of ``p`` must stay until its next grant: P has no other reader.
@@ -58,8 +57,7 @@ class VectorOnV(Part):
     def body(self, platform):
         m = Module()
         m.submodules.unit = unit = self.unit()
-        new = self.instruction.payload
-        held = Signal(instruction_layout(Opcode.VECTOR), reset_less=True)
+        new, held = self.instruction.payload, self.held
         active, finishing, start, taken = (Signal(name=name) for name in ("active", "finishing", "start", "taken"))
         tags = self._fetch(m, new, held, active, start, taken)
         m.d.comb += [
@@ -73,7 +71,7 @@ class VectorOnV(Part):
         with m.If(taken & tags.last):
             m.d.sync += finishing.eq(1)
         with m.If(start):
-            m.d.sync += [held.eq(new), active.eq(1)]
+            m.d.sync += [active.eq(1)]
 
         word = Signal(WORD_LAYOUT)
         reads = Signal()

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import Out
 from hbfp.isa.instructions import Opcode
 
 from ..number.streams import weights_layout
-from .layouts import ADDRESS_BITS, instruction_layout
+from .layouts import ADDRESS_BITS
 from .loops import Loops
 from .part import Part
 from .signatures import unit_members, w_read
@@ -31,7 +31,7 @@ class Weights(Part):
 
     Members
     -------
-    instruction, done, fault :
+    instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`.
     w : ``Out(w_read)``
         Its data must stay until this port's next grant: W has no other reader.
@@ -47,8 +47,7 @@ class Weights(Part):
 
     def body(self, platform):
         m, side = Module(), (self.params.core.rows - 1).bit_length()
-        new = self.instruction.payload
-        held = Signal(instruction_layout(Opcode.WEIGHTS), reset_less=True)
+        new, held = self.instruction.payload, self.held
         active, there, final, start, step, room = (
             Signal(name=name) for name in ("active", "there", "final", "start", "step", "room"))
         loops = Loops(m, "loop", (16 + side, 16), start, step)
@@ -70,6 +69,6 @@ class Weights(Part):
         with m.If(step & loops.last):
             m.d.sync += active.eq(0)
         with m.If(start):
-            m.d.sync += [held.eq(new), active.eq(~refused), self.fault.eq(refused)]
+            m.d.sync += [active.eq(~refused), self.fault.eq(refused)]
         m.d.sync += self.done.eq(there & self.o_w.ready & final)
         return m

@@ -2,9 +2,11 @@
 
 import numpy as np
 from amaranth import Fragment, Module, ResetInserter, Signal
+from amaranth.lib import stream
 from amaranth.sim import Simulator
 
 from hbfp.isa.instructions import FIELDS
+from rtl.accelerator.fields import held_fields, offered_fields
 from rtl.accelerator.layouts import instruction_layout
 
 from ..drive import Bench, Pauses, bits, pack
@@ -37,6 +39,17 @@ class Served(Bench):
         self._top = Module()
         self._top.submodules.dut = dut
         self._processes = []
+
+    def instructions(self, opcode, unit=None):
+        """A stream of whole instructions for a unit, by default the bench's, which gets fields as its queue would."""
+        unit, m = unit or self.dut, self._top
+        given = stream.Signature(instruction_layout(opcode)).create()
+        m.d.comb += [unit.instruction.valid.eq(given.valid), given.ready.eq(unit.instruction.ready),
+                     *(unit.instruction.payload[field.name].eq(given.payload[field.name])
+                       for field in offered_fields(opcode))]
+        with m.If(given.valid & given.ready):
+            m.d.sync += [unit.held[field.name].eq(given.payload[field.name]) for field in held_fields(opcode)]
+        return given
 
     def _allow(self, port, pauses):
         """Grant a port's wishes while the signal is high."""

@@ -15,7 +15,7 @@ from golden.machine.random_programs import random_program
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
-from hbfp.isa.registers import BY_NAME, REGISTERS, Access, Cause, parameters
+from hbfp.isa.registers import BY_NAME, Access, Cause, parameters, registers
 from hbfp.program import Program, Region
 from hbfp.system import Accelerator
 from rtl.accelerator.accelerator import Accelerator as Top
@@ -172,15 +172,15 @@ def test_registers_are_those_of_the_map(device):
     expected = parameters(SYSTEM)
     assert {name: read(device, name) for name in expected} == expected
     rng = np.random.default_rng(0)
-    written = {one.name: int(rng.integers(0, 2 ** 32)) for one in REGISTERS if one.access is Access.WRITE}
+    known = {one.address: one for one in registers()}
+    written = {one.name: int(rng.integers(0, 2 ** 32)) for one in known.values() if one.access is Access.WRITE}
     write(device, **written)
-    for one in REGISTERS:
+    for one in known.values():
         if one.access is Access.READ:
             write(device, **{one.name: 0xFFFFFFFF})
     written["interrupt_enable"] &= 3
     assert {name: read(device, name) for name in written} == written
     assert {name: read(device, name) for name in expected} == expected
-    known = {one.address for one in REGISTERS}
     assert not any(device.read(address) for address in range(0, 256, 4) if address not in known)
     assert read(device, "status", "control", "cause", "interrupt_status") == (0, 0, 0, 0)
 
@@ -209,7 +209,7 @@ def settled(device, program, **registers):
 FIRST = [load(count0=8), store([(Unit.LOAD, 1)], offset=0x9000, count0=8)]
 #: What goes wrong: cause, number of the instruction, what comes after :data:`FIRST`.
 WRONG = {
-    "opcode": (Cause.ILLEGAL, 2, [9]),
+    "opcode": (Cause.ILLEGAL, 2, [10]),
     "bit": (Cause.ILLEGAL, 2, [HALT.encode() | 1 << 500]),
     "count": (Cause.ILLEGAL, 2, [load(count1=0)]),
     "vector": (Cause.REFUSED, 2, [Instruction(Opcode.MULTIPLY, {

@@ -71,12 +71,13 @@ def product(system, m_rows, k_tiles, n_tiles, pause=0.0, steps=()):
     bench.read(dut.weights.w, rows, Pauses(pause, 2), beside=("scales", scales))
     bench.read(dut.drain.read, Memory(32 * side), shared=True)
     writes = bench.write(dut.drain.write, Pauses(pause, 3))
-    bench.send(dut.multiply.instruction, [word(
+    given = [bench.instructions(opcode, unit) for opcode, unit in (
+        (Opcode.MULTIPLY, dut.multiply), (Opcode.WEIGHTS, dut.weights), (Opcode.DRAIN, dut.drain))]
+    bench.send(given[0], [word(
         Opcode.MULTIPLY, first=1, last=1, tiles=k_tiles, columns=n_tiles, rows0=m_rows, rows1=1, row0=1,
         passes0=k_tiles, passes1=1, passes2=1, pass0=m_rows)])
-    bench.send(dut.weights.instruction, [word(Opcode.WEIGHTS, tiles=n_tiles * k_tiles, repeats=1)])
-    bench.send(dut.drain.instruction, [word(Opcode.DRAIN, columns=n_tiles, rows0=m_rows, rows1=1, row0=1,
-                                            column=m_rows)])
+    bench.send(given[1], [word(Opcode.WEIGHTS, tiles=n_tiles * k_tiles, repeats=1)])
+    bench.send(given[2], [word(Opcode.DRAIN, columns=n_tiles, rows0=m_rows, rows1=1, row0=1, column=m_rows)])
     bench.until_done(1)
     bench.run()
     got = {address: data for _, address, data, _ in writes}

@@ -114,7 +114,8 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     bench.read(dut.read, {a: pack(layout, value=line.view(np.uint32)) for a, line in memory.items()},
                Pauses(pause, seed), shared=True)
     x, w, scales = (bench.write(port) for port in (dut.x, dut.w, dut.scales))
-    bench.send(dut.instruction, [word(Opcode.CONVERT, **i) for i in instructions])
+    given = bench.instructions(Opcode.CONVERT)
+    bench.send(given, [word(Opcode.CONVERT, **i) for i in instructions])
     done = bench.until_done(len(instructions))
     bench.run()
     begin = -1

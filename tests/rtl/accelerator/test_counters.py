@@ -2,6 +2,7 @@
 """Counters count every event, whoever reads them, and start anew when they are cleared."""
 
 import numpy as np
+import pytest
 from amaranth.sim import Simulator
 
 from rtl.accelerator.counters import Counters
@@ -9,9 +10,11 @@ from rtl.accelerator.counters import Counters
 COUNT = 24
 
 
-def test_nothing_is_lost():
-    """Random events and reads; twice, with what came before the second time forgotten."""
-    rng, counters = np.random.default_rng(1), Counters(COUNT)
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_nothing_is_lost(contexts):
+    """Random events and reads; twice, with what came before the second time forgotten; each context has its own."""
+    rng, counters = np.random.default_rng(1), Counters(COUNT, contexts)
+    low = (COUNT - 1).bit_length()
 
     async def read(ctx, number):
         ctx.set(counters.r_en, 1)
@@ -21,7 +24,11 @@ def test_nothing_is_lost():
         return ctx.get(counters.r_data)
 
     async def bench(ctx):
-        for _ in range(2):
+        kept = []
+        for turn in range(2 * contexts):
+            own = turn % contexts
+            if contexts > 1:
+                ctx.set(counters.owner, own)
             expected = np.zeros(COUNT, int)
             ctx.set(counters.clear, 1)
             ctx.set(counters.events, (1 << COUNT) - 1)
@@ -34,7 +41,7 @@ def test_nothing_is_lost():
                 ctx.set(counters.events, int(sum(1 << n for n in np.flatnonzero(events))))
                 if cycle % 3 == 0 and rng.random() < 0.9:    # as often as a bus can
                     number = int(rng.integers(0, COUNT))
-                    value = await read(ctx, number)
+                    value = await read(ctx, own << low | number)
                     if cycle > 100:
                         assert 0 <= expected[number] - value <= 2 * COUNT
                         shown += value > 0
@@ -44,7 +51,23 @@ def test_nothing_is_lost():
             assert shown > 200
             for _ in range(2 * COUNT):
                 await ctx.tick()
-            assert [await read(ctx, number) for number in range(COUNT)] == expected.tolist()
+            kept = kept[-contexts + 1:] if contexts > 1 else []
+            kept.append((own, expected.tolist()))
+            for context, values in kept:
+                assert [await read(ctx, context << low | number) for number in range(COUNT)] == values
+        for turn in range(20 * (contexts - 1)):    # they take turns, and are not cleared
+            own, values = kept[turn % 2]
+            ctx.set(counters.owner, own)
+            for _ in range(int(rng.integers(1, 60))):
+                number = int(rng.integers(COUNT))
+                ctx.set(counters.events, 1 << number)
+                values[number] += 1
+                await ctx.tick()
+            ctx.set(counters.events, 0)
+            for _ in range(2 * COUNT):
+                await ctx.tick()
+        for context, values in kept:
+            assert [await read(ctx, context << low | number) for number in range(COUNT)] == values
     sim = Simulator(counters)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)

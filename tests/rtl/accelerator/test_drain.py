@@ -30,7 +30,8 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0):
     memory = Memory(ROW)
     bench.read(dut.read, memory, Pauses(operand_pause, seed), shared=True)
     writes = bench.write(dut.write, Pauses(pause, seed + 1))
-    bench.send(dut.instruction, [word(Opcode.DRAIN, **i) for i in instructions])
+    given = bench.instructions(Opcode.DRAIN)
+    bench.send(given, [word(Opcode.DRAIN, **i) for i in instructions])
     want, commands = [], []
     for i in instructions:
         for j in range(i["columns"]):
@@ -97,7 +98,8 @@ def test_a_wrong_last_is_a_fault():
     bench = Served(dut)
     bench.read(dut.read, Memory(1))
     bench.write(dut.write)
-    bench.send(dut.instruction, [word(Opcode.DRAIN, rows0=2, rows1=1, columns=1)])
+    given = bench.instructions(Opcode.DRAIN)
+    bench.send(given, [word(Opcode.DRAIN, rows0=2, rows1=1, columns=1)])
 
     async def core(ctx):
         ctx.set(dut.i.valid, 1)

@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Decode takes what is legal, in order, into the queue of its unit; what is illegal stops it.
 
-Covers: rtl/accelerator/issue.py, rtl/accelerator/legal.py, rtl/accelerator/part.py.
+Covers: rtl/accelerator/fields.py, rtl/accelerator/issue.py, rtl/accelerator/legal.py, rtl/accelerator/part.py.
 """
 
 import numpy as np
@@ -10,10 +10,11 @@ from amaranth.sim import Simulator
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.isa.instructions import FIELDS, WORD, IllegalInstruction, Instruction, Opcode, Unit, Wait, decode
+from hbfp.isa.instructions import ENDS, FIELDS, WORD, IllegalInstruction, Instruction, Opcode, Unit, Wait, decode
 from hbfp.isa.legal import check
 from hbfp.system import Accelerator
-from rtl.accelerator.issue import Issue, offered
+from rtl.accelerator.fields import held_fields, offered_fields
+from rtl.accelerator.issue import HOLDING, Issue, held, offered
 
 SYSTEM = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))))
 UNITS = tuple(Unit)
@@ -67,6 +68,24 @@ def words(rng, count):
     return found
 
 
+def packed(one, fields):
+    """Some of an instruction's fields, one behind the other."""
+    value = position = 0
+    for field in fields(one.opcode):
+        value |= (one[field.name] & (1 << field.width) - 1) << position
+        position += field.width
+    return value
+
+
+def test_fields_are_offered_or_held():
+    """Every field is one or both, but one that only the rules use."""
+    for unit in UNITS:
+        own = {field.name for field in FIELDS[Opcode(unit)]}
+        now, later = ({field.name for field in fields(Opcode(unit))} for fields in (offered_fields, held_fields))
+        assert own - (now | later) == ({"last"} if unit == Unit.MULTIPLY else set())
+        assert (later == set()) == (unit in HOLDING)
+
+
 def simulate(bench):
     issue = Issue.of(SYSTEM)
 
@@ -98,34 +117,36 @@ def test_illegal_is_what_the_instruction_set_says():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_units_get_theirs_in_order_and_no_sooner_than_their_waits_hold(seed):
-    """Units of random speed; a program whose waits name what stands before them; HALT is last."""
+    """Units of random speed; a program whose waits name what stands before them; HALT or YIELD is last."""
+    end = ENDS[seed % 2]
     rng = np.random.default_rng(seed)
     program, given = [], dict.fromkeys(UNITS, 0)
     for _ in range(120):
-        opcode = rng.choice([code for code in Opcode if code != Opcode.HALT])
+        opcode = rng.choice([code for code in Opcode if code not in ENDS])
         waits = []
         for unit in rng.choice(UNITS, int(rng.integers(0, 4))):
             waits.append(Wait(Unit(unit), max(0, given[Unit(unit)] - int(rng.integers(0, 2)))))
         program.append(Instruction(opcode, simple(opcode, rng), tuple(waits)))
         given[program[-1].unit] += 1
-    program.append(Instruction(Opcode.HALT, {}))
+    program.append(Instruction(end, {}))
     queued = {unit: [one for one in program if one.unit == unit] for unit in UNITS}
-    program.append(Instruction(Opcode.HALT, {}))    # after HALT nothing is taken
+    program.append(Instruction(Opcode.HALT, {}))    # after that nothing is taken
 
     async def bench(ctx, issue):
         ctx.set(issue.instructions, len(program))
-        counts, works, place = dict.fromkeys(UNITS, 0), dict.fromkeys(UNITS, 0), 0
+        counts, works, last, place = dict.fromkeys(UNITS, 0), dict.fromkeys(UNITS), {}, 0
         for _ in range(6000):
             give = rng.random() < 0.8 and place < len(program)
+            ctx.set(issue.place, place)
             ctx.set(issue.i.valid, int(give))
             ctx.set(issue.i.payload, program[min(place, len(program) - 1)].encode())
             done = 0
             for unit in UNITS:
                 stream = getattr(issue, offered(unit))
-                finishes = works[unit] and rng.random() < 0.2
-                ctx.set(stream.ready, int(not works[unit]))
+                finishes = works[unit] is not None and rng.random() < 0.2
+                ctx.set(stream.ready, int(works[unit] is None))
                 if finishes:
-                    works[unit] = 0
+                    works[unit] = None
                     done |= 1 << unit - 1
             ctx.set(issue.done, done)
             assert not ctx.get(issue.illegal) and not ctx.get(issue.beyond)
@@ -137,13 +158,17 @@ def test_units_get_theirs_in_order_and_no_sooner_than_their_waits_hold(seed):
                 assert all(counts[wait.unit] >= wait.count for wait in one.waits)
                 assert (ctx.get(issue.nop) >> unit - 1 & 1) == (one.opcode == Opcode.NOP)
                 if one.opcode != Opcode.NOP:
-                    assert ctx.get(stream.payload) == one.encode() >> 85
-                    works[unit] = 1
-            if ctx.get(issue.halted):
+                    assert ctx.get(stream.payload) == packed(one, offered_fields)
+                    works[unit] = last[unit] = one
+            for unit, one in last.items():    # taken in this cycle: held from the next one on
+                if not taken >> unit - 1 & 1 and unit not in HOLDING:
+                    assert ctx.get(getattr(issue, held(unit))) == packed(one, held_fields)
+            assert not ctx.get(issue.paused if end == Opcode.HALT else issue.halted)
+            if ctx.get(issue.halted) or ctx.get(issue.paused):
                 assert place == len(program) - 1 and not any(queued.values()) and not any(works.values())
                 return
-            place += ctx.get(issue.i.ready) and give
-            assert ctx.get(issue.place) <= len(program)
+            place += ctx.get(issue.takes)
+            assert ctx.get(issue.takes) == (ctx.get(issue.i.ready) and give)
             for unit in UNITS:
                 counts[unit] += completed >> unit - 1 & 1
             await ctx.tick()
@@ -158,6 +183,7 @@ def test_a_program_without_halt_runs_beyond_its_end():
         ctx.set(issue.i.payload, Instruction(Opcode.NOP, {"unit": 1}).encode())
         seen = []
         for _ in range(4):
+            ctx.set(issue.place, len([each for each in seen if each[1]]))
             seen.append((ctx.get(issue.place), ctx.get(issue.i.ready), ctx.get(issue.beyond)))
             await ctx.tick()
         assert seen == [(0, 1, 0), (1, 1, 0), (2, 0, 1), (2, 0, 1)]

@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Memories equal lists of words, whoever reads and writes them; the first that asks is granted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,9 +31,14 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("share", [None, (0, 16), (0, 8), (5, 8), (9, 7)])
 @pytest.mark.parametrize("name", CASES)
-def test_memory_equals_list(name):
+def test_memory_equals_list(name, share):
+    """All of it, or a share of sixteenths whose addresses count from its first."""
     kind, sizes, readers, writers, depth, step = CASES[name]
+    if share is not None:
+        sizes = replace(sizes, contexts=2, **{f"{each}_words": 256 for each in "vxwp"})
+        depth = 256 * share[1] // 16
     dut, rng = kind.made(sizes), np.random.default_rng(len(name))
     read, write = ([getattr(dut, port) for port in ports] for ports in (readers, writers))
     scales = name.startswith("scales")
@@ -53,11 +60,14 @@ def test_memory_equals_list(name):
         assert list(values) == [int(n == first) for n in range(len(values))]
 
     def addresses():
-        return rng.integers(depth) if rng.random() < 0.95 else rng.choice([depth, 2 ** 18 - 1, depth + 2 ** 17])
+        return rng.integers(depth) if rng.random() < 0.95 else rng.choice([depth, 2 ** 18 - 1, depth + 2 ** 17, 300])
 
     async def play(ctx):
         nonlocal last, row
-        for cycle in range(500):
+        if share is not None:
+            ctx.set(dut.share_first, share[0])
+            ctx.set(dut.share_size, share[1])
+        for cycle in range(500 if share is None else 1000):
             # Rows of W are read in their order.
             reads, writes = ask(ctx, read, lambda row=row: row if step > 1 else addresses()), ask(ctx, write, addresses)
             data = [int.from_bytes(rng.bytes(200), "little") % 2 ** width for _ in write]
@@ -106,6 +116,31 @@ def test_memory_equals_list(name):
     bench.process(play)
     bench.run()
     assert counts["read"] > 100 and counts["write"] > 100 and counts["fault"] > 3
+
+
+def test_shares_keep_their_words_apart():
+    """What is written into one share is read there, and at the same place through all of the memory."""
+    dut = XMemory.made(replace(system(), w_words=128, p_words=64, contexts=2))
+
+    async def play(ctx):
+        for address, first, size, value in ((5, 0, 8, 1), (5, 8, 8, 2), (0, 15, 1, 3)):
+            ctx.set(dut.share_first, first)
+            ctx.set(dut.share_size, size)
+            ctx.set(dut.write.en, 1)
+            ctx.set(dut.write.addr, address)
+            ctx.set(bits(dut.write.data), value)
+            await ctx.tick()
+        ctx.set(dut.write.en, 0)
+        ctx.set(dut.share_first, 0)
+        ctx.set(dut.share_size, 16)
+        ctx.set(dut.read.en, 1)
+        for address, value in ((5, 1), (4 * 8 + 5, 2), (4 * 15, 3)):
+            ctx.set(dut.read.addr, address)
+            await ctx.tick()
+            assert ctx.get(bits(dut.read.data)) == value
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
 
 
 def test_p_holds_instructions_in_beats():

@@ -66,7 +66,8 @@ def play(system, instructions, pause=0.0, seed=0):
     want = [row for i in instructions for row in rows_of(system, i, memory)]
     commands = [command for i in instructions for command in commands_of(system, i)]
     done = bench.until_done(len(instructions))
-    bench.send(dut.instruction, [word(Opcode.MULTIPLY, **i) for i in instructions], Pauses(pause, seed + 1))
+    given = bench.instructions(Opcode.MULTIPLY)
+    bench.send(given, [word(Opcode.MULTIPLY, **i) for i in instructions], Pauses(pause, seed + 1))
     rows = bench.receive(dut.o_x, len(want), Pauses(pause, seed + 2))
     got = bench.receive(dut.o_cmd, len(commands), Pauses(pause and 0.95, seed + 3))    # later than their rows
     bench.run()
@@ -100,8 +101,9 @@ def test_too_many_rows_are_refused():
     dut = Multiply.made(SYSTEM)
     bench = Served(dut)
     bench.read(dut.x, Memory(len(dut.x.data.as_value())))
-    bench.send(dut.instruction, [word(Opcode.MULTIPLY, **dict(some(np.random.default_rng(0)), first=1, rows0=65,
-                                                              rows1=1))])
+    given = bench.instructions(Opcode.MULTIPLY)
+    bench.send(given, [word(Opcode.MULTIPLY, **dict(some(np.random.default_rng(0)), first=1, rows0=65,
+                                             rows1=1))])
 
     async def watch(ctx):
         for _ in range(10):

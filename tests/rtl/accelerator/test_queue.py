@@ -50,7 +50,7 @@ class Model:
 def word(entry, fields):
     """Bits of an entry."""
     waits, nop, number = entry
-    value = fields | nop << 5 | number << 6
+    value = fields | nop << 5 | number << 6 | (fields * 37 % 128) << 111
     for n, (unit, count) in enumerate(waits):
         value |= (unit | count << 3) << 30 + 27 * n
     return value
@@ -59,7 +59,7 @@ def word(entry, fields):
 @pytest.mark.parametrize("holds", [False, True])
 def test_every_cycle_is_as_the_model_says(holds):
     """Waits of none to three, NOPs, units that work for a while; every output in every cycle."""
-    rng, queue, model = np.random.default_rng(holds), Queue(DEPTH, 5, holds), Model(holds)
+    rng, queue, model = np.random.default_rng(holds), Queue(DEPTH, 5, 0 if holds else 7), Model(holds)
     seen = set()
 
     def draw(number, counts):
@@ -77,7 +77,7 @@ def test_every_cycle_is_as_the_model_says(holds):
             give, take = rng.random() < 0.6, rng.random() < 0.6
             done = bool(model.taken and rng.random() < 0.4)
             ctx.set(queue.i.valid, int(give))
-            ctx.set(Value.cast(queue.i.payload), word(entry, entry[2] % 32))
+            ctx.set(Value.cast(queue.i.payload), word(entry, entry[2] % 32) % 2 ** len(Value.cast(queue.i.payload)))
             ctx.set(Value.cast(queue.counts), sum(count << 24 * n for n, count in enumerate(counts)))
             ctx.set(queue.o.ready, int(take))
             ctx.set(queue.done, int(done))
@@ -92,6 +92,7 @@ def test_every_cycle_is_as_the_model_says(holds):
                 assert ctx.get(queue.number) == model.head[2]
             if not holds and model.taken:
                 assert ctx.get(queue.number) == model.number
+                assert ctx.get(queue.held) == model.number % 32 * 37 % 128
             if model.tick(counts, entry if give else None, take, done):
                 number += 1
                 entry = draw(number, counts)

@@ -157,7 +157,8 @@ def play(instructions, pause=0.0, seed=0):
     bench.read(dut.p, programs, Pauses(pause, seed))
     bench.read(dut.read, memory, Pauses(pause, seed + 1), shared=True)
     writes = bench.write(dut.write)
-    bench.send(dut.instruction, words)
+    given = bench.instructions(Opcode.VECTOR)
+    bench.send(given, words)
     done = bench.until_done(len(words))
     bench.run()
     assert [write[1:] for write in writes] == [(address, data, 2 ** LANES - 1) for address, data in want]
@@ -197,7 +198,8 @@ def test_a_reserved_word_is_a_fault():
     bench.read(dut.p, {0: 0})
     bench.read(dut.read, Memory(1))
     bench.write(dut.write)
-    bench.send(dut.instruction, [word(Opcode.VECTOR, body=1, count0=1, count1=1)])
+    given = bench.instructions(Opcode.VECTOR)
+    bench.send(given, [word(Opcode.VECTOR, body=1, count0=1, count1=1)])
 
     async def watch(ctx):
         for _ in range(10):

@@ -19,7 +19,8 @@ def play(instructions, pause=0.0, seed=0):
     bench.read(dut.w, rows, Pauses(pause, seed), beside=("scales", scales))
     addresses = [(base + n) % 2 ** 18 for base, tiles, repeats in instructions for _ in range(repeats)
                  for n in range(8 * tiles)]
-    bench.send(dut.instruction, [word(Opcode.WEIGHTS, base=base, tiles=tiles, repeats=repeats)
+    given = bench.instructions(Opcode.WEIGHTS)
+    bench.send(given, [word(Opcode.WEIGHTS, base=base, tiles=tiles, repeats=repeats)
                                  for base, tiles, repeats in instructions], Pauses(pause, seed + 1))
     got = bench.receive(dut.o_w, len(addresses), Pauses(pause, seed + 2))
     done = bench.until_done(len(instructions))
@@ -39,7 +40,8 @@ def test_a_base_between_tiles_is_refused():
     dut = Weights.made(SYSTEM)
     bench = Served(dut)
     bench.read(dut.w, Memory(1))
-    bench.send(dut.instruction, [word(Opcode.WEIGHTS, base=12, tiles=1, repeats=1)])
+    given = bench.instructions(Opcode.WEIGHTS)
+    bench.send(given, [word(Opcode.WEIGHTS, base=12, tiles=1, repeats=1)])
 
     async def watch(ctx):
         for _ in range(10):
