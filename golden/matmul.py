@@ -12,7 +12,7 @@ from hbfp.design import ACCUMULATES
 from hbfp.fields import check_choice, check_range
 from hbfp.format import HBFPFormat
 
-from . import fp32
+from . import fp32, narrow
 from .bfp import encode
 from .blocks import CANONICAL_NAN, Blocks, as_float32, canonical, per_line, spread, used_blocks
 from .fast import aligned, kernels, products
@@ -42,7 +42,7 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
     fmt : HBFPFormat
         Format of ``x``, and of ``w`` unless ``w_fmt`` is given.
     accumulate : str
-        ``fp32`` or ``aligned``: section 5.
+        ``fp32``, ``aligned``, ``fp24`` or ``bf16``: section 5.
     w_fmt : HBFPFormat, optional
         Format of ``w``; its blocks must have as many terms along K.
     guard, growth : int
@@ -91,6 +91,10 @@ def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int 
             _accumulate_aligned(x, w, y, guard)
         else:
             y = aligned.product(x, w, guard)
+    elif accumulate in narrow.NARROW:
+        sums, fmt = _sums(x, w), narrow.NARROW[accumulate]
+        quick = not plain and x.fmt.subnormals == "flush" and _sum_width(x, w) <= 54
+        y[:] = narrow.accumulate(sums, fmt) if quick else narrow.accumulate_plain(sums, fmt, x.fmt.subnormals)
     elif not plain and (wide := _exact_float(x, w)):
         _accumulate_floats(x, w, y, wide)
     else:

@@ -14,7 +14,9 @@ from hbfp.golden.spec.vector import LANES_RANGE, Instruction, Source, Target, Ve
 from hbfp.system import Accelerator
 
 from . import fp32, functions
-from .vector import Machine
+from .fast import elements as fast
+from .fast import kernels
+from .vector import Machine, second_step
 from .vector_programs import bits
 
 
@@ -69,6 +71,9 @@ def registers(program: Iterable[Instruction]) -> int:
 def elements(program: list[Instruction], *inputs: np.ndarray) -> np.ndarray:
     """What a program without sums gives for each element of ``inputs``, which broadcast to one shape."""
     inputs = tuple(np.broadcast_arrays(*inputs))
+    quick = None if kernels.library() is None else fast.compiled(tuple(program))
+    if quick is not None and quick.rows == len(inputs):
+        return second_step(quick.function, fast.run(quick, [np.ascontiguousarray(part, np.uint32) for part in inputs]))
     machine = Machine(VectorUnit(lanes=1, beats=1, registers=registers(program)), (inputs[0].size,))
     return machine.run(program, [part.reshape(-1, 1) for part in inputs])[0].reshape(inputs[0].shape)
 

@@ -177,13 +177,7 @@ class Machine:
                 value = _max(a, b)
             case Op.GATE:
                 value = np.where(positive(a), b, np.uint32(0))
-        match POSTS[f["post"]]:
-            case "none":
-                return value
-            case "relu":
-                return relu(value)
-            case name:
-                return (fast if value.size >= LARGE else functions).evaluate(name, value)
+        return second_step(POSTS[f["post"]], value)
 
     def _reduce(self, how, x):
         """Sum or maximum of each row, in the order of the lanes."""
@@ -215,6 +209,16 @@ def cycles(program: Iterable[Instruction], unit: VectorUnit, length: int | None 
         beats = 1 if instruction.kind == Kind.SCALAR else -(-length // unit.lanes)
         total += beats + unit.pass_cycles + (unit.reduce_cycles if instruction.reduce else 0)
     return total
+
+
+def second_step(post: str, x: np.ndarray) -> np.ndarray:
+    """One of :data:`~golden.spec.vector.POSTS` of patterns."""
+    match post:
+        case "none":
+            return x
+        case "relu":
+            return relu(x)
+    return (fast if x.size >= LARGE else functions).evaluate(post, x)
 
 
 def positive(x: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 #include "aligned.h"
 #include "depthwise.h"
+#include "elements.h"
 #include "grouped.h"
 #include "stack.h"
 
@@ -258,6 +259,12 @@ void hbfp_row_sums(const float *x, int64_t count, int64_t rows, int64_t columns,
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < columns; c++) y[c] += x[r * columns + c];
     }
+}
+
+// Elements first .. last of what a program gives: see elements.h.
+void hbfp_elements(const elements::Pass *passes, int64_t count, const uint32_t *const *inputs, uint32_t *y,
+                   int64_t first, int64_t last) {
+    elements::run(passes, count, inputs, y, first, last);
 }
 
 }  // extern "C"

@@ -16,6 +16,7 @@ from hbfp.format import HBFPFormat
 
 from ..blocks import CANONICAL_NAN, block_sides
 from ..matmul import check_aligned
+from ..narrow import NARROW
 
 _NAN = int(CANONICAL_NAN)
 #: Integers up to two to this are exact in float32.
@@ -143,6 +144,9 @@ def product(a: Pieces, b: Pieces, accumulate: str = "fp32", *, guard: int = 4, g
     digit = _EXACT if narrow else (_EXACT - side.bit_length()) // 2
     left, right = _digits(a, digit), _digits(b, digit)
     y = torch.zeros(a.mantissa.shape[0], b.mantissa.shape[1], device=a.mantissa.device)
+    if accumulate in NARROW:
+        raise ValueError(f"Accumulation {accumulate!r} is on the host, and without noise in convolutions; here it must "
+                         "be 'fp32' or 'aligned'")
     if accumulate == "aligned":
         check_aligned(a.fmt, b.fmt, a_last.shape[1], guard, growth)
     acc = last = None

@@ -35,10 +35,20 @@ def _tensor(bits):
     return torch.from_numpy(np.ascontiguousarray(bits).view(np.float32))
 
 
+def _each(program, *operands):
+    """What a program gives for each element of operands that broadcast; it lies in memory as the largest of them."""
+    operands = torch.broadcast_tensors(*(x.detach() for x in operands))
+    strides = max((x.stride() for x in operands), key=sum)
+    order = sorted(range(len(strides)), key=lambda d: -strides[d])
+    turned = [x.permute(order) for x in operands]
+    y = _tensor(elements(program, *map(patterns, turned))).reshape(turned[0].shape)
+    return y.permute([order.index(d) for d in range(len(order))])
+
+
 def _function(side, func, x, *rest, **options):
     if options.get("approximate", "none") != "none":
         return NotImplemented
-    return _tensor(elements(programs.activation(FUNCTIONS[func.overloadpacket]), patterns(x)))
+    return _each(programs.activation(FUNCTIONS[func.overloadpacket]), x)
 
 
 def _sum(program, constant):
@@ -47,24 +57,23 @@ def _sum(program, constant):
         if alpha != 1 or not _single(a):
             return NotImplemented
         if isinstance(b, torch.Tensor):
-            return _tensor(elements(program(), patterns(a), patterns(b))) if _single(b) else NotImplemented
-        return _tensor(elements(programs.shift(constant(b)), patterns(a)))
+            return _each(program(), a, b) if _single(b) else NotImplemented
+        return _each(programs.shift(constant(b)), a)
     return handler
 
 
 def _multiply(side, func, a, b):
     if isinstance(b, torch.Tensor):
-        return _tensor(elements(programs.multiply(), patterns(a), patterns(b))) if _single(a, b) else NotImplemented
-    return _tensor(elements(programs.scale(b), patterns(a)))
+        return _each(programs.multiply(), a, b) if _single(a, b) else NotImplemented
+    return _each(programs.scale(b), a)
 
 
 def _divide(side, func, a, b):
     if isinstance(b, torch.Tensor):
         if not _single(a, b):
             return NotImplemented
-        inverse = elements(programs.activation("recip"), patterns(b))
-        return _tensor(elements(programs.multiply(), patterns(a), inverse))
-    return _tensor(elements(programs.scale(1 / b), patterns(a)))
+        return _each(programs.multiply(), a, _each(programs.activation("recip"), b))
+    return _each(programs.scale(1 / b), a)
 
 
 def _softmax(side, func, x, dim, *rest):
@@ -102,8 +111,8 @@ def _batch_norm(side, func, x, weight, bias, mean, variance, training, momentum,
         return NotImplemented
     program = programs.load_row(6) + programs.load_row(7) + programs.scale_shift()
     shape = (-1, *(1 for _ in x.shape[2:]))
-    factor, addend = (part.reshape(shape) for part in norm_factors(weight, bias, mean, variance, eps))
-    return _tensor(elements(program, factor, addend, patterns(x))), x.new_empty(0), x.new_empty(0)
+    factor, addend = (_tensor(part.reshape(shape)) for part in norm_factors(weight, bias, mean, variance, eps))
+    return _each(program, factor, addend, x), x.new_empty(0), x.new_empty(0)
 
 
 def _norm(side, func, x, weight, bias, mean, variance, momentum, eps):
@@ -195,8 +204,12 @@ class Distance:
     largest: float = 0.0
     different: int = 0
 
+    def __add__(self, other: "Distance") -> "Distance":
+        return Distance(self.elements + other.elements, max(self.largest, other.largest),
+                        self.different + other.different)
 
-#: What runs of :func:`distances` find, the innermost last: by operation.
+
+#: What is found within :func:`watched`, the innermost last: by operation.
 _WATCHES: list[dict[str, Distance]] = []
 
 
@@ -226,28 +239,34 @@ def _measure(func, args, kwargs, y):
     own, y = (part[0] if isinstance(part, (tuple, list)) else part for part in (own, y))
     same = torch.isfinite(own) & torch.isfinite(y)
     gap = (own - y)[same].abs()
-    entry = _WATCHES[-1].setdefault(func.overloadpacket.__name__.strip("_"), Distance())
-    entry.elements += y.numel()
-    entry.largest = max(entry.largest, float(gap.max()) if gap.numel() else 0.0)
-    entry.different += int((gap > 0).sum())
+    found, name = _WATCHES[-1], func.overloadpacket.__name__.strip("_")
+    found[name] = found.get(name, Distance()) + Distance(
+        y.numel(), float(gap.max()) if gap.numel() else 0.0, int((gap > 0).sum()))
+
+
+@contextmanager
+def watched() -> Iterator[dict[str, Distance]]:
+    """Within, what :class:`SideMode` computes is compared with torch's own: operation -> :class:`Distance`.
+
+    Each is measured on the same operands as the accelerator has them, so that errors do not add up.
+    """
+    _WATCHES.append({})
+    try:
+        yield _WATCHES[-1]
+    finally:
+        _WATCHES.pop()
 
 
 def distances(module: torch.nn.Module, *inputs: Any, **options: Any) -> dict[str, Distance]:
     """Run a model that was converted with ``side``, and say how far each kind of operation is from torch's own.
 
-    Each is measured on the same operands as the accelerator has them, so that errors do not add up.
-
     Returns
     -------
     dict
-        Operation -> :class:`Distance`.
+        As of :func:`watched`.
     """
-    _WATCHES.append({})
-    try:
-        with torch.no_grad():
-            module(*inputs, **options)
-    finally:
-        found = _WATCHES.pop()
+    with watched() as found, torch.no_grad():
+        module(*inputs, **options)
     return found
 
 

@@ -235,7 +235,7 @@ F = np.float32
     (lambda: matmul(np.ones((2, 3), F), np.ones((4, 2), F), HBFPFormat()), ValueError,
      r"^Shapes of x and w must be \(M, K\) and \(K, N\), not \(2, 3\) and \(4, 2\)$"),
     (lambda: matmul(np.ones((2, 3), F), np.ones((3, 2), F), HBFPFormat(), "tree"), ValueError,
-     r"^Accumulation must be one of fp32, aligned, not 'tree'$"),
+     r"^Accumulation must be one of fp32, aligned, fp24, bf16, not 'tree'$"),
     (lambda: matmul(np.ones((2, 3), F), np.ones((3, 2), F), HBFPFormat(), w_fmt=HBFPFormat(block=(1, 8))), ValueError,
      r"^Blocks of x and w must have equal terms along K, not 32 and 8$"),
     (lambda: matmul(np.ones((2, 9), F), np.ones((9, 2), F), HBFPFormat(block=(1, 1)), "aligned", growth=3), ValueError,

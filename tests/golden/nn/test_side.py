@@ -50,6 +50,30 @@ def test_relu_flushes(inplace):
     np.testing.assert_array_equal(y, [0, 0, 0, 0, 0x40000000, 0x7FC00000])
 
 
+def lays(x):
+    """A tensor (N, C, H, W) in other orders in memory, with gaps, and as one that is broadcast."""
+    return [x, x.contiguous(memory_format=torch.channels_last), x.permute(1, 3, 2, 0).contiguous().permute(3, 0, 2, 1),
+            torch.nn.functional.pad(x, (0, 3))[..., :-3], x[:, :1, :, :1].expand(x.shape)]
+
+
+def test_tensors_may_lie_in_any_way():
+    class Free(nn.Module):
+        def forward(self, x, y):
+            return torch.relu(x) * y - 3, x + y
+
+    model, x = golden.nn.convert(Free(), "hbfp8", side=SIDE), torch.randn(2, 3, 4, 5)
+    for a in lays(x):
+        for b in (*lays(x + 1), torch.randn(3, 1, 5), torch.tensor(0.3)):
+            with torch.no_grad():
+                found = model(a, b)
+                for mine, torch_s in zip(found, Free()(a, b), strict=True):
+                    assert torch.equal(mine, torch_s)
+            if b.shape == a.shape and b.stride() == a.stride() and 0 not in a.stride():
+                assert all(each.stride() == a.contiguous(memory_format=torch.channels_last).stride()
+                           for each in found) == a.is_contiguous(memory_format=torch.channels_last)
+    assert model(torch.tensor(-1.0), torch.tensor(2.0))[1].shape == ()
+
+
 def test_softmax_and_layer_norm_have_the_lanes_order():
     x = torch.randn(20, 40)
     np.testing.assert_array_equal(bits(run(nn.Softmax(-1), x)), SIDE.rows(vector_programs.softmax(), bits(x)))
