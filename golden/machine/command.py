@@ -5,14 +5,18 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from hbfp import files
+from hbfp.isa.instructions import Instruction
 from hbfp.isa.text import listing
+from hbfp.isa.vector_words import loaded, loads
 from hbfp.program import Program, load
 from hbfp.values import refuse, writable_file, writing
 
+from ..spec import vector_text
 from .errors import Fault, MachineError
 from .machine import Machine
 
@@ -21,7 +25,8 @@ def add_program(commands: Any, epilog: str) -> None:
     """Add the parsers of ``program`` and ``run``."""
     program = commands.add_parser("program", help="what a program file of the accelerator holds", epilog=epilog)
     program.add_argument("file", metavar="FILE", help="a program, as the lowering writes them")
-    program.add_argument("--disassemble", action="store_true", help="print its instructions")
+    program.add_argument("--disassemble", action="store_true", help="print its instructions, and "
+                         "the words of the vector unit that they load")
     run = commands.add_parser("run", help="execute a program of the accelerator, untimed", epilog=epilog)
     run.add_argument("file", metavar="FILE", help="a program, as the lowering writes them")
     run.add_argument("--races", action="store_true", help="check that waits order all accesses")
@@ -41,7 +46,7 @@ def prepare_run(args: Namespace) -> Callable[[], None]:
 
 def _describe(program: Program, disassemble: bool) -> None:
     if disassemble:
-        print(listing(program), end="")
+        print(listing(program, partial(_vector_words, program)), end="")
         return
     print(f"made for   {' '.join(program.accelerator.words())}")
     units = Counter(each.opcode.name for each in program.instructions)
@@ -52,6 +57,22 @@ def _describe(program: Program, disassemble: bool) -> None:
         print(f"layer      {layer.name}: instructions {layer.first} to {layer.stop - 1}, {layer.macs} MACs")
     for name, tensor in program.tensors.items():
         print(f"{tensor.role:10} {name}: {'x'.join(map(str, tensor.shape))} at {tensor.address}, {tensor.layout}")
+
+
+def _vector_words(program: Program, instruction: Instruction) -> list[str]:
+    """Lines for the words of the vector unit that a LOAD brings; equal ones together, without what fills up a beat."""
+    lines = []
+    for place, words in loaded(program, instruction) if loads(instruction) else ():
+        if words is None:
+            lines.append(f"P {place}: not given")
+            continue
+        while words and not words[-1]:
+            words.pop()
+        for word, run in groupby(words):
+            count = len(list(run))
+            lines.append(f"P {place}{f' to {place + count - 1}' if count > 1 else ''}: {vector_text.line(word)}")
+            place += count
+    return lines
 
 
 def _run(program: Program, file: str, races: bool, path: Path | None) -> None:

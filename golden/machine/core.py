@@ -44,6 +44,7 @@ class _Commands:
     relu: bool
     parts: list[_Rows] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)    # of MULTIPLY instructions
+    taken: list[tuple[np.ndarray, ...]] = field(default_factory=list)    # weights of the parts that are done
 
     def sum_of_passes(self):
         """Passes whose rows have come."""
@@ -136,7 +137,7 @@ class Core:
                 raise MachineError(f"MULTIPLY must have {self.open.tiles} passes, as many as tiles, not {passes}")
             self.commands.append(self.open)
             self.open = None
-            self._progress()
+        self._progress()
 
     def drain(self, instruction: Instruction, number: int) -> None:
         """Read factors and biases; results are written when they come."""
@@ -157,12 +158,12 @@ class Core:
         self._progress()
 
     def finish(self) -> None:
-        """MachineError if anything is left at the end of a program."""
+        """MachineError if anything is left at a YIELD or HALT."""
         if self.open or self.tiles or self.commands or self.drains:
             waiting = [name for name, queue in (("WEIGHTS", self.tiles), ("MULTIPLY", self.commands or self.open),
                                                 ("DRAIN", self.drains)) if queue]
-            raise MachineError(f"{' and '.join(waiting)} must not be left uncompleted at the end: the core's queues do "
-                               "not agree about its commands")
+            raise MachineError(f"{' and '.join(waiting)} must not be left uncompleted at a YIELD or HALT: the core's "
+                               "queues do not agree about its commands")
 
     # --- The rows of X --------------------------------------------------------------------------
 
@@ -194,10 +195,11 @@ class Core:
             commands = self.commands[0]
             drain = self.drains[0]
             count = min(commands.columns, len(drain.target) - drain.done)
-            if sum(tiles.left for tiles in self.tiles) < count * commands.tiles:
+            missing = count * commands.tiles - sum(len(part[0]) for part in commands.taken)
+            if sum(tiles.left for tiles in self.tiles) < missing:
                 return
             self._check(commands, drain)
-            weights = self._take(count * commands.tiles)
+            weights = _joined([*commands.taken, self._take(missing)])
             results = self._product(commands, weights, count)
             for result in results:
                 self._write(commands, drain, result)
@@ -207,8 +209,19 @@ class Core:
             commands.columns -= count
             if not commands.columns:
                 self.commands.popleft()
-                for number in commands.numbers:
+                for number in commands.numbers[len(commands.taken):]:
                     self.order.complete(Unit.MULTIPLY, number)
+        self._part_by_part()
+
+    def _part_by_part(self):
+        """Of a command that is open, parts whose weights have come; with nothing before them they are done."""
+        while not self.commands and self.open and len(self.open.taken) < len(self.open.parts):
+            done = len(self.open.taken)
+            passes = self.open.parts[done].mantissa.shape[1]
+            if sum(tiles.left for tiles in self.tiles) < passes:
+                return
+            self.open.taken.append(self._take(passes))
+            self.order.complete(Unit.MULTIPLY, self.open.numbers[done])
 
     @staticmethod
     def _check(commands, drain):
@@ -229,7 +242,7 @@ class Core:
             if not tiles.left:
                 self.tiles.popleft()
                 self.order.complete(Unit.WEIGHTS, tiles.number)
-        return pieces[0] if len(pieces) == 1 else tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        return _joined(pieces)
 
     def _product(self, commands, weights, count):
         """Results of so many commands, each (M, C) as bit patterns, the side unit's steps not yet taken."""
@@ -259,3 +272,8 @@ class Core:
         self.order.number = now
         self.memories.v_data[words] = golden.side(result, scale, bias, commands.relu)
         drain.done += 1
+
+
+def _joined(pieces):
+    """Tiles one behind the other."""
+    return pieces[0] if len(pieces) == 1 else tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))

@@ -87,7 +87,7 @@ def _pack_mantissas(accelerator, rows):
 def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mantissas (records, height, columns), exponents and flags (records, columns) of records.
 
-    ``words`` are (records, 4-byte words), uint32. Of a mantissa the design's bits count.
+    ``words`` are (records, 4-byte words), uint32. Of a mantissa, and of an exponent, the design's bits count.
     """
     design = accelerator.core
     data = np.ascontiguousarray(words).view(np.uint8)
@@ -101,5 +101,6 @@ def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndar
     spare = 32 - design.format.mantissa
     mantissas = (mantissas << spare >> spare).reshape(-1, design.height, accelerator.lanes)
     scale = np.ascontiguousarray(data[:, split:split + 2 * accelerator.lanes]).view(np.uint16).astype(np.int32)
-    exponent = scale << 17 >> 17
+    spare = 32 - design.format.exponent
+    exponent = scale << spare >> spare
     return mantissas, exponent, scale >> 15 == 1

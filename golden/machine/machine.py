@@ -1,14 +1,15 @@
 """The machine: executes a program in its written order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
-from hbfp.isa.instructions import IllegalInstruction, Instruction, Opcode, Unit
+from hbfp.isa.instructions import ENDS, IllegalInstruction, Instruction, Opcode, Unit
 from hbfp.isa.legal import check
 from hbfp.isa.registers import Cause
 from hbfp.program import Program
+from hbfp.system import Accelerator, Share
 
 from .convert import convert
 from .core import Core
@@ -29,6 +30,8 @@ class Machine:
     program : Program
     races : bool
         Whether to check that accesses of different units are ordered by waits.
+    memories : Memories, optional
+        What it has of memories that others use, too; else memories of its own, of the program's accelerator.
 
     Attributes
     ----------
@@ -37,9 +40,9 @@ class Machine:
         From the base register to the program's limit.
     """
 
-    def __init__(self, program: Program, races: bool = False) -> None:
+    def __init__(self, program: Program, races: bool = False, memories: Memories | None = None) -> None:
         self.program, self.accelerator = program, program.accelerator
-        self.memories = Memories(self.accelerator)
+        self.memories = Memories(self.accelerator) if memories is None else memories
         self.dram = Dram(program.limit, program.memory)
         self.order = Order(self.accelerator.queue, races)
         self.core = Core(self.accelerator, self.memories, self.order)
@@ -56,7 +59,7 @@ class Machine:
             Opcode.WEIGHTS: self.core.weights, Opcode.MULTIPLY: self.core.multiply, Opcode.DRAIN: self.core.drain}
 
     def run(self) -> None:
-        """Execute the program.
+        """Execute the program to its end.
 
         Raises
         ------
@@ -65,11 +68,18 @@ class Machine:
         MachineError
             Where the program's result is undefined, or it could never end.
         """
+        for _ in self.turns():
+            pass
+
+    def turns(self) -> Iterator[None]:
+        """Execute the program, and stop at each YIELD; raises as :meth:`run`."""
         number = 0
         try:
             for number, instruction in enumerate(self.program.instructions):
                 if self.step(number, instruction):
                     return
+                if instruction.opcode == Opcode.YIELD:
+                    yield
             number = len(self.program.instructions)
             raise Fault(Cause.END, "a program must end with HALT")
         except MachineError as error:
@@ -86,9 +96,13 @@ class Machine:
         except IllegalInstruction as error:
             raise Fault(Cause.ILLEGAL, str(error)) from None
         self.order.meet(number, instruction)
-        if instruction.opcode == Opcode.HALT:
+        if instruction.opcode in ENDS:
             self.core.finish()
-            return True
+            if instruction.opcode == Opcode.HALT:
+                return True
+            self.order.restart()
+            self.vector.restart()
+            return False
         if instruction.opcode in self._core:
             self._core[instruction.opcode](instruction, number)
         else:
@@ -107,3 +121,40 @@ class Machine:
         """A tensor of DRAM: float32 of its shape."""
         tensor = self.program.tensors[name]
         return unpack(self.accelerator, tensor, self.dram.get(tensor.address, tensor.bytes(self.accelerator)))
+
+
+def together(accelerator: Accelerator, programs: Sequence[Program], shares: Sequence[Share], *, priority: bool = False
+             ) -> list[Machine]:
+    """Execute programs in contexts of one machine; all doorbells have rung before the first of them yields.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        Whose memories they share.
+    programs : sequence of Program
+        Of each context. The first one begins, and a YIELD gives the next its turn.
+    shares : sequence of Share
+        Of each context; they may overlap.
+    priority : bool
+        Context 0 does not give way.
+
+    Returns
+    -------
+    list of Machine
+        Of each context, with its DRAM.
+
+    Raises
+    ------
+    Fault, MachineError
+        As of :meth:`Machine.run`.
+    """
+    memories = Memories(accelerator)
+    machines = [Machine(program, memories=memories.share(accelerator, share))
+                for program, share in zip(programs, shares, strict=True)]
+    going = [machine.turns() for machine in machines]
+    if priority:
+        for _ in going.pop(0):
+            pass
+    while going:
+        going = [each for each in going if next(each, going) is None]
+    return machines

@@ -1,11 +1,12 @@
 """Memories of the machine, with what of them is defined; nothing has an initial value."""
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
 from hbfp.isa.registers import Cause
-from hbfp.system import Accelerator
+from hbfp.system import Accelerator, Share
 
 from .errors import Fault, MachineError
 
@@ -42,13 +43,21 @@ class Memory:
         self.defined = np.zeros((words, parts), bool)
         self.watch: Callable[[Memory, np.ndarray, bool], None] | None = None
 
+    def part(self, start: int, stop: int) -> "Memory":
+        """The words from ``start`` to ``stop`` - 1 as a memory of their own; what is defined stays common."""
+        found = Memory(self.name, stop - start)
+        found.defined = self.defined[start:stop]
+        return found
+
     def at(self, address: int) -> str:
         """An address in words."""
         return f"{self.name} at {int(address) * self.scale}"
 
     def address(self, addresses: np.ndarray) -> np.ndarray:
         """Addresses modulo :data:`WRAP`; a Fault if one lies beyond the memory."""
-        addresses = np.asarray(addresses) % WRAP
+        return self._inside(np.asarray(addresses) % WRAP)
+
+    def _inside(self, addresses):
         if addresses.size and (last := int(addresses.max())) >= self.words:
             raise Fault(Cause.ADDRESS, f"address {last} must be below the {self.words} of {self.name}")
         return addresses
@@ -71,8 +80,8 @@ class Memory:
         return addresses
 
     def write_parts(self, addresses: np.ndarray, parts: np.ndarray) -> None:
-        """Note that one part of each word is written, each once."""
-        addresses = self.address(addresses)
+        """Note that one part of each word is written, each once; a Fault if a word lies beyond the memory."""
+        addresses = self._inside(addresses)
         every = np.sort(addresses * self.defined.shape[1] + parts, axis=None)
         if (twice := every[1:][every[1:] == every[:-1]]).size:
             raise MachineError(f"{self.at(twice[0] // self.defined.shape[1])} is written more than once by one "
@@ -123,3 +132,15 @@ class Memories:
         self.w_invalid = np.zeros(segments, np.bool_)
         self.p_data = np.zeros(accelerator.p_words, np.uint64)
         self.all = (self.v, self.x, self.w, self.p)
+
+    def share(self, accelerator: Accelerator, share: Share) -> "Memories":
+        """A context's share of each memory: views, whose words are those of these memories."""
+        found = copy(self)
+        for name, (start, stop) in share.words(accelerator).items():
+            setattr(found, name, getattr(self, name).part(start, stop))
+            for array in ("data", "exponent", "invalid"):
+                if (whole := getattr(self, f"{name}_{array}", None)) is not None:
+                    each = getattr(self, name).words // len(whole)    # addresses of an element
+                    setattr(found, f"{name}_{array}", whole[start // each:stop // each])
+        found.all = (found.v, found.x, found.w, found.p)
+        return found

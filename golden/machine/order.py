@@ -29,11 +29,15 @@ class Order:
     def __init__(self, queue: int, races: bool = False) -> None:
         self.queue, self.races = queue, races
         self.number = -1                                             # of the instruction whose accesses are seen
+        self.restart()
+
+    def restart(self) -> None:
+        """All counts begin anew: what has been done is done before all that comes."""
         self.met: dict[Unit, list[int]] = defaultdict(list)          # numbers of instructions by unit
         self.done: dict[Unit, set[int]] = defaultdict(set)
         self.completed = dict.fromkeys(Unit, 0)                      # of each unit, in its order
-        self.starts: list[np.ndarray] = []                           # by instruction: of each unit, completed before
-        self.places: list[tuple[Unit, int]] = []                     # by instruction: its unit, its count there
+        self.starts: dict[int, np.ndarray] = {}                      # by instruction: of each unit, completed before
+        self.places: dict[int, tuple[Unit, int]] = {}                # by instruction: its unit, its count there
         self.words: dict[str, Words] = {}
 
     def meet(self, number: int, instruction: Instruction) -> None:
@@ -55,8 +59,8 @@ class Order:
                 clock = np.maximum(clock, self.starts[last])
                 clock[wait.unit] = max(clock[wait.unit], wait.count)
         before.append(number)
-        self.starts.append(clock)
-        self.places.append((unit, len(before)))
+        self.starts[number] = clock
+        self.places[number] = unit, len(before)
 
     def _check(self, wait: Wait):
         if self.completed[wait.unit] < wait.count:

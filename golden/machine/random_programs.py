@@ -20,14 +20,14 @@ _ONE = {"count0": 1, "count1": 1, "count2": 1}
 _WORDS = 96
 
 
-def random_program(accelerator: Accelerator, seed: int, instructions: int = 40) -> Program:
-    """A legal program of about so many instructions, the same for the same seed.
+def random_program(accelerator: Accelerator, seed: int, instructions: int = 40, *, yields: float = 0) -> Program:
+    """A legal program of about so many instructions, the same for the same seed; ``yields`` is the chance of a YIELD.
 
     It begins by filling V, W, X and P, so that nothing undefined is read; what comes then is random. It ends by
     bringing all of V to DRAM, then all of W and of X as products with the unit matrix (whose rows take the place of a
     few words of X), so that a difference in any word of a memory is one in DRAM.
     """
-    return _Maker(accelerator, seed).program(instructions)
+    return _Maker(accelerator, seed).program(instructions, yields)
 
 
 class _Maker:
@@ -77,11 +77,15 @@ class _Maker:
 
     # --- Instructions and their waits -----------------------------------------------------------
 
-    def program(self, instructions):
+    def program(self, instructions, yields):
         """The program."""
         self._fill()
         while len(self.made) < instructions:
             self._add(self.draw.group())
+            if yields and self.pick.random() < yields:
+                self._yield()
+        if yields:
+            self._yield()
         self._dump()
         self.made.append(Instruction(Opcode.HALT, {}))
         return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory)
@@ -105,6 +109,12 @@ class _Maker:
                 self._place(Instruction(Opcode.NOP, {"unit": instruction.unit}), {
                     unit: waits.pop(unit) for unit in list(waits)[:WAITS]})
             self._place(instruction, waits, accesses)
+
+    def _yield(self):
+        self.machine.step(self.tried, Instruction(Opcode.YIELD, {}))
+        self.tried += 1
+        self.waits = Waits()
+        self.made.append(Instruction(Opcode.YIELD, {}))
 
     def _place(self, instruction, waits, accesses=()):
         self.waits.add(instruction.unit, waits, accesses)

@@ -53,7 +53,7 @@ class _Plan:
 
 
 class Vector:
-    """The vector unit between its memories; its registers, scalars and length stay from instruction to instruction.
+    """The vector unit between its memories; its registers, scalars and length stay up to a YIELD.
 
     Parameters
     ----------
@@ -63,6 +63,10 @@ class Vector:
 
     def __init__(self, accelerator: Accelerator, memories: Memories) -> None:
         self.lanes, self.memories, self.unit = accelerator.lanes, memories, unit_of(accelerator)
+        self.restart()
+
+    def restart(self) -> None:
+        """The length is the longest, and nothing else is defined, as at the doorbell."""
         self.machine = golden.Machine(self.unit)
         self.known = _Known()
 

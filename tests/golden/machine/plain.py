@@ -33,7 +33,7 @@ class Plain:
 
     def run(self):
         for each in self.program.instructions:
-            if each.opcode not in (Opcode.NOP, Opcode.HALT):
+            if each.opcode not in (Opcode.NOP, Opcode.YIELD, Opcode.HALT):
                 getattr(self, each.opcode.name.lower())(each)
         assert not (self.tiles or self.commands or self.drains)
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from hbfp.golden.__main__ import main
-from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
+from hbfp.golden.spec.vector_text import parse
+from hbfp.golden.vector_programs import activation, length, load, softmax
+from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit, Wait
 from hbfp.program import Layer, Program, Region, Tensor
 from hbfp.system import Accelerator
 
@@ -44,6 +46,22 @@ def test_disassembly(saved, capsys):
     assert main(["program", saved, "--disassemble"]) == 0
     assert capsys.readouterr().out == ("copy:\n0  LOAD count0=2 count1=1 count2=1\n"
                                        "1  STORE offset=512 count0=2 count1=1 count2=1 after LOAD:1\n2  HALT\n")
+
+
+def test_disassembly_of_vector_programs(tmp_path, capsys):
+    """Words of the vector unit stand below the LOAD that brings them, without what fills up the last beat."""
+    words = [each.encode() for each in [load(6, 1.5), length(64), *3 * activation("relu"), *softmax()]]
+    data = b"".join(word.to_bytes(8, "little") for word in words)
+    program = replace(COPY, memory=(Region(0, data),), instructions=(Instruction(Opcode.LOAD, MOVE | {
+        "memory": Memory.P, "base": 2}), Instruction(Opcode.HALT, {})), layers=())
+    program.save(tmp_path / "vector.program")
+    assert main(["program", str(tmp_path / "vector.program"), "--disassemble"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("0  LOAD memory=2 ") and lines[-1] == "1  HALT"
+    assert lines[1:4] == ["     P 32: SET scalar6=0x3FC00000    # 1.5", "     P 33: LENGTH 64",
+                          "     P 34 to 36: VECTOR a=stream b=1 c=-0 op=muladd post=relu target=stream"]
+    assert [parse(text.partition(": ")[2]) for text in lines[1:-2]] == [*words[:2], *words[4:]]
+    assert lines[-2] == "     P 48: not given"
 
 
 def test_run(saved, tmp_path, capsys):

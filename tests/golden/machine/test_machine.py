@@ -11,9 +11,10 @@ import pytest
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.golden import core
+from hbfp.golden.machine.errors import Fault
 from hbfp.golden.machine.machine import Machine
 from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit, Wait
-from hbfp.program import Program, Tensor
+from hbfp.program import Program, Region, Tensor
 from hbfp.system import Accelerator
 
 M, K, N, SIDE = 13, 21, 19, 8
@@ -91,3 +92,12 @@ def test_product(way, mantissa, block, accumulate):
     device.run()
     expected = core.matmul(accelerator.core, x, w, bias=b, relu=True)
     np.testing.assert_array_equal(device.get("y").view(np.uint32), expected.view(np.uint32))
+
+
+def test_words_of_elements_are_not_counted_anew():
+    """Elements are numbered modulo 2^22: with 8 lanes their words reach beyond the 2^18 that addresses have."""
+    accelerator = machine(8, (1, 8), "fp32")
+    program = Program(accelerator=accelerator, limit=4096, memory=[Region(0, bytes(4096))], instructions=[
+        Instruction(Opcode.LOAD, ONE | {"elements": 1, "run": 1, "base": 8 << 18}), Instruction(Opcode.HALT, {})])
+    with pytest.raises(Fault, match=f"^Instruction 0: address {1 << 18} must be below the {accelerator.v_words} of V$"):
+        Machine(program).run()

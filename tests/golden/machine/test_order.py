@@ -20,7 +20,7 @@ PASS = {"first": 1, "last": 1, "tiles": 1, "columns": 1, "rows0": 2, "rows1": 1,
 FILL = [Instruction(Opcode.LOAD, ONE | {"count0": 64}),
         Instruction(Opcode.LOAD, ONE | {"memory": Memory.W, "count0": 8}),
         Instruction(Opcode.CONVERT, {"words": 1, "rows": 64, "stride": 1, "target_row": 1}, (Wait(Unit.LOAD, 1),))]
-LEFT = "must not be left uncompleted at the end: the core's queues do not agree about its commands"
+LEFT = "must not be left uncompleted at a YIELD or HALT: the core's queues do not agree about its commands"
 
 
 def step(opcode, *waits, **values):
@@ -47,7 +47,23 @@ def test_what_is_in_order():
     run(step(Opcode.NOP, (Unit.CONVERT, 1), unit=Unit.LOAD), step(Opcode.LOAD, base=3, **ONE))
 
 
+def portion(number, last=False):
+    """A pass of three of a command, whose weights come to where those of the pass before were."""
+    again = [step(Opcode.LOAD, (Unit.WEIGHTS, number), **ONE | {"memory": Memory.W})] if number else []
+    fields = PASS | {"tiles": 3, "first": int(not number), "last": int(last)}
+    return [*again, step(Opcode.WEIGHTS, (Unit.LOAD, 2 + number), tiles=1, repeats=1),
+            step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **fields)]
+
+
+def test_weights_of_an_open_command_are_complete_with_their_passes():
+    run(*portion(0), *portion(1), *portion(2, True), DRAIN)
+    seen = step(Opcode.LOAD, (Unit.WEIGHTS, 2), (Unit.MULTIPLY, 2), (Unit.CONVERT, 1), **ONE)
+    run(WEIGHTS, MULTIPLY, DRAIN, *portion(0), seen, *portion(1)[1:], WEIGHTS, portion(2, True)[2], DRAIN)
+
+
 @pytest.mark.parametrize("instructions, number, line", [
+    ([MULTIPLY, WEIGHTS, *portion(0), step(Opcode.LOAD, (Unit.WEIGHTS, 1), **ONE)], 7,
+     "A wait for 1 instructions of WEIGHTS must be met by those before it: 2 are written, 0 are complete"),
     ([step(Opcode.LOAD, (Unit.VECTOR, 1), **ONE)], 3,
      "A wait for 1 instructions of VECTOR must be met by those before it: 0 are written, 0 are complete"),
     ([WEIGHTS, step(Opcode.LOAD, (Unit.WEIGHTS, 1), **ONE)], 4,
