@@ -13,6 +13,8 @@ from .schedule import Ring, Schedule, Span
 
 #: Most that a count of a load or store can be.
 _COUNT = 65535
+#: Words of one number that are in DRAM to fill V from.
+_FILL = 64
 Loop = tuple[int, int, int]
 
 
@@ -57,6 +59,10 @@ class Builder:
         """Give back what was kept."""
         self._v_kept, self.v.stop = 0, self.accelerator.v_words
 
+    def end_layer(self) -> None:
+        """All instructions of a layer are there: give back what was kept for it."""
+        self.forget()
+
     def program(self, instructions: Sequence[Instruction]) -> Span:
         """Where in P a program of the vector unit is; loads it if it is not there."""
         words = tuple(each.encode() for each in instructions)
@@ -81,17 +87,18 @@ class Builder:
 
     # --- Between DRAM and V -----------------------------------------------------------------------
 
-    def fill(self, target: int, words: int, number: float = 0.0) -> None:
-        """Words of V with one number in all lanes."""
+    def fill(self, target: int, words: int, number: float = 0.0, lines: int = 1, pitch: int = 0) -> None:
+        """Words of V with one number in all lanes: so many in each of ``lines``, which are ``pitch`` words apart."""
         if number not in self._fills:
-            self._fills[number] = self.dram.take(np.full(self.lanes, number, np.float32).tobytes())
+            self._fills[number] = self.dram.take(np.full(_FILL * self.lanes, number, np.float32).tobytes())
         offset = self._fills[number]
-        for start in range(0, words, _COUNT):
-            count = min(_COUNT, words - start)
-            self._transfer(Opcode.LOAD, {"memory": Memory.V, "offset": offset, "count1": count, "buffer1": 1,
-                                         "base": target + start},
-                           [Span("DRAM", offset, offset + self.beat)],
-                           [Span("V", target + start, target + start + count)])
+        for first, count, size in ((0, words // _FILL, _FILL), (words // _FILL * _FILL, 1, words % _FILL)):
+            if count and size:
+                base = target + first
+                self._transfer(Opcode.LOAD, {"memory": Memory.V, "offset": offset, "count0": size, "count1": count,
+                                             "buffer1": size, "count2": lines, "buffer2": pitch, "base": base},
+                               [Span("DRAM", offset, offset + size * self.beat)],
+                               [Span("V", base, base + (lines - 1) * pitch + count * size)])
 
     def load(self, value: Value, outer: Sequence[int], inner: int, target: int, words: int, *, skip: int = 0,
              rows: Sequence[tuple[int, int]] | None = None) -> None:
@@ -159,6 +166,10 @@ class Builder:
             self.fill(target, int(np.prod([n for n, _ in lines], dtype=np.int64)) * words)
         else:
             self.load(value.words(inner, first, words, self.lanes), (), inner, target, words, skip=skip, rows=lines)
+
+    def words(self, address: int, count: int, lines: Loop, target: int) -> None:
+        """So many words, one behind the other, of each of some lines: (lines, step in DRAM, words in V)."""
+        self._words(address, count, [lines, (1, 0, 0)], target)
 
     def gather(self, address: int, run: int, loops: Sequence[Loop], element: int) -> None:
         """Runs of ``run`` numbers from any address to elements of V; loops (count, step, elements), innermost first."""

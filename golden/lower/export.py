@@ -1,4 +1,8 @@
-"""Models as graphs of torch's operations, by torch.export: what programs and the products of pods are made from."""
+"""Models as graphs of torch's operations: what programs and the products of pods are made from.
+
+``torch.export`` traces them. Where it refuses Python that ``torch.fx`` takes, such as a path that depends on a buffer's
+value, it traces what the latter has made of the model.
+"""
 
 import logging
 import warnings
@@ -7,6 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import fx
+
+from hbfp.golden.nn.state import HBFPState
 
 from .errors import LoweringError
 
@@ -28,16 +35,36 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
     LoweringError
         If torch cannot trace it.
     """
-    try:
-        with torch.no_grad(), _quiet():
-            program = torch.export.export(model, inputs, strict=False)
-            if pure and any(_in_place(node) for node in program.graph.nodes):
-                program = program.run_decompositions({})
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise LoweringError(f"The model cannot be lowered: torch.export does not trace it ({reason}); a forward whose "
-                            "path does not depend on values would do") from error
+    with torch.no_grad(), _quiet():
+        try:
+            return _traced(model, inputs, pure)
+        except Exception as error:
+            try:
+                return _traced(_symbolic(model), inputs, pure)
+            except Exception:
+                reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+                raise LoweringError("The model cannot be lowered: neither torch.export nor torch.fx traces it "
+                                    f"({reason}); a forward whose path does not depend on values would do") from error
+
+
+def _traced(model, inputs, pure):
+    """A model's graph by torch.export."""
+    program = torch.export.export(model, inputs, strict=False)
+    if pure and any(_in_place(node) for node in program.graph.nodes):
+        program = program.run_decompositions({})
     return program
+
+
+class _Tracer(fx.Tracer):
+    """As torch.fx traces, but for layers of :mod:`golden.nn`, which stay whole as those of torch do."""
+
+    def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
+        return super().is_leaf_module(m, module_qualified_name) or isinstance(m, HBFPState)
+
+
+def _symbolic(model):
+    """What torch.fx makes of a model."""
+    return fx.GraphModule(model, _Tracer().trace(model))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def formats(accelerator: Accelerator) -> Formats:
     """The formats of :func:`golden.nn.convert` that are an accelerator's."""
     core = accelerator.core
     if core.accumulate != "aligned":
-        return Formats.of(core.format)
+        return Formats.of(core.format, accumulate=core.accumulate)
     return Formats.of(core.format, accumulate=core.accumulate, guard=core.guard, growth=core.growth)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import fx
 
 from hbfp.golden.nn import convert
-from hbfp.golden.nn.side import SideMode
+from hbfp.golden.nn.side import Distance, SideMode, watched
 from hbfp.golden.side import Side
 from hbfp.system import Accelerator
 
@@ -39,12 +39,15 @@ class Graph:
     inputs : dict
         Node -> name, of the model's inputs that are real numbers.
     outputs : list of torch.fx.Node
+    distances : dict
+        Operation -> how far the accelerator's results are from those of torch's own function.
     """
     nodes: list[fx.Node]
     results: dict[fx.Node, Any]
     constants: set[fx.Node]
     inputs: dict[fx.Node, str]
     outputs: list[fx.Node]
+    distances: dict[str, Distance]
 
 
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
@@ -93,7 +96,7 @@ def _evaluated(graph, held, given, side):
     """Run a graph on the inputs."""
     results, constants, inputs, outputs, nodes = {}, set(), {}, [], []
     chosen = set()                                     # constants that integers among the inputs decide
-    with torch.no_grad(), SideMode(side):
+    with torch.no_grad(), watched() as distances, SideMode(side):
         for node in graph.nodes:
             if node.op == "placeholder":
                 real = node.name in given and isinstance(given[node.name], torch.Tensor) and given[
@@ -115,7 +118,7 @@ def _evaluated(graph, held, given, side):
                     if node not in chosen or not _real(results[node]):
                         constants.add(node)
                 nodes.append(node)
-    return Graph(_needed(nodes, constants, outputs), results, constants, inputs, outputs)
+    return Graph(_needed(nodes, constants, outputs), results, constants, inputs, outputs, distances)
 
 
 def _real(result):

@@ -80,6 +80,10 @@ class Schedule:
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
         self.instructions: list[Instruction] = []
+        self._restart()
+
+    def _restart(self):
+        """Nothing has been done that anyone has to wait for."""
         self._uses = {name: _Uses() for name in ("V", "X", "W", "P", "DRAM")}
         # For each unit: after each of its instructions, what is known to be complete.
         self._known = [[_NONE] for _ in range(_UNITS)]
@@ -101,8 +105,15 @@ class Schedule:
         for span, write in uses:
             self._uses[span.memory].note(span, write, unit, count)
 
+    def give_way(self) -> None:
+        """Append a YIELD: all before it is complete before all behind it starts."""
+        self.instructions.append(Instruction(Opcode.YIELD, {}))
+        self._restart()
+
     def halt(self) -> None:
-        """Append the end."""
+        """Append the end, in place of a YIELD there."""
+        if self.instructions and self.instructions[-1].opcode == Opcode.YIELD:
+            self.instructions.pop()
         self.instructions.append(Instruction(Opcode.HALT, {}))
 
     def _waits(self, unit, need):

@@ -68,7 +68,7 @@ def by_rows(build: Builder, program: Sequence[Instruction], operands: Sequence[V
             for done, skips, lines in cut:
                 build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
         if flat:
-            _flat(build, program, count * words, taken, result)
+            elementwise(build, program, count * words, taken, result)
         else:
             run(build, program, length, count, words, taken, result)
         for done, skips, lines in cut:
@@ -93,8 +93,9 @@ def copy(build: Builder, value: Value, output: Value) -> None:
             build.store(span.start + done * words, words, output, (), inner, skip=skips[1], rows=lines[1])
 
 
-def _flat(build, program, words, inputs, output):
-    """Words as rows of the longest length, and what is left as one more."""
+def elementwise(build: Builder, program: Sequence[Instruction], words: int, inputs: Sequence[Span], output: Span
+                ) -> None:
+    """A program of each element by itself: words as rows of the longest length, and what is left as one more."""
     long = min(words, build.accelerator.row_words)
     for start, rows, size in ((0, words // long, long), (words // long * long, 1, words % long)):
         if size:
@@ -115,7 +116,7 @@ def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) ->
 def pool(build: Builder, value: Value, output: Value, program: Sequence[Instruction], size: tuple[int, int],
          stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], border: float) -> None:
     """Windows over (N, C, H, W), channels innermost; ``program`` takes their taps, kernel row by kernel row."""
-    (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
+    kh, sh, dh, (ph, pw) = size[0], stride[0], dilation[0], padding
     n, c, h, w = value.shape
     oh, ow = output.shape[2:]
     words, wide = -(-c // build.lanes), w + 2 * pw
@@ -123,15 +124,18 @@ def pool(build: Builder, value: Value, output: Value, program: Sequence[Instruct
     reach = dh * (kh - 1) + 1
     most = build.v.size // 2
     band = max(b for b in range(1, oh + 1) if b == 1 or ((b - 1) * sh + reach) * wide * words + b * ow * words <= most)
-    once, each = split(program)
     for image in range(n):
         for top in range(0, oh, band):
             rows = min(band, oh - top)
             tall, start = (rows - 1) * sh + reach, top * sh - ph
             first, last = max(start, 0), min(start + tall, h)
             span = build.v.take(tall * wide * words)
-            if ph or pw:
-                build.fill(span.start, tall * wide * words, border)
+            if pw:
+                for side in (0, pw + w):
+                    build.fill(span.start + side * words, pw * words, border, tall, wide * words)
+            for line, many in ((0, first - start), (last - start, start + tall - last)):
+                if many > 0:
+                    build.fill(span.start + line * wide * words, many * wide * words, border)
             at = span.start + ((first - start) * wide + pw) * words
             skip = image * dims[0][1] + first * dims[2][1]
             if pw:
@@ -141,20 +145,35 @@ def pool(build: Builder, value: Value, output: Value, program: Sequence[Instruct
             elif last > first:
                 build.load(value, (), 1, at, words, skip=skip, rows=[(last - first, dims[2][1]), dims[3]])
             result = build.v.take(rows * ow * words)
-            longest = build.accelerator.row_words
-            for word in range(0, words, longest):
-                part = min(longest, words - word)
-                length = min(c - word * build.lanes, part * build.lanes)
-                before = [*once, programs.length(length)]
-                place = build.program([*before, *each])
-                values = {"program": place.start, "before": len(before), "body": len(each), "count0": ow,
-                          "count1": rows, "taps": 1,
-                          **slot("i0", span.start + word, part, sw * words, sh * wide * words),
-                          **slot("o0", result.start + word, part, words, ow * words),
-                          "i1_inner": kw, "i1_step": dw * words, "i1_stride0": dh * wide * words}
-                build.schedule.emit(Opcode.VECTOR, values, [place, span], [result])
+            _windows(build, program, c, (rows, ow), span, result, wide, size, stride, dilation,
+                     border)
             build.store(result.start, words, output, (), 1, skip=image * own[0][1] + top * own[2][1],
                         rows=[(rows, own[2][1]), own[3]])
+
+
+def _windows(build, program, channels, shape, source, result, wide, size, stride, dilation, border):
+    """Windows of a band in V. Rows of the vector unit are several windows of a line, if their words fit."""
+    (rows, across), (_, kw), (sh, sw), (dh, dw) = shape, size, stride, dilation
+    once, each = split(program)
+    words, longest = -(-channels // build.lanes), build.accelerator.row_words
+    beside = max(1, min(longest // words, across))
+    if channels % build.lanes and border and (dh, dw) != (1, 1):
+        beside = 1                     # a window of borders alone: what fills up its pixel's words is no zero
+    for word in range(0, words, longest):
+        part = min(longest, words - word)
+        for x, count, several in ((0, across // beside, beside), (across // beside * beside, 1, across % beside)):
+            if not several:
+                continue
+            length = min(channels - word * build.lanes, part * build.lanes) + (several - 1) * part * build.lanes
+            before = [*once, programs.length(length)]
+            place = build.program([*before, *each])
+            values = {"program": place.start, "before": len(before), "body": len(each), "count0": count, "count1": rows,
+                      "taps": 1, "i1_inner": kw, "i1_step": dw * words, "i1_stride0": dh * wide * words}
+            for name, span, pixel, line in (("i0", source, sw * words, sh * wide * words),
+                                            ("o0", result, words, across * words)):
+                values |= slot(name, span.start + x * pixel + word, part, several * pixel, line)
+                values[f"{name}_step"] = pixel
+            build.schedule.emit(Opcode.VECTOR, values, [place, source], [result])
 
 
 def taps_fit(taps: int) -> bool:

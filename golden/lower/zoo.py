@@ -5,9 +5,10 @@ import re
 import torch
 from torch import nn
 
-from hbfp.golden.study.resnet import resnet20
+from hbfp.golden.study.resnet import ResNet50, resnet20
 from hbfp.golden.study.tasks import load
 
+from .bert import CONFIGS, Bert
 from .source import Source, read
 
 #: Images of a run.
@@ -81,6 +82,15 @@ def _resnet20():
     return _trained(resnet20(), _enlarged(x), classes), (_enlarged(test[:IMAGES]),)
 
 
+def _resnet50():
+    return ResNet50().eval(), (torch.randn(1, 3, 224, 224),)
+
+
+def _bert():
+    config = CONFIGS["bert-base"]
+    return Bert(config).eval(), (torch.randn(1, 128, config.width),)
+
+
 def _product(m, k, n):
     """One matrix product (m, k) by (k, n), of random numbers."""
     return nn.Linear(k, n, bias=False).eval(), (torch.randn(m, k),)
@@ -95,13 +105,16 @@ def _lstm():
     return _Lstm().eval(), (test.view(-1, 4, 16)[:, :3],)
 
 
-_MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm}
+_MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm,
+           "resnet50": _resnet50, "bert-base": _bert}
 #: Name -> what it is.
 ZOO = {"mlp": "64-128-64-10 on the 360 test images of the digits, trained here",
        "cnn": "two convolutions with batch norm and pooling on the 360 test images of the digits, trained here",
        "resnet20": f"ResNet-20 on {IMAGES} digits of 32 x 32 pixels, trained here",
        "transformer": "two encoder layers, 2 x 16 words",
-       "lstm": f"an LSTM of 3 steps on {IMAGES} digits"}
+       "lstm": f"an LSTM of 3 steps on {IMAGES} digits",
+       "resnet50": "ResNet-50 on a random image of 224 x 224 pixels, not trained",
+       "bert-base": "the encoder of BERT-base on 128 random tokens, not trained"}
 
 
 #: A product of any shape has a name, too.

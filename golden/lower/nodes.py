@@ -1,0 +1,53 @@
+"""What is asked about a model's nodes while they are lowered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from torch import fx
+
+from hbfp.program import Product
+from hbfp.system import Accelerator
+
+from .memory import Value
+from .tensors import Tensors
+
+
+@dataclass
+class Nodes(Tensors):
+    """The nodes of a model, and those of them that another has lowered already."""
+    done: set[fx.Node] = field(default_factory=set)
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """For which it is lowered."""
+        return self.build.accelerator
+
+    @cached_property
+    def live(self) -> set[fx.Node]:
+        """The nodes whose results somebody needs."""
+        return set(self.graph.nodes)
+
+    def only_user(self, node: fx.Node) -> fx.Node | None:
+        """The one node that uses a node's result; None if there are more, or the model returns it."""
+        users = [user for user in node.users if user in self.live]
+        return users[0] if len(users) == 1 and node not in self.graph.outputs else None
+
+    def follower(self, node: fx.Node, *targets: Any) -> fx.Node | None:
+        """The one node that uses a node's result, if it is one of ``targets`` and takes it first; else None."""
+        user = self.only_user(node)
+        return user if user is not None and user.target in targets and user.args[0] is node else None
+
+    def is_there(self, node: fx.Node) -> bool:
+        """Whether a node's result can be loaded by what is lowered next."""
+        return isinstance(self.values.get(node), Value) or node in self.graph.inputs or node in self.graph.constants
+
+    def is_constant(self, node: Any) -> bool:
+        """Whether an operand does not depend on the inputs."""
+        return not isinstance(node, fx.Node) or node in self.graph.constants
+
+
+#: What lowers a node, and those behind it that go with it, gives: the last of them, and the products.
+Made = tuple[fx.Node, tuple[Product, ...]]
+Handler = Callable[[Nodes, Any], Made]

@@ -1,0 +1,1 @@
+"""What each operation of torch becomes: layers of the core and of the vector unit."""

@@ -1,0 +1,55 @@
+"""What of the nodes behind a product, and behind the core's steps, the vector unit does before anything is stored."""
+
+from typing import Any
+
+from torch import fx
+
+from hbfp.golden import vector_programs as programs
+from hbfp.golden.nn.side import FUNCTIONS
+
+from ..graph import aten
+from ..memory import Value
+from ..nodes import Nodes
+from ..products.after import After, Step
+
+#: Functions that make zeros of zeros.
+KEEP_ZEROS = ("relu", "gelu", "silu", "tanh")
+_SUMS = (aten.add.Tensor, aten.add_.Tensor)
+_RELU = (aten.relu.default, aten.relu_.default)
+_SCALES = (aten.mul.Tensor, aten.div.Tensor)
+
+
+def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node]:
+    """Sums with tensors that are there, activations and factors behind a node, and the last of those nodes.
+
+    ``order`` has the dimensions of what the other tensors are loaded as, channels innermost.
+    """
+    after = After(net.build)
+    whole = net.graph.results[last].shape[order[-1]] % net.build.lanes == 0
+    while (user := net.only_user(last)) is not None:
+        step = _step(net, last, user, order, whole)
+        if step is None:
+            break
+        net.done.add(user)
+        after.steps.append(step)
+        if user.target in _SUMS and (relu := net.follower(user, *_RELU)) is not None:
+            net.done.add(relu)
+            step.program, user = programs.add("relu"), relu
+        last = user
+    return after, last
+
+
+def _step(net, last, user, order, whole):
+    """What a node does with the result of the one before; None if that is nothing for here."""
+    if user.target in _SUMS and len(user.args) == 2 and user.kwargs.get("alpha", 1) == 1:
+        other = user.args[1] if user.args[0] is last else user.args[0]
+        if isinstance(other, fx.Node) and other is not last and net.is_there(other) \
+                and net.graph.results[user].shape == net.graph.results[last].shape:
+            where = net.value(other).where.expand(net.graph.results[last].shape).permute(order)
+            return Step(programs.add(), Value(where, net.value(other).home), other is user.args[0])
+    name = FUNCTIONS.get(getattr(user.target, "overloadpacket", None))
+    if name is not None and user.kwargs.get("approximate", "none") == "none" and (whole or name in KEEP_ZEROS):
+        return Step(programs.activation(name))
+    if user.target in _SCALES and user.args[0] is last and isinstance(user.args[1], (int, float)):
+        return Step(programs.scale(user.args[1] if user.target is aten.mul.Tensor else 1 / user.args[1]))
+    return None

@@ -1,0 +1,73 @@
+"""Operations that only move numbers: concatenation, borders, rows of a table."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import vectors
+from ..errors import LoweringError
+from ..memory import Value
+from ..nodes import Made, Nodes
+
+
+def cat(net: Nodes, node: Any) -> Made:
+    """Parts copied one beside the other."""
+    parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
+    values = [net.value(each) for each in parts]
+    output = net.fresh(node, vectors.physical(values[0]) if len(values[0].shape) == 4 else None)
+    net.build.dram.zeros(output.home)
+    start = 0
+    for value in values:
+        size = value.shape[dim]
+        net.copy(value, Value(output.where.narrow(dim, start, size), output.home))
+        start += size
+    return node, ()
+
+
+def pad(net: Nodes, node: Any) -> Made:
+    """Zeros around."""
+    return _padded(net, node, node.args[0], node.args[1], node.args[2] if len(node.args) > 2 else 0)
+
+
+def _padded(net, node, x, sides, value):
+    """A tensor with zeros around."""
+    if value or min(sides) < 0:
+        raise LoweringError(f"it pads with {value} by {sides}; zeros, and sides of 0 or more, would do")
+    source, output = net.value(x), net.fresh(node)
+    net.build.dram.zeros(output.home)
+    inner = output.where
+    for n, size in enumerate(reversed(source.shape)):
+        if 2 * n < len(sides):
+            inner = inner.narrow(-1 - n, sides[2 * n], size)
+    net.copy(source, Value(inner, output.home))
+    return node, ()
+
+
+def pad_mode(net: Nodes, node: Any) -> Made:
+    """The same, where the mode is an argument."""
+    if len(node.args) > 2 and node.args[2] != "constant":
+        raise LoweringError(f"it pads by mode {node.args[2]!r}; mode 'constant' with zeros would do")
+    return _padded(net, node, node.args[0], node.args[1], node.args[3] if len(node.args) > 3 else 0)
+
+
+def stack(net: Nodes, node: Any) -> Made:
+    """Parts copied into a new dimension."""
+    parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
+    output = net.fresh(node)
+    net.build.dram.zeros(output.home)
+    for number, each in enumerate(parts):
+        net.copy(net.value(each), Value(output.where.select(dim, number), output.home))
+    return node, ()
+
+
+def embedding(net: Nodes, node: Any) -> Made:
+    """Rows copied from the addresses that constant indices say."""
+    table, index = node.args[:2]
+    if not net.is_constant(index):
+        raise LoweringError("its indices depend on the inputs' real numbers; integer inputs would do")
+    value, rows = net.value(table), net.constant(index)
+    output = net.fresh(node)
+    for place_ in np.ndindex(*rows.shape):
+        net.copy(Value(value.where[int(rows[place_])][None], value.home),
+                  Value(output.where[place_][None], output.home))
+    return node, ()

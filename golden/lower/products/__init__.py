@@ -1,0 +1,1 @@
+"""Products on the core: matrices, convolutions by address, and gathered ones."""

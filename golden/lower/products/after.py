@@ -1,0 +1,77 @@
+"""What the vector unit does with a product's rows while they are in V: sums with other tensors, activations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hbfp.golden.spec.vector import Instruction
+
+from .. import vectors
+from ..boxes import Loops
+from ..builder import Builder
+from ..memory import Value
+from ..schedule import Span
+
+Box = tuple[int, list[int], list[list[tuple[int, int]]]]
+
+
+@dataclass
+class Step:
+    """A program for each element.
+
+    Attributes
+    ----------
+    program : sequence of Instruction
+        Of one row, or of two.
+    operand : Value or None
+        The other tensor, of the product's shape.
+    front : bool
+        Whether the other one is the program's first row.
+    """
+    program: Sequence[Instruction]
+    operand: Value | None = None
+    front: bool = False
+
+
+@dataclass
+class After:
+    """Steps, one behind the other."""
+    build: Builder
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def others(self) -> list[Value]:
+        """The other tensors, in order."""
+        return [step.operand for step in self.steps if step.operand is not None]
+
+    @property
+    def operands(self) -> int:
+        """How many they are."""
+        return len(self.others)
+
+    def part(self, place: tuple[int, ...]) -> "After":
+        """The same for a part of the product: that at ``place`` of its first dimensions."""
+        return After(self.build, [step if step.operand is None else replace(
+            step, operand=Value(step.operand.where[place], step.operand.home)) for step in self.steps])
+
+    def loops(self, rows: slice) -> list[Loops]:
+        """Of each other tensor, the loops over its rows."""
+        return [value.dims()[rows] for value in self.others]
+
+    def bring(self, box: Sequence[Box], rows: int, words: int, first: int) -> list[Span]:
+        """Load words ``first`` on of rows of the other tensors, whose loops stand behind two others."""
+        spans = []
+        for number, value in enumerate(self.others, 2):
+            span = self.build.v.take(rows * words)
+            for done, skips, lines in box:
+                self.build.load_words(value, first, words, span.start + done * words, skip=skips[number],
+                                      rows=lines[number])
+            spans.append(span)
+        return spans
+
+    def work(self, result: Span, spans: Sequence[Span], rows: int, words: int) -> None:
+        """Emit the steps, in place."""
+        left = list(spans)
+        for step in self.steps:
+            inputs = [result] if step.operand is None else [left[0], result] if step.front else [result, left[0]]
+            left = left[1:] if step.operand is not None else left
+            vectors.elementwise(self.build, step.program, rows * words, inputs, result)

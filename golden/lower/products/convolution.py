@@ -1,0 +1,82 @@
+"""Convolutions whose patches are addresses: X holds pixels."""
+
+from collections.abc import Sequence
+from itertools import product
+
+from ..builder import Builder
+from ..errors import LoweringError
+from ..memory import Value
+from .after import After
+from .core import Core
+from .matrix import PASS, store, to_x
+from .passes import even
+from .weights import Steps, Weights
+
+
+def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, size: Sequence[int],
+                stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], after: After) -> None:
+    """Patches by address, of (N, C, H, W) whose blocks lie within the channels of a pixel: (N, O, OH, OW)."""
+    core, machine = Core(build, weights, steps), build.accelerator
+    (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
+    n, c, h, w = value.shape
+    oh, ow = output.shape[2:]
+    words = -(-c // build.lanes)
+    flat = Value(output.where.permute(0, 2, 3, 1), output.home)
+    dims, every = value.dims(), [each.dims() for each in (flat, *after.others)]
+    margin = (ph * w + pw) * words
+    reach = dh * (kh - 1) + 1
+
+    def space(band):
+        return min((band - 1) * sh + reach, h) * w * words + margin
+    fits = [b for b in range(1, oh + 1) if space(b) <= build.x.size]
+    good = [b for b in fits if b == oh and n == 1 or 2 * space(b) <= build.x.size]
+    if not fits:
+        raise LoweringError(f"rows of {w} pixels of {c} channels, {reach} of them, need {space(1)} words of memory X, "
+                            f"not {build.x.size}; --x-words {1 << (space(1) - 1).bit_length()} would do")
+    band = max(good or fits)
+    usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
+    most = max(1, min(machine.core.depth, build.v.size // 6 // core.plan.group, usual))
+    across = even(ow, most)
+    for image in range(n):
+        for top in range(0, oh, band):
+            rows = min(band, oh - top)
+            first = min(max(top * sh - ph, 0), h)
+            last = max(min((top + rows - 1) * sh - ph + reach, h), first)
+            span = build.x.take((last - first) * w * words + margin)
+            base = span.start + margin
+            _pixels(build, value, dims, image, first, last, words, base)
+            for start, wide in core.groups():
+                where, there = core.place(start, wide)
+                if not there and where is not None:
+                    core.bring(where, start, wide)
+                down = even(rows, max(1, most // ow)) if across == ow else 1
+                for y, x in product(range(top, top + rows, down), range(0, ow, across)):
+                    tall_, long = min(down, top + rows - y), min(across, ow - x)
+                    lines = [[(tall_, each[1][1]), (long, each[2][1])] for each in every]
+                    skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
+                    extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, wide, start)
+                    result = build.v.take(tall_ * long * wide)
+                    at = base + ((y * sh - ph - first) * w + x * sw - pw) * words
+                    bounded = {"bounded": 1, "x": x * sw - pw, "y": y * sh - ph, "x_row": sw, "y_row": sh,
+                               "x_pass": dw, "y_pass": dh, "width": w, "height": h} if ph or pw else {}
+                    core.multiply(span, {
+                        "base": at, "rows0": long, "rows1": tall_, "row0": sw * words, "row1": sh * w * words,
+                        "passes0": words, "passes1": kw, "passes2": kh, "pass0": 1, "pass1": dw * words,
+                        "pass2": dh * w * words, **bounded}, where, wide, result, wide, start)
+                    after.work(result, extra, tall_ * long, wide)
+                    store(build, result.start, wide, flat, 3, start, skips[0], lines[0])
+
+
+def _pixels(build, value, dims, image, first, last, words, target):
+    """Rows of pixels to X."""
+    c, w = value.shape[1], value.shape[3]
+    most = max(1, build.v.size // 6 // (w * words))
+    if w * words > build.v.size // 2:
+        raise LoweringError(f"a row of {w} pixels of {c} channels needs {2 * w * words} words of memory V, not "
+                            f"{build.v.size}; larger --v-words would do")
+    for y in range(first, last, most):
+        rows = min(most, last - y)
+        here = build.v.take(rows * w * words)
+        build.load(value, (), 1, here.start, words, skip=image * dims[0][1] + y * dims[2][1],
+                   rows=[(rows, dims[2][1]), dims[3]])
+        to_x(build, here, rows * w, words, target + (y - first) * w * words, words, 1)

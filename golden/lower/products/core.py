@@ -1,0 +1,125 @@
+"""The core with one weight: column tiles come into W, whole or tile by tile, and rows of X are multiplied with them."""
+
+from collections.abc import Callable, Sequence
+
+from hbfp.isa.instructions import Opcode
+
+from ..builder import Builder
+from ..schedule import Span
+from .passes import Portion, portions
+from .weights import Steps, Weights, bring_records, convert_tiles, keep_steps, plan
+
+
+class Core:
+    """The core with one weight.
+
+    Parameters
+    ----------
+    build : Builder
+    weights : Weights
+    steps : Steps
+    """
+
+    def __init__(self, build: Builder, weights: Weights, steps: Steps) -> None:
+        self.build, self.weights, self.steps = build, weights, steps
+        self.plan = plan(build, weights)
+        self.kept = keep_steps(build, steps, weights.columns)
+        self._resident: dict[int, Span] = {}
+
+    @property
+    def resident(self) -> bool:
+        """Whether the whole weight is in W at a time."""
+        return self.plan.group == self.plan.columns and not self.plan.streamed
+
+    @property
+    def divisible(self) -> bool:
+        """Whether columns, and terms of a column, may come into W one after the other."""
+        return self.weights.value is None
+
+    def groups(self) -> list[tuple[int, int]]:
+        """First column tile, and how many, of each group."""
+        return [(first, min(self.plan.group, self.plan.columns - first))
+                for first in range(0, self.plan.columns, self.plan.group)]
+
+    @property
+    def height(self) -> int:
+        """Rows of W of a column tile."""
+        return self.plan.tiles * self.build.accelerator.core.rows
+
+    def place(self, first: int, count: int) -> tuple[Span | None, bool]:
+        """Where a group of column tiles is in W, None if they stream through it, and whether it is there already."""
+        if self.plan.streamed:
+            return None, True
+        if first in self._resident:
+            return self._resident[first], True
+        span = self.build.w.take(count * self.height)
+        if self.resident:
+            self._resident[first] = span
+        return span, False
+
+    def bring(self, span: Span, first: int, count: int, tile: int = 0, tiles: int = 0) -> None:
+        """Load or convert column tiles to a span of W; of each all passes, or ``tiles`` from number ``tile`` on."""
+        tiles = tiles or self.plan.tiles
+        if self.weights.value is None:
+            bring_records(self.build, self.weights, self.plan, span, first, count, tile, tiles)
+        else:
+            convert_tiles(self.build, self.weights, self.plan, span, first, count, tile, tiles)
+
+    def inside(self, where: Span, part: Portion) -> Span:
+        """Where passes of the first of column tiles are in W."""
+        rows = self.build.accelerator.core.rows
+        return Span("W", where.start + part.first * rows, where.start + (part.first + part.tiles) * rows)
+
+    def cut(self, fields: dict[str, int]) -> Sequence[Portion]:
+        """Passes in the portions of a weight that streams; else all at once."""
+        if not self.plan.streamed:
+            return [Portion(0, self.plan.tiles, fields)]
+        rows, side = self.build.accelerator.core.rows, self.plan.side
+        return portions(fields, max(self.build.w.size // 4 // rows // side, 1) * side, side)
+
+    def multiply(self, source: Span | Callable[[Portion], Span], fields: dict[str, int], where: Span | None,
+                 columns: int, result: Span, row: int, first: int, *, cut: Sequence[Portion] = (),
+                 before: Callable[[Portion], None] | None = None) -> None:
+        """``columns`` column tiles, ``first`` on, with rows of X, drained to ``result``, ``row`` words a row.
+
+        Parameters
+        ----------
+        source : Span or function
+            Where in X the rows of all passes lie, or those of a portion's.
+        where : Span or None
+            Where the column tiles are in W; None if the one that there is comes in portions.
+        cut : sequence of Portion
+            An instruction for each, of one column tile; :meth:`cut` if there are none.
+        before : function
+            Is called before each portion: what of its rows and weights is missing is brought.
+        """
+        schedule, tiles, rows = self.build.schedule, self.plan.tiles, self.build.accelerator.core.rows
+        steps = {"scale": int("scale" in self.kept), "bias": int("bias" in self.kept)}
+        cut = cut or self.cut(fields)
+        for number, part in enumerate(cut):
+            if before is not None:
+                before(part)
+            if where is None:
+                span = self.build.w.take(part.tiles * rows)
+                self.bring(span, first, 1, part.first, part.tiles)
+            else:
+                span = Span("W", where.start + part.first * rows,
+                            where.start + ((columns - 1) * tiles + part.first + part.tiles) * rows)
+            schedule.emit(Opcode.WEIGHTS, {"base": span.start, "tiles": (span.stop - span.start) // rows,
+                                           "repeats": 1}, [span])
+            schedule.emit(Opcode.MULTIPLY, {
+                "first": int(number == 0), "last": int(number == len(cut) - 1), **steps,
+                "relu": int(self.steps.relu), "tiles": tiles, "columns": columns, **part.fields},
+                [source if isinstance(source, Span) else source(part)])
+        self._drain(steps, fields, columns, result, row, first)
+
+    def _drain(self, steps, fields, columns, result, row, first):
+        drain = {**steps, "columns": columns, "rows0": fields["rows0"], "rows1": fields["rows1"],
+                 "base": result.start, "row0": row, "row1": row * fields["rows0"], "column": 1}
+        reads = []
+        for name in ("scale", "bias"):
+            if name in self.kept:
+                base = self.kept[f"{name}_base"] + first
+                drain[f"{name}_base"] = base
+                reads.append(Span("V", base, base + columns))
+        self.build.schedule.emit(Opcode.DRAIN, drain, reads, [result])

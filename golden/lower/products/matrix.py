@@ -1,0 +1,179 @@
+"""Products of matrices: rows of X, band after band, with all column tiles."""
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+
+import numpy as np
+
+from hbfp.isa.instructions import Opcode
+
+from ..boxes import Loops, boxes, joint, ranges
+from ..builder import Builder
+from ..errors import LoweringError
+from ..memory import Value
+from ..schedule import Span
+from .after import After
+from .core import Core
+from .passes import even, portions
+from .weights import Steps, Weights, pieces, tall
+
+#: Rows of a command, in rows of the array: more hide the change of weights, fewer begin earlier.
+PASS = 2
+#: Passes from which on a column tile takes so long that the first one, and the last ones, are commands of their own.
+LONG = 4
+#: Portions of the very first command.
+PORTIONS = 4
+#: Rows that are converted at a time where the core waits for the first ones.
+FEW = 16
+#: Places in V for rows that do not fill their words.
+PLACES = 3
+
+
+def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, after: After) -> None:
+    """(..., K) times (K, N): (..., N)."""
+    dims, own = value.dims(), output.dims()
+
+    def load(skip, lines, target, first, words):
+        build.load_words(value, first, words, target, skip=skip, rows=lines)
+    by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, Core(build, weights, steps), output,
+             after)
+
+
+def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], core: Core, output: Value,
+             after: After, whole: bool = False, zeros: bool = False) -> None:
+    """Rows of a matrix, band after band: to V, converted to X, multiplied, drained, stored.
+
+    ``load`` takes elements to skip, loops, where in V, first word and words of each row; with ``whole`` always all.
+    ``loops`` are those of rows of the matrix, of the output, and of what ``after`` takes. With ``zeros`` rows do not
+    fill their words: they come to places in V that are zeros before.
+    """
+    machine, tiles = build.accelerator, core.plan.tiles
+    step, unit = machine.core.format.block[0], tall(build) // machine.core.rows
+    side, unit = unit, tiles if whole else unit
+    loops = joint(loops)
+    sizes = [size for size, _ in loops[0]]
+    rows = int(np.prod(sizes, dtype=np.int64))
+    wanted = build.x.size // 2 // tiles
+    if not core.resident and rows * tiles <= build.x.size:
+        wanted = rows                                      # else the weight would be brought in again
+    chunk = _band(rows, step, wanted, build.x.size // tiles)
+    if chunk < 1:
+        raise LoweringError(f"{min(step, rows)} rows of {tiles} words, which a block has, need more than the "
+                            f"{build.x.size} words of memory X; larger --x-words would do")
+    if not core.resident:
+        chunk = even(rows, chunk, step)
+    usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
+    part = max(1, min(build.v.size // 6 // core.plan.group, machine.core.depth, usual))
+    most_rows = max(part // step * step, min(step, chunk))
+    part = even(chunk, most_rows, step)
+    most = build.v.size - core.plan.group * step * (1 + after.operands)
+    down, across = pieces(part, tiles, min(step, rows), unit, build.v.size // 6, most)
+    places = cycle([_zeros(build, down * tiles) for _ in range(PLACES)]) if zeros else None
+
+    def bring(start, x, high, word, words, most):
+        """Words of rows to X, at most so many rows at a time."""
+        for row in range(0, high, most):
+            lower = min(most, high - row)
+            here = build.v.take(lower * words) if places is None else next(places)
+            for done, skips, lines in boxes(loops, start + row, lower):
+                load(skips[0], lines[0], here.start + done * words, word, words)
+            to_x(build, here, lower, words, x + word * high + row, 1, high)
+
+    last = len(output.shape) - 1
+    for start, count in ranges(sizes, chunk, step):
+        x = build.x.take(count * tiles)
+        for group, (first, wide) in enumerate(core.groups()):
+            where, there = core.place(first, wide)
+            for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
+                base, opens = x.start + at * tiles, group == 0 and start == at == 0
+                closes = start + at + high == rows and first + wide == core.plan.columns
+                fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,
+                          "passes2": 1, "pass0": high}
+                row, box = (start + at, base, high), list(boxes(loops, start + at, high))
+                few = max(step, min(down, FEW // step * step)) if opens else down
+
+                def source(part, base=base, high=high):
+                    return Span("X", base + part.first * high, base + (part.first + part.tiles) * high)
+
+                opening = opens and core.divisible and where is not None and tiles >= LONG
+                cut = portions(fields, -(-tiles // PORTIONS // side) * side, side) if opening else core.cut(fields)
+                once = whole or high > few and cut[0].tiles < LONG
+
+                def before(part, row=row, new=group == 0, few=few, opening=opening, once=once, where=where,
+                           first=first):
+                    if opening:
+                        core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
+                    begin, end = (0, 0 if part.first else tiles) if once else (part.first, part.first + part.tiles)
+                    for word in range(begin, end if new else 0, across):
+                        bring(*row, word, min(across, end - word), few)
+
+                if where is not None and at == 0 and not there and not (opens and core.divisible):
+                    core.bring(where, first, wide)
+                for column, some in _shares(wide, opens and tiles >= LONG, closes and tiles >= LONG):
+                    own = where and Span("W", where.start + column * core.height,
+                                         where.start + (column + some) * core.height)
+                    if opens and core.divisible and own is not None and (column or not opening):
+                        core.bring(own, first + column, some)
+                    extra = after.bring(box, high, some, first + column)
+                    result = build.v.take(high * some)
+                    core.multiply(source, fields, own, some, result, some, first + column,
+                                  cut=() if column else cut, before=None if column else before)
+                    after.work(result, extra, high, some)
+                    for done, skips, lines in box:
+                        store(build, result.start + done * some, some, output, last, first + column, skips[1], lines[1])
+
+
+def _parts(count, part, most, step, side, columns, first):
+    """First row and rows of the commands of a band. The very first has few rows, if that costs little."""
+    begin, few = 0, -(-side // step) * step
+    left = count - few
+    if first and few < part and left > 0 and (left >= side or columns * (side - left) < 2 * left):
+        yield 0, few
+        begin = few
+        part = even(left, most, step)
+    for at in range(begin, count, part):
+        yield at, min(part, count - at)
+
+
+def _shares(wide, opens, closes):
+    """First column tile and column tiles of the commands of a group: one to begin with, and not all at the end."""
+    sizes = [1, min(2, wide - 1), max(0, wide - 3)] if opens else [wide]
+    if closes and sizes[-1] > 3:
+        sizes[-1:] = [sizes[-1] - sizes[-1] // 2, sizes[-1] // 2]
+    column = 0
+    for size in sizes:
+        if size:
+            yield column, size
+            column += size
+
+
+def _zeros(build, words):
+    """A place in V that is kept for the layer."""
+    span = build.keep(words)
+    build.fill(span.start, words)
+    return span
+
+
+def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: int, word: int) -> None:
+    """Convert rows of words to X, where rows and words are ``row`` and ``word`` apart."""
+    build.schedule.emit(Opcode.CONVERT, {
+        "base": here.start, "words": words, "rows": rows, "stride": words, "target": target, "target_word": word,
+        "target_row": row}, [here],
+        [Span("X", target, target + (rows - 1) * row + (words - 1) * word + 1)])
+
+
+def store(build: Builder, source: int, words: int, output: Value, inner: int, first: int, skip: int, lines: Loops
+          ) -> None:
+    """Column tiles ``first`` on of rows of an output, from ``source`` in V."""
+    part = output.words(inner, first, words, build.lanes)
+    build.store(source, words, part, (), inner, skip=skip, rows=lines)
+
+
+def _band(rows, step, wanted, most, limit=1 << 30):
+    """Rows at a time: as many as wanted, at most ``most``, and whole blocks of ``step`` unless that is all."""
+    wanted, most = min(max(wanted, step), limit), min(most, limit)
+    if rows <= wanted:
+        return rows
+    if wanted > most:
+        wanted = most
+    return wanted // step * step

@@ -1,0 +1,126 @@
+"""Convolutions of few channels: X holds planes of words, each of several pixels as one word of a patch has them.
+
+A word of a patch has so many neighbours in the order of the kernel's elements. Words whose neighbours lie alike share a
+plane, which has the word of every place, zeros around the image included; so patches are addresses again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from ..builder import Builder
+from ..memory import Value
+from ..schedule import Span
+from .after import After
+from .core import Core
+from .matrix import PASS, store, to_x
+from .passes import Portion, even
+from .weights import Steps, Weights, plan
+
+Place = tuple[int, int]
+
+
+@dataclass
+class Words:
+    """The words of a patch: the first pixel of each, and the places of all its pixels from there on."""
+    first: list[Place]
+    alike: list[tuple[Place, ...]]
+
+    @property
+    def planes(self) -> list[tuple[Place, ...]]:
+        """Those that differ."""
+        return list(dict.fromkeys(self.alike))
+
+
+def words_of(size: Sequence[int], dilation: Sequence[int], beside: int) -> Words:
+    """The words of a patch, of ``beside`` pixels each."""
+    taps = [(y * dilation[0], x * dilation[1]) for y, x in product(range(size[0]), range(size[1]))]
+    cut = [taps[at:at + beside] for at in range(0, len(taps), beside)]
+    return Words([each[0] for each in cut],
+                 [tuple((y - each[0][0], x - each[0][1]) for y, x in each) for each in cut])
+
+
+def fits(build: Builder, value: Value, weights: Weights, size: Sequence[int], stride: Sequence[int],
+         padding: Sequence[int], dilation: Sequence[int]) -> bool:
+    """Whether planes take fewer runs than gathered patches of images (N, C, H, W), and fit X and V, the weight W."""
+    n, c, h, w = value.shape
+    form, lanes = build.accelerator.core.format, build.lanes
+    if form.square or form.terms > lanes or lanes % c or value.dims()[3][1] != lanes \
+            or not value.whole_words(1, lanes) or plan(build, weights).streamed:
+        return False
+    found = words_of(size, dilation, lanes // c).planes
+    if stride[0] * stride[1] * sum(len(each) - 1 for each in found) >= size[0] * -(-size[1] * c // lanes):
+        return False
+    count = len(found)
+    wide = w + 2 * padding[1]
+    return 2 * count * (dilation[0] * (size[0] - 1) + 1) * wide <= build.x.size and 6 * wide <= build.v.size
+
+
+def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, size: Sequence[int],
+           stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], after: After) -> None:
+    """A convolution of (N, C, H, W) for which :func:`fits` is true: (N, O, OH, OW)."""
+    core, machine = Core(build, weights, steps), build.accelerator
+    (sh, sw), (ph, pw) = stride, padding
+    n, c, h, w = value.shape
+    oh, ow = output.shape[2:]
+    flat = Value(output.where.permute(0, 2, 3, 1), output.home)
+    every = [each.dims() for each in (flat, *after.others)]
+    words = words_of(size, dilation, build.lanes // c)
+    wide, reach, count = w + 2 * pw, dilation[0] * (size[0] - 1) + 1, len(words.planes)
+    band = max(b for b in range(1, oh + 1) if b == 1 or 2 * count * ((b - 1) * sh + reach) * wide <= build.x.size)
+    most = max(1, min(machine.core.depth, build.v.size // 6, PASS * machine.core.rows))
+    across = even(ow, most)
+    for image, top in product(range(n), range(0, oh, band)):
+        rows = min(band, oh - top)
+        lines = (rows - 1) * sh + reach
+        span = build.x.take(count * lines * wide)
+        base = {each: span.start + number * lines * wide for number, each in enumerate(words.planes)}
+        for each in words.planes:
+            _plane(build, value, each, (ph, pw), image, top * sh, lines, base[each])
+        for start, some in core.groups():
+            where, there = core.place(start, some)
+            assert where is not None
+            if not there:
+                core.bring(where, start, some)
+            down = even(rows, max(1, most // ow)) if across == ow else 1
+            for y, x, column in product(range(top, top + rows, down), range(0, ow, across), range(some)):
+                tall, long = min(down, top + rows - y), min(across, ow - x)
+                loops = [[(tall, each[1][1]), (long, each[2][1])] for each in every]
+                skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
+                extra = after.bring([(0, [0, *skips], [[], *loops])], tall * long, 1, start + column)
+                result = build.v.take(tall * long)
+                fields = {"rows0": long, "rows1": tall, "row0": sw, "row1": sh * wide, "passes0": 1, "passes1": 1,
+                          "passes2": 1}
+                cut = [Portion(number, 1, {**fields, "base": base[alike] + ((y - top) * sh + dy) * wide + x * sw + dx})
+                       for number, ((dy, dx), alike) in enumerate(zip(words.first, words.alike, strict=True))]
+                core.multiply(span, fields,
+                              Span("W", where.start + column * core.height, where.start + (column + 1) * core.height),
+                              1, result, 1, start + column, cut=cut)
+                after.work(result, extra, tall * long, 1)
+                store(build, result.start, 1, flat, 3, start + column, skips[0], loops[0])
+
+
+def _plane(build, value, alike, padding, image, first, lines, target):
+    """Lines ``first`` on of a plane, counted with the border, to X."""
+    dims = value.dims()
+    (_, _, h, w), (ph, pw), lanes, c = value.shape, padding, build.lanes, value.shape[1]
+    wide = w + 2 * pw
+    most = max(1, build.v.size // 6 // wide)
+    for line in range(first, first + lines, most):
+        some = min(most, first + lines - line)
+        here = build.v.take(some * wide)
+        build.fill(here.start, some * wide)
+        for place, (dy, dx) in enumerate(alike):
+            # Words (y, x) of the piece whose pixel (y + dy - ph, x + dx - pw) is one of the image.
+            top, left = max(0, ph - dy - line), max(0, pw - dx)
+            bottom, right = min(some, h + ph - dy - line), min(wide, w + pw - dx)
+            if bottom <= top or right <= left:
+                continue
+            at = value.address + image * dims[0][1] + (line + top + dy - ph) * dims[2][1] + (left + dx - pw) * lanes
+            word = here.start + top * wide + left
+            if place == 0:
+                build.words(at, right - left, (bottom - top, dims[2][1], wide), word)
+            else:
+                build.gather(at, c, [(right - left, lanes, lanes), (bottom - top, dims[2][1], wide * lanes)],
+                             word * lanes + place * c)
+        to_x(build, here, some * wide, 1, target + (line - first) * wide, 1, 1)

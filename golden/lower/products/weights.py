@@ -1,0 +1,170 @@
+"""Weights of products, how they are cut for memory W, and the steps that the core takes behind its sums."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hbfp.isa.instructions import Memory, Opcode
+
+from ..builder import Builder
+from ..errors import LoweringError
+from ..memory import Value
+from ..schedule import Span
+
+
+@dataclass
+class Steps:
+    """What the core does with its sums: factors and addends of each column, and ReLU."""
+    scale: np.ndarray | None = None
+    bias: np.ndarray | None = None
+    relu: bool = False
+
+
+@dataclass
+class Weights:
+    """A matrix (K, N) for memory W: in DRAM as records, or a value that is converted on the device."""
+    terms: int
+    columns: int
+    records: int = 0
+    value: Value | None = None
+    by_columns: bool = False
+    skip: int = 0
+
+
+@dataclass
+class Plan:
+    """Sizes of a product.
+
+    Attributes
+    ----------
+    tiles : int
+        Words of X of a row: passes of the core.
+    columns : int
+        Column tiles.
+    group : int
+        Column tiles that are in W at a time.
+    side : int
+        Passes that belong together: those of a block.
+    streamed : bool
+        Whether a column tile is too tall to wait in W beside another, and comes in portions.
+    """
+    tiles: int
+    columns: int
+    group: int
+    side: int
+    streamed: bool = False
+
+
+def tall(build: Builder) -> int:
+    """Terms that K is filled up to a multiple of."""
+    return max(build.accelerator.core.rows, build.accelerator.core.format.terms)
+
+
+def plan(build: Builder, weights: Weights) -> Plan:
+    """How a product is cut; LoweringError if the core or W cannot take it."""
+    core, terms = build.accelerator.core, weights.terms
+    side = tall(build)
+    tiles = -(-terms // side) * side // core.rows
+    wide = -(-weights.columns // build.lanes)
+    height, half = tiles * core.rows, build.w.size // 2
+    square = max(1, core.format.block[0] // build.lanes)     # column tiles of a block
+    if tiles > core.max_tiles:
+        raise LoweringError(f"a product over {terms} terms needs {tiles} passes of the core, not {core.max_tiles}; "
+                            "more growth bits would do")
+    if wide * height <= half:
+        return Plan(tiles, wide, wide, side // core.rows)
+    if height > half and (weights.value is None or square == 1):
+        return Plan(tiles, wide, 1, side // core.rows, True)
+    if square * height > build.w.size:
+        raise LoweringError(f"a product over {terms} terms with a matrix that is computed needs {square * height} rows "
+                            f"of memory W, not {build.w.size}; --w-words {1 << (square * height - 1).bit_length()} "
+                            "would do")
+    group = max(1, half // height)
+    return Plan(tiles, wide, min(wide, max(group // square, 1) * square), side // core.rows)
+
+
+def constant_weights(build: Builder, weight: np.ndarray, chunk: int) -> Weights:
+    """Records of a weight (K, N), of which K is runs of ``chunk`` terms that begin in a word of X each."""
+    from hbfp.golden.machine.layouts import pack_records
+    rows = build.accelerator.core.rows
+    terms, columns = weight.shape
+    if chunk % rows and chunk != terms:
+        wide = -(-chunk // rows) * rows
+        padded = np.zeros((terms // chunk, wide, columns), np.float32)
+        padded[:, :chunk] = weight.reshape(-1, chunk, columns)
+        weight = padded.reshape(-1, columns)
+    return Weights(len(weight), columns, build.dram.take(pack_records(build.accelerator, weight)))
+
+
+def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
+    """Put factors and addends into V, where they stay; fields of DRAIN."""
+    fields: dict[str, int] = {}
+    words = -(-columns // build.lanes)
+    for name, row in (("scale", steps.scale), ("bias", steps.bias)):
+        if row is not None:
+            span = build.keep(words)
+            build.load(build.dram.constant(row), (), 0, span.start, words)
+            fields |= {name: 1, f"{name}_base": span.start}
+    return fields
+
+
+def bring_records(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
+                  tiles: int) -> None:
+    """Load passes ``tile`` to ``tile + tiles - 1`` of ``count`` column tiles to a span of W."""
+    machine, rows = build.accelerator, build.accelerator.core.rows
+    each, whole = (number * rows // machine.core.height for number in (tiles, plan.tiles))
+    size = machine.record_beats * machine.beat
+    offset = weights.records + (first * whole + tile * rows // machine.core.height) * size
+    build.schedule.emit(Opcode.LOAD, {
+        "memory": Memory.W, "offset": offset, "count0": each, "count1": count, "count2": 1, "dram1": whole * size,
+        "buffer1": tiles * rows, "base": span.start},
+        [Span("DRAM", offset, offset + ((count - 1) * whole + each) * size)], [Span("W", span.start, span.stop)])
+
+
+def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
+                  tiles: int) -> None:
+    """The same of a matrix that is computed: K along its last dimension but one, or along its last."""
+    value, lanes, high = weights.value, build.lanes, tiles * build.lanes
+    assert value is not None
+    terms, columns = value.shape
+    wide, some = min(columns - first * lanes, count * lanes), min(terms - tile * lanes, high)
+    cut = Value(value.where.narrow(1, first * lanes, wide).narrow(0, tile * lanes, some), value.home)
+    square, side = build.accelerator.core.format.block[0], tall(build)
+    if weights.by_columns:                             # rows are N, lanes along K
+        cut = Value(value.where.narrow(1, first * lanes, wide).t(), value.home)
+        rows, words, steps, skip = wide, tiles, (max(lanes, square), side // lanes), tile
+    else:
+        rows, words, steps, skip = some, count, (max(lanes, side), max(1, square // lanes)), 0
+    down, across = pieces(rows, words, *steps, build.v.size // 4, build.v.size)
+    for word in range(0, words, across):
+        for row in range(0, rows, down):
+            tall_, long = min(down, rows - row), min(across, words - word)
+            here = build.v.take(tall_ * long)
+            build.load_words(Value(cut.where.narrow(0, row, tall_), cut.home), skip + word, long, here.start)
+            fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long}
+            if weights.by_columns:
+                target = span.start + row // lanes * high + word * lanes
+                fields |= {"target_row": high}
+                end = target + (-(-tall_ // lanes) - 1) * high + long * lanes
+            else:
+                target = span.start + row + word * high
+                fields |= {"columns": 1, "target_word": high}
+                end = target + (long - 1) * high + -(-tall_ // side) * side
+            build.schedule.emit(Opcode.CONVERT, {**fields, "target": target}, [here], [Span("W", target, end)])
+
+
+def pieces(rows: int, words: int, row_step: int, word_step: int, wanted: int, most: int) -> tuple[int, int]:
+    """Rows and words of pieces of a matrix of at most ``wanted`` words, multiples of the steps unless they are all.
+
+    Raises
+    ------
+    LoweringError
+        If a piece of one step each has more than ``most`` words.
+    """
+    if row_step * word_step > most:
+        raise LoweringError(f"blocks of {row_step} rows and {word_step} words need {row_step * word_step} words of "
+                            f"memory V, not {most}; larger --v-words would do")
+    wanted = max(wanted, row_step * word_step)
+    across = words if words * row_step <= wanted else wanted // row_step // word_step * word_step
+    down = rows if rows * across <= wanted else wanted // across // row_step * row_step
+    return down, across

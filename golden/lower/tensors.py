@@ -1,0 +1,100 @@
+"""Where the results of a model's nodes lie, and what each of the program's tensors has to be."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from torch import fx
+
+from hbfp.program import Tensor
+
+from . import vectors
+from .builder import Builder
+from .graph import Graph
+from .memory import Value, located
+
+
+@dataclass
+class Tensors:
+    """The tensors of a model, some of them known by name.
+
+    Parameters
+    ----------
+    graph : Graph
+        The model.
+    build : Builder
+        The program that it becomes, or becomes a part of.
+    number : int or None
+        The model's own in a job.
+    """
+    graph: Graph
+    build: Builder
+    number: int | None = None
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    expected: dict[str, np.ndarray] = field(default_factory=dict)
+    orders: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def prefix(self) -> str:
+        """What stands before all names of a model of a job."""
+        return "" if self.number is None else f"{self.number}/"
+
+    def value(self, node: fx.Node) -> Value:
+        """Where a node's result lies; constants and inputs are put there when they are first asked for."""
+        if node not in self.values:
+            result = self.graph.results[node]
+            order = channels_last(result.dim())
+            self.values[node] = self.build.dram.constant(result.detach().float().numpy(), order)
+            if node in self.graph.inputs:
+                self.known_as(self.name(node), self.values[node], result, order, "input")
+        return self.values[node]
+
+    def constant(self, node: fx.Node | None) -> Any:
+        """The numbers of a constant operand; None stays None."""
+        return None if node is None else self.graph.results[node].detach()
+
+    def name(self, node: fx.Node) -> str:
+        """What a node's tensor is called."""
+        return self.prefix + node.name
+
+    def known_as(self, name: str, value: Value, result: Any, order: list[int], role: str) -> None:
+        """Make a tensor known under a name."""
+        result = result[0] if isinstance(result, (tuple, list)) else result
+        laid = result.permute(order)
+        self.orders[name] = list(order)
+        self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
+        self.expected[name] = laid.contiguous().numpy()
+
+    def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
+        """Space for a node's result (the first of them), which gets its name."""
+        result = self.graph.results[node]
+        result = result[0] if isinstance(result, (tuple, list)) else result
+        order = channels_last(result.dim()) if order is None else order
+        value = self.build.dram.empty(result.shape, order)
+        self.values[node] = value
+        self.known_as(self.name(node), value, result, order, "inner")
+        return value
+
+    def copy(self, value: Value, target: Value) -> None:
+        """Copy a tensor into another of its shape."""
+        vectors.copy(self.build, value, target)
+
+    def contiguous(self, value: Value) -> Value:
+        """A copy in torch's own order of elements, without gaps."""
+        count = int(np.prod(value.shape, dtype=np.int64))
+        home = self.build.dram.home(1, count)
+        self.build.dram.zeros(home)
+        strides: list[int] = []
+        step = 1
+        for size in reversed(value.shape):
+            strides.insert(0, step)
+            step *= size
+        target = Value(located(value.shape, strides, home.address), home)
+        self.copy(value, target)
+        return target
+
+
+def channels_last(dims: int) -> list[int]:
+    """The order in which the dimensions of a tensor lie: of images, channels innermost."""
+    return [0, 2, 3, 1] if dims == 4 else list(range(dims))
