@@ -1,8 +1,8 @@
 """Cycles of matrix products on the core: a formula that the simulated Verilog meets exactly.
 
 It holds while every input is offered as soon as it can be taken and every output is taken at once. R is the rows of
-the array, and ``interval``, ``array``, ``accumulate``, ``drain``, ``row``, ``release`` are the manifest's latencies;
-f is ``row``, 1 unless the side unit has fewer lanes than there are columns.
+the array, and ``interval``, ``array``, ``accumulate``, ``drain``, ``row``, ``vector``, ``apart``, ``release`` are the
+manifest's latencies; f is ``row``, 1 unless the side unit has fewer lanes than there are columns.
 Cycle 0 is the first transfer, of the first command and the first row of weights.
 
 Pass n streams m(n) beats of X, one for each row, from cycle x(n); its tile of weights enters from cycle w(n).
@@ -10,14 +10,14 @@ Command c, of m rows, ends with pass l, takes v(c) beats of `i_v` and is read ou
 
     w(n) = max(w(n-1) + R,  x(n-2) + release + 1)               two tiles of weights are buffered
     x(n) = max(x(n-1) + max(m(n-1), interval),  w(n) + R + 1,
-               s(c-2) + m(c-2) f + 2  if n is the first pass of c)       two banks of sums
-    s(c) = max(x(l) + m(c) + array + accumulate,  s(c-1) + (m(c-1) - 1) f + drain) + v(c) f
+               s(c-b) + m(c-b) f + 2  if n is the first pass of c)       b banks of sums, two or one
+    s(c) = max(x(l) + m(c) + array + accumulate,  s(c-1) + (m(c-1) - 1) f + apart) + v(c) vector
     last row on `o` at s(c) + (m(c) - 1) f + drain - 1
 
 With f of 1 and passes of R rows or more, weights and buffers never bind, and a product of commands with P passes of m
-rows each takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v`` cycles, if
-P * m >= m + drain - 1 + v: one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the start and
-the read-out at the end.
+rows each takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v * vector`` cycles, if
+P * m >= m + apart - 1 + v * vector: one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the
+start and the read-out at the end.
 
 Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
 by one, and its block is accumulated, as :mod:`golden.perf.shared_accumulator` says. Its last row takes the place of
@@ -99,6 +99,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
         x(n), s(c), and all cycles: from the first transfer to the last, both included.
     """
     interval, drain, row = latency["interval"], latency["drain"], latency["row"]
+    vector, apart = latency["vector"], latency["apart"]
     through = latency["array"] + latency["accumulate"]
     starts: list[int] = []
     reads: list[int] = []
@@ -109,8 +110,8 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
         for step in range(command.passes):
             weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
             start = max(ready, weights + design.rows + 1)
-            if step == 0 and number > 1:
-                start = max(start, reads[-2] + commands[number - 2].rows * row + 2)
+            if step == 0 and number >= design.banks:
+                start = max(start, reads[-design.banks] + commands[number - design.banks].rows * row + 2)
             taken = command.rows * command.beats
             last, final = start + taken - 1, step == command.passes - 1
             if shared and (final or step % span == span - 1):
@@ -120,8 +121,8 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
             ready = last + max(1, interval - taken + 1)
         read = shared.done + 1 if shared else last + 1 + through
         if number:
-            read = max(read, reads[-1] + (commands[number - 1].rows - 1) * row + drain)
-        reads.append(read + command.vectors * row)
+            read = max(read, reads[-1] + (commands[number - 1].rows - 1) * row + apart)
+        reads.append(read + command.vectors * vector)
     return starts, reads, reads[-1] + (commands[-1].rows - 1) * row + drain
 
 

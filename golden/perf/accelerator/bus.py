@@ -32,6 +32,13 @@ def fresh_fetch(accelerator: Accelerator, instructions: int) -> State:
 
 
 @njit
+def start(s: State, place: int) -> None:
+    """Begin at an instruction that is not the first."""
+    skipped = place // s[WORDS] * s[PARTS]
+    s[ADDRESS], s[LEFT], s[HALF] = skipped, s[LEFT] - skipped, place % s[WORDS]
+
+
+@njit
 def fetch_asks(s: State) -> int:
     """Beats of the burst that fetch asks for, 0 for none."""
     if s[BEGAN] == 0 or s[LEFT] == 0 or s[FREE] < s[LONGEST]:

@@ -3,6 +3,7 @@
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from hbfp import files, generator
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
-from hbfp.values import OptionError, refuse, whole, writable_file, writing
+from hbfp.values import OptionError, readable_file, refuse, whole, writable_file, writing
 
 #: Of the DRAM: cycles, and bytes a cycle.
 LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
@@ -26,6 +27,10 @@ def add_perf(commands: Any, epilog: str) -> None:
     add_system_options(perf, Accelerator, "accelerator")
     add_memory_options(perf)
     add_outputs(perf)
+    perf.add_argument("--area", metavar="FILE", help="what python -m synth accelerator --json FILE wrote: also print "
+                      "throughput by area, and an estimate of the energy")
+    perf.add_argument("--constants", metavar="FILE", help="a TOML file with constants that replace those of the "
+                      "estimate")
 
 
 def add_memory_options(parser: Any) -> None:
@@ -58,19 +63,22 @@ def check_outputs(args: Namespace) -> None:
             setattr(args, name, writable_file(name, getattr(args, name)))
 
 
-def lowered(text: str, accelerator: Accelerator) -> Any:
-    """A network, or a job of several, as a program, and what PyTorch computes; OptionError if it cannot be one."""
+def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str = "model") -> Any:
+    """A network, or a job of several, as a program, and what PyTorch computes; OptionError if it cannot be one.
+
+    ``yields``: with a YIELD behind each layer; ``name`` is the option that gave it.
+    """
     from hbfp.golden.lower.errors import LoweringError  # PyTorch takes a moment; complaints about options come before
     from hbfp.golden.lower.lowering import lower, lower_job
     from hbfp.golden.lower.zoo import source
 
     try:
         model, inputs = source(text)
-        return (lower_job if isinstance(model, list) else lower)(model, inputs, accelerator)
+        return (lower_job if isinstance(model, list) else lower)(model, inputs, accelerator, yields=yields)
     except OptionError:
         raise
     except (LoweringError, ValueError) as error:
-        raise refuse("model", text, str(error)) from None
+        raise refuse(name, text, str(error)) from None
 
 
 def write_pictures(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
@@ -94,10 +102,27 @@ def prepare_perf(args: Namespace) -> Callable[[], object]:
     accelerator = system_from_args(args, Accelerator)
     memory = memory_from_args(args, accelerator)
     check_outputs(args)
-    return partial(_perf, args, accelerator, memory)
+    if args.constants is not None and args.area is None:
+        raise refuse("constants", args.constants, "needs --area FILE")
+    return partial(_perf, args, accelerator, memory, _estimate(args, accelerator))
 
 
-def _perf(args, accelerator, memory):
+def _estimate(args, accelerator):
+    """What the estimate is made of: (area, constants, their sources); None without an area."""
+    if args.area is None:
+        return None
+    from .area import read_area
+    from .energy import constants_for
+
+    area = read_area(args.area, accelerator)
+    path = None if args.constants is None else readable_file("constants", args.constants)
+    try:
+        return area, *constants_for(area.array / (accelerator.core.rows * accelerator.core.cols), path)
+    except ValueError as error:
+        raise error if isinstance(error, OptionError) else OptionError(f"--constants {error}") from None
+
+
+def _perf(args, accelerator, memory, estimate):
     """Lower, step through, tell."""
     console = Console(highlight=False)
     program = lowered(args.model, accelerator).program
@@ -114,6 +139,7 @@ def _perf(args, accelerator, memory):
     rows = by_layer(program, found)
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
     console.print(table(rows, found.cycles, size, title))
+    extra = _estimated(console, program, rows, estimate) if estimate else {}
     for name, path in write_pictures(args, program, found, title):
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json is not None:
@@ -122,6 +148,19 @@ def _perf(args, accelerator, memory):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
                 "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
-                "layers": rows, "seconds": seconds}
+                "layers": rows, "seconds": seconds} | extra
         with writing("json", args.json):
             files.write_json(args.json, data)
+
+
+def _estimated(console, program, rows, estimate):
+    """Print throughput by area and the energy; add them to the rows; what the JSON has of the whole."""
+    from ..constants import as_dict
+    from . import accesses, energy
+
+    area, constants, sources = estimate
+    mm2 = area.total * constants.nand2_um2 * 1e-6
+    whole = energy.add(rows, accesses.by_layer(program), program.accelerator, mm2, constants)
+    console.print(energy.table(rows, whole, mm2, constants))
+    return {"area": asdict(area) | {"total": area.total, "mm2": mm2}, "estimate": whole,
+            "constants": as_dict(constants, sources)}

@@ -25,8 +25,11 @@ _LAST = 1 << STAGES - 1
  # way out: cycles until a bank is complete (0: not under way), complete banks, free banks, rows and steps of each
  # bank, bank and row that are read, stages that hold a row, those that hold the last one, operands taken.
  DUE0, DUE1, COMPLETE, FREE, OUT_ROWS0, OUT_ROWS1, OUT_STEPS0, OUT_STEPS1, CURRENT, OUT_ROW, READING, VALID, FINAL,
- GOT) = range(35)
-SIZE = 35
+ GOT,
+ # the same where nothing stalls: cycles of a row to its queue (0: rows stall), whether it has a head, words behind it,
+ # credits, whether one comes back, banks that were read, operands that are being loaded.
+ WAY, HEAD, WAITING, CREDITS, BACK, READ, LOAD) = range(42)
+SIZE = 42
 #: Bits of a command's steps that take an operand.
 SCALE, BIAS = 1, 2
 
@@ -37,6 +40,8 @@ def fresh(design: Design, latency: dict[str, int]) -> State:
     state[[ROWS, INTERVAL, THROUGH, RELEASE]] = (design.rows, latency["interval"],
                                                 latency["array"] + latency["accumulate"], latency["release"])
     state[FREE] = 3
+    if latency["vector"] > 1:
+        state[[WAY, CREDITS]] = latency["apart"], latency["apart"] + 4    # as rtl/lib/credits.py has
     return state
 
 
@@ -65,29 +70,39 @@ def command_ready(s: State) -> bool:
 @njit
 def o_valid(s: State) -> bool:
     """Whether there is a row of results."""
-    return s[VALID] & _LAST != 0
+    return s[HEAD] == 1 if s[WAY] else s[VALID] & _LAST != 0
 
 
 @njit
 def _pending(s):
     """A bank may be read out as soon as its operands are there, and the rows before have left."""
-    return (s[COMPLETE] >> s[CURRENT]) & 1 == 1 and s[READING] == 0 and s[VALID] == 0
+    left = s[VALID] & ((1 << s[WAY] - 2) - 1) if s[WAY] else s[VALID]
+    return (s[COMPLETE] >> s[CURRENT]) & 1 == 1 and s[READING] == 0 and left == 0
 
 
 @njit
 def v_ready(s: State) -> bool:
     """Whether an operand is taken."""
+    if s[WAY]:
+        return s[LOAD] & 2 != 0
     return _pending(s) and s[OUT_STEPS0 + s[CURRENT]] & ~s[GOT] != 0
 
 
 @njit
-def step(s: State, w: bool, x: bool, rows: int, tiles: int, steps: int, v: bool, o_ready: bool) -> None:
-    """The end of a cycle.
+def _done(s):
+    """Banks that are complete with this cycle, by bit."""
+    done = 0
+    for bank in range(2):
+        if s[DUE0 + bank] > 0:
+            s[DUE0 + bank] -= 1
+            if s[DUE0 + bank] == 0:
+                done |= 1 << bank
+    return done
 
-    Whether a row of weights and one of X are transferred; the rows of the command that is, 0 for none, with passes and
-    steps; whether an operand is transferred, and whether a row of results would be taken.
-    """
-    # The way out, from what its registers are.
+
+@njit
+def _leave_stalling(s, v, o_ready):
+    """The way out for a cycle, from what its registers are: banks that get free."""
     move = not o_valid(s) or o_ready
     current = s[CURRENT]
     last = s[OUT_ROW] + 1 == s[OUT_ROWS0 + current]
@@ -95,12 +110,7 @@ def step(s: State, w: bool, x: bool, rows: int, tiles: int, steps: int, v: bool,
     start = _pending(s) and want == 0
     leaves = s[VALID] & s[FINAL] & 1 == 1 and move
     freed = 1 << current if leaves else 0
-    done = 0
-    for bank in range(2):
-        if s[DUE0 + bank] > 0:
-            s[DUE0 + bank] -= 1
-            if s[DUE0 + bank] == 0:
-                done |= 1 << bank
+    done = _done(s)
     reading = s[READING]
     if v:
         s[GOT] |= SCALE if want & SCALE else BIAS
@@ -116,6 +126,49 @@ def step(s: State, w: bool, x: bool, rows: int, tiles: int, steps: int, v: bool,
     if leaves:
         s[CURRENT] ^= 1
     s[COMPLETE] = (s[COMPLETE] | done) & ~freed
+    return freed
+
+
+@njit
+def _leave(s, v, o_ready):
+    """The same where nothing stalls; rtl/core/credit_drain.py."""
+    current, freed = s[CURRENT], s[READ]
+    issue = s[READING] == 1 and s[CREDITS] > 0
+    last = s[OUT_ROW] + 1 == s[OUT_ROWS0 + current]
+    want = s[OUT_STEPS0 + current] & ~s[GOT]
+    pending = _pending(s)
+    start = pending and want == 0
+    leaves = 1 << current if issue and last else 0
+    read = s[WAITING] > 0 and (o_ready or s[HEAD] == 0)
+    back = s[HEAD] == 1 and o_ready
+    s[WAITING] += ((s[VALID] >> s[WAY] - 1) & 1) - read
+    s[HEAD] = read or (s[HEAD] == 1 and not o_ready)
+    s[CREDITS] += s[BACK] - issue
+    s[BACK] = back
+    s[VALID] = (s[VALID] << 1 | issue) & ((1 << s[WAY]) - 1)
+    s[LOAD] = (s[LOAD] & 1) << 1 | (pending and want != 0 and s[LOAD] == 0)
+    s[COMPLETE] = (s[COMPLETE] | _done(s)) & ~leaves
+    s[READ] = leaves
+    if v:
+        s[GOT] |= SCALE if want & SCALE else BIAS
+    if issue:
+        s[OUT_ROW] += 1
+    if leaves:
+        s[READING] = 0
+        s[CURRENT] ^= 1
+    if start:
+        s[GOT], s[READING], s[OUT_ROW] = 0, 1, 0
+    return freed
+
+
+@njit
+def step(s: State, w: bool, x: bool, rows: int, tiles: int, steps: int, v: bool, o_ready: bool) -> None:
+    """The end of a cycle.
+
+    Whether a row of weights and one of X are transferred; the rows of the command that is, 0 for none, with passes and
+    steps; whether an operand is transferred, and whether a row of results would be taken.
+    """
+    freed = _leave(s, v, o_ready) if s[WAY] else _leave_stalling(s, v, o_ready)
 
     # The sequencer.
     begins = 0

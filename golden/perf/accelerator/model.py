@@ -1,9 +1,11 @@
 """The cycle model: programs stepped through cycle by cycle, without values.
 
 It has a function for each unit of the RTL, with the registers that decide when things move, and must equal the Verilog
-to the cycle.
+to the cycle. Programs of two contexts have the machine in turns, as ``rtl/accelerator/control.py`` gives it to them.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +14,22 @@ from numba import njit
 from hbfp import files
 from hbfp.isa.instructions import Opcode, Unit
 from hbfp.program import Program
+from hbfp.system import Accelerator
 
 from . import array, bus, convert, core, dma, dram, programs, queue, vector, walk
-from .decode import Decoded, decoded
-from .times import Times
+from .decode import decoded
+from .times import Times, ends
 
 #: Cycles after which a program counts as one that never ends.
 LIMIT = 1 << 40
 _UNITS = len(Unit) + 1
 _LOAD, _STORE, _CONVERT, _WEIGHTS, _MULTIPLY, _DRAIN, _VECTOR = (int(unit) for unit in Unit)
-_NOP, _HALT = int(Opcode.NOP), int(Opcode.HALT)
+_NOP, _YIELD, _HALT = int(Opcode.NOP), int(Opcode.YIELD), int(Opcode.HALT)
+#: How the program that has the machine stands; in PARK and IDLE none has it. Twins of ``control.py``, with the cycles
+#: of END and PARK behind the first.
+_START, _RUN, _TURN, _PARK, _IDLE, _END = range(6)
+_PARKED, _SETTLED = 40, 64
+_PLACE, _BEGIN, _STOP, _OWNED, _TURNS = range(5)
 #: Memories as :func:`golden.perf.accelerator.dma.target` counts them.
 _V, _W = 0, 1
 
@@ -46,30 +54,98 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
     EndlessError
         If the program does not end.
     """
-    accelerator = program.accelerator
-    arrays = decoded(program)
-    count = len(program.instructions)
-    made = np.zeros((3, count), np.int64)
+    return together([program], latency, dram_latency, bandwidth)[0].times
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Of a program of a context.
+
+    Attributes
+    ----------
+    times : Times
+        From the cycle in which it began on, the other's turns counted, too.
+    begun : int
+        That cycle, counted from the one after the first doorbell.
+    owned : int
+        Cycles that it had the machine: the register ``cycles``.
+    given : int
+        How often it gave the machine to the other at a YIELD.
+    """
+    times: Times
+    begun: int
+    owned: int
+    given: int
+
+
+def together(programs_of: Sequence[Program], latency: dict[str, int], dram_latency: int, bandwidth: int, *,
+             rung: Sequence[int] = (0, 0), priority: bool = False, accelerator: Accelerator | None = None
+             ) -> list[Turns]:
+    """Programs in the contexts of one accelerator.
+
+    Parameters
+    ----------
+    programs_of : sequence of Program
+        Of each context.
+    latency, dram_latency, bandwidth
+        As of :func:`times`.
+    rung : sequence of int
+        Cycles of the doorbells of each; the first is 0.
+    priority : bool
+        Context 0 does not give way at a YIELD.
+    accelerator : Accelerator, optional
+        Whose contexts they are; else that of the first program.
+
+    Raises
+    ------
+    EndlessError
+        If a program does not end.
+    """
+    accelerator = accelerator or programs_of[0].accelerator
+    arrays = [decoded(program) for program in programs_of]
+    count = np.array([len(program.instructions) for program in programs_of])
+    made = np.zeros((3, count.sum()), np.int64)
     walkers = np.zeros((2, walk.SIZE), np.int64)
     for each in walkers:
         each[[walk.BEAT, walk.LONGEST, walk.RECORD, walk.HEIGHT]] = (
             accelerator.beat, accelerator.burst, accelerator.record_beats, accelerator.core.height)
-    cycles = _RUN(*_fields(arrays), made, accelerator.queue,
-                  core.fresh(accelerator.core, latency), dram.fresh(dram_latency, bandwidth, accelerator.beat),
-                  bus.fresh_fetch(accelerator, count), bus.fresh(accelerator), bus.fresh(accelerator), walkers[0],
-                  walkers[1], dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
-                  dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES),
-                  convert.fresh(accelerator.core), vector.fresh(accelerator), *programs.words(program), LIMIT)
+    words, firsts = _joined([programs.words(program) for program in programs_of])
+    numbers = np.zeros((len(arrays), _UNITS, count.max()), np.int64)
+    for context, each in enumerate(arrays):
+        numbers[context, :, :count[context]] = each.numbers + count[:context].sum()
+    found = np.zeros((len(arrays), 5), np.int64)
+    asked = np.full(2, LIMIT, np.int64)
+    asked[:len(arrays)] = rung[:len(arrays)]
+    joined = [np.concatenate([getattr(each, name) for each in arrays])
+              for name in ("opcode", "unit", "waits", "fields")]
+    cycles = _STEPPER(*joined, numbers, count, asked, priority, found, made, accelerator.queue,
+                      core.fresh(accelerator.core, latency),
+                      dram.fresh(dram_latency, bandwidth, accelerator.beat),
+                      np.array([bus.fresh_fetch(accelerator, each) for each in count]), bus.fresh(accelerator),
+                      bus.fresh(accelerator), walkers[0], walkers[1],
+                      dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
+                      dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES),
+                      convert.fresh(accelerator.core), vector.fresh(accelerator), words, firsts, LIMIT)
     if cycles == LIMIT:
         raise EndlessError(f"The program does not end in {LIMIT} cycles")
-    # The doorbell takes a cycle before the first one of the units; the last one counts.
-    made += 1
-    made[:2, arrays.opcode == _HALT] = cycles + 2
-    return Times(cycles + 2, made[0], made[1], made[2] - 1)
+    turns, first = [], 0
+    for program, size, state in zip(programs_of, count, found, strict=True):
+        own = made[:, first:first + size]
+        first += size
+        own[:2] -= state[_BEGIN]
+        cycles = int(state[_STOP] - state[_BEGIN] + 1)
+        turns.append(Turns(Times(cycles, *ends(program, cycles, own[0], own[1]), own[2]), int(state[_BEGIN]),
+                           int(state[_OWNED]), int(state[_TURNS])))
+    return turns
 
 
-def _fields(arrays: Decoded):
-    return arrays.opcode, arrays.unit, arrays.waits, arrays.fields, arrays.numbers
+def _joined(several):
+    """Words of the vector unit, and where those of each instruction begin, of all programs."""
+    firsts, position = [], 0
+    for words, first in several:
+        firsts.append(first + position)
+        position += len(words)
+    return np.concatenate([words for words, _ in several]), np.concatenate(firsts)
 
 
 def _compiled(key):
@@ -83,26 +159,73 @@ def _compiled(key):
 
 
 @njit
-def _step(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads, writes, loads, stores, load, store,
-         blocks, rows_of, words, firsts, limit):
-    """Cycles until HALT; into ``made`` when instructions start, complete, and how long they wait."""
+def _step(opcode, unit, waits, fields, numbers, sizes, rung, priority, found, made, depth, c, d, fetches, reads, writes,
+          loads, stores, load, store, blocks, rows_of, words, firsts, limit):
+    """Cycles until HALT of the last program; into ``made`` when instructions start, complete, and how long they wait.
+
+    ``found`` gets of each program its next instruction, first and last cycle, cycles that it had, turns that it gave.
+    """
     queues = np.zeros((_UNITS, queue.SIZE), np.int64)
     feed, multiply, drain = (np.zeros(array.SIZE, np.int64), np.zeros(array.SIZE, np.int64),
                              np.zeros(array.SIZE, np.int64))
-    counts, finished = np.zeros(_UNITS, np.int64), np.zeros(_UNITS, np.int64)
-    heads = np.zeros(_UNITS, np.int64)
+    fresh = (c.copy(), loads.copy(), stores.copy(), load.copy(), store.copy(), blocks.copy(), rows_of.copy())
+    fetch = fetches[0].copy()
+    counts = np.zeros(_UNITS, np.int64)
+    heads, done_of = np.zeros(_UNITS, np.int64), np.zeros((len(sizes), _UNITS), np.int64)
     holds, last, ready = np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_)
     nop, taken, done = np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_), np.zeros(_UNITS, np.bool_)
-    place, halt = 0, False
+    owner = 0
+    for other in range(1, len(sizes)):
+        if rung[other] < rung[owner]:
+            owner = other
+    begun, ended = np.zeros(2, np.bool_), np.zeros(2, np.bool_)
+    phase, timer, halt, left = _START, 0, 0, len(sizes)
+    begun[owner], found[owner, _BEGIN] = True, 0
+    first = 0
+    for other in range(owner):
+        first += sizes[other]
     for now in range(limit):
+        if phase > _TURN or phase == _START:    # the units are reset: nothing goes on but the bus
+            dram.begin(d, now)
+            if phase == _START:
+                found[owner, _OWNED] += 1
+            quiet = reads[bus.UNDER_WAY] == 0
+            over = d[dram.R_VALID] == 1 and d[dram.R_LAST] == 1
+            offered = reads[bus.OFFERED]
+            bus.address(reads, d[dram.AR_READY], 0, False, over)
+            dram.end(d, now, offered, 0, False, True, True)
+            timer += 1
+            if phase == _START:
+                if quiet:
+                    phase = _RUN
+            elif phase == _IDLE:
+                other = 1 - owner
+                if len(sizes) > 1 and rung[other] <= now + 1 and not ended[other]:
+                    owner = other
+                elif ended[owner]:
+                    continue
+                first = sizes[0] * owner
+                phase = _START
+                if not begun[owner]:
+                    begun[owner], found[owner, _BEGIN] = True, now + 1
+                fetch[:] = fetches[owner]
+                bus.start(fetch, found[owner, _PLACE])
+                for u in range(1, _UNITS):
+                    queues[u, queue.HEAD] = done_of[owner, u]
+            elif timer > (_PARKED if phase == _PARK else _SETTLED):
+                phase = _IDLE
+            continue
+        place = first + found[owner, _PLACE]
+        found[owner, _OWNED] += 1
+
         # Queues: which heads are ready.
-        empty = halt
+        empty = halt != 0
         for u in range(1, _UNITS):
             q = queues[u]
             ready[u] = nop[u] = taken[u] = False
             done[u] = False
             if q[queue.VALID]:
-                heads[u] = numbers[u, q[queue.HEAD]]
+                heads[u] = numbers[owner, u, q[queue.HEAD]]
                 holds[u], last[u] = queue.look(q, waits[heads[u]], counts)
                 if not (holds[u] and last[u]):
                     made[2, heads[u]] += 1
@@ -111,8 +234,12 @@ def _step(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads,
                 else:
                     ready[u] = q[queue.TAKEN] != queue.MOST_TAKEN
             empty = empty and q[queue.VALID] == 0 and q[queue.BEHIND] == 0 and q[queue.TAKEN] == 0
-        if empty:
-            return now
+        if empty and halt == _HALT:
+            found[owner, _STOP] = now
+            ended[owner] = True
+            left -= 1
+            if left == 0:
+                return now
 
         # The bus.
         dram.begin(d, now)
@@ -198,22 +325,40 @@ def _step(opcode, unit, waits, fields, numbers, made, depth, c, d, fetch, reads,
 
         # Decode, and what is completed.
         push = 0
-        if fetch[bus.VALID] and not halt and place < len(opcode):
-            if opcode[place] == _HALT:
-                halt, push = True, -1
+        if fetch[bus.VALID] and halt == 0 and found[owner, _PLACE] < sizes[owner]:
+            if opcode[place] == _HALT or opcode[place] == _YIELD:
+                halt, push = opcode[place], -1
             elif queue.room(queues[unit[place]], depth):
                 push = unit[place]
         bus.fetch(fetch, asked if free else 0, came, push != 0)
-        place += push != 0
+        found[owner, _PLACE] += push != 0
         for u in range(1, _UNITS):
             if nop[u] or (taken[u] and u != _LOAD and u != _STORE):
                 made[0, heads[u]] = now
             if done[u] or nop[u]:
-                made[1, numbers[u, finished[u]]] = now
-                finished[u] += 1
+                made[1, numbers[owner, u, done_of[owner, u]]] = now
+                done_of[owner, u] += 1
                 counts[u] += 1
             queue.step(queues[u], push == u, taken[u], nop[u], done[u], holds[u], last[u])
+
+        # YIELD and HALT.
+        if phase == _TURN or (empty and halt == _HALT):
+            c[:], loads[:], stores[:], load[:], store[:], blocks[:], rows_of[:] = fresh
+            feed[:], multiply[:], drain[:], counts[:] = 0, 0, 0, 0
+            other, timer = 1 - owner, 0
+            if halt == _HALT:
+                phase = _END
+            elif len(sizes) > 1 and rung[other] < now + 1 and not ended[other] and not (priority and owner == 0):
+                phase = _PARK
+                found[owner, _TURNS] += 1
+            else:
+                phase = _RUN
+            halt = 0
+        elif empty:
+            phase = _TURN
     return limit
 
 
-_RUN = _compiled(files.key(*(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))))
+
+
+_STEPPER = _compiled(files.key(*(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))))

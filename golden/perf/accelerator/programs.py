@@ -1,10 +1,9 @@
 """What the vector unit is told in a program: the words of memory P, as far as they decide cycles."""
 
-from bisect import bisect_right
-
 import numpy as np
 
-from hbfp.isa.instructions import Memory, Opcode
+from hbfp.isa.instructions import Opcode
+from hbfp.isa.vector_words import loaded, loads
 from hbfp.program import Program
 
 from ...spec.vector import FIELDS, KIND, Kind, Reduce, Source, Target
@@ -40,25 +39,13 @@ def words(program: Program) -> tuple[Array, Array]:
     """
     accelerator = program.accelerator
     memory = np.zeros(accelerator.p_words, np.uint64)
-    starts = [region.address for region in program.memory]
     each_word: list[tuple[int, ...]] = []
     seen: dict[tuple[int, ...], int] = {}
     first = np.zeros(len(program.instructions), np.int64)
-    share = accelerator.lanes // 2
-
-    def beat(address):
-        region = program.memory[bisect_right(starts, address) - 1]
-        at = address - region.address
-        return np.frombuffer(region.data[at:at + accelerator.beat].ljust(accelerator.beat, b"\0"), np.uint64)
-
     for number, each in enumerate(program.instructions):
-        if each.opcode == Opcode.LOAD and each["memory"] == Memory.P:
-            for i2 in range(each["count2"]):
-                for i1 in range(each["count1"]):
-                    for i0 in range(each["count0"]):
-                        at = each["base"] + i2 * each["buffer2"] + i1 * each["buffer1"] + i0
-                        memory[share * at:share * (at + 1)] = beat(
-                            each["offset"] + i2 * each["dram2"] + i1 * each["dram1"] + i0 * accelerator.beat)
+        if loads(each):
+            for place, brought in loaded(program, each):
+                memory[place:place + accelerator.lanes // 2] = brought or 0
         elif each.opcode == Opcode.VECTOR:
             mine = tuple(memory[each["program"]:each["program"] + each["before"] + each["body"]].tolist())
             if mine not in seen:

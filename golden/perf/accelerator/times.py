@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit
+from hbfp.isa.instructions import ENDS, Instruction, Memory, Opcode, Unit
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
@@ -26,8 +26,8 @@ class Times:
     cycles : int
         From the doorbell to done.
     started, completed : ndarray, (instructions,)
-        The cycle in which an instruction went to its unit, and in which its last effect was in memory. HALT has the
-        last cycle.
+        The cycle in which an instruction went to its unit, and in which its last effect was in memory. YIELD has that
+        in which all before it was complete, and HALT the last cycle.
     waited : ndarray, (instructions,)
         Cycles that it was the next of its unit and its waits did not hold.
     """
@@ -41,7 +41,16 @@ class Times:
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("started", "completed", "waited"))
 
 
-def from_events(program: Program, events: NDArray[np.void]) -> Times:
+def ends(program: Program, cycles: int, started: Cycles, completed: Cycles) -> tuple[Cycles, Cycles]:
+    """The times of units' instructions with those of YIELD and HALT, which no unit has."""
+    for number, each in enumerate(program.instructions):
+        if each.opcode in ENDS:
+            now = cycles if each.opcode == Opcode.HALT else completed[:number].max(initial=0)
+            started[number] = completed[number] = now
+    return started, completed
+
+
+def from_events(program: Program, events: NDArray[np.void], context: int = 0) -> Times:
     """The times of a run whose events were recorded.
 
     Parameters
@@ -50,7 +59,10 @@ def from_events(program: Program, events: NDArray[np.void]) -> Times:
         What ran.
     events : ndarray
         Rows with ``cycle``, the masks ``started``, ``completed``, ``waiting``, bit u - 1 for unit u, and ``running``;
-        a row for each cycle in which something started or completed, and where one of the others changes.
+        a row for each cycle in which something started or completed, and where one of the others changes. ``running``
+        is 0, or 1 and the number of the context that has the machine.
+    context : int
+        That of the program.
 
     Raises
     ------
@@ -58,28 +70,30 @@ def from_events(program: Program, events: NDArray[np.void]) -> Times:
         If the program did not run once, or units did not start and complete as many instructions as it has for them.
     """
     cycle = events["cycle"].astype(np.int64)
-    running = np.flatnonzero(np.diff(events["running"].astype(np.int64), prepend=0, append=0))
-    if len(running) != 2:
+    owned = events["running"] == context + 1
+    running = np.flatnonzero(np.diff(owned.astype(np.int64), prepend=0, append=0))
+    most = 1 + sum(each.opcode == Opcode.YIELD for each in program.instructions)
+    if not 1 <= len(running) // 2 <= most:
         raise TimesError(f"A program must run once while events are kept, not {len(running) // 2} times")
     begin = int(cycle[running[0]])
-    end = int(cycle[min(running[1], len(cycle) - 1)])
+    end = int(cycle[min(running[-1], len(cycle) - 1)])
     count = len(program.instructions)
-    started, completed = np.full(count, end - begin), np.full(count, end - begin)
+    started, completed = np.zeros(count, np.int64), np.zeros(count, np.int64)
     waited = np.zeros(count, np.int64)
     length = np.diff(np.append(cycle, end))
     for unit in Unit:
         bit = 1 << unit - 1
         mine = np.array([number for number, each in enumerate(program.instructions) if each.unit == unit], np.int64)
         for name, times in (("started", started), ("completed", completed)):
-            found = cycle[events[name] & bit != 0] - begin
+            found = cycle[(events[name] & bit != 0) & owned] - begin
             if len(found) != len(mine):
                 raise TimesError(f"{unit.name} must have {name} {len(mine)} instructions, not {len(found)}")
             times[mine] = found
-        waits = (events["waiting"] & bit != 0).nonzero()[0]
+        waits = ((events["waiting"] & bit != 0) & owned).nonzero()[0]
         if len(mine):
             owner = np.searchsorted(started[mine], cycle[waits] - begin)    # the next one to start then
             np.add.at(waited, mine[np.minimum(owner, len(mine) - 1)], length[waits])
-    return Times(end - begin, started, completed, waited)
+    return Times(end - begin, *ends(program, end - begin, started, completed), waited)
 
 
 def moved(instruction: Instruction, accelerator: Accelerator) -> int:

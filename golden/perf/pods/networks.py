@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from hbfp.golden.lower.bert import CONFIGS, Bert
 from hbfp.golden.lower.export import exported
 from hbfp.golden.lower.source import read
 
-from .bert import CONFIGS, Bert
 from .catalogue import NAMES, SIZES
 from .fused import jobs
 from .graph import Graph

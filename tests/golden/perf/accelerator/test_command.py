@@ -5,6 +5,9 @@ import json
 import pytest
 
 from golden.__main__ import main
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
 
 
 @pytest.mark.parametrize("words, message", [
@@ -12,7 +15,9 @@ from golden.__main__ import main
     (["--bandwidth", "x"], "--bandwidth x: must be 1 to 4096"),
     (["--rows", "12", "--cols", "12"], "--rows 12: must be one of 8, 16, 32 in an accelerator"),
     (["--json", "/no/such/folder/file"],
-     "--json /no/such/folder/file: cannot be written (No such file or directory)")])
+     "--json /no/such/folder/file: cannot be written (No such file or directory)"),
+    (["--area", "/no/such/file"], "--area /no/such/file: cannot be read (No such file or directory)"),
+    (["--constants", "x"], "--constants x: needs --area FILE")])
 def test_wrong_option(words, message, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["perf", "x", *words])
@@ -32,6 +37,31 @@ def test_table(tmp_path, capsys):
     assert "cycle model" in capsys.readouterr().out
 
 
+def test_estimate(tmp_path, capsys):
+    """With an area: throughput on it and energies, by layer and in sum, in the table and the JSON."""
+    file, out, area = tmp_path / "mine.py", tmp_path / "perf.json", tmp_path / "area.json"
+    file.write_text("import torch\n\n\ndef model():\n    return torch.nn.Sequential(torch.nn.Tanh(), "
+                    "torch.nn.Linear(16, 8))\n\n\ndef inputs():\n    return (torch.ones(4, 16),)\n")
+    system = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(block=(1, 8))))
+    area.write_text(json.dumps({"system": system.as_dict(), "logic": 1e6, "bits": 0, "bit": 1.2, "library": None,
+                                "components": {"elements": {"area": 64 * 443.2}}}))
+    words = ["--rows", "8", "--cols", "8", "--block", "1,8", "--json", str(out), "--area", str(area)]
+    assert main(["perf", str(file), *words]) == 0
+    data, text = json.loads(out.read_text()), capsys.readouterr().out
+    assert "Throughput by area, and energy: an estimate" in text and "0.49 mm2 at 1 GHz" in text
+    function, product = data["layers"]
+    assert product["gmacs_mm2"] == pytest.approx(512 / product["cycles"] / 0.49) and function["gmacs_mm2"] is None
+    assert product["energy_pj"]["array"] == pytest.approx(0.4 * 4 * 2 * 64)    # 4 rows, 2 passes
+    assert data["estimate"]["energy_uj"] == pytest.approx(sum(layer["energy_uj"] for layer in data["layers"]))
+    assert data["constants"]["dram_pj"]["unit"] == "pJ a byte of DRAM" and data["area"]["mm2"] == pytest.approx(0.49)
+    constants = tmp_path / "mine.toml"
+    constants.write_text("dram_pj = -1\n")
+    with pytest.raises(SystemExit):
+        main(["perf", str(file), *words, "--constants", str(constants)])
+    assert capsys.readouterr().err == (f"python -m golden: error: --constants {constants}: dram_pj must be a number "
+                                       "above 0 and below 1e12, not -1\n")
+
+
 JOB = """
 import torch
 
@@ -48,7 +78,7 @@ def test_a_job(tmp_path):
     file.write_text(JOB.format(last="Tanh"))
     assert main(["perf", str(file), "--rows", "8", "--cols", "8", "--block", "1,8", "--json", str(out)]) == 0
     data = json.loads(out.read_text())
-    assert [layer["name"] for layer in data["layers"]] == ["0/0", "1/0", "0/1", "1/1"]
+    assert [layer["name"] for layer in data["layers"]] == ["0/0", "1/0"]    # the function works on the product
     assert data["macs"] == 2 * 4 * 16 * 8
 
 

@@ -98,7 +98,8 @@ def test_wrong_values(given, message, capsys, tmp_path, monkeypatch):
     ("import torch\ndef model(): return torch.nn.ReLU()\ndef inputs(): return torch.ones(2),\n",
      "has no product of matrices"),
     ("import torch\ndef model(): return torch.nn.Linear(3, 2)\ndef inputs(): return torch.ones(2, 4),\n",
-     ("The model cannot be lowered: torch.export does not trace it (a and b must have same reduction dim, but got "
+     ("The model cannot be lowered: neither torch.export nor torch.fx traces it (a and b must have same "
+       "reduction dim, but got "
       "[2, 4] X [3, 2].); a forward whose path does not depend on values would do"))])
 def test_files_that_are_refused(text, message, capsys, tmp_path):
     path = tmp_path / "mine.py"

@@ -1,6 +1,6 @@
 """Products of networks, from the networks themselves.
 
-Covers: golden/perf/pods/trace.py, golden/perf/pods/bert.py, golden/perf/pods/catalogue.py.
+Covers: golden/perf/pods/trace.py, golden/lower/bert.py, golden/perf/pods/catalogue.py.
 """
 
 import copy
@@ -113,7 +113,8 @@ def test_models_that_are_refused(layer, shape, message):
     ("import torch\ndef model(): return torch.nn.Linear(1, 1)\ndef inputs(): return 1,",
      "inputs() must give tensors alone"),
     ("import torch\ndef model(): return torch.nn.Linear(1, 1)\ndef inputs(): return torch.ones(2, 3),",
-     ("The model cannot be lowered: torch.export does not trace it (a and b must have same reduction dim, but got "
+     ("The model cannot be lowered: neither torch.export nor torch.fx traces it (a and b must have same "
+       "reduction dim, but got "
       "[2, 3] X [1, 1].); a forward whose path does not depend on values would do")),
     (("import torch\ndef model(): return [torch.nn.Linear(4, n) for n in (1, 1, 2)]\n"
       "def inputs(): return torch.ones(2, 4),"),

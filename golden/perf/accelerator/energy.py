@@ -1,0 +1,126 @@
+"""An estimate of a run's energy, from stated energies of products and accesses; and what it computes on its area.
+
+Clocks, wires, control and leakage are not counted.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from hbfp.system import Accelerator
+
+from ..constants import ASSUMED, MODEL, NAND2, NAND2_UM2, constant, override
+from .accesses import row_bytes
+
+#: Columns of the table, and the kinds whose energy they share.
+SHOWN = {"array": ("array",), "vector": ("vector",), "SRAM": ("sums", "X", "W", "V", "P"), "DRAM": ("DRAM",)}
+_SRAM = "scale-out systolic arrays, arXiv 2203.11540"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyConstants:
+    """What energies and throughputs are made of."""
+    ghz: float = constant(1.0, "GHz", ASSUMED)
+    nand2_um2: float = constant(NAND2_UM2, "um2 a NAND2-equivalent, of 28 nm", ASSUMED)
+    mac_pj: float = constant(0.4, "pJ a multiply-accumulate of the array", MODEL)
+    sram64_pj: float = constant(1.1, "pJ a byte of a memory of at most 64 kB", _SRAM)
+    sram128_pj: float = constant(1.6, "pJ a byte of a memory of at most 128 kB", _SRAM)
+    sram256_pj: float = constant(2.7, "pJ a byte of a memory of at most 256 kB", _SRAM)
+    sram512_pj: float = constant(4.1, "pJ a byte of a larger memory, in banks of 512 kB", _SRAM)
+    dram_pj: float = constant(31.2, "pJ a byte of DRAM", f"{ASSUMED}: HBM2 at 3.9 pJ a bit")
+    vector_pj: float = constant(4.6, "pJ a number that a pass of the vector unit computes",
+                                f"{ASSUMED}: an FP32 product and sum of 45 nm, 3.7 and 0.9 pJ")
+
+    def sram_pj(self, kilobytes: float) -> float:
+        """pJ a byte of a memory of some size, by that of its banks."""
+        for size in (64, 128, 256):
+            if kilobytes <= size:
+                return float(getattr(self, f"sram{size}_pj"))
+        return self.sram512_pj
+
+
+def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants, dict[str, str]]:
+    """The constants for an array, with those of a TOML file in their place, if one is given: (constants, sources).
+
+    Parameters
+    ----------
+    mac_nand2 : float
+        NAND2-equivalents of the core, a multiply-accumulate: the published energy is that of
+        HBFP8, and others are in proportion to the area of this project's.
+    path : Path, optional
+        As of :func:`golden.perf.constants.override`.
+
+    Raises
+    ------
+    ValueError
+        If the file is not valid.
+    """
+    base = EnergyConstants()
+    made = EnergyConstants(mac_pj=base.mac_pj * mac_nand2 / NAND2["hbfp8"])
+    sources = {each.name: each.metadata["source"] for each in fields(made)} | {
+        "mac_pj": f"{MODEL}: {base.mac_pj} pJ of HBFP8, in proportion to the area a multiply-accumulate, "
+                  f"{mac_nand2:.1f} of {NAND2['hbfp8']} NAND2; the proportion is {ASSUMED}"}
+    return (made, sources) if path is None else override(made, sources, path)
+
+
+def kilobytes(accelerator: Accelerator) -> dict[str, float]:
+    """kB of each memory that is counted, by its kind."""
+    size, core = row_bytes(accelerator), accelerator.core
+    return {"sums": core.depth * accelerator.lanes * 4 / 1024, "X": accelerator.x_words * size["X"] / 1024,
+            "W": accelerator.w_words * (size["W"] + size["scales"] / core.height) / 1024,
+            "V": accelerator.v_words * accelerator.beat / 1024, "P": accelerator.p_words * 8 / 1024}
+
+
+def picojoules(counts: Mapping[str, float], accelerator: Accelerator, constants: EnergyConstants) -> dict[str, float]:
+    """Energy of counted products and accesses: kind -> pJ."""
+    price = {"array": constants.mac_pj, "vector": constants.vector_pj, "DRAM": constants.dram_pj,
+             **{name: constants.sram_pj(size) for name, size in kilobytes(accelerator).items()}}
+    return {kind: counts.get(kind, 0) * each for kind, each in price.items()}
+
+
+def add(rows: list[dict[str, Any]], counts: list[Counter[str]], accelerator: Accelerator, mm2: float,
+        constants: EnergyConstants) -> dict[str, Any]:
+    """Add to each row of a table by layer what it computes on its area, and its energy; the same of all of them.
+
+    ``gmacs_mm2`` is 10^9 multiply-adds a second and mm2; ``energy_uj`` and ``energy_pj_mac`` the estimate, in sum and
+    a multiply-add; ``energy_pj`` has it by kind. Layers without products have the first and the third as None.
+    """
+    for row, each in zip(rows, counts, strict=True):
+        row |= _figures(row["macs"], row["cycles"], picojoules(each, accelerator, constants), mm2, constants.ghz)
+    every = picojoules(sum(counts, Counter()), accelerator, constants)
+    return _figures(sum(row["macs"] for row in rows), sum(row["cycles"] for row in rows), every, mm2, constants.ghz)
+
+
+def _figures(macs, cycles, energy, mm2, ghz):
+    total = sum(energy.values())
+    return {"gmacs_mm2": macs * ghz / (cycles * mm2) if macs and cycles else None, "energy_uj": total * 1e-6,
+            "energy_pj_mac": total / macs if macs else None, "energy_pj": energy}
+
+
+def table(rows: list[dict[str, Any]], whole: dict[str, Any], mm2: float, constants: EnergyConstants) -> Table:
+    """What :func:`add` found, for people."""
+    made = Table(title="Throughput by area, and energy: an estimate", caption_justify="left",
+                 caption=f"{mm2:.2f} mm2 at {constants.ghz:g} GHz, {constants.nand2_um2:g} um2 a NAND2; energies of "
+                 "products and bytes are stated constants (--json lists them with their sources, --constants FILE "
+                 "replaces them); clocks, wires, control and leakage are not counted")
+    made.add_column("layer", overflow="fold")
+    for head in ("GMAC/s mm2", "uJ", "pJ/MAC", *SHOWN):
+        made.add_column(head, justify="right")
+    for row in rows:
+        made.add_row(row["name"], *_cells(row))
+    made.add_section()
+    made.add_row("all", *_cells(whole))
+    return made
+
+
+def _cells(figures):
+    """Figures of a row; then shares of the energy."""
+    total = sum(figures["energy_pj"].values())
+    return [*("" if figures[name] is None else f"{figures[name]:,.{digits}f}" for name, digits in (
+        ("gmacs_mm2", 1), ("energy_uj", 2), ("energy_pj_mac", 2))),
+        *(f"{sum(figures['energy_pj'][kind] for kind in kinds) / total:.0%}" if total else ""
+          for kinds in SHOWN.values())]

@@ -1,0 +1,49 @@
+"""The estimate: sums of stated energies, and throughput on a stated area."""
+
+from collections import Counter
+
+import pytest
+
+from golden.perf.accelerator.energy import EnergyConstants, add, constants_for, kilobytes, picojoules
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+
+SYSTEM = Accelerator(core=Design(rows=32, cols=32, format=HBFPFormat(mantissa=8, block=(1, 32))))
+
+
+def test_sizes_and_prices():
+    """The default: X of 8192 words of 267 bits, W of 4096 rows of 256 and 11 bits, V of 4096 of 1024."""
+    assert kilobytes(SYSTEM) == {"sums": 64.0, "X": 8192 * 267 / 8192, "W": 4096 * (256 + 11) / 8192, "V": 512.0,
+                                 "P": 4.0}
+    counts = dict.fromkeys(("array", "vector", "sums", "X", "W", "V", "P", "DRAM"), 1000)
+    assert picojoules(counts, SYSTEM, EnergyConstants()) == pytest.approx({
+        "array": 400, "vector": 4600, "sums": 1100, "X": 4100, "W": 2700, "V": 4100, "P": 1100, "DRAM": 31200})
+
+
+def test_rows():
+    rows = [{"macs": 2048, "cycles": 100}, {"macs": 0, "cycles": 50}]
+    whole = add(rows, [Counter(array=2048), Counter(DRAM=10, vector=0)], SYSTEM, 2.0, EnergyConstants(ghz=0.5))
+    assert [row["gmacs_mm2"] for row in rows] == [pytest.approx(2048 * 0.5 / 200), None]
+    assert [row["energy_uj"] for row in rows] == pytest.approx([819.2e-6, 312e-6])
+    assert rows[0]["energy_pj_mac"] == pytest.approx(0.4) and rows[1]["energy_pj_mac"] is None
+    assert whole["gmacs_mm2"] == pytest.approx(2048 * 0.5 / 300)
+    assert whole["energy_uj"] == pytest.approx(1131.2e-6) and whole["energy_pj_mac"] == pytest.approx(1131.2 / 2048)
+
+
+def test_energy_of_a_product_is_in_proportion_to_its_area():
+    constants, sources = constants_for(443.2 / 2, None)
+    assert constants.mac_pj == pytest.approx(0.2) and "221.6 of 443.2 NAND2" in sources["mac_pj"]
+    assert set(sources) == set(EnergyConstants.__dataclass_fields__)
+
+
+def test_constants_of_a_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("dram_pj = 20\n")
+    constants, sources = constants_for(443.2, path)
+    assert constants.dram_pj == 20 and sources["dram_pj"] == str(path) and constants.mac_pj == pytest.approx(0.4)
+    for text, line in (("dram_pj = 0", "dram_pj must be a number above 0 and below 1e12, not 0"),
+                       ("x = 1", "unknown constant 'x'; valid are ghz, ")):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=line):
+            constants_for(443.2, path)
