@@ -10,7 +10,7 @@ from importlib import import_module
 
 from hbfp.extras import need
 
-COMMANDS = ("dispatch", "gemms", "matrix", "pods", "programs", "random", "run")
+COMMANDS = ("dispatch", "gemms", "matrix", "pods", "programs", "random", "run", "words")
 
 
 def main(argv=None):

@@ -17,7 +17,7 @@ VERILATE = ("-Wno-SYMRSVDWORD", "-Wno-CASEINCOMPLETE", "-Wno-UNSIGNED", "-Wno-CM
 ANSWER = 1000
 _INTERRUPT, _LIMIT, _BROKEN = range(3)
 #: Events of a run, as ``struct Event`` of driver.cpp has them: masks have bit u - 1 for unit u; ``running``:
-#: whether the program counts as running; ``reads`` and ``writes`` count beats of the DRAM.
+#: 0, or 1 and the number of the context that has the machine; ``reads`` and ``writes`` count beats of the DRAM.
 EVENT = np.dtype([("cycle", "<u8"), ("started", "<u4"), ("completed", "<u4"), ("waiting", "<u4"), ("running", "<u4"),
                   ("reads", "<u4"), ("writes", "<u4")], align=True)
 
@@ -55,6 +55,8 @@ class Device(Model):
         Of the DRAM.
     traced : bool
         Whether the top has trace_started, trace_completed, trace_waiting, trace_running.
+    contexts : int
+        That it has; with two it has trace_context, too.
     level : str
         ``-O3`` runs fastest, ``-O1`` builds fastest.
     waves : Path, optional
@@ -70,18 +72,18 @@ class Device(Model):
         If a tool is missing or fails.
     """
 
-    def __init__(self, verilog, top, *, beat, memory, burst=256, timing=None, traced=True, level="-O3", waves=None,
-                 progress=None):
+    def __init__(self, verilog, top, *, beat, memory, burst=256, timing=None, traced=True, contexts=1,
+                 level="-O3", waves=None, progress=None):
         if memory.dtype != np.uint8 or memory.ndim != 1 or not memory.flags.c_contiguous:
             raise ValueError(f"The memory must be bytes in one row, not {memory.dtype} of {memory.shape}")
         timing = timing or Timing()
         folder = Path(__file__).parent
         sources = {name: (folder / name).read_text() for name in _SOURCES}
-        sources["ports.h"] = f"#define BEAT {beat}\n#define TRACE {int(traced)}\n"
+        sources["ports.h"] = f"#define BEAT {beat}\n#define TRACE {int(traced)}\n#define CONTEXTS {contexts}\n"
         self.library = build_library(Path(verilog), top, sources, level=level, trace=waves is not None,
                                      verilate=VERILATE, progress=progress)
         self.memory = memory    # the model writes into it
-        self.beat, self.traced = beat, traced
+        self.beat, self.traced, self.contexts = beat, traced, contexts
         self._open(self.library, _functions(), memory.ctypes.data, len(memory), burst)
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
         if waves is not None:

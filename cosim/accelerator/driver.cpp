@@ -1,7 +1,7 @@
 // Clocks a Verilated accelerator with a DRAM at its AXI4 port and a host at its AXI4-Lite port; one call, many cycles.
 //
 // ports.h, written from the manifest, has: BEAT, bytes of the data bus; TRACE, whether the top has trace_started,
-// trace_completed, trace_waiting and trace_running. Verilator calls the port `interrupt` __SYM__interrupt, as the word is
+// trace_completed, trace_waiting and trace_running; CONTEXTS, with two of which it has trace_context, too. Verilator calls the port `interrupt` __SYM__interrupt, as the word is
 // a common one in C++.
 
 #include "Vdut.h"
@@ -19,7 +19,7 @@ enum Status : int { INTERRUPT = 0, LIMIT = 1, BROKEN = 2 };
 struct Event {
     uint64_t cycle;
     uint32_t started, completed, waiting;  // a bit for each unit
-    uint32_t running;                      // whether the program counts as running
+    uint32_t running;                      // 0, or 1 and the number of the context that has the machine
     uint32_t reads, writes;                // beats of DRAM so far, modulo 2^32
 };
 
@@ -140,8 +140,11 @@ struct Simulation {
     void record() {
 #if TRACE
         if (!recording) return;
-        Event event{cycle, top.trace_started, top.trace_completed, top.trace_waiting,
-                    top.trace_running, uint32_t(memory.beats_read), uint32_t(memory.beats_written)};
+        uint32_t running = top.trace_running;
+#if CONTEXTS > 1
+        if (running) running += top.trace_context;
+#endif
+        Event event{cycle, top.trace_started, top.trace_completed, top.trace_waiting, running, uint32_t(memory.beats_read), uint32_t(memory.beats_written)};
         if (event.started || event.completed || events.empty() || event.waiting != events.back().waiting ||
             event.running != events.back().running)
             events.push_back(event);

@@ -28,7 +28,7 @@ class Result:
     Attributes
     ----------
     cycles : int
-        From the doorbell to the end, as the accelerator counts them.
+        That the program had the machine, from the doorbell to the end, as the accelerator counts them.
     cause : Cause or None
         Of its error, if it had one.
     error_pc : int
@@ -53,8 +53,13 @@ def room(program):
 
 def place(program, memory):
     """Put a program and what it finds into a DRAM of at least :func:`room` bytes; the rest is made undefined."""
-    _, base = room(program)
     memory[:] = UNDEFINED
+    put(program, memory)
+
+
+def put(program, memory):
+    """The same, and leave the rest as it is."""
+    _, base = room(program)
     words = program.words()
     memory[:len(words)] = np.frombuffer(words, np.uint8)
     for region in program.memory:
@@ -62,26 +67,34 @@ def place(program, memory):
         memory[start:start + len(region.data)] = np.frombuffer(region.data, np.uint8)
 
 
-def read(device, name):
+def _address(name, context):
+    """Of a register, or of that of a context."""
+    return BY_NAME[f"{name}_{context}" if context else name].address
+
+
+def read(device, name, context=0):
     """The value of a register by its name."""
-    return device.read(BY_NAME[name].address)
+    return device.read(_address(name, context))
 
 
-def write(device, name, value):
+def write(device, name, value, context=0):
     """Write a register by its name."""
-    device.write(BY_NAME[name].address, value)
+    device.write(_address(name, context), value)
 
 
-def settings(program, *, address=0, watchdog=WATCHDOG):
-    """Registers, name -> value, for a program that :func:`place` has placed, with its instructions at ``address``."""
+def settings(program, *, address=0, watchdog=WATCHDOG, share=None):
+    """Registers, name -> value, for a program that is in DRAM, with its instructions at ``address``, whole pages.
+
+    ``share`` is that of its context, if not everything.
+    """
     _, base = room(program)
-    return {"program_low": address, "program_high": 0, "base_low": base, "base_high": 0, "limit": program.limit,
-            "instructions": len(program.instructions), "watchdog": watchdog, "interrupt_status": 3,
-            "interrupt_enable": 3}
+    return {"program_low": address, "program_high": 0, "base_low": address + base, "base_high": 0,
+            "limit": program.limit, "instructions": len(program.instructions), "watchdog": watchdog,
+            "interrupt_status": 3, "interrupt_enable": 3, **(share.registers() if share else {})}
 
 
-def ring(device, program, **options):
-    """Set the registers for a program, with ``options`` of :func:`settings`, and ring the doorbell.
+def prepare(device, program, context=0, **options):
+    """Set a context's registers for a program, with ``options`` of :func:`settings`.
 
     Raises
     ------
@@ -92,9 +105,16 @@ def ring(device, program, **options):
     if found != IDENTITY:
         raise BusError(f"Register id must be 0x{IDENTITY:08X}, not 0x{found:08X}")
     for name, value in settings(program, **options).items():
-        write(device, name, value)
+        write(device, name, value, context)
+
+
+def ring(device, program, context=0, **options):
+    """:func:`prepare` a context, and ring its doorbell; the first cycle in which it is rung."""
+    prepare(device, program, context, **options)
     device.record()
-    write(device, "control", 1)
+    cycle = device.cycle
+    write(device, "control", 1, context)
+    return cycle
 
 
 def finish(device):
@@ -113,13 +133,15 @@ def finish(device):
         seen = now
 
 
-def execute(device, program, **options):
+def execute(device, program, context=0, **options):
     """Run a program that is in the device's memory (:func:`place`) to its end, well or not.
 
     Parameters
     ----------
     device : Device
     program : Program
+    context : int
+        In which it runs.
     options
         Of :func:`settings`.
 
@@ -134,18 +156,20 @@ def execute(device, program, **options):
     TimesError
         If units did not do what the program has for them.
     """
-    ring(device, program, **options)
+    ring(device, program, context, **options)
     finish(device)
-    events = device.events()
-    status, cycles = read(device, "status"), read(device, "cycles")
-    cause = read(device, "cause")
-    counters = {f"{unit.name.lower()}_{what}": read(device, f"{unit.name.lower()}_{what}")
+    return result(device, program, context)
+
+
+def result(device, program, context=0):
+    """What came of the program that has ended in a context, whose interrupt is cleared; raises as :func:`execute`."""
+    status, cycles, cause, pc = (read(device, name, context) for name in ("status", "cycles", "cause", "error_pc"))
+    counters = {f"{unit.name.lower()}_{what}": read(device, f"{unit.name.lower()}_{what}", context)
                 for unit in Unit for what in ("completed", "busy", "waiting")}
-    counters |= {name: read(device, name) for name in ("words_loaded", "words_stored")}
-    pc = read(device, "error_pc")
-    write(device, "interrupt_status", 3)
+    counters |= {name: read(device, name, context) for name in ("words_loaded", "words_stored")}
+    write(device, "interrupt_status", 3, context)
     if status not in (_DONE, _ERROR):
         raise BusError(f"Cycle {device.cycle}: status must be {_DONE} or {_ERROR} after an interrupt, not {status}")
     failed = status == _ERROR
-    times = from_events(program, events) if device.traced and not failed else None
+    times = from_events(program, device.events(), context) if device.traced and not failed else None
     return Result(cycles, Cause(cause) if failed else None, pc, counters, times)

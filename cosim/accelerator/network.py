@@ -74,7 +74,7 @@ def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3"
     place(program, memory)
     accelerator = program.accelerator
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
-                timing=timing, waves=waves, level=level, progress=progress) as device:
+                contexts=accelerator.contexts, timing=timing, waves=waves, level=level, progress=progress) as device:
         begun = time.perf_counter()
         result = execute(device, program)
         seconds = time.perf_counter() - begun

@@ -18,19 +18,20 @@ from hbfp.golden.perf.accelerator.scale_sim import scale_sim
 from hbfp.options import add_system_options, system_from_args
 from hbfp.program import Product
 from hbfp.system import Accelerator
-from hbfp.values import whole, writable_file, writing
+from hbfp.values import whole, writing
 
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
 from .core import Bars
+from .numbered import add_numbered, numbered_from_args
 
 EXAMPLES = """\
 examples:
   python -m cosim gemms --rows 8 --block 1,8
   python -m cosim gemms --rows 16 --block 1,16 --most 512 --count 200
 """
-COUNT_RANGE, SEED_RANGE, MOST_RANGE = (1, 100_000), (0, 2**31 - 1), (1, 4096)
+MOST_RANGE = 1, 4096
 
 
 def timings(accelerator):
@@ -50,21 +51,16 @@ def make_parser():
     """The command line."""
     parser = Parser(prog="python -m cosim gemms", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
     add_system_options(parser, Accelerator, "accelerator")
-    group = parser.add_argument_group("products")
-    group.add_argument("--count", default="20", metavar="N", help="shapes, 1 to 100000 (default 20)")
-    group.add_argument("--seed", default="0", metavar="N", help="number of the first (default 0)")
-    group.add_argument("--most", default="256", metavar="N", help="most rows, columns, terms; 1 to 4096 (default 256)")
-    group.add_argument("--json", metavar="FILE", help="also write the results there")
-    group.add_argument("--quiet", action="store_true", help="no progress bars")
+    add_numbered(parser, "products", 20).add_argument(
+        "--most", default="256", metavar="N", help="most rows, columns, terms; 1 to 4096 (default 256)")
     return parser
 
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    count, seed = whole("count", args.count, *COUNT_RANGE), whole("seed", args.seed, *SEED_RANGE)
+    numbers, path = numbered_from_args(args)
     most = whole("most", args.most, *MOST_RANGE)
-    path = None if args.json is None else writable_file("json", args.json)
-    shapes = [shape(number, most) for number in range(seed, seed + count)]
+    shapes = [shape(number, most) for number in numbers]
     return partial(_work, system_from_args(args, Accelerator), shapes, path, args.quiet)
 
 

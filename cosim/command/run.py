@@ -6,6 +6,7 @@ each. The table has a row for each layer: its cycles, how much of them the array
 it did not, and the bytes that loads and stores move.
 """
 
+from dataclasses import asdict
 from functools import partial
 
 from rich.console import Console
@@ -28,12 +29,14 @@ from hbfp.values import choice, make_folder, writable_file, writing
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
+from . import beside
 from .core import Bars
 
 EXAMPLES = """\
 examples:
   python -m cosim run mlp                           a network of the zoo on the default accelerator
   python -m cosim run mine.py --rows 16 --mantissa 4 --check layers
+  python -m cosim run mlp --beside transformer --contexts 2
   python -m cosim run mine.py --latency 100 --bandwidth 32 --timeline mine.png --trace mine.json
 """
 CHECKS = ("outputs", "layers")
@@ -51,6 +54,8 @@ def make_parser():
     group.add_argument("--check", default="outputs", metavar="WHAT", help="outputs, or layers: every layer's tensor, "
                        "too (default outputs)")
     add_outputs(group)
+    group.add_argument("--beside", metavar="MODEL", help="another network that takes turns with it: each has half of "
+                       "the memories, and yields behind each layer (--contexts 2)")
     group.add_argument("--program", metavar="FILE", help="also keep the program: instructions, memory, symbols")
     group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole run")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -66,7 +71,9 @@ def prepare(args):
     if args.waves not in (None, HERE):
         args.waves = writable_file("waves", args.waves)
     accelerator = system_from_args(args, Accelerator)
-    return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)))
+    timing = Timing(*memory_from_args(args, accelerator))
+    return partial(_work, args, accelerator, timing) if args.beside is None else beside.prepare(args, accelerator,
+                                                                                                timing)
 
 
 def _work(args, accelerator, timing):
@@ -97,6 +104,10 @@ def _work(args, accelerator, timing):
     title = f"{args.model} on {accelerator.name}, latency {timing.latency}, {timing.bandwidth} bytes a cycle"
     if outcome.rows:
         console.print(table(outcome.rows, result.cycles, size, title))
+    if lowered.distances:
+        beside = ", ".join(f"{name} {far.largest:.2g} ({far.different:,} of {far.elements:,} differ)"
+                           for name, far in sorted(lowered.distances.items()))
+        console.print(f"largest distance from PyTorch's own functions: {beside}", markup=False, soft_wrap=True)
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
     if args.program is not None:
@@ -124,6 +135,7 @@ def _work(args, accelerator, timing):
                 "cycles": result.cycles, "model_cycles": outcome.model and outcome.model.cycles, "macs": macs,
                 "utilisation": macs / (size * result.cycles) if result.cycles else 0.0,
                 "layers": outcome.rows, "counters": result.counters, "seconds": outcome.seconds, "passed": passed,
+                "distances": {name: asdict(far) for name, far in lowered.distances.items()},
                 "tensors": {name: {"compared": each.compared, "mismatches": each.mismatches}
                             for name, each in outcome.tensors.items()}}
         with writing("json", args.json):

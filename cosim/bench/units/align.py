@@ -15,8 +15,9 @@ from ..coverage import Coverage
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
-SUM, EXPONENT = (MANIFEST.ports[name].width for name in ("sum", "exponent"))
-WIDTH = MANIFEST.ports["acc"].width - EXPONENT - 1
+COLUMNS = DESIGN.scale_cols
+SUM, EXPONENT = MANIFEST.ports["sum"].width // COLUMNS, MANIFEST.ports["exponent"].width
+WIDTH = (MANIFEST.ports["acc"].width - EXPONENT - 1) // COLUMNS
 STEPS = 4000
 
 
@@ -50,22 +51,29 @@ def golden(v):
     return moved, np.maximum(base, v["exponent"]), v["invalid"] | v["acc_invalid"] & ~v["fresh"]
 
 
-def word(total, exponent, invalid):
-    """An accumulator as a port's value."""
-    return (int(total) & (1 << WIDTH) - 1 | (int(exponent) & (1 << EXPONENT) - 1) << WIDTH
-            | int(invalid) << WIDTH + EXPONENT)
+def joined(values, width):
+    """The numbers of the columns as a port's value, ``width`` bits each."""
+    return sum((int(value) & (1 << width) - 1) << n * width for n, value in enumerate(values))
+
+
+def word(totals, exponent, invalid):
+    """Accumulators as a port's value."""
+    return (joined(totals, WIDTH) | (int(exponent) & (1 << EXPONENT) - 1) << COLUMNS * WIDTH
+            | int(invalid) << COLUMNS * WIDTH + EXPONENT)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def steps_equal_golden(dut):
     v = operands(np.random.default_rng(SEED))
-    total, exponent, invalid = golden(v)
+    # Columns that share the exponents have operands of other steps: column 0 those of its own.
+    accs, sums = (np.stack([np.roll(v[name], n) for n in range(COLUMNS)]) for name in ("acc", "sum"))
+    total, exponent, invalid = golden({**v, "acc": accs, "sum": sums})
     for n in range(STEPS):
-        dut.acc.value = word(v["acc"][n], v["acc_exponent"][n], v["acc_invalid"][n])
-        dut.sum.value, dut.exponent.value = int(v["sum"][n]), int(v["exponent"][n])
+        dut.acc.value = word(accs[:, n], v["acc_exponent"][n], v["acc_invalid"][n])
+        dut.sum.value, dut.exponent.value = joined(sums[:, n], SUM), int(v["exponent"][n])
         dut.fresh.value, dut.invalid.value = int(v["fresh"][n]), int(v["invalid"][n])
         await Timer(1, "ns")
-        got, want = int(dut.o.value), word(total[n], exponent[n], invalid[n])
+        got, want = int(dut.o.value), word(total[:, n], exponent[n], invalid[n])
         if got != want:
             case = {name: int(value[n]) for name, value in v.items()}
             raise WrongBits(f"{case}: {got:x} instead of {want:x}")

@@ -1,4 +1,6 @@
-"""The one Verilated accelerator that tests share: 8 x 8 with small memories, built for a quick build."""
+"""The Verilated accelerators that tests share: 8 x 8 with small memories, built for a quick build."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,13 +13,15 @@ from hbfp.system import Accelerator
 ACCELERATOR = Accelerator(
     core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), x_words=128, w_words=128,
     v_words=256, p_words=64, row_words=4, vector_rows=4)
+#: The same with two contexts, and memories of which four sixteenths are enough for a random program.
+TWO = replace(ACCELERATOR, x_words=256, w_words=256, v_words=256, p_words=128, contexts=2)
 LEVEL = "-O0"
 SIZE = 1 << 18
 
 
-def opened():
-    """The accelerator and its manifest; :data:`SIZE` bytes of DRAM."""
-    manifest = emit_accelerator(ACCELERATOR)
+def opened(accelerator=ACCELERATOR):
+    """An accelerator and its manifest; :data:`SIZE` bytes of DRAM."""
+    manifest = emit_accelerator(accelerator)
     memory = np.zeros(SIZE, np.uint8)
-    return manifest, Device(manifest.verilog, manifest.top, beat=ACCELERATOR.beat, memory=memory,
-                            burst=ACCELERATOR.burst, level=LEVEL)
+    return manifest, Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory,
+                            burst=accelerator.burst, contexts=accelerator.contexts, level=LEVEL)

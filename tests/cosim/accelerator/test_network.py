@@ -53,7 +53,8 @@ def test_outputs_and_layers(file, manifest):
     few = network.run(manifest, program, level=LEVEL)
     all_of_them = network.run(manifest, program, layers=True, level=LEVEL)
     assert few.total.compared == 5 * 6 and not few.total.mismatches
-    assert all_of_them.total.compared >= 5 * (12 + 12 + 6) and not all_of_them.total.mismatches
+    # The GELU works on the product before it is stored, so that theirs is one tensor in DRAM.
+    assert all_of_them.total.compared >= 5 * (12 + 6) and not all_of_them.total.mismatches
     assert few.model == few.result.times == all_of_them.result.times
     assert sum(row["cycles"] for row in few.rows) == few.result.cycles
     assert all(row["model_cycles"] == row["cycles"] for row in few.rows)
@@ -65,8 +66,8 @@ def test_a_job_of_several_models(tmp_path, manifest):
     path.write_text(one + "\n\ndef model():\n    return [one(seed) for seed in range(3)]\n")
     program = lowered(str(path), ACCELERATOR)
     found = network.run(manifest, program, layers=True, level=LEVEL)
-    assert [row["name"] for row in found.rows] == [f"{model}/{layer}" for layer in range(3) for model in range(3)]
-    assert found.total.compared >= 3 * 5 * (12 + 12 + 6) and not found.total.mismatches
+    assert [row["name"] for row in found.rows] == [f"{model}/{layer}" for layer in (0, 2) for model in range(3)]
+    assert found.total.compared >= 3 * 5 * (12 + 6) and not found.total.mismatches
     assert found.model == found.result.times
     outputs = [program.expected[name] for name in program.outputs]
     assert len(outputs) == 3 and not np.array_equal(outputs[0], outputs[1])
@@ -89,11 +90,14 @@ def test_command(file, manifest, tmp_path, monkeypatch, capsys):
              "20", "--json", str(names["run.json"]), "--timeline", str(names["run.png"]),
              "--trace", str(names["trace.json"]), "--program", str(names["run.program"])]
     assert main(words) == 0
-    assert "numbers compared with PyTorch, 0 differ" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "numbers compared with PyTorch, 0 differ" in said
+    assert "largest distance from PyTorch's own functions: gelu " in said
     data = json.loads(names["run.json"].read_text())
     assert data["mismatches"] == 0 and data["compared"] > 0 and data["cycles"] == data["model_cycles"] > 0
     assert data["macs"] == sum(layer["macs"] for layer in data["layers"]) and 0 < data["utilisation"] < 1
     assert {"name", "cycles", "model_cycles", "macs", "bytes"} <= set(data["layers"][0])
+    assert data["distances"].keys() == {"gelu"} and 0 < data["distances"]["gelu"]["largest"] < 1e-6
     assert data["passed"] and data["seconds"] > 0 and data["latency"] == 9 and data["bandwidth"] == 20
     assert all(path.stat().st_size for path in names.values())
 

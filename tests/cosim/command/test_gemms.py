@@ -1,4 +1,7 @@
-"""Products of random shapes on the Verilated accelerator: they pass, a wrong cycle is seen, options are refused."""
+"""Products of random shapes on the Verilated accelerator: they pass, a wrong cycle is seen, options are refused.
+
+Covers: cosim/command/numbered.py.
+"""
 
 import json
 from dataclasses import replace

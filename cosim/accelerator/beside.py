@@ -1,0 +1,130 @@
+"""Two lowered networks in the contexts of one accelerator, alone and together, compared with PyTorch."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from hbfp.golden.perf.accelerator import model
+from hbfp.system import SHARES, Share
+
+from ..bench.comparison import Comparison
+from . import pair
+from .device import Device, Timing
+from .host import execute
+from .network import compare
+
+#: Half of each memory for each network.
+HALF = SHARES // 2
+SHARES_OF_BOTH = (Share.of_all(0, HALF), Share.of_all(HALF, HALF))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One network.
+
+    Attributes
+    ----------
+    alone, together : Result
+        Of its program by itself, and beside the other.
+    compared : Comparison
+        With PyTorch, of both runs.
+    alone_model, model : Turns or Times
+        What the cycle model says of them.
+    """
+    alone: object
+    together: object
+    compared: Comparison
+    alone_model: object
+    model: object
+
+    @property
+    def exact(self):
+        """Whether the cycle model has all cycles."""
+        return self.alone.times == self.alone_model and (
+            self.together.times, self.together.cycles) == (self.model.times, self.model.owned)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of both.
+
+    Attributes
+    ----------
+    sides : tuple of Side
+    ended : Ended
+        Of the run of both.
+    seconds : float
+        Of the simulation alone.
+    """
+    sides: tuple
+    ended: pair.Ended
+    seconds: float
+
+    @property
+    def alone(self):
+        """Cycles of one after the other."""
+        return sum(side.alone.cycles for side in self.sides)
+
+    @property
+    def change(self):
+        """Cycles that a change of the machine takes beyond those."""
+        return (self.ended.cycles - self.alone) / self.ended.changes
+
+
+def run(manifest, accelerator, lowered, *, timing=None, layers=False, priority=False, level="-O3", progress=None):
+    """Run two networks that were lowered for half of the memories.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the accelerator.
+    accelerator : Accelerator
+        It has two contexts.
+    lowered : sequence of Lowered
+        Of context 0 and 1.
+    timing, layers, level, progress
+        As of :func:`~cosim.accelerator.network.run`.
+    priority : bool
+        Context 0 does not give way.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    BuildError, BusError, TimesError
+        As of :func:`~cosim.accelerator.network.run`.
+    """
+    timing = timing or Timing()
+    both = pair.Pair(tuple(each.program for each in lowered), SHARES_OF_BOTH, priority)
+    memory = np.empty(both.size, np.uint8)
+    rule = manifest.data.latency, timing.latency, timing.bandwidth
+    found = [Comparison(), Comparison()]
+
+    def check(context):
+        each = lowered[context]
+        for name, values in each.expected.items():
+            if layers or each.program.tensors[name].role == "output":
+                found[context] += compare(each.program, name, both.dram(memory, context), values)
+
+    with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
+                contexts=2, timing=timing, level=level, progress=progress) as device:
+        begun, alone = time.perf_counter(), []
+        for context, program in enumerate(both.programs):
+            both.place(memory)
+            alone.append(execute(device, program, context=context, address=both.second * context,
+                                 share=SHARES_OF_BOTH[context]))
+            check(context)
+        both.place(memory)
+        ended = pair.execute(device, both)
+        for context in (0, 1):
+            check(context)
+        seconds = time.perf_counter() - begun
+    turns = model.together(both.programs, *rule, rung=ended.rung, priority=priority)
+    sides = tuple(
+        Side(alone[context], ended.results[context], found[context], model.times(program, *rule), turns[context])
+        for context, program in enumerate(both.programs))
+    return Outcome(sides, ended, seconds)
+

@@ -1,0 +1,34 @@
+"""Options of commands that do one thing many times, each time as a number says."""
+
+from hbfp.values import whole, writable_file
+
+from ..emit import emit_accelerator
+from .core import Bars
+
+COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**31 - 1)
+
+
+def add_numbered(parser, what, count):
+    """Add the options of ``what``, a noun in the plural, ``count`` of them by default; returns their group."""
+    group = parser.add_argument_group(what)
+    group.add_argument("--count", default=str(count), metavar="N", help=f"{what}, 1 to 100000 (default {count})")
+    group.add_argument("--seed", default="0", metavar="N", help="number of the first (default 0)")
+    group.add_argument("--json", metavar="FILE", help="also write the results there")
+    group.add_argument("--quiet", action="store_true", help="no progress bars")
+    return group
+
+
+def numbered_from_args(args):
+    """The numbers as a range, and the file for the results or None; OptionError if a value is not valid."""
+    count, seed = whole("count", args.count, *COUNT_RANGE), whole("seed", args.seed, *SEED_RANGE)
+    return range(seed, seed + count), None if args.json is None else writable_file("json", args.json)
+
+
+def build_and_run(console, accelerator, numbers, quiet, what, work):
+    """Emit and build an accelerator and run ``work`` on it, in sight of the user; what ``work`` found."""
+    bar = Bars(console, quiet)
+    with bar.progress:
+        bar("generate")
+        manifest = emit_accelerator(accelerator)
+        build = bar("build the model")
+        return work(manifest, accelerator, numbers, progress=build, tell=bar(what))
