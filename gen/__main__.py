@@ -22,8 +22,9 @@ from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.manifest import FILE
 from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
-from hbfp.values import cannot, choice, flag, refuse, shown, whole, writable_folder
+from hbfp.values import cannot, choice, flag, number, refuse, shown, whole, writable_folder
 
+from . import sdc
 from .blackbox import without_bodies
 from .emit import Emitter, verilog
 from .manifest import manifest, memories
@@ -44,6 +45,7 @@ examples:
   python -m gen --unit dispatch --depth 256       the request dispatcher
   python -m gen --top pods --pods 8 --rows 8      many arrays behind networks
   python -m gen --unit butterfly --pods 64 --copies 2    a network between pods and banks; also crossbar, benes
+  python -m gen --pipeline 3 --period 6.8         constraints for synthesis (SDC) beside the Verilog
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """
 
@@ -71,10 +73,16 @@ def write_files(folder, texts):
         raise cannot("written", "out", folder, error.strerror) from None
 
 
-def emit(component, folder, design=None, blackbox=False, beside=None, **more):
+def emit(component, folder, design=None, blackbox=False, beside=None, period=None, **more):
     """Convert a component and write its files; return the manifest, with ``more`` of its fields.
 
     With ``blackbox`` memories have no bodies, and the manifest lists them. ``beside`` are further files, name -> text.
+    ``period`` in ns asks for constraints of the clock.
+
+    Raises
+    ------
+    OptionError
+        If there is no clock to constrain, or a file cannot be written.
     """
     emitter = Emitter()
     top = emitter.convert(component)
@@ -84,8 +92,14 @@ def emit(component, folder, design=None, blackbox=False, beside=None, **more):
         text = without_bodies(text, found)
     if blackbox or "accelerator" in more:
         more["memories"] = found
+    files = dict(beside or {})
+    if period is not None:
+        more["constraints"] = sdc.facts(text, top, period)
+        if more["constraints"] is None:
+            raise refuse("period", f"{period:g}", f"must not be given, {top} has no clock")
+        files[more["constraints"]["file"]] = sdc.constraints(text, top, more["constraints"])
     found = manifest(emitter, top, text, design, **more)
-    write_files(folder, {found.verilog: text, FILE: found.text(), **(beside or {})})
+    write_files(folder, {found.verilog: text, FILE: found.text(), **files})
     return found
 
 
@@ -124,6 +138,7 @@ def make_parser():
         known |= set(top.options)
     parser.add_argument("--memories", metavar="NAME", default="inside",
                         help=f"bodies of memories: {', '.join(MEMORIES)}, with a list in the manifest (default inside)")
+    parser.add_argument("--period", metavar="NS", help="clock period in ns: write constraints (SDC), too")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     return parser
 
@@ -137,6 +152,8 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     top = TOPS[choice("top", args.top, TOPS)]
     work = _prepare(args, top)
+    if args.period is not None:
+        work = partial(work, period=number("period", args.period, *sdc.PERIOD_RANGE))
     return partial(work, blackbox=True) if choice("memories", args.memories, MEMORIES) == "blackbox" else work
 
 
@@ -169,7 +186,7 @@ def _prepare_top(args, top):
     system = system_from_args(args, top.description)
     parameters = {name: getattr(system, name) for name in top.options}
     return partial(_write, make_top(args.top, system), _folder(args, system.name), system.core, unit=args.top,
-                   parameters=parameters, beside=top.beside(), **top.facts(system))
+                   parameters=parameters, beside=top.beside(system), **top.facts(system))
 
 
 def _prepare_part(args):
@@ -192,7 +209,7 @@ def _write(component, folder, design=None, beside=None, **more):
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
     found = emit(component, folder, design, beside=beside, **more)
     print(f"{folder / found.verilog}: {len(found.modules)} modules, top {found.top}")
-    for name in (FILE, *(beside or {})):
+    for name in (FILE, *(beside or {}), *([found.constraints["file"]] if found.constraints else [])):
         print(f"{folder / name}")
 
 

@@ -55,7 +55,7 @@ def _layouts(component):
 def derived(design):
     """Numbers that follow from a design's parameters."""
     names = ("height", "segments", "tile_rows", "block_tiles", "lane_width", "accumulator_width", "result_width",
-             "group_rows", "group_cols", "encode_lanes", "encode_beats", "max_tiles")
+             "group_rows", "group_cols", "encode_lanes", "encode_beats", "max_tiles", "scale_cols")
     return {name: getattr(design, name) for name in names}
 
 

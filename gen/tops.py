@@ -30,12 +30,12 @@ class Top:
     facts : callable
         From the description to further fields of the manifest.
     beside : callable
-        Further files: name -> text.
+        From the description to further files: name -> text.
     """
     description: type
     component: type
     facts: Callable = lambda description: {}
-    beside: Callable = dict
+    beside: Callable = lambda description: {}
 
     @property
     def options(self):
@@ -46,8 +46,9 @@ class Top:
 #: Name on the command line -> what is built.
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
-                           lambda system: {"accelerator": system, "registers": described()},
-                           lambda: {"registers.rdl": rdl(), "hbfp_accelerator.h": header()}),
+                           lambda system: {"accelerator": system, "registers": described(system.contexts)},
+                           lambda system: {"registers.rdl": rdl(system.contexts),
+                                          "hbfp_accelerator.h": header(system.contexts)}),
         "pods": Top(PodsDesign, Pods)}
 
 

@@ -13,11 +13,13 @@ from hbfp.rtl.array.dot_product import DotProduct
 from hbfp.rtl.array.pe import Group
 from hbfp.rtl.array.sparse_weights import SparseWeightBuffer
 from hbfp.rtl.array.weights import WeightBuffer
+from hbfp.rtl.convert.credit_encode import CreditEncode
 from hbfp.rtl.convert.encode import Encode
 from hbfp.rtl.convert.encode_lane import EncodeLane
 from hbfp.rtl.convert.noise import Xorshift32
 from hbfp.rtl.convert.prune import Prune
 from hbfp.rtl.core.core import Core, interval
+from hbfp.rtl.core.credit_drain import CreditDrain
 from hbfp.rtl.core.drain import Drain
 from hbfp.rtl.core.placement import Placement
 from hbfp.rtl.core.sequencer import Sequencer
@@ -25,6 +27,7 @@ from hbfp.rtl.core.side import SideLane
 from hbfp.rtl.dispatch.dispatcher import Dispatcher
 from hbfp.rtl.fixed.align import AlignAdd
 from hbfp.rtl.fp32.units import FP32_UNITS
+from hbfp.rtl.lib.stages import Stages
 from hbfp.rtl.pods.benes import Benes
 from hbfp.rtl.pods.butterfly import Butterfly
 from hbfp.rtl.pods.crossbar import Crossbar
@@ -57,6 +60,8 @@ CORE_UNITS = {
     "vector.hbfp": VectorHBFP,
     "xorshift32": Xorshift32,
 }
+#: Those of them that are others where nothing stalls.
+FREE_OF_STALLS = {"drain": CreditDrain, "encode": CreditEncode}
 #: What a name means beside the component.
 MORE = {"sequencer": lambda design: (interval(design),), "dot_product.both": lambda design: (True,)}
 
@@ -102,7 +107,7 @@ def make_unit(name, design):
     """
     if name not in CORE_UNITS:
         raise refuse("unit", name, f"must be one of {', '.join((*CORE_UNITS, *FREE_UNITS))}")
-    component = CORE_UNITS[name]
+    component = (FREE_OF_STALLS if Stages.of(design).free else {}).get(name, CORE_UNITS[name])
     if component.blocked and not design.blocked:
         raise OptionError(f"--unit {name}: must be a part of --arithmetic {design.arithmetic}, which has no blocks")
     try:

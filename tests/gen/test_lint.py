@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from gen.emit import FOOTER, HEADER
+
 from .emitted import DESIGNS, emitted
 
 
@@ -40,9 +42,13 @@ def test_verilator(file):
 
 
 @pytest.mark.cosim
+@pytest.mark.parametrize("file", ["tiny"], indirect=True)
 def test_verilator_warns_of_files_read_later(file):
+    """The lines that see to it are the same around every text."""
     from cosim.simulate.verilator import find_tool
     tool = find_tool()
+    text = file.read_text()
+    assert text.startswith(HEADER) and text.endswith(FOOTER)
     (file.parent / "later.v").write_text(
         "module later(input [3:0] a, output [4:0] b);\n  assign b = a;\nendmodule\n")
     command = [str(tool.program), "--lint-only", "--top-module", "later", "-Wno-MULTITOP", file.name, "later.v"]

@@ -99,7 +99,7 @@ def test_design_and_derived_numbers(name):
     derived = stored.pop("derived")
     assert stored == json.loads(json.dumps(design.as_dict()))
     assert derived["max_tiles"] == design.max_tiles
-    assert derived == {key: getattr(design, key) for key in derived} and len(derived) == 12
+    assert derived == {key: getattr(design, key) for key in derived} and len(derived) == 13
     assert data["latency"] == latencies(design)
 
 

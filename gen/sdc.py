@@ -1,0 +1,38 @@
+"""Timing constraints beside the Verilog, as Synopsys Design Constraints: what a flow has to know of the clock."""
+
+import re
+
+#: Part of the period that passes outside, before an input and behind an output.
+OUTSIDE = 0.2
+#: Periods that may be asked for, in ns.
+PERIOD_RANGE = (0.01, 1000)
+
+
+def ports(text, top):
+    """Names of the inputs and of the outputs of a module, each in its order, with the clock."""
+    body = re.search(rf"^module {top}\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)[0]
+    return [re.findall(rf"^  {kind} (?:\[\d+:0\] )?(\w+);", body, re.MULTILINE) for kind in ("input", "output")]
+
+
+def facts(text, top, period):
+    """What the manifest has of the constraints: file, period and delays in ns; None where there is no clock."""
+    if "clk" not in ports(text, top)[0]:
+        return None
+    delay = round(OUTSIDE * period, 6)
+    return {"file": f"{top}.sdc", "clock": "clk", "period_ns": period, "input_delay_ns": delay,
+            "output_delay_ns": delay}
+
+
+def constraints(text, top, facts):
+    """The file.
+
+    One clock; inputs come, and outputs are wanted, :data:`OUTSIDE` of the period away from its edges, and so does the
+    reset, which is synchronous. No path is false and none takes several cycles.
+    """
+    inputs, outputs = ports(text, top)
+    inputs.remove("clk")
+    lines = [f"create_clock -name clk -period {facts['period_ns']:g} [get_ports clk]"]
+    for names, command, delay in ((inputs, "set_input_delay", "input_delay_ns"),
+                                  (outputs, "set_output_delay", "output_delay_ns")):
+        lines += [f"{command} {facts[delay]:g} -clock clk [get_ports {name}]" for name in names]
+    return "\n".join(lines) + "\n"
