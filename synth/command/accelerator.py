@@ -8,9 +8,11 @@ from hbfp import files
 from hbfp.command import Parser, run
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
-from hbfp.values import make_folder, writable_folder
+from hbfp.values import make_folder, writable_file, writable_folder, writing
 
-from ..measure.accelerator import measure
+from ..measure.accelerator import SLOW, measure
+from ..report.accelerator import component_plot
+from ..report.plots import save
 from ..report.tables import NOT_COUNTED, number
 from ..tools.errors import FAILURES
 from .options import (
@@ -38,7 +40,9 @@ def make_parser():
     add_system_options(parser, Accelerator, "accelerator")
     add_flow_options(parser)
     add_memory_option(parser)
-    parser.add_argument("--out", metavar="DIR", help="folder of accelerator.json (default: build/NAME)")
+    parser.add_argument("--out", metavar="DIR", help="folder of accelerator.json and the picture (default: "
+                        "build/NAME)")
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
     return parser
 
 
@@ -47,7 +51,8 @@ def prepare(args):
     system = system_from_args(args, Accelerator, multiplier="recoded")
     processes, bit, target = jobs(args), memory_bit(args), choose_target(args.recipe, args.liberty)
     folder = writable_folder("out", files.output(system.name) if args.out is None else args.out)
-    return partial(work, system, target, processes, bit, folder)
+    file = None if args.json is None else writable_file("json", args.json)
+    return partial(work, system, target, processes, bit, folder, file)
 
 
 def table(report):
@@ -65,14 +70,20 @@ def table(report):
     return result
 
 
-def work(system, target, processes, bit, folder):
+def work(system, target, processes, bit, folder, file):
     """Measure, write the report, print it."""
     console = make_console()
     with progress_bar(console) as bar:
-        report = measure(system, *target, processes, mover(bar, system.name), bit)
+        report = measure(system, *target, processes, mover(bar, system.name), bit, lambda name: console.print(
+            f"{name}: under way for {SLOW // 60} minutes", markup=False, soft_wrap=True))
     make_folder("out", folder)
     files.write_json(folder / "accelerator.json", report.as_dict())
+    save(component_plot(report), folder / "accelerator.png")
+    if file is not None:
+        with writing("json", file):
+            files.write_json(file, report.as_dict())
     console.print(table(report))
+    console.print(f"{folder / 'accelerator.json'}, {folder / 'accelerator.png'}", markup=False, soft_wrap=True)
 
 
 def main(argv):

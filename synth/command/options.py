@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hbfp.options import design_from_values, values_from_args
-from hbfp.values import JOBS_RANGE, choice, number, refuse, several, whole
+from hbfp.values import JOBS_RANGE, choice, number, refuse, several, whole, words_of
 
 from ..compare.baselines import BASELINES
 from ..measure.memories import BIT, BIT_RANGE
@@ -37,13 +37,15 @@ def mover(bar, title, before=""):
     return move
 
 
-def add_flow_options(parser):
-    """Add the cell library, the recipe and the number of processes; which :func:`choose_target` and :func:`jobs`
-    read.
+def add_flow_options(parser, several=False):
+    """Add the cell library, the recipe and the number of processes, which :func:`choose_target` and :func:`jobs`
+    read; with ``several`` lists of the first two, which :func:`choose_targets` reads.
     """
-    parser.add_argument("--liberty", metavar="FILE", help="cell library (default: OSU018 if fetched, else "
-                        "generic gates)")
-    parser.add_argument("--recipe", metavar="NAME", help=f"Yosys script: {', '.join(RECIPES)} (default: area)")
+    which = "cell libraries, commas between; all: those in build/lib" if several else "cell library"
+    parser.add_argument("--liberty", metavar="FILES" if several else "FILE", help=f"{which} (default: OSU018 if "
+                        "fetched, else generic gates)")
+    parser.add_argument("--recipe", metavar="NAMES" if several else "NAME",
+                        help=f"Yosys script: {', '.join(RECIPES)} (default: area)")
     parser.add_argument("--jobs", metavar="N", default=os.cpu_count(), help="processes (default: all cores)")
 
 
@@ -85,6 +87,19 @@ def choose_target(recipe, liberty):
     if recipe in recipes.CELL_RECIPES and not cells:
         raise refuse("recipe", recipe, "needs a cell library: python -m synth fetch, or --liberty FILE")
     return recipe, cells
+
+
+def choose_targets(recipes_text, liberty):
+    """Every recipe with every library of two lists, the first recipe with all libraries first; OptionError as of
+    :func:`choose_target`.
+    """
+    names = [None] if recipes_text is None else words_of("recipe", recipes_text)
+    paths = [None] if liberty is None else words_of("liberty", liberty)
+    if paths == ["all"]:
+        paths = library.present()
+        if not paths:
+            raise refuse("liberty", "all", f"there is none in {library.OSU018.parent}: python -m synth fetch")
+    return list(dict.fromkeys(choose_target(name, path) for name in names for path in paths))
 
 
 def least_area(args):

@@ -1,11 +1,10 @@
 """``python -m synth sweep``: designs crossed, every unit synthesised once, results kept as they come."""
 
-import itertools
 from functools import partial
 
 from hbfp import command, files
 from hbfp.command import Parser
-from hbfp.values import OptionError, address, flag, make_folder, refuse, words_of, writable_folder
+from hbfp.values import OptionError, address, flag, make_folder, refuse, writable_folder
 
 from ..compare import sweep
 from ..compare.baselines import BASELINES
@@ -17,7 +16,7 @@ from .options import (
     add_flow_options,
     add_memory_option,
     baselines,
-    choose_target,
+    choose_targets,
     jobs,
     make_console,
     memory_bit,
@@ -29,6 +28,7 @@ EXAMPLES = """\
 examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
   python -m synth sweep --plan table                      the README's table
+  python -m synth sweep --plan denominators --against fp32          floats in every group: what ratios divide by
   python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 123 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
   python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --pipeline 0,1
@@ -44,7 +44,7 @@ def make_parser():
         parser.add_argument(flag(name), metavar="LIST",
                             help=f"values with commas between (default: {','.join(default) or 'as python -m gen'})")
     parser.add_argument("--plan", metavar="NAME", help=f"designs by name instead: {', '.join(PLANS)}")
-    add_flow_options(parser)
+    add_flow_options(parser, several=True)
     add_memory_option(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
@@ -58,9 +58,7 @@ def make_parser():
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     args.jobs, args.scheduler, args.bit = jobs(args), address("scheduler", args.scheduler), memory_bit(args)
-    recipes, libraries = ([None] if text is None else words_of(name, text)
-                          for name, text in (("recipe", args.recipe), ("liberty", args.liberty)))
-    targets = [choose_target(recipe, path) for recipe, path in itertools.product(recipes, libraries)]
+    targets = choose_targets(args.recipe, args.liberty)
     lists = {name: getattr(args, name) for name in AXES}
     given = [flag(name) for name, words in lists.items() if words is not None]
     if args.plan is not None and given:
@@ -84,6 +82,8 @@ def work(args, designs, left_out, targets, against, folder):
     files.write_json(folder / "sweep.json", sweep.as_dict(comparisons, clocked))
     files.write(folder / "sweep.csv", tables.csv_text(comparisons))
     console.print(sweep_table.table(comparisons))
+    if len({each.report.library["name"] for each in comparisons if each.report.library}) > 1:
+        console.print(sweep_table.library_table(comparisons))
     if left_out:
         console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")
     written = write_page(folder, comparisons, clocked)

@@ -13,13 +13,14 @@ from .prepare import prepare
 
 #: Groups that are tried; with registers the default one, for floats a row tall.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
-FLOAT_GROUPS = ((1, 1), (1, 4), (2, 4), (8, 4))
+FLOAT_GROUPS = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (8, 4), (4, 8), (8, 8))
 #: Registers inside each multiply-add that are tried unless more are needed.
 DEPTHS = range(5)
 GAIN = 0.03
-#: Kinds of unit that set no clock here: a core needs the side unit whatever its numbers, and the one signal that
-#: drives all columns of the way out has no buffers in a netlist that is mapped for area.
-APART = ("drain",)
+#: Kinds of unit that set no clock here: a core needs the side unit whatever its numbers, and without registers one
+#: signal drives all columns of the way out, without buffers in a netlist that is mapped for area. The period with all
+#: of them stands beside.
+APART = ("drain", "credit_drain", "side", "side_turns", "free_turns", timing.WHOLE)
 
 
 @dataclass
@@ -66,7 +67,8 @@ class Point:
         scopes, design = self.report.scopes(), self.report.design
         return {"name": self.report.name, "arithmetic": self.arithmetic, "mantissa": design.format.mantissa,
                 "group": list(self.group), "pipeline": self.pipeline, "recipe": self.report.recipe,
-                "period_ns": self.period(), "slowest": self.slowest, "array_period_ns": self.period("array"),
+                "period_ns": self.period(), "whole_period_ns": self.periods.get(timing.WHOLE),
+                "slowest": self.slowest, "array_period_ns": self.period("array"),
                 "core_nand2": scopes["core"], "element_nand2": scopes["element"]}
 
 

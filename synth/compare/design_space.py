@@ -11,7 +11,8 @@ from hbfp.values import ContradictionError, choice, refuse, words_of
 USUAL = {"mantissa": ("4", "6", "8"), "rows": ("32",)}
 #: Axes whose values vary slowest, in this order; the others follow as they are declared.
 FIRST = ("mantissa", "rows", "block", "accumulate", "group", "share", "pipeline")
-#: Options that sweeps do not cross: they measure the multiplier of least area, and flags have no list.
+#: Options that no list of a user crosses: sweeps measure the multiplier of least area unless a plan says otherwise,
+#: and flags have no list.
 APART = ("multiplier", "ragged")
 #: Axis -> values without a list of the user's: every option of a design but those of :data:`APART`.
 AXES = {name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) if name not in APART}
@@ -20,7 +21,14 @@ AXES = {name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) 
 PLANS = {
     "table": ({}, {"mantissa": ("4",), "wide": ("6",)}, {"mantissa": ("8",), "wide": ("12",)},
               {"mantissa": ("4", "8"), "block": ("1x64",), "sparse": ("2x4",)},
-              {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)}),
+              {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)},
+              {"block": ("32x32",), "accumulate": ("aligned",)},
+              {"mantissa": ("8",), "accumulate": ("aligned", "fp24", "bf16")}),
+    # What the cores of blocks are divided by: every float in every group of a search, with both multipliers.
+    "denominators": (
+        {"mantissa": ("8",), "arithmetic": ("fp32", "fma", "bf16"), "multiplier": ("recoded", "plain"),
+         "group": ("1x1", "1x2", "1x4", "2x4", "4x4", "8x4", "4x8", "8x8")},
+    ),
     "study": (
         {"mantissa": ("2", "3", "4", "5", "6", "8", "12"), "rows": ("8", "16", "24", "32", "64", "128")},
         {"block": ("1x8", "1x16", "1x64", "1x128", "16x16", "32x32")},
@@ -58,10 +66,10 @@ def cross(axes):
     OptionError
         If a value is not valid by itself.
     """
-    designs, left_out = [], 0
-    for values in itertools.product(*(axes[name] or (None,) for name in AXES)):
+    designs, left_out, axes = [], 0, {"multiplier": ("recoded",)} | axes
+    for values in itertools.product(*(choices or (None,) for choices in axes.values())):
         try:
-            designs.append(design_from_values(dict(zip(AXES, values, strict=True)) | {"multiplier": "recoded"}))
+            designs.append(design_from_values(dict(zip(axes, values, strict=True))))
         except ContradictionError:
             left_out += 1
     return designs, left_out

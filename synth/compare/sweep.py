@@ -1,6 +1,7 @@
 """Many designs against their baselines: every unit synthesised once, results kept as they come."""
 
 import itertools
+from dataclasses import replace
 
 from ..measure import memories
 from ..measure.area import measure
@@ -14,8 +15,9 @@ from .prepare import prepare
 def run(designs, targets, against, jobs, scheduler=None, progress=None, bit=memories.BIT):
     """Comparisons of ``designs`` under each (recipe, library) of ``targets``.
 
-    A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, so that none is
-    larger than it need be. A bit of memory takes ``bit`` NAND2-equivalents.
+    A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, with the multiplier of
+    the design and with that of least area, so that none is larger than it need be. A bit of memory takes ``bit``
+    NAND2-equivalents.
 
     What is in the cache costs nothing, so a sweep that was stopped goes on where it was.
 
@@ -34,7 +36,9 @@ def run(designs, targets, against, jobs, scheduler=None, progress=None, bit=memo
 def _baselines(design, against):
     """Arithmetic -> its core in the design's group, and those in other groups."""
     own = {name: baseline(design, name) for name in against}
-    return {name: list(dict.fromkeys([each, *variants(each, depths=(0,))])) for name, each in own.items()}
+    return {name: list(dict.fromkeys([each, *variants(each, depths=(0,)), *(
+        [] if each.integer else variants(replace(each, multiplier="recoded"), depths=(0,)))]))
+        for name, each in own.items()}
 
 
 def _compared(design, recipe, library, against, bit):

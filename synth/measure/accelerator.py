@@ -1,6 +1,7 @@
 """Area of an accelerator by component: those of its core, and its own."""
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 
 from hbfp import generator
@@ -12,6 +13,8 @@ from .area import Figures, measure_unit, owners
 
 #: Kinds of units that count whole, and the component that they are.
 WHOLE = {"vector": "vector unit"}
+#: Seconds after which a module is said to take long, and between looks at what is under way.
+SLOW, LOOK = 180, 1.0
 #: Components that address, order and control; the accelerator's own.
 CONTROL = "accelerator control"
 
@@ -61,7 +64,7 @@ class AcceleratorReport:
                                for name, figures in self.components.items()}}
 
 
-def measure(system, recipe="area", library=None, jobs=1, progress=None, bit=memories.BIT):
+def measure(system, recipe="area", library=None, jobs=1, progress=None, bit=memories.BIT, slow=None):
     """The report of an accelerator, each distinct module synthesised once.
 
     Parameters
@@ -70,18 +73,16 @@ def measure(system, recipe="area", library=None, jobs=1, progress=None, bit=memo
     recipe, library, progress, bit
         As of :func:`synth.measure.area.measure`.
     jobs : int
-        Modules that are synthesised side by side.
+        Modules that are synthesised side by side; what is largest begins first.
+    slow : callable, optional
+        Called as ``slow(name)``, once, of a module that takes more than :data:`SLOW` seconds.
     """
     folder = generator.emitted(system.name, ["--top", "accelerator", *system.words()])
     manifest = Manifest.load(folder)
     found = partition.units((folder / manifest.verilog).read_text(), manifest)
     figures = {part.top: Figures(bits=manifest.modules[part.top].bits) for part in found if part.kind == "ram"}
-    with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(measure_unit, part, recipe, library): part for part in found if part.kind != "ram"}
-        for done, future in enumerate(as_completed(running)):
-            figures[running[future].top] = future.result()
-            if progress:
-                progress(done + 1, len(running), running[future].top)
+    parts = sorted((part for part in found if part.kind != "ram"), key=lambda part: -len(part.verilog))
+    figures |= _synthesised(parts, lambda part: measure_unit(part, recipe, library), jobs, progress, slow)
     components, owner = {}, owners(found, WHOLE)
     for part in found:
         for name, count in owner[part.top].items():
@@ -89,3 +90,26 @@ def measure(system, recipe="area", library=None, jobs=1, progress=None, bit=memo
     units = {part.top: {"kind": part.kind, "count": part.count, "figures": asdict(figures[part.top])}
              for part in found}
     return AcceleratorReport(system, recipe, library and library.name, units, components, bit)
+
+
+def _synthesised(parts, make, jobs, progress, slow):
+    """Module name -> figures; tells what has been under way for longest."""
+    figures, begun, told = {}, {}, set()
+
+    def timed(part):
+        begun[part.top] = time.monotonic()
+        figures[part.top] = make(part)
+    with ThreadPoolExecutor(jobs) as pool:
+        pending = {pool.submit(timed, part) for part in parts}
+        while pending:
+            done, pending = wait(pending, LOOK, FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            open_ones = [name for name in list(begun) if name not in figures]
+            if progress:
+                progress(len(figures), len(parts), next(iter(open_ones), ""))
+            for name in open_ones:
+                if slow and name not in told and time.monotonic() - begun[name] > SLOW:
+                    told.add(name)
+                    slow(name)
+    return figures

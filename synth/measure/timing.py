@@ -1,7 +1,7 @@
 """The shortest clock period of mapped netlists, by OpenSTA where there is one."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hbfp import entries, files
 
@@ -9,37 +9,73 @@ from ..tools import opensta
 from . import partition
 from .area import generate, synthesise
 
-#: Kinds whose paths are reported; the others are registers and wiring between them.
-KINDS = ("group", "accumulator", "block_sum", "shared_accumulator", "shared_control", "encode",
-         "sequencer", "weights", "drain")
+#: Kinds whose paths are reported, beside those of the whole core.
+KINDS = ("group", "accumulator", "block_sum", "shared_accumulator", "shared_control", "encode", "credit_encode",
+         "sequencer", "weights", "drain", "credit_drain", "side", "side_turns", "free_turns")
+#: The name of the whole design among them: every path, from part to part as well.
+WHOLE = "core"
+#: Time in ns from a memory's clock to the word that it reads, by the name of a library; assumed, not measured: about
+#: 10 delays of an inverter with four loads. ``None`` stands for all other libraries.
+ACCESS = {"osu018_stdcells": 1.2, None: 0.3}
+#: What a user may give.
+ACCESS_RANGE = (0, 100)
 
 _PERIOD = 10000    # ns; longer than any path
 _SCRIPT = f"""\
 read_liberty cells.lib
+read_liberty memories.lib
 read_verilog netlist.v
 link_design {{top}}
 create_clock -name clk -period {_PERIOD} [get_ports clk]
 set_input_delay 0 -clock clk [all_inputs]
 set_output_delay 0 -clock clk [all_outputs]
-report_worst_slack
+report_checks -path_delay max -format full -fields {{{{net}}}}
+set place [file dirname [get_full_name [get_property [lindex [find_timing_paths] 0] endpoint]]]
+foreach name {{{{Q QN q}}}} {{{{
+  set pin [get_pins -quiet $place/$name]
+  if {{{{[llength $pin]}}}} {{{{ puts "register [get_full_name [get_nets -of_objects $pin]]"; break }}}}
+}}}}
 exit
 """
+#: A register whose output is there ``access`` after the clock: what reads a word of a memory.
+_MEMORIES = """\
+library (memories) {{
+  delay_model : table_lookup; time_unit : "1ns"; voltage_unit : "1V"; current_unit : "1mA";
+  pulling_resistance_unit : "1kohm"; capacitive_load_unit (1, pf); nom_voltage : 1.0;
+  input_threshold_pct_rise : 50; input_threshold_pct_fall : 50;
+  output_threshold_pct_rise : 50; output_threshold_pct_fall : 50;
+  slew_lower_threshold_pct_rise : 20; slew_upper_threshold_pct_rise : 80;
+  slew_lower_threshold_pct_fall : 20; slew_upper_threshold_pct_fall : 80;
+  cell ({cell}) {{
+    ff (state, inverse) {{ clocked_on : "clk"; next_state : "d"; }}
+    pin (clk) {{ direction : input; clock : true; capacitance : 0; }}
+    pin (d) {{ direction : input; capacitance : 0; }}
+    pin (q) {{ direction : output; function : "state"; timing () {{ related_pin : "clk"; timing_type : rising_edge;
+      cell_rise (scalar) {{ values ("{access}"); }} cell_fall (scalar) {{ values ("{access}"); }}
+      rise_transition (scalar) {{ values ("0"); }} fall_transition (scalar) {{ values ("0"); }} }} }}
+  }}
+}}
+"""
+_CELL = "hbfp_memory_access"
 _PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
 
 
 def registered(ram):
-    """A memory's stand-in: a flip-flop at each of its ports, so that paths from and to it count."""
+    """A memory's stand-in: a flip-flop at each of its inputs, and one that takes as long as a memory at its output."""
     width = {name: int(high or 0) + 1 for high, name in _PORT.findall(ram.verilog)}
     ins = [name for name in width if name not in ("clk", "rst", "r_data")]
     head = ", ".join(["clk", *ins, "r_data"])
     lines = [f"module {ram.top}({head});", "  input clk;"]
     lines += [f"  input [{width[name] - 1}:0] {name};\n  reg [{width[name] - 1}:0] {name}_q;" for name in ins]
-    lines += [f"  output reg [{width['r_data'] - 1}:0] r_data;", "  always @(posedge clk) begin"]
+    lines += [f"  output [{width['r_data'] - 1}:0] r_data;", "  always @(posedge clk) begin"]
     lines += [f"    {name}_q <= {name};" for name in ins]
     ends = [f"{name}_q[{n}]" for name in ins for n in range(width[name])]
     size = width["r_data"]    # every register has to lead somewhere
-    lines += [f"    r_data[{n}] <= ^{{{', '.join(ends[n::size] or ['w_data_q'])}}};" for n in range(size)]
-    return replace(ram, verilog="\n".join([*lines, "  end", "endmodule"]) + "\n")
+    lines += ["  end"]
+    lines += [f"  {_CELL} word_{n}(.clk(clk), .d(^{{{', '.join(ends[n::size] or ['w_data_q'])}}}), .q(r_data[{n}]));"
+              for n in range(size)]
+    cell = f"(* blackbox *)\nmodule {_CELL}(clk, d, q);\n  input clk;\n  input d;\n  output q;\nendmodule\n"
+    return replace(ram, verilog="\n".join([*lines, "endmodule"]) + "\n" + cell)
 
 
 def _parts(unit, by_name):
@@ -77,26 +113,107 @@ def structural(text):
     return re.sub(r"^  assign \{(.*?)\} = (.*);$", split, text, flags=re.MULTILINE)
 
 
-def period(unit, by_name, recipe, library):
-    """Shortest clock period of a unit with its parts in ns: no wires, no clock skew, inputs and outputs registered."""
+@dataclass(frozen=True)
+class Path:
+    """The longest path of a unit.
+
+    Attributes
+    ----------
+    period : float
+        Its time in ns: the shortest clock period. No wires, no clock skew, inputs and outputs registered.
+    start, end : str
+        Net that it starts from, and that of the register, or port, at its end.
+    places : list of (str, float)
+        Instances of parts that it passes, by name, each with the time in ns at which it leaves them.
+    """
+    period: float
+    start: str
+    end: str
+    places: list
+
+    def __str__(self):
+        through = [f"{name} {time:.2f}" for name, time in self.places if name]
+        return f"{self.start} to {self.end}" + (f" (through {', '.join(through)})" if through else "")
+
+
+def _places(pins):
+    """The instances of parts on a path of pins, each once, with the time of its last pin."""
+    found = []
+    for pin, time in pins:
+        name = "/".join(pin.split("/")[:-2])
+        if found and found[-1][0] == name:
+            found.pop()
+        found.append((name, time))
+    return found
+
+
+def memories(access):
+    """The Liberty text of what reads a word of a memory in ``access`` ns."""
+    return _MEMORIES.format(cell=_CELL, access=access)
+
+
+def access_time(library):
+    """What reading a memory takes in ns, with a library."""
+    return ACCESS.get(library.name, ACCESS[None])
+
+
+def longest_path(unit, by_name, recipe, library, access=None):
+    """The longest :class:`Path` of a unit with its parts.
+
+    Parameters
+    ----------
+    unit : Unit
+    by_name : dict of str to Unit
+    recipe : str
+    library : Library
+    access : float, optional
+        Time in ns that reading a memory takes; :data:`ACCESS` unless given.
+    """
     text = "\n".join(structural((synthesise(part, recipe, library) / "mapped.v").read_text())
                      for part in _parts(unit, by_name).values())
     script = _SCRIPT.format(top=unit.top)
+    macros = memories(access_time(library) if access is None else access)
 
     def run():
-        return _PERIOD - opensta.worst_slack(unit.top, text, library, script)
+        slack, start, end, pins = opensta.longest_path(unit.top, {
+            "cells.lib": library.path, "memories.lib": macros, "netlist.v": text}, script)
+        return [_PERIOD - slack, start, end, _places(pins)]
 
-    key = files.key(opensta.version(opensta.find()), script, library.sha256, text)
-    return entries.value(files.cache("synth") / f"sta-{key}", run)
+    key = files.key(opensta.version(opensta.find()), script, library.sha256, macros, text)
+    time, start, end, places = entries.value(files.cache("synth") / f"path-{key}", run)
+    return Path(time, start, end, [tuple(place) for place in places])
 
 
-def periods(design, recipe, library):
-    """Kind of unit -> longest of its clock periods in ns; empty without OpenSTA or a library."""
+def period(unit, by_name, recipe, library, access=None):
+    """Shortest clock period of a unit in ns; see :func:`longest_path`."""
+    return longest_path(unit, by_name, recipe, library, access).period
+
+
+def paths(design, recipe, library, unit="core", access=None):
+    """Kind of unit, and :data:`WHOLE` for all of the design -> the longest of its paths; empty without OpenSTA or a
+    library.
+
+    Parameters
+    ----------
+    design : Design
+    recipe, library, access
+        As of :func:`longest_path`.
+    unit : str
+        A part alone, as ``python -m gen --unit``.
+    """
     if not opensta.find() or not library:
         return {}
-    units = partition.units(*generate(design))
-    by_name, found = {unit.top: unit for unit in units}, {}
-    for unit in units:
-        if unit.kind in KINDS:
-            found[unit.kind] = max(found.get(unit.kind, 0.0), period(unit, by_name, recipe, library))
+    units = partition.units(*generate(design, unit))
+    by_name, found = {each.top: each for each in units}, {}
+    for each in units:
+        if each.kind in KINDS or each is units[-1]:
+            path = longest_path(each, by_name, recipe, library, access)
+            kind = WHOLE if each is units[-1] else each.kind
+            if kind not in found or path.period > found[kind].period:
+                found[kind] = path
     return found
+
+
+def periods(design, recipe, library, unit="core", access=None):
+    """Kind of unit, and :data:`WHOLE` -> its clock period in ns, as :func:`paths` finds them."""
+    return {kind: path.period for kind, path in paths(design, recipe, library, unit, access).items()}

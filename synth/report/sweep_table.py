@@ -58,6 +58,36 @@ def table(comparisons):
     return result
 
 
+def library_table(comparisons):
+    """One row per design and recipe, the libraries side by side: the core, what floats take over it, it over integers.
+    """
+    texts = {head: [text(comparison.report) for comparison in comparisons] for head, text in _COLUMNS.items()}
+    shown = [head for head, column in texts.items()
+             if head != "library" and (head in _ALWAYS or len(set(column)) > 1)]
+    rows, names = {}, list(comparisons[0].baselines)
+    for n, comparison in enumerate(comparisons):
+        key = tuple(texts[head][n] for head in shown)
+        rows.setdefault(key, {})[texts["library"][n]] = comparison
+    libraries = list(dict.fromkeys(texts["library"]))
+    result = Table(title="The libraries side by side: NAND2-equivalents per MAC of the core, and ratios to the "
+                   "smallest cores found", title_justify="left", padding=0)
+    for head in shown:
+        result.add_column(head, no_wrap=True)
+    for library in libraries:
+        for head in (library, *("core / int" if name == "int" else f"{name} / core" for name in names)):
+            result.add_column(head, justify="right")
+    for key, found in rows.items():
+        cells = []
+        for library in libraries:
+            each = found.get(library)
+            cells += [""] * (1 + len(names)) if each is None else [
+                number(each.report.scopes()["core"]),
+                *(f"{1 / each.ratios[name]['core']:.3f}" if name == "int" else
+                  f"[bold]{each.smallest_ratios[name]['core']:.2f}[/bold]" for name in names)]
+        result.add_row(*key, *cells)
+    return result
+
+
 def _ratio_cells(comparison, name):
     """What the table says of one baseline; bold is the ratio to the smallest float core."""
     same, smallest = comparison.ratios[name]["core"], comparison.smallest_ratios[name]

@@ -67,8 +67,8 @@ def ratio_table(comparison):
 def timing_table(comparison):
     """Clock periods by kind of unit, the design first."""
     table = Table(title="Shortest clock period in ns, by OpenSTA", title_justify="left",
-                  caption_justify="left", caption="no wires, no clock skew; inputs and outputs registered. drain: one "
-                  "signal drives all columns and the side units, without buffers")
+                  caption_justify="left", caption="no wires, no clock skew; inputs and outputs registered; core: "
+                  "all of it, nothing left out")
     table.add_column("unit")
     for name in comparison.periods:
         table.add_column(name, justify="right")

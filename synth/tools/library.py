@@ -34,13 +34,18 @@ def _cells(text):
             re.findall(r'\bcell\s*\(([^)]+)\)\s*\{.*?\barea\s*:\s*"?([\d.eE+-]+)', text, re.DOTALL)}
 
 
+def _holds_a_bit(text):
+    """Whether there is a flip-flop that takes its input as it is, which is what registers are mapped to."""
+    return re.search(r'\bff\s*\([^)]*\)\s*\{[^}]*\bnext_state\s*:\s*"\s*\w+\s*"', text) is not None
+
+
 def load(path):
     """Read a Liberty file.
 
     Raises
     ------
     OptionError
-        If it cannot be read, is no Liberty file, or has no two-input NAND to measure by.
+        If it cannot be read, is no Liberty file, or has no two-input NAND to measure by, or no flip-flop.
     """
     path = readable_file("liberty", path)
     data = path.read_bytes()
@@ -58,6 +63,8 @@ def load(path):
     nands = [area for cell, area in cells.items() if re.search(r"nand_?2", cell, re.IGNORECASE) and area > 0]
     if not nands:
         raise refuse("liberty", path, "has no two-input NAND to count areas in")
+    if not _holds_a_bit(text):
+        raise refuse("liberty", path, "has no flip-flop (ff) to map registers to")
     return Library(name[1], path, min(nands), hashlib.sha256(data).hexdigest())
 
 
@@ -111,6 +118,14 @@ def fetch(path=OSU018):
 def _sum(path):
     """The file that keeps the SHA-256 of what was fetched."""
     return path.with_name(path.name + ".sha256")
+
+
+def present():
+    """Paths of the libraries in the folder of :data:`OSU018`, that one first: what was fetched and what a user put
+    there.
+    """
+    others = sorted(path for path in OSU018.parent.glob("*.lib") if path != OSU018)
+    return ([OSU018] if OSU018.exists() else []) + others
 
 
 def default():

@@ -20,14 +20,24 @@ def find():
     return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if entries.intact(OPENSTA) else None)
 
 
+#: A pin in a report: its time, and its name.
+_PIN = re.compile(r"^ +-?[\d.]+ +(-?[\d.]+) [\^v] (\S+) \(", re.MULTILINE)
+
+
 @cache
 def version(command):
     """What a timer calls itself."""
     return subprocess.run([command, "-version"], capture_output=True, text=True).stdout
 
 
-def worst_slack(top, netlist, library, script):
-    """The worst slack in ns that a script reports, of ``netlist.v`` with ``cells.lib`` beside it.
+def longest_path(top, files, script):
+    """The longest path that a script reports, of the files (name -> text or path) that it reads.
+
+    Returns
+    -------
+    (float, str, str, list of (str, float))
+        The slack in ns; the net that the path starts from, and the one that it ends at, or that the register at its end
+        drives; the pins on the path, each with its time in ns.
 
     Raises
     ------
@@ -36,13 +46,20 @@ def worst_slack(top, netlist, library, script):
     """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        shutil.copyfile(library.path, place / "cells.lib")
-        (place / "netlist.v").write_text(netlist)
+        for name, content in files.items():
+            if isinstance(content, Path):
+                shutil.copyfile(content, place / name)
+            else:
+                (place / name).write_text(content)
         (place / "run.tcl").write_text(script)
         done = subprocess.run([find(), "-no_splash", "-exit", "run.tcl"], cwd=place, capture_output=True, text=True)
-    found = re.search(r"worst slack\s+(-?[\d.]+)", done.stdout)
+    found = re.search(r"^ *(-?[\d.]+) +slack \(", done.stdout, re.MULTILINE)
     if not found:
         lines = (done.stdout + done.stderr).splitlines()
         why = next((line for line in lines if "Error" in line), "no slack reported")
         raise SynthError(f"OpenSTA failed on {top}: {why}")
-    return float(found[1])
+    pins = [(pin, float(time)) for time, pin in _PIN.findall(done.stdout)]
+    nets = re.findall(r"^ +\d+ +(\S+) \(net\)", done.stdout, re.MULTILINE)
+    ends = re.search(r"^register (\S+)", done.stdout, re.MULTILINE)
+    last = pins[-1][0] if pins else ""
+    return float(found[1]), (nets or [last])[0], ends[1] if ends else last, pins

@@ -1,9 +1,10 @@
 """``python -m synth accelerator``: what is said of bad options, and how modules make up components.
 
-Covers: synth/measure/accelerator.py.
+Covers: synth/measure/accelerator.py, synth/report/accelerator.py.
 """
 
 import json
+import time
 
 import pytest
 
@@ -33,8 +34,10 @@ def test_components_are_sums_of_modules(monkeypatch, tmp_path, capsys):
         measured.append(part.kind)
         return Figures(area=1.0, cells=1)
     monkeypatch.setattr(accelerator, "measure_unit", one)
-    assert main(["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert main(["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path), "--json",
+                 str(tmp_path / "area.json")]) == 0
     data = json.loads((tmp_path / "accelerator.json").read_text())
+    assert data == json.loads((tmp_path / "area.json").read_text())
     parts = data["components"]
     assert len(measured) == len(set(data["units"]) - {top for top, unit in data["units"].items()
                                                       if unit["kind"] == "ram"})
@@ -47,3 +50,17 @@ def test_components_are_sums_of_modules(monkeypatch, tmp_path, capsys):
     assert parts["memories"]["bits"] == words
     assert parts["transposer"]["bits"] == 8 * 16 * 8 + 2 * 8 * 11
     assert "vector unit" in capsys.readouterr().out
+    assert (tmp_path / "accelerator.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_takes_long_is_said(monkeypatch, tmp_path, capsys):
+    """One line for a module that is not done after a while, and none for the others."""
+    def one(part, recipe, library):
+        if part.kind == "fetch":
+            time.sleep(0.3)
+        return Figures(area=1.0)
+    for name, value in (("measure_unit", one), ("SLOW", 0.2), ("LOOK", 0.05)):
+        monkeypatch.setattr(accelerator, name, value)
+    assert main(["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "under way" in line] == [
+        "hbfp_fetch_accelerator_hbfp_m8_e10_b1x8_r8_c8_g8x4_fp32_recoded_d32_rw4: under way for 3 minutes"]

@@ -5,9 +5,11 @@ Covers: synth/command/options.py.
 
 import pytest
 
+from hbfp.values import OptionError
 from synth.__main__ import main
 from synth.command.core import make_parser
-from synth.command.options import least_area
+from synth.command.options import choose_targets, least_area
+from tests.synth.tiny import LIBERTY
 
 
 @pytest.mark.parametrize("words, line", [
@@ -15,6 +17,10 @@ from synth.command.options import least_area
     (["--jobs", "0"], "--jobs 0: must be 1 to 4096"),
     (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, int"),
     (["--mantissa", "99"], "--mantissa 99: must be 2 to 16"),
+    (["--memory-access", "-1"], "--memory-access -1: must be 0 to 100"),
+    (["--memory-access", "soon"], "--memory-access soon: must be 0 to 100"),
+    (["--unit", "encode", "--period", "5"],
+     "--unit encode: must be core to meet a clock, and for more than one recipe or library"),
 ])
 def test_wrong_option(capsys, words, line):
     with pytest.raises(SystemExit) as caught:
@@ -30,6 +36,21 @@ def test_wrong_liberty(capsys, tmp_path):
     assert capsys.readouterr().err == ("python -m synth: error: --liberty no.lib: cannot be read "
                                        "(No such file or directory)\n")
     assert not (tmp_path / "out").exists()
+
+
+def test_lists_of_libraries_and_recipes(monkeypatch, tmp_path):
+    """Every recipe with every library; `all` is what lies in the folder."""
+    monkeypatch.setattr("synth.tools.library.OSU018", tmp_path / "osu018_stdcells.lib")
+    with pytest.raises(OptionError) as caught:
+        choose_targets(None, "all")
+    assert str(caught.value) == f"--liberty all: there is none in {tmp_path}: python -m synth fetch"
+    paths = [tmp_path / "osu018_stdcells.lib", tmp_path / "tiny.lib"]
+    for n, path in enumerate(paths):
+        path.write_text(LIBERTY.replace("tiny", f"tiny{n}", 1))
+    expected = [("area", "tiny0"), ("area", "tiny1"), ("speed", "tiny0"), ("speed", "tiny1")]
+    for words in ("all", ",".join(map(str, paths))):
+        assert [(recipe, cells.name) for recipe, cells in choose_targets("area,speed", words)] == expected
+    assert choose_targets("generic", "all") == [("generic", None)]
 
 
 def test_recipe_without_library(capsys, monkeypatch, tmp_path):

@@ -17,7 +17,7 @@ def report(area, **values):
 
 
 def test_kinds_are_named_and_floats_last():
-    fp32 = FakeReport(4304, Design(arithmetic="fp32", group=(2, 4)))
+    fp32 = FakeReport(3919, Design(arithmetic="fp32", group=(8, 8)))
     found = [report(189, mantissa=4), fp32, report(135, mantissa=4, arithmetic="int"), report(449)]
     assert list(_by_kind(found)) == ["HBFP4", "int4", "HBFP8", "lean FP32"]
 

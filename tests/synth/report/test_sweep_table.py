@@ -40,3 +40,18 @@ def test_pairs_are_written_as_on_the_command_line():
                    for sparse in ((1, 1), (2, 4))]
     found = sweep_table.table(comparisons)
     assert list(found.columns[3].cells) == ["1,1", "2,4"]
+
+
+def test_libraries_stand_side_by_side():
+    """A row a design, whatever the order; a library that a design lacks is left empty."""
+    def of(library, core, mantissa):
+        report = FakeReport(core, Design(format=HBFPFormat(mantissa=mantissa)))
+        report.library = {"name": library}
+        return Comparison(report, {"fp32": FakeReport(5000, Design()), "int": FakeReport(400, Design())},
+                          smallest=SMALLEST)
+    found = sweep_table.library_table([of("first", 500, 8), of("first", 250, 4), of("second", 450, 8)])
+    assert [column.header for column in found.columns] == [
+        "W", "array", "block", "first", "fp32 / core", "core / int", "second", "fp32 / core", "core / int"]
+    assert [list(column.cells) for column in found.columns[3:]] == [
+        ["500.0", "250.0"], ["[bold]9.00[/bold]", "[bold]18.00[/bold]"], ["1.250", "0.625"],
+        ["450.0", ""], ["[bold]10.00[/bold]", ""], ["1.125", ""]]

@@ -15,8 +15,10 @@ library (tiny) {
   cell (NAND2X1) { cell_footprint : nand2;
     area : 24.5; }
   cell ("NAND2X2") { area : 40 ; }
+  cell (DFF) { area : 96; ff (IQ, IQN) { clocked_on : "CK"; next_state : "D"; } }
 }
 """
+SCAN = 'cell (SDFF) { area : 9; ff (Q, QN) { next_state : "(!SE D) + (SE SI)"; } }'
 
 
 def test_smallest_nand_is_the_unit(tmp_path):
@@ -39,6 +41,8 @@ def test_wrong_file(tmp_path):
     ("module m; endmodule", "is not a Liberty file with cells"),
     ("library (a) { }", "is not a Liberty file with cells"),
     ("library (a) { cell (INV) { area : 1; } }", "has no two-input NAND to count areas in"),
+    ("library (a) { cell (NAND2) { area : 1; } }", "has no flip-flop (ff) to map registers to"),
+    ("library (a) { cell (NAND2) { area : 1; } " + SCAN + " }", "has no flip-flop (ff) to map registers to"),
 ])
 def test_wrong_content(tmp_path, text, complaint):
     path = tmp_path / "a.lib"
@@ -86,3 +90,12 @@ def test_fetch_says_why_it_failed(monkeypatch):
         library.fetch()
     assert str(caught.value) == ("apt-get download qflow-tech-osu018 failed: "
                                  "E: Unable to locate package qflow-tech-osu018")
+
+
+def test_libraries_that_are_present(monkeypatch, tmp_path):
+    """OSU018 first, then what a user put beside it."""
+    monkeypatch.setattr(library, "OSU018", tmp_path / "osu018_stdcells.lib")
+    assert library.present() == []
+    for name in ("a.lib", "osu018_stdcells.lib", "notes.txt"):
+        (tmp_path / name).write_text(CELLS)
+    assert [path.name for path in library.present()] == ["osu018_stdcells.lib", "a.lib"]
