@@ -16,7 +16,7 @@ all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
 test: simulator $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow" -n $(PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations=30
 
 # Hours, not minutes: every case of the long sweeps.
 regression: simulator $(VENV)/.test
@@ -26,10 +26,10 @@ regression: simulator $(VENV)/.test
 matrix: $(VENV)/.main
 	$(BIN)/python -m cosim matrix
 
-# The README's table of areas, with the OSU018 cells.
+# The README's table of areas, with the OSU018 cells and every other library in build/lib, side by side.
 area: $(VENV)/.main
 	$(BIN)/python -m synth fetch
-	$(BIN)/python -m synth sweep --plan table
+	$(BIN)/python -m synth sweep --plan table --liberty all
 	for width in 4 6 8; do $(BIN)/python -m synth --unit dot_product --block 1,128 --mantissa $$width || exit; done
 
 # The pages as a site, with the API from the docstrings: build/docs/index.html. A warning is an error.

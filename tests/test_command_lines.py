@@ -82,6 +82,9 @@ def line_of(rng, parser):
         kinds = [GOOD, NASTY] + ([[*TOML, "latin"]] * 4 if action.dest == "config" else [])
         value = rng.choice(rng.choice(kinds))
         words += [name] if rng.random() < 0.03 else [f"{name}={value}"] if rng.random() < 0.4 else [name, value]
+    for action in parser._actions:
+        if not action.option_strings and action.nargs is None and rng.random() < 0.8:
+            words.append(rng.choice(GOOD))
     if rng.random() < 0.05:
         words.insert(rng.randrange(len(words) + 1), rng.choice(NASTY))
     return words

@@ -10,7 +10,7 @@ from hbfp.checkout import PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Folders of components, what others are made of first.
-RTL = ("lib", "fp32", "fixed", "number", "convert", "array", "accumulate", "core", "vector", "dispatch", "pods",
+RTL = ("lib", "fixed", "fp32", "number", "convert", "array", "accumulate", "core", "vector", "dispatch", "pods",
        "accelerator")
 #: Folder -> folders of ours that it may import, itself aside; the longest match counts.
 MAY = {
@@ -30,9 +30,9 @@ MAY = {
     "golden/__main__.py": {"hbfp", "golden/spec", "golden/study", "golden/perf", "golden/perf/accelerator",
                            "golden/machine", "golden"},
     "rtl/lib": {"hbfp"},
-    "rtl/fp32": {"hbfp", "golden/spec", "rtl/lib"},
+    "rtl/fp32": {"hbfp", "golden/spec", "rtl/lib", "rtl/fixed"},
     "rtl/fixed": {"hbfp", "rtl/lib"},
-    "rtl/number": {"hbfp", "rtl/lib", "rtl/fp32", "rtl/fixed"},
+    "rtl/number": {"hbfp", "golden/spec", "rtl/lib", "rtl/fp32", "rtl/fixed"},
     "rtl/convert": {"hbfp", "golden/spec", "rtl/lib"},
     "rtl/array": {"hbfp", "rtl/lib", "rtl/fp32", "rtl/fixed", "rtl/number", "rtl/convert"},
     "rtl/accumulate": {"hbfp", "rtl/lib", "rtl/fp32", "rtl/fixed", "rtl/number"},

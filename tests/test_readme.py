@@ -65,5 +65,5 @@ def test_area_table_divides_by_the_smallest_fp32_core():
     """Bold is that core over the row's; the text names its area."""
     rows = re.findall(r"^\| HBFP.*? \| ([\d.]+) \| \*\*([\d.]+)\*\* \|", README, re.MULTILINE)
     smallest = int(re.search(r"smallest one found \(groups of \d+ x \d+: (\d+)\)", README)[1])
-    assert len(rows) == 7 and smallest == 4304
+    assert len(rows) == 10 and smallest == 3919
     assert all(abs(float(ratio) * float(core) / smallest - 1) < 1e-3 for core, ratio in rows)

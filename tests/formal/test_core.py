@@ -47,8 +47,8 @@ class Align(Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.part = part = AlignAdd(*self.sizes)
-        m.d.comb += [part.acc.sum.eq(self.a), part.acc.exponent.eq(self.ae), part.sum.eq(self.s),
-                     part.exponent.eq(self.se), self.o.eq(part.o.sum), self.oe.eq(part.o.exponent)]
+        m.d.comb += [part.acc.sum[0].eq(self.a), part.acc.exponent.eq(self.ae), part.sum[0].eq(self.s),
+                     part.exponent.eq(self.se), self.o.eq(part.o.sum[0]), self.oe.eq(part.o.exponent)]
         return m
 
 
