@@ -73,8 +73,7 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
     far = named(m, amount[stages:].any(), "far")
     if ripple:    # the longest distance leaves nothing
         gone = named(m, far | small_zero if flush else far, "gone")
-        amount = amount[:stages]
-        shifted, sticky = shift_right_sticky(m, smaller, amount | gone.replicate(len(amount)), kept)
+        shifted, sticky = shift_right_sticky(m, smaller, amount[:stages] | gone.replicate(stages), kept)
         sticky = named(m, sticky & ~small_zero, "aligned_sticky")
     else:
         shifted, sticky = shift_right_sticky(m, smaller, amount[:stages], kept)

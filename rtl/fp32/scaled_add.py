@@ -108,7 +108,8 @@ class Term(Component):
         # The offset less the count of leading zeros is another offset plus its complement.
         width = max(params.exponent_width, len(normal.count) + 1, fmt.exponent + 1) + 1
         exponent = Signal(signed(width), name="biased")
-        m.d.comb += exponent.eq(add_carry(self.exponent, ~normal.count, carry))
+        short = ~normal.count if len(normal.count) else Const(0, 1)    # of one bit there is nothing to count
+        m.d.comb += exponent.eq(add_carry(self.exponent, short, carry))
         under, over = limits(m, fmt, exponent)
         m.d.comb += [
             self.o.sign.eq(sign), self.o.exponent.eq(exponent), self.o.fraction.eq(fraction),

@@ -14,7 +14,7 @@ from .verilated import Verilated
 
 E3F2, E3F3, E4F4 = FloatFormat(3, 2), FloatFormat(3, 3), FloatFormat(4, 4)
 #: Format, bits of the integer and of its exponent: on all operands. Integers fit a significand, or are rounded first.
-SMALL = [(E3F2, 4, 5), (E3F2, 6, 5), (E3F3, 3, 5), (E3F3, 5, 5), (E4F4, 5, 5), (E4F4, 3, 5)]
+SMALL = [(E3F2, 4, 5), (E3F2, 6, 5), (E3F3, 2, 5), (E3F3, 3, 5), (E3F3, 5, 5), (E4F4, 5, 5), (E4F4, 3, 5)]
 #: The same on random operands.
 LARGE = [(FP32, 8, 12), (FP32, 20, 12), (FP32, 25, 12), (FP32, 26, 12), (FP32, 40, 13), (FloatFormat(8, 15), 20, 12),
          (BF16, 20, 12), (BF16, 9, 12)]
