@@ -106,10 +106,11 @@ MUTANTS = [
     ("rtl.core.placement", "Placement", "self.i.mantissa[row])", "self.i.mantissa[into])", "equal"),
     ("rtl.core.placement", "Placement", "given[into], given[block]", "given[into], given[into]", "shorter"),
     ("rtl.core.sequencer", "Sequencer", "place == params.sparse_block - 1", "place == params.sparse_block", "longer"),
-    ("rtl.accumulate.accumulator", "Accumulator", "& ~skipped.replicate", "| ~skipped.replicate", "equal"),
+    ("rtl.accumulate.accumulator", "Accumulator", "& ~self.east.skip[s].replicate",
+     "| ~self.east.skip[s].replicate", "equal"),
     ("rtl.accumulate.accumulator", "Accumulator", "either.eq(0)", "either.eq(1)", "equal"),
-    ("rtl.accumulate.accumulator", "Accumulator", "total.eq(-(1 << params.scales.sum - 1))",
-     "total.eq((1 << params.scales.sum - 1) - 1)", "tiles"),
+    ("rtl.accumulate.accumulator", "Accumulator", "total.eq(-(1 << len(total) - 1))",
+     "total.eq((1 << len(total) - 1) - 1)", "tiles"),
 ]
 
 
