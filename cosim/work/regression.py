@@ -41,7 +41,7 @@ SPARSE_ARRAYS, SPARSE_MANTISSAS, SPARSE = ((8, 8), (16, 16)), (4, 8), ((2, 4), (
 SELECTION = (
     (2, (1, 8), (1, 1), "fp32", "rne"), (3, (1, 16), (3, 5), "aligned", "stochastic"),
     (4, (1, 32), (8, 8), "fp32", "stochastic"), (6, (8, 8), (16, 16), "aligned", "rne"),
-    (8, (16, 16), (8, 8), "aligned", "rne"), (12, (24, 24), (3, 5), "fp32", "stochastic"),
+    (8, (16, 16), (8, 8), "aligned", "rne"), (12, (1, 8), (3, 5), "fp32", "stochastic"),
     (16, (1, 8), (8, 8), "aligned", "stochastic"), (2, (24, 24), (24, 24), "fp32", "rne"),
     (16, (16, 16), (1, 1), "aligned", "stochastic"), (8, (1, 32), (16, 16), "fp32", "stochastic"),
     ((4, 6), (16, 16), (8, 8), "aligned", "rne"), ((8, 12), (1, 8), (16, 16), "fp32", "truncate"),

@@ -47,10 +47,8 @@ def make(name):
     return Design(format=HBFPFormat(mantissa=4, block=(1, terms)), rows=rows, cols=cols, depth=DEPTH, **options)
 
 
-def simulate(design, commands):
-    """First transfers of passes, and the last transfer of `o`, counted from the first one of all."""
-    dut, bench = Core.of(design), None
-    passes = [command.rows * command.beats for command in commands for _ in range(command.passes)]
+def words_of(design, commands):
+    """The commands as payloads."""
     words = []
     for c in commands:
         fields = {"rows": c.rows, "tiles": c.passes}
@@ -61,33 +59,62 @@ def simulate(design, commands):
         if design.takes_sparse:
             fields["sparse"] = c.sparse
         words.append(pack(command_layout(design), **fields))
-    bench = Bench(dut, limit=40000)
-    bench.send(dut.i_cmd, words)
-    bench.send(dut.i_x, [0] * sum(passes))
-    bench.send(dut.i_w, [0] * len(passes) * design.rows)
-    vectors = sum(c.vectors for c in commands)
-    if vectors:
-        bench.send(dut.i_v, [pack(ArrayLayout(32, design.cols), value=[0] * design.cols)] * vectors)
-    seen = {"begin": None, "x": [], "o": 0}
+    return words
+
+
+def simulate(design, runs):
+    """Of each run, from reset: first transfers of passes, and the last one of `o`, from the first one of all."""
+    dut = Core.of(design)
+    bench = Bench(dut, limit=40000 * len(runs))
+    passes = [[command.rows * command.beats for command in commands for _ in range(command.passes)]
+              for commands in runs]
+    given = {
+        dut.i_cmd: [words_of(design, commands) for commands in runs],
+        dut.i_x: [[0] * sum(each) for each in passes],
+        dut.i_w: [[0] * len(each) * design.rows for each in passes],
+    }
+    if design.arithmetic != "int":
+        vector = pack(ArrayLayout(32, design.cols), value=[0] * design.cols)
+        given[dut.i_v] = [[vector] * sum(c.vectors for c in commands) for commands in runs]
+    turn, found = [-1], []
+
+    async def offer(ctx, port, words):
+        for number, each in enumerate(words):
+            while turn[0] < number:
+                await ctx.tick()
+            for word in each:
+                ctx.set(bits(port.payload), word)
+                ctx.set(port.valid, 1)
+                while not (await ctx.tick().sample(port.ready))[2]:
+                    pass
+            ctx.set(port.valid, 0)
 
     async def watch(ctx):
         ctx.set(dut.o.ready, 1)
-        cycle, results = 0, 0
         ports = [bits(port) for stream in (dut.i_cmd, dut.i_w, dut.i_x, dut.o) for port in (stream.valid, stream.ready)]
-        while results < sum(c.rows for c in commands):
-            _, _, *values = await ctx.tick().sample(*ports)
-            command, weights, x, o = (values[n] and values[n + 1] for n in range(0, 8, 2))
-            if seen["begin"] is None and (command or weights):
-                seen["begin"] = cycle
-            if x:
-                seen["x"].append(cycle)
-            results += o
-            cycle += 1
-        seen["o"] = cycle
+        for number, commands in enumerate(runs):
+            ctx.set(bench.reset, 1)
+            await ctx.tick()
+            ctx.set(bench.reset, 0)
+            turn[0] = number
+            begin, tops, cycle, results = None, [], 0, 0
+            while results < sum(c.rows for c in commands):
+                _, _, *values = await ctx.tick().sample(*ports)
+                command, weights, x, o = (values[n] and values[n + 1] for n in range(0, 8, 2))
+                if begin is None and (command or weights):
+                    begin = cycle
+                if x:
+                    tops.append(cycle)
+                results += o
+                cycle += 1
+            firsts = np.cumsum([0, *passes[number][:-1]])
+            found.append(([tops[first] - begin for first in firsts], cycle - begin))
+
+    for port, words in given.items():
+        bench.process(offer, port, words)
     bench.process(watch)
     bench.run()
-    tops = np.cumsum([0, *passes[:-1]])
-    return [seen["x"][top] - seen["begin"] for top in tops], seen["o"] - seen["begin"]
+    return found
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -103,9 +130,9 @@ def test_cycles_as_predicted(name):
                              sparse=each) for each in sparse])
     if design.wide:
         runs = [[replace(c, beats=int(rng.integers(1, 3))) for c in commands] for commands in runs for _ in range(2)]
-    for commands in runs:
+    for commands, found in zip(runs, simulate(design, runs), strict=True):
         starts, _, cycles = timeline(design, latency, commands)
-        assert simulate(design, commands) == (starts, cycles), commands
+        assert found == (starts, cycles), commands
 
 
 @pytest.mark.parametrize("terms, rows", [(4, 4), (8, 8), (8, 4), (32, 4), (64, 8)])

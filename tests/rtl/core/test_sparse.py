@@ -137,7 +137,9 @@ def changes(design):
              bool(number % 2)) for number in range(4)]
 
 
-@pytest.mark.parametrize("module, name, before, after, shown", MUTANTS)
+@pytest.mark.parametrize("module, name, before, after, shown", [
+    pytest.param(*mutant, marks=() if mutant[0] != last[0] else pytest.mark.slow)    # always: one of each module
+    for last, mutant in zip([("",), *MUTANTS], MUTANTS, strict=False)])
 def test_mutants_are_caught(module, name, before, after, shown, monkeypatch):
     plant(monkeypatch, module, name, before, after)
     design = design_of(shown)

