@@ -140,6 +140,18 @@ def runtime_objects(tool, *, trace=False, vpi=False):
     return [folder / name.replace(".cpp", ".o") for name in names]
 
 
+def _runtime_header(tool, flags):
+    """The runtime's header, which every file of every model begins with, compiled once; the last flag is the level."""
+    def make(folder):
+        header = folder / "runtime.h"
+        header.write_text('#include "verilated.h"\n')
+        _run(["g++", *flags, "-I", tool.include, "-I", tool.include / "vltstd", "-x", "c++-header", header, "-o",
+              folder / "runtime.h.gch"], folder / "build.log", "g++ on the runtime's header")
+
+    folder = entries.entry(files.cache("cosim") / ("header-" + files.key(tool.version, *flags, host(flags[-1]))), make)
+    return folder / "runtime.h"
+
+
 def _trace_flags(trace):
     return [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
 
@@ -226,8 +238,10 @@ def _build(folder, text, top, sources, tool, options, flags, level, trace, jobs,
         progress(done, total)
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         # What runs once, at the start, is not worth optimising.
-        tasks = [pool.submit(_compile, path, path.with_suffix(".o"), [*flags, *include,
-                             "-O0" if "slow" in path.name else level], log) for path in units]
+        levels = {path: "-O0" if "slow" in path.name else level for path in units}
+        headers = {each: _runtime_header(tool, [*flags, each]) for each in sorted(set(levels.values()))}
+        tasks = [pool.submit(_compile, path, path.with_suffix(".o"), [
+            "-include", headers[levels[path]], *flags, levels[path], *include], log) for path in units]
         for task in as_completed(tasks):
             task.result()
             done += 1
