@@ -7,18 +7,21 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Marks of tests that build or synthesise something; and files that take long without one.
-MARKS = ("cosim", "synth")
-LONG = ("tests/test_docs.py", "tests/gen/test_names.py", "tests/gen/test_emit.py", "tests/test_types.py")
+#: Files that take long without a mark. On a new machine the first one waits until Yosys has compiled itself; what
+#: needs Yosys, too, comes only behind the benches, so that no other process waits with it.
+LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/rtl/test_cycles.py", "tests/gen/test_names.py",
+        "tests/test_types.py")
 
 
 def pytest_collection_modifyitems(items):
     """Long files first; then, of each kind, those of many tests. Tests of one file stay as they are."""
     counts = Counter(item.path for item in items)
-    marked = {item.path for item in items if any(item.get_closest_marker(mark) for mark in MARKS)}
-    first = {ROOT / name for name in LONG}
+    first = {ROOT / name: number for number, name in enumerate(LONG)}
+    marked = {mark: {item.path for item in items if item.get_closest_marker(mark)} for mark in ("cosim", "synth")}
 
     def rank(item):
-        return item.path not in first, item.path not in marked, -counts[item.path], str(item.path)
+        path = item.path
+        kind = 1 if path in marked["synth"] else 0 if path in marked["cosim"] else 2
+        return first.get(path, len(first)), kind, -counts[path], str(path)
 
     items.sort(key=rank)

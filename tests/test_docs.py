@@ -46,6 +46,7 @@ def test_every_package_has_an_api_page():
     assert packages == {path.stem for path in (ROOT / "docs/api").glob("*.rst")}
 
 
+@pytest.mark.slow
 def test_site_builds_without_warnings(tmp_path):
     """Every page is in the contents and every docstring is valid.
 

@@ -30,6 +30,8 @@ CORES = {
     "fma": {"arithmetic": "fma", "pipeline": 1},
     "bf16": {"arithmetic": "bf16"},
 }
+#: Cores whose parts others have, too: in the long regression.
+SELDOM = ("segments", "ragged", "bf16", "fp32", "share aligned")
 BASE = {"rows": 4, "cols": 2, "block": (1, 4), "depth": 8, "mantissa": 5}
 
 #: A small core with shared columns, which has every kind of memory and register.
@@ -47,7 +49,7 @@ def patterns(streams):
     return [None, dict.fromkeys(streams, Pause(0.5, 2))]
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SELDOM)) for name in CORES])
 def test_nothing_is_undefined_and_bits_are_golden(name, tmp_path):
     device = simulation(CORES[name], tmp_path)
     outcome = random_products(Core(device), patterns=patterns(device.streams))

@@ -63,7 +63,7 @@ class Collected:
                 kept |= {name: value for name, value in more.items() if name not in kept}
 
 
-@pytest.fixture(scope="module", params=[40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[20, pytest.param(400, marks=pytest.mark.slow)])
 def collected(request):
     return Collected(drawn(request.param))
 

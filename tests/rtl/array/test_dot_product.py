@@ -84,7 +84,8 @@ def check_blocks(design, both, seed=1):
     assert any(len(chain) == 3 for chain in chains)
 
 
-@pytest.mark.parametrize("mantissa", range(2, 17))
+@pytest.mark.parametrize("mantissa", [
+    2, 3, 4, 6, 8, 12, 16, *(pytest.param(width, marks=pytest.mark.slow) for width in (5, 7, 9, 10, 11, 13, 14, 15))])
 def test_every_width_equals_golden(mantissa):
     check_blocks(make(mantissa, 3 if mantissa < 8 else 1), False, mantissa)
 

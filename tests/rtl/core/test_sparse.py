@@ -57,7 +57,12 @@ def products(design, seed=1, count=8, any_index=False):
     return result
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+#: Designs whose parts others have, too: in the long regression.
+SELDOM = ("shorter", "twice", "recoded-long", "share-recoded", "narrow-exponent", "1:2", "1:4", "4:8-recoded",
+          "uneven-long")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SELDOM)) for name in DESIGNS])
 def test_products_equal_golden(name):
     design = design_of(name)
     got, want = run(design, products(design, count=10))
