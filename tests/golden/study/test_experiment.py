@@ -54,6 +54,7 @@ def test_killed_between_epochs_it_ends_with_the_same_bits(options, tmp_path):
     assert train(run, tmp_path) == whole                       # read, not trained again
 
 
+@pytest.mark.slow
 def test_killed_process_goes_on_to_the_same_bits(tmp_path):
     command = [sys.executable, "-m", "golden", "train", "--mantissa", "4", "--epochs", "6", "--batch", "100", "--out",
                str(tmp_path)]

@@ -180,7 +180,8 @@ def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
     if arithmetic == "int":
         data = [tuple(rng.integers(-127, 128, shape) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
     else:
-        data = [tuple(awkward(rng, shape, False) for shape in ((m, 5), (5, 3))) for m in (4, 1, 3)]
+        few = multiplier == "recoded" and not pipeline    # rows of full adders take long here
+        data = [tuple(awkward(rng, shape, False) for shape in ((m, 5), (5, 3))) for m in ((2,) if few else (4, 1, 3))]
         data[0][0][1], data[0][1][:, 0] = 2.0 ** -130, 1    # a subnormal sum, which IEEE keeps
     steps = (0, 0, 1) if arithmetic == "fma" else STEPS["none"]    # ReLU keeps subnormals
     got, want = run(design, data, (0.3, 0.3, 0, 0.3), steps)

@@ -34,7 +34,8 @@ SMALL_CASES = [(name, fmt, mode) for name, (_, _, count) in TABLE.items() if cou
                for mode in MODES[name]
                if not (name == "fp32.sqrt" and mode == "gradual" and fmt in (SMALL[0], SMALL[4]))]
 #: Recoded multipliers: significands of 3 to 5 bits everywhere, and those of FP32.
-RECODED = [(name, fmt) for name in ("fp32.mul", "fp32.fma", "fp32.mul_add") for fmt in (*SMALL, FP32)
+RECODED = [(name, fmt) for name in ("fp32.mul", "fp32.fma", "fp32.mul_add")
+           for fmt in (SMALL[0], SMALL[1], SMALL[4], FP32)
            if fmt.width <= (8 if name == "fp32.mul" else 6) or fmt is FP32] + [("fp32.bf16_mul_add", FP32)]
 WIDTHS = (8, 22, 24, 25, 30, 60)
 
