@@ -1,11 +1,11 @@
 # Two commands: `make` runs the main job on the default design, `make test` passes the tests.
 # Design options go through DESIGN, for example: make DESIGN="--mantissa 4 --rows 16"
-# Tests run in two processes, a file at a time each; more: make test PROCESSES=8
+# Tests run in a process for each core, two to four, a file at a time each; more: make test PROCESSES=8
 
 PYTHON ?= python3
 EXTRAS ?= test,train,networks,tune,docs
 DESIGN ?=
-PROCESSES ?= 2
+PROCESSES ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 2 ? 2 : cores > 4 ? 4 : cores)))
 
 VENV := .venv
 BIN := $(VENV)/bin
