@@ -11,9 +11,9 @@ product of `--product` M,K,N.
 """
 
 import argparse
+import itertools
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -21,6 +21,7 @@ from golden.perf.cycles import product_cycles
 from hbfp import files
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from synth.command.options import make_console
 from synth.measure import area, memories
 from synth.report.plots import new_figure
 from synth.tools import library
@@ -84,7 +85,7 @@ def main():
         table.add_row(name, str(banks), str(depth), f"{each['core']:.1f}", f"{each['bits']:.1f}",
                       f"{each['core and memories']:.1f}", f"{each['ratio']:.2f}" if base else "",
                       f"{each['weight bytes']:.1f}", f"{each['x bytes']:.1f}", f"{each['busy']:.1%}")
-    Console().print(table)
+    make_console().print(table)
     rows = [{"name": name, **each} for (name, _, _), each in found.items()]
     if args.json:
         files.write_json(args.json, rows)
@@ -93,15 +94,18 @@ def main():
 
 
 def draw(rows, path):
-    """Area with memories against the bytes that are read, a line for each number and count of banks."""
+    """Area with memories against the bytes that are read, a colour for each number and dashes for two banks."""
     figure, axes = new_figure()
-    for name, banks in dict.fromkeys((row["name"], row["design"]["banks"]) for row in rows if row["name"] != "FP32"):
+    names = list(dict.fromkeys(row["name"] for row in rows if row["name"] != "FP32"))
+    for name, banks in itertools.product(names, sorted({row["design"]["banks"] for row in rows})):
         mine = [row for row in rows if (row["name"], row["design"]["banks"]) == (name, banks)]
         axes.plot([row["weight bytes"] + row["x bytes"] for row in mine], [row["core and memories"] for row in mine],
-                  "o-" if banks == 1 else "o--", label=f"{name}, {banks} bank{'s' * (banks > 1)}")
+                  "o-" if banks == 1 else "o--", color=f"C{names.index(name)}",
+                  label=f"{name}, {banks} bank{'s' * (banks > 1)}")
+        place = {"xytext": (-4, -9), "ha": "right"} if banks == 1 else {"xytext": (4, 4)}
         for row in mine:
             axes.annotate(row["design"]["depth"], (row["weight bytes"] + row["x bytes"], row["core and memories"]),
-                          textcoords="offset points", xytext=(4, 4), fontsize=7)
+                          textcoords="offset points", fontsize=7, **place)
     axes.set(xlabel="bytes of weights and X in 1000 multiply-accumulates, by depth",
              ylabel="NAND2 a MAC, memories included", ylim=(0, None))
     axes.legend(frameon=False, fontsize=8)
