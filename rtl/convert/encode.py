@@ -46,6 +46,8 @@ class Encode(Component):
     lanes, beats : int
     cut : bool
         Whether a register stands between the largest exponent and the lanes; blocks of several beats have one anyway.
+        Beside the vector unit (:class:`rtl.vector.hbfp.VectorHBFP`), whose design has registers: a core that has them
+        converts with :class:`~rtl.convert.credit_encode.CreditEncode`.
     narrow : int
         Mantissa bits, fewer than the format's, of blocks that are not wide; 0 if all have those of the format.
 
@@ -80,7 +82,7 @@ class Encode(Component):
 
         @classmethod
         def of(cls, design):
-            """The converter of a design. With one register in the adders it is not yet the slowest."""
+            """The converter of a design that may stall. With one register in the adders it is not yet the slowest."""
             return cls(design.widest, design.encode_lanes, design.encode_beats,
                        design.pipeline > 1 and design.encode_beats == 1, design.format.mantissa if design.wide else 0)
 
