@@ -26,8 +26,8 @@ class Outcome:
         Name -> :class:`~cosim.bench.comparison.Comparison` with PyTorch.
     rows : list of dict
         Of the table by layer.
-    seconds : float
-        Of the simulation alone.
+    seconds, processor : float
+        Of the simulation alone: by the clock, and of the processor.
     model : Times or None
         What the cycle model says, if the program ended well.
     """
@@ -35,6 +35,7 @@ class Outcome:
     tensors: dict
     rows: list
     seconds: float
+    processor: float
     model: object
     total: Comparison = field(default_factory=Comparison)
 
@@ -75,20 +76,20 @@ def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3"
     accelerator = program.accelerator
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
                 contexts=accelerator.contexts, timing=timing, waves=waves, level=level, progress=progress) as device:
-        begun = time.perf_counter()
+        begun = time.perf_counter(), time.process_time()
         result = execute(device, program)
-        seconds = time.perf_counter() - begun
+        spent = time.perf_counter() - begun[0], time.process_time() - begun[1]
     tensors = {name: compare(program, name, memory[base:], values) for name, values in lowered.expected.items()
                if layers or program.tensors[name].role == "output"}
     if result.times is None:
-        return Outcome(result, tensors, [], seconds, None)
+        return Outcome(result, tensors, [], *spent, None)
     model = times(program, manifest.data.latency, timing.latency, timing.bandwidth)
     rows = by_layer(program, result.times)
     for row, modelled in zip(rows, by_layer(program, model), strict=True):
         row["model_cycles"] = modelled["cycles"]
         if row["name"] in tensors:
             row |= {"compared": tensors[row["name"]].compared, "mismatches": tensors[row["name"]].mismatches}
-    return Outcome(result, tensors, rows, seconds, model)
+    return Outcome(result, tensors, rows, *spent, model)
 
 
 def compare(program, name, dram, expected):

@@ -125,7 +125,8 @@ def _work(args, accelerator, timing):
         console.print(f"[red]FAILED[/red]: the cycle model says other cycles: {outcome.model.cycles} in all")
     passed = result.cause is None and total.compared > 0 and not total.mismatches and exact
     macs = sum(layer.macs for layer in program.layers)
-    speed = f"; {macs / outcome.seconds / 1e6:.1f} million MAC/s" if macs else ""
+    speed = (f"; {macs / outcome.seconds / 1e6:.1f} million MAC/s, {macs / outcome.processor / 1e6:.1f} of processor "
+             "time") if macs else ""
     console.print(f"{total.compared:,} numbers compared with PyTorch, {total.mismatches:,} differ; {result.cycles:,} "
                   f"cycles{speed}: {'[green]passed' if passed else '[red]FAILED'}")
     if args.json:
@@ -134,7 +135,8 @@ def _work(args, accelerator, timing):
                 "first": total.first, "cause": result.cause and result.cause.name.lower(), "error_pc": result.error_pc,
                 "cycles": result.cycles, "model_cycles": outcome.model and outcome.model.cycles, "macs": macs,
                 "utilisation": macs / (size * result.cycles) if result.cycles else 0.0,
-                "layers": outcome.rows, "counters": result.counters, "seconds": outcome.seconds, "passed": passed,
+                "layers": outcome.rows, "counters": result.counters, "seconds": outcome.seconds,
+                "processor_seconds": outcome.processor, "passed": passed,
                 "distances": {name: asdict(far) for name, far in lowered.distances.items()},
                 "tensors": {name: {"compared": each.compared, "mismatches": each.mismatches}
                             for name, each in outcome.tensors.items()}}
