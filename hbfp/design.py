@@ -183,9 +183,6 @@ class Design(describe.Description):
             if self.accumulator_width > ACCUMULATOR_LIMIT:
                 raise ConflictError("growth", self.growth, f"must keep the accumulator at {ACCUMULATOR_LIMIT} bits or "
                                     f"fewer, not {self.accumulator_width}")
-        if self.share > 1 and self.accumulate not in ("fp32", "aligned"):
-            raise ConflictError("accumulate", self.accumulate, "must be fp32 or aligned where columns share an "
-                                "accumulator")
         if self.banks == 1 and self.share > 1:
             raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
         if self.pipeline and self.share > 1:

@@ -7,12 +7,13 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.design import ConflictError
 
+from ..fixed.scales import Scales
 from ..lib.compass import pass_east
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
-from ..number.kinds import number_of
+from ..number.kinds import accumulation_of, number_of
 from .digits import Digits
 from .signatures import pass_layout, read_signature, row_signature
 
@@ -21,6 +22,16 @@ def require_shared(design):
     """Raise ConflictError if no columns share an accumulator."""
     if design.share == 1:
         raise ConflictError("share", design.share, "must be 2 or more: only columns that share have this unit")
+
+
+def exponents_ahead(design):
+    """What the accumulation of a design adds to the exponents of X, where columns share it."""
+    return accumulation_of(design).offset(design.block_sum_width)
+
+
+def shared_scales(design):
+    """Exponents of X, with what the accumulation adds to them, and of W."""
+    return Scales.of(design, exponents_ahead(design))
 
 
 def totals_layout(width, count):

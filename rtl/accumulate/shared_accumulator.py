@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Signal, signed
 from amaranth.lib.wiring import In, Out
 
-from ..fixed.align import AlignAdd
 from ..fixed.scales import Scales
-from ..fp32.arith import Add
-from ..fp32.convert import IntToFp32
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
@@ -16,16 +13,16 @@ from ..lib.names import parameter
 from ..number.accumulation import Accumulation
 from ..number.kinds import accumulation_of
 from ..number.streams import scale_layout
-from .block_sum import require_shared, totals_layout
+from .block_sum import require_shared, shared_scales, totals_layout
 from .signatures import read_signature, turn_signature
 
 
 class SharedAccumulator(Component):
     """Accumulates the block sums of ``share`` columns, one column a cycle, into running accumulators.
 
-    In the first cycle of two the column's block sum is scaled and becomes FP32 (``aligned``: is added to the
-    accumulator); in the second it is added (``aligned``: the accumulator becomes FP32). Running accumulators have a
-    memory with a word a column; the results, complete with a command's last block, have one with a word a row.
+    In the first cycle of two the column's block sum is made ready (``aligned``: is added to the accumulator); in the
+    second it is added (``aligned``: the accumulator becomes FP32). Running accumulators have a memory with a word a
+    column; the results, complete with a command's last block, have one with a word a row.
 
     Parameters
     ----------
@@ -37,6 +34,7 @@ class SharedAccumulator(Component):
     depth : int
         Rows of a pass.
     scales : rtl.fixed.scales.Scales
+        With what the accumulation adds to exponents; see :func:`shared_scales`.
 
     Members
     -------
@@ -65,7 +63,7 @@ class SharedAccumulator(Component):
             """The accumulator of some of a design's columns."""
             require_shared(design)
             return cls(accumulation_of(design), design.block_sum_width, design.share, design.depth,
-                       Scales.of(design))
+                       shared_scales(design))
 
     @staticmethod
     def ports(params):
@@ -99,7 +97,6 @@ class SharedAccumulator(Component):
             exponent.eq(turn.scale.exponent + scale), invalid.eq(turn.scale.invalid | flag),
         ]
         # Memories: running accumulators by row and column, results by row.
-        word = accumulation.word
         m.submodules.running = running = Ram(depth * share, accumulation.width)
         m.submodules.results = results = Ram(depth, 32 * share, share)
         value = Signal(32)
@@ -110,27 +107,15 @@ class SharedAccumulator(Component):
             results.r_en.eq(self.read.en), results.r_addr.eq(self.read.address),
             self.o.as_value().eq(results.r_data),
         ]
+        before = running.r_data
+        if accumulation.cleared:
+            before = before & ~turn.fresh.replicate(accumulation.width)
+        after = Signal(accumulation.width)
+        m.d.comb += [after.eq(accumulation.add(m, (0, 0), before, [total], (exponent, invalid), turn.fresh)),
+                     running.w_data.eq(after)]
+        result = after
         if not accumulation.lead:    # added in the first cycle
-            earlier = Signal(word)
-            after = Signal(word)
-            late = Signal(word, reset_less=True)
-            m.submodules.align = align = AlignAdd(len(total), accumulation.bits, accumulation.guard, len(exponent))
-            m.submodules.convert = convert = IntToFp32(accumulation.bits, len(exponent))
-            m.d.comb += [
-                Cat(earlier).eq(running.r_data), align.fresh.eq(turn.fresh), align.acc.eq(earlier),
-                align.sum[0].eq(total), align.exponent.eq(exponent), align.invalid.eq(invalid), after.eq(align.o),
-                running.w_data.eq(Cat(after)), convert.i.eq(late.sum[0]), convert.exponent.eq(late.exponent),
-                convert.invalid.eq(late.invalid), value.eq(convert.o),
-            ]
-            m.d.sync += late.eq(after)
-            return m
-        product = Signal(32, reset_less=True)
-        m.submodules.convert = convert = IntToFp32(len(total), len(exponent))
-        m.submodules.add = add = Add(subnormals="flush", underflow="positive")
-        m.d.comb += [
-            convert.i.eq(total), convert.exponent.eq(exponent), convert.invalid.eq(invalid),
-            add.a.eq(running.r_data & ~turn.fresh.replicate(32)), add.b.eq(product),
-            running.w_data.eq(add.o), value.eq(add.o),
-        ]
-        m.d.sync += product.eq(convert.o)
+            result = Signal(accumulation.width, name="late", reset_less=True)
+            m.d.sync += result.eq(after)
+        m.d.comb += value.eq(accumulation.results(m, 0, result)[0])
         return m

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..fixed.scales import Scales
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..number.kinds import accumulation_of
 from ..number.streams import block_scale_layout
-from .block_sum import require_shared
+from .block_sum import require_shared, shared_scales
 from .signatures import beat_layout, read_signature, turn_signature
 
 
@@ -80,7 +79,7 @@ class SharedControl(Component):
         def of(cls, design):
             """The control of a design."""
             require_shared(design)
-            return cls(Scales.of(design).row, design.share, design.depth, not accumulation_of(design).lead)
+            return cls(shared_scales(design).row, design.share, design.depth, not accumulation_of(design).lead)
 
     @staticmethod
     def ports(params):

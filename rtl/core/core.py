@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hbfp.design import ConflictError, Design
 
 from ..accumulate.accumulator import Accumulator
-from ..accumulate.block_sum import BlockSum
+from ..accumulate.block_sum import BlockSum, exponents_ahead, shared_scales
 from ..accumulate.shared_accumulator import SharedAccumulator
 from ..accumulate.shared_control import SharedControl
 from ..accumulate.signatures import DIGITS, beat_layout
@@ -195,17 +195,19 @@ class Core(Component):
     def _scale_offset(self, m):
         """What is taken off the exponents of X; with wide mantissas, by the mode of the command."""
         design = self.params
+        ahead = exponents_ahead(design) if design.share > 1 else 0
         if not design.wide:
-            return scale_offset(design)
-        none, one, two = (scale_offset(design, wide) for wide in range(3))
-        offset = Signal(range(two + 1))
+            return scale_offset(design) - ahead
+        none, one, two = (scale_offset(design, wide) - ahead for wide in range(3))
+        offset = Signal(range(min(none, 0), two + 1))
         wide = self._wide
         m.d.comb += offset.eq(Mux(wide.wide_x & wide.wide_w, two, Mux(wide.wide_x | wide.wide_w, one, none)))
         return offset
 
     def _row_scale(self, m, segment):
         """Exponent, with the offset of every sum, and flag of this cycle's row of X in a segment."""
-        scale = Signal(block_scale_layout(Scales.of(self.params).row), name=f"row_scale{segment}")
+        scales = shared_scales(self.params) if self.params.share > 1 else Scales.of(self.params)
+        scale = Signal(block_scale_layout(scales.row), name=f"row_scale{segment}")
         m.d.comb += [scale.exponent.eq(self._row.exponent[segment] - self._offset),
                      scale.invalid.eq(self._row.invalid[segment])]
         return scale

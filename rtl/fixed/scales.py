@@ -18,16 +18,17 @@ class Scales:
     Parameters
     ----------
     row, column : int
-        Bits of the exponent of X, less :func:`scale_offset`, and of that of W.
+        Bits of the exponent of X, less :func:`scale_offset` and plus what is added for good, and of that of W.
     """
     row: int = parameter("x")
     column: int = parameter("w")
 
     @classmethod
-    def of(cls, design):
-        """Those of a design with blocks."""
+    def of(cls, design, ahead=0):
+        """Those of a design with blocks; ``ahead`` is added to the exponents of X."""
         low, high = design.format.exponent_range
-        row = max((-low + scale_offset(design, wide=2) - 1).bit_length(), high.bit_length()) + 1
+        low -= scale_offset(design, wide=2)
+        row = max((~low - ahead).bit_length() if ahead < -low else 0, (high + ahead).bit_length()) + 1
         return cls(row, design.format.exponent)
 
     @property

@@ -165,8 +165,6 @@ def test_wrong_value(options, message):
     ({"wide": 6, "mantissa": 4, "group": (8, 1)}, "group", "8,1",
      "must have an even number of columns with wide mantissas"),
     ({"banks": 1, "share": 2, "terms": 64}, "banks", 1, "must be 2 where columns share an accumulator"),
-    ({"accumulate": "bf16", "share": 2, "terms": 64}, "accumulate", "bf16",
-     "must be fp32 or aligned where columns share an accumulator"),
     ({"side_lanes": 3}, "side_lanes", 3, "must be 0 or divide the 32 columns"),
     ({"side_lanes": 4, "arithmetic": "int"}, "side_lanes", 4, "must be 0 where arithmetic is int"),
 ], ids=str)

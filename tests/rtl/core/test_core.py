@@ -40,6 +40,8 @@ DESIGNS = {
     "share": ("fp32", 8, (1, 8), 2, 4, {"share": 4, "group": (1, 2)}),
     "share-aligned": ("aligned", 8, (4, 4), 2, 4, {"share": 2}),
     "share-uneven": ("aligned", 6, (1, 5), 2, 4, {"share": 2, "ragged": True, "group": (2, 1)}),
+    "share-fp24": ("fp24", 8, (1, 6), 2, 2, {"share": 2, "exponent": 5}),
+    "share-bf16": ("bf16", 8, (1, 4), 2, 2, {"share": 2, "exponent": 13}),
     "share-recoded": ("fp32", 4, (1, 4), 2, 2, {"share": 2, "multiplier": "recoded"}),
     "narrow-exponent": ("fp32", 8, (1, 4), 4, 2, {"exponent": 6}),
 }
