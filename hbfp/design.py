@@ -185,8 +185,6 @@ class Design(describe.Description):
                                     f"fewer, not {self.accumulator_width}")
         if self.banks == 1 and self.share > 1:
             raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
-        if self.pipeline and self.share > 1:
-            raise ConflictError("pipeline", self.pipeline, "must be 0 where columns share an accumulator")
         if self.group is None:
             tall = 1 if self.pipeline and not self.blocked else _divisor(gcd(self.height, self.rows), self.GROUP[0])
             object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))

@@ -104,7 +104,9 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     starts: list[int] = []
     reads: list[int] = []
     weights, ready = -design.rows, 0
-    shared = SharedAccumulator(design.share, through - design.share - 1, row) if design.share > 1 else None
+    shared = None
+    if design.share > 1:
+        shared = SharedAccumulator(design.share, through - design.share - latency["turn"], latency["turn"], row)
     for number, command in enumerate(commands):
         span = design.lay(command.sparse).block_tiles
         for step in range(command.passes):

@@ -7,8 +7,9 @@ i' and m' are of the block before, e' is the last cycle in which that one is acc
     i(r) = max(a(r) + through,  g(r-1) + share - 1)         e' instead of the latter for row 0
     g(r) = max(i(r) + 1,  s + min(r, n - 1) f + 2           if results of a command of n rows are read from s on)
 
-and the last result is written one cycle after the last turn. With as many passes in a block as columns that share, or
-more, and 25 rows or so, nothing waits. Where a row takes two beats, a(r) is the second, a cycle after the first.
+and the last result is written ``turn`` cycles after the last column's turn begins. With as many passes in a block as
+columns that share, or more, and 25 rows or so, nothing waits. Where a row takes two beats, a(r) is the second, a cycle
+after the first.
 """
 
 
@@ -21,6 +22,8 @@ class SharedAccumulator:
         Columns that share an accumulator.
     through : int
         Cycles from a row's acceptance to the first in which its block sums can be read.
+    turn : int
+        Cycles from a column's turn to its result.
     leave : int
         Cycles f that a row of results takes to leave.
 
@@ -30,8 +33,8 @@ class SharedAccumulator:
         Cycle in which the last block's last result is written.
     """
 
-    def __init__(self, share: int, through: int, leave: int = 1) -> None:
-        self.share, self.through, self.leave = share, through, leave
+    def __init__(self, share: int, through: int, turn: int, leave: int = 1) -> None:
+        self.share, self.through, self.turn, self.leave = share, through, turn, leave
         self.reads: list[int] = []
         self.end, self.done = -1, -1
 
@@ -60,5 +63,5 @@ class SharedAccumulator:
             if before:
                 turn = max(turn, before[0] + min(row, before[1] - 1) * self.leave + 2)
             leaves = turn + self.share - 1
-        self.reads, self.end, self.done = reads, leaves, leaves + 1
+        self.reads, self.end, self.done = reads, leaves, leaves + self.turn
         return start, taken

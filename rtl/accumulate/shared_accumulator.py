@@ -10,6 +10,7 @@ from ..lib.component import Component
 from ..lib.layout import ArrayLayout
 from ..lib.memory import Ram
 from ..lib.names import parameter
+from ..lib.stages import Stages
 from ..number.accumulation import Accumulation
 from ..number.kinds import accumulation_of
 from ..number.streams import scale_layout
@@ -21,8 +22,9 @@ class SharedAccumulator(Component):
     """Accumulates the block sums of ``share`` columns, one column a cycle, into running accumulators.
 
     In the first cycle of two the column's block sum is made ready (``aligned``: is added to the accumulator); in the
-    second it is added (``aligned``: the accumulator becomes FP32). Running accumulators have a memory with a word a
-    column; the results, complete with a command's last block, have one with a word a row.
+    second it is added (``aligned``: the accumulator becomes FP32). With registers inside, :class:`.turn.Turn` says
+    which cycles these are. Running accumulators have a memory with a word a column; the results, complete with a
+    command's last block, have one with a word a row.
 
     Parameters
     ----------
@@ -35,6 +37,8 @@ class SharedAccumulator(Component):
         Rows of a pass.
     scales : rtl.fixed.scales.Scales
         With what the accumulation adds to exponents; see :func:`shared_scales`.
+    selected : bool
+        Whether there is a register behind the selection of a column.
 
     Members
     -------
@@ -57,13 +61,14 @@ class SharedAccumulator(Component):
         share: int = parameter("n")
         depth: int = parameter("d")
         scales: Scales = parameter("")
+        selected: bool = parameter("sel", False)
 
         @classmethod
         def of(cls, design):
             """The accumulator of some of a design's columns."""
             require_shared(design)
             return cls(accumulation_of(design), design.block_sum_width, design.share, design.depth,
-                       shared_scales(design))
+                       shared_scales(design), Stages.of(design).free)
 
     @staticmethod
     def ports(params):
@@ -77,10 +82,10 @@ class SharedAccumulator(Component):
     def body(self, platform):
         m, params, turn = Module(), self.params, self.turn
         accumulation, scales, share, depth = params.accumulation, params.scales, params.share, params.depth
-        total = Signal(signed(params.sums))
-        scale = Signal(signed(scales.column))
+        total = Signal(signed(params.sums), reset_less=True)
+        scale = Signal(signed(scales.column), reset_less=True)
+        flag = Signal(reset_less=True)
         exponent = Signal(signed(scales.sum))
-        flag = Signal()
         invalid = Signal()
         turns = [turn.column == n for n in range(share)]
 
@@ -91,9 +96,11 @@ class SharedAccumulator(Component):
                 chosen = chosen | value.as_unsigned() & chooses.replicate(len(value))
             return chosen
         columns = range(share)
+        chosen = (select([self.sums[n] for n in columns]), select([self.w.exponent[n] for n in columns]),
+                  Cat(self.w.invalid[n] & turns[n] for n in columns).any())
+        for into, each in zip((total, scale, flag), chosen, strict=True):
+            m.d["sync" if params.selected else "comb"] += into.eq(each)
         m.d.comb += [
-            total.eq(select([self.sums[n] for n in columns])), scale.eq(select([self.w.exponent[n] for n in columns])),
-            flag.eq(Cat(self.w.invalid[n] & turns[n] for n in columns).any()),
             exponent.eq(turn.scale.exponent + scale), invalid.eq(turn.scale.invalid | flag),
         ]
         # Memories: running accumulators by row and column, results by row.

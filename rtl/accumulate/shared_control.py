@@ -9,10 +9,12 @@ from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
-from ..number.kinds import accumulation_of
+from ..lib.skew import delay
+from ..lib.stages import Stages
 from ..number.streams import block_scale_layout
 from .block_sum import require_shared, shared_scales
 from .signatures import beat_layout, read_signature, turn_signature
+from .turn import Turn
 
 
 def entry_layout(exponent):
@@ -38,15 +40,17 @@ class SharedControl(Component):
         Columns that take turns.
     depth : int
         Rows of a pass.
-    early : bool
-        Whether a sum is added in the first of its two cycles.
+    cycles : Turn
+        Of a turn.
+    late : int
+        Cycles from a row's beat to its exponent.
 
     Members
     -------
     beat, pass_end, command_end, row : ``In``
         About this cycle's row of X; ``pass_end``, ``command_end``: the pass's last row, the command's last pass.
     scale : ``In``
-        Exponent and invalid flag of the same row.
+        Exponent and invalid flag of the row ``late`` cycles ago.
     room : ``Out(1)``
         A row ``row`` of a closing pass may come.
     closed : ``In(1)``
@@ -68,18 +72,20 @@ class SharedControl(Component):
         exponent: int = parameter("e")
         share: int = parameter("n")
         depth: int = parameter("d")
-        early: bool = parameter("early", False)
+        cycles: Turn = parameter("", Turn())
+        late: int = parameter("l", 0)
 
         @property
         def latency(self):
             """Cycles from a row's beat at the last column group to its last result, if nothing is in its way."""
-            return 3 + self.share
+            return 2 + self.share + self.cycles.result
 
         @classmethod
         def of(cls, design):
             """The control of a design."""
             require_shared(design)
-            return cls(shared_scales(design).row, design.share, design.depth, not accumulation_of(design).lead)
+            return cls(shared_scales(design).row, design.share, design.depth, Turn.of(design),
+                       int(Stages.of(design).free))
 
     @staticmethod
     def ports(params):
@@ -106,11 +112,14 @@ class SharedControl(Component):
         pushed = Signal(layout)
         entry = Signal(layout)
         takes = Signal()
+        # The row's exponent comes behind the rest of its entry.
+        about = Cat(self.pass_end, self.beat.first, self.command_end, self.beat.bank)
         m.d.comb += [
-            takes.eq(self.beat.valid & self.beat.closes),
-            pushed.scale.eq(self.scale), pushed.pass_end.eq(self.pass_end),
-            pushed.first.eq(self.beat.first), pushed.command_end.eq(self.command_end), pushed.bank.eq(self.beat.bank),
-            entries.w_en.eq(takes), entries.w_addr.eq(self.row), entries.w_data.eq(Cat(pushed)),
+            takes.eq(self.beat.valid & self.beat.closes), pushed.scale.eq(self.scale),
+            Cat(pushed.pass_end, pushed.first, pushed.command_end, pushed.bank).eq(
+                delay(m, about, self.params.late, "about")),
+            entries.w_en.eq(delay(m, takes, self.params.late, "takes", reset_less=False)),
+            entries.w_addr.eq(delay(m, self.row, self.params.late, "row")), entries.w_data.eq(Cat(pushed)),
             entries.r_en.eq(read.en), entries.r_addr.eq(read.address), Cat(entry).eq(entries.r_data),
         ]
 
@@ -124,8 +133,9 @@ class SharedControl(Component):
         go = Signal()
         leaves = Signal()
         over = Signal()
+        ending = Signal()    # results of a command are complete, and not written yet
         m.d.comb += [
-            go.eq(active & (~entry.command_end | (self.vacant & ~self.done.any()))),
+            go.eq(active & (~entry.command_end | (self.vacant & ~ending))),
             leaves.eq(go & (column == share - 1)),
             over.eq(leaves & entry.pass_end),
             read.en.eq((waiting != 0) & (~active | leaves)), read.address.eq(Mux(over, 0, following)),
@@ -145,35 +155,40 @@ class SharedControl(Component):
         m.d.comb += [blocks_before.eq(blocks - (self.row != 0)),
                      self.room.eq((blocks_before == 0) | ((blocks_before == 1) & (self.row < following)))]
 
-        self._turns(m, entry, go, over, column, place)
+        m.d.comb += ending.eq(self._turns(m, entry, go, over, column, place))
         return m
 
     def _turns(self, m, entry, go, over, column, place):
-        """A column's first cycle and its second."""
-        share, depth, read, turn = self.params.share, self.params.depth, self.read, self.turn
-        second = Signal()
-        last = Signal()
-        address = Signal(index(depth * share))
-        whose = Signal(index(share))
-        bank = Signal()
-        fresh = Signal()
-        complete = Signal()
-        ends = Signal()
-        m.d.comb += [self.place.eq(place), turn.column.eq(column), turn.scale.eq(entry.scale)]
-        now = Cat(column, place) if share > 1 else place
-        m.d.sync += [second.eq(go), last.eq(over), whose.eq(column), complete.eq(entry.command_end),
-                     bank.eq(entry.bank), fresh.eq(entry.first), address.eq(now)]
+        """What belongs to a turn, each in its cycle; whether there is a last turn whose result is not written yet."""
+        share, cycles, turn = self.params.share, self.params.cycles, self.turn
+        bits = (share - 1).bit_length()
+
+        def stages(value, last, name):
+            """The value in each cycle of a turn up to the ``last`` one."""
+            found = [value]
+            for cycle in range(1, last + 1):
+                found.append(Signal(len(value), name=f"{name}_{cycle}"))
+                m.d.sync += found[-1].eq(found[-2])
+            return found
+        going = stages(go, cycles.result, "go")
+        address = stages(Cat(column, place), cycles.result, "address")
+        fresh = stages(entry.first, cycles.add, "fresh")
+        complete = stages(entry.command_end, cycles.result, "complete")
+        bank = stages(entry.bank, cycles.result, "bank")
+        ends = stages(over & entry.command_end, cycles.result, "ends")
         m.d.comb += [
-            turn.row.eq(address[(share - 1).bit_length():]), turn.result.eq((second & complete) << whose),
+            self.place.eq(place), turn.column.eq(column),
+            turn.scale.as_value().eq(delay(m, entry.scale.as_value(), cycles.scale, "scale")),
+            turn.fresh.eq(fresh[cycles.add]), turn.keep.eq(going[cycles.keep]),
+            turn.write_address.eq(address[cycles.keep]), turn.row.eq(address[-1][bits:]),
+            turn.result.eq((going[-1] & complete[-1]) << address[-1][:bits]),
             # Selected, not shifted: the bank is undefined until an entry is read, and a shift by it would be, too.
-            ends.eq(second & last & complete), self.done.eq(Cat(ends & ~bank, ends & bank)),
+            self.done.eq(Cat(ends[-1] & ~bank[-1], ends[-1] & bank[-1])),
         ]
-        if self.params.early:    # added in the first cycle
+        if cycles.add:
+            m.d.comb += turn.read_address.eq(address[cycles.add - 1])
+        else:    # read ahead, of the next turn
             step = Signal(index(share))
-            m.d.comb += [
-                step.eq(column + go),
-                turn.read_address.eq(Mux(read.en, Cat(step & 0, read.address), Cat(step, place))),
-                turn.fresh.eq(entry.first), turn.keep.eq(go), turn.write_address.eq(now)]
-        else:
-            m.d.comb += [turn.read_address.eq(now), turn.fresh.eq(fresh), turn.keep.eq(second),
-                         turn.write_address.eq(address)]
+            m.d.comb += [step.eq(column + go), turn.read_address.eq(
+                Mux(self.read.en, Cat(step & 0, self.read.address), Cat(step, place)))]
+        return Cat(ends[1:]).any()

@@ -50,12 +50,12 @@ def read_signature(depth):
 
 
 def turn_signature(exponent, columns, depth):
-    """One column's turn at what ``columns`` share; of the two cycles that it takes the second is told where it counts.
+    """One column's turn at what ``columns`` share; see :class:`rtl.accumulate.turn.Turn` for its cycles.
 
-    ``scale``: exponent of ``exponent`` bits and flag of the row. ``column``: whose turn it is. ``fresh``: the block is
-    its command's first, in the cycle in which it is added. ``read_address``: running accumulator, a cycle ahead of
-    that. ``keep``, ``write_address``: whether and where the new one is kept, in that cycle. ``result``, ``row``:
-    columns whose result is complete, and its word: second cycle.
+    ``column``: whose turn it is, in cycle 0. ``scale``: exponent of ``exponent`` bits and flag of the row, in cycle
+    ``scale``. ``read_address``: running accumulator, a cycle ahead of ``add``. ``fresh``: the block is its command's
+    first, in cycle ``add``. ``keep``, ``write_address``: whether and where the new one is kept, in cycle ``keep``.
+    ``result``, ``row``: columns whose result is complete, and its word, in cycle ``result``.
     """
     place = index(depth * columns)
     return Signature({

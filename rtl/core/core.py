@@ -11,6 +11,7 @@ from ..accumulate.block_sum import BlockSum, exponents_ahead, shared_scales
 from ..accumulate.shared_accumulator import SharedAccumulator
 from ..accumulate.shared_control import SharedControl
 from ..accumulate.signatures import DIGITS, beat_layout
+from ..accumulate.turn import Turn
 from ..array.array import Array
 from ..array.sparse_weights import SparseWeightBuffer
 from ..array.weights import WeightBuffer
@@ -54,15 +55,32 @@ def converter(design):
     return CreditEncode if Stages.of(design).free else Encode
 
 
+def through(design):
+    """Cycles from a row's acceptance to its beat at the last column group."""
+    return int(Stages.of(design).free) + Array.Parameters.of(design).latency + design.group_cols - 1
+
+
+def held(design):
+    """Cycles for which a shared accumulator leaves totals alone that are there.
+
+    Totals are read 2 cycles after their beat, and a row of the next block is accepted after that: its turn at a column
+    comes late enough if these cycles, and those of the array, last until the earlier turn's sum is kept.
+    """
+    return max(Turn.of(design).apart - 3 - through(design), 0)
+
+
 def latencies(design):
     """Cycles of a design's core by name: see :attr:`Core.latencies`."""
-    accumulate = (SharedControl if design.share > 1 else Accumulator).Parameters.of(design)
+    if design.share > 1:
+        accumulate = held(design) + SharedControl.Parameters.of(design).latency
+    else:
+        accumulate = Accumulator.Parameters.of(design).latency
     drain, entry = way_out(design).Parameters.of(design), int(Stages.of(design).free)
-    result = {"interval": interval(design),
-              "array": entry + Array.Parameters.of(design).latency + design.group_cols - 1,
-              "accumulate": accumulate.latency, "drain": drain.latency,
-              "row": drain.turns, "vector": drain.vector, "apart": drain.apart,
+    result = {"interval": interval(design), "array": through(design), "accumulate": accumulate,
+              "drain": drain.latency, "row": drain.turns, "vector": drain.vector, "apart": drain.apart,
               "release": entry + WeightBuffer.Parameters.of(design).release}
+    if design.share > 1:
+        result["turn"] = Turn.of(design).result
     if design.blocked:
         result["encode"] = converter(design).Parameters.of(design).latency
     return result
@@ -125,7 +143,8 @@ class Core(Component):
         bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds ``vector``.
         ``row``: from a row on ``o`` to the next. ``apart``: from a command's last read to the first of the next one.
         ``release``: from a pass's start until its weights may be overwritten. ``encode``: from a block's last beat to
-        its first converted one.
+        its first converted one. ``turn``, where columns share an accumulator: from a
+        column's turn to its result.
         """
         return latencies(self.params)
 
@@ -290,7 +309,8 @@ class Core(Component):
         if design.wide:
             m.d.comb += [west.beat[name].eq(beat[name]) for name in DIGITS]
         east = west_to_east(m, west, chain)
-        m.d.comb += control.closed.eq(east.beat.valid & east.beat.closes)
+        m.d.comb += control.closed.eq(delay(m, east.beat.valid & east.beat.closes, held(design), "closed",
+                                            reset_less=False))
         connect(m, control.read, *(block_sum.read for block_sum in chain))
         sums, exponents, invalid = [], [], []
         for j, block_sum in enumerate(chain):

@@ -90,8 +90,8 @@ class CreditDrain(Component):
             """The way out of a design."""
             lane = SideLane.Parameters.of(design)
             return cls(design.cols, design.group[1], design.depth, design.share > 1,
-                       design.side_lanes if lane.shared else 0, accumulation_of(design).leaving, lane,
-                       design.banks)
+                       design.side_lanes if lane.shared else 0,
+                       accumulation_of(design).leaving if design.share == 1 else 0, lane, design.banks)
 
     @staticmethod
     def ports(params):
@@ -160,7 +160,7 @@ class CreditDrain(Component):
             final.append(Signal(name=f"last_{stage}", reset_less=True))
             m.d.sync += [on_way[-1].eq(on_way[-2]), final[-1].eq(final[-2])]
         if params.shared:    # rows that have been read; the command after the next one waits for its bank
-            m.d.comb += self.vacant.eq(~complete.any() | (reading & (self.place < row)))
+            m.d.comb += self.vacant.eq(~complete.any() | (reading & ((self.place < row) | over)))
         pending = Signal()
         m.d.comb += pending.eq(Mux(current, complete[1], complete[0]) & ~reading
                                & ~Cat(on_way[1:params.apart - 1]).any())

@@ -42,6 +42,8 @@ DESIGNS = {
     "share-uneven": ("aligned", 6, (1, 5), 2, 4, {"share": 2, "ragged": True, "group": (2, 1)}),
     "share-fp24": ("fp24", 8, (1, 6), 2, 2, {"share": 2, "exponent": 5}),
     "share-bf16": ("bf16", 8, (1, 4), 2, 2, {"share": 2, "exponent": 13}),
+    "share-pipelined": ("fp32", 8, (1, 4), 2, 2, {"share": 2, "pipeline": 5}),
+    "share-pipelined-aligned": ("aligned", 6, (1, 8), 2, 4, {"share": 4, "pipeline": 3, "side_lanes": 2}),
     "share-recoded": ("fp32", 4, (1, 4), 2, 2, {"share": 2, "multiplier": "recoded"}),
     "narrow-exponent": ("fp32", 8, (1, 4), 4, 2, {"exponent": 6}),
 }
@@ -144,7 +146,7 @@ def test_pauses_change_nothing(pauses):
     assert got == want
 
 
-@pytest.mark.parametrize("name", ["share", "share-aligned"])
+@pytest.mark.parametrize("name", ["share", "share-aligned", "share-pipelined"])
 @pytest.mark.parametrize("pauses", [(0.6, 0, 0, 0), (0, 0.8, 0, 0), (0, 0, 0, 0.7), (0.4, 0.4, 0.5, 0.5)],
                          ids=["idle-x", "idle-w", "stall", "all"])
 def test_pauses_change_nothing_where_columns_share(name, pauses):
