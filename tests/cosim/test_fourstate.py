@@ -20,6 +20,7 @@ CORES = {
     "aligned": {"accumulate": "aligned"},
     "share": {"block": (1, 8), "share": 2},
     "share aligned": {"block": (4, 4), "rows": 2, "share": 2, "accumulate": "aligned"},
+    "share pipeline": {"rows": 2, "block": (1, 4), "share": 2, "pipeline": 3},
     "segments": {"block": (1, 2)},
     "ragged": {"rows": 5, "block": (1, 3), "ragged": True},
     "long": {"block": (1, 12), "multiplier": "recoded"},

@@ -101,7 +101,7 @@ VARIANTS = [{}, {"mantissa": 5}, {"exponent": 6}, {"exponent": 9}, {"exponent": 
             *({"block": (1, 16), "share": 2} | values for values in (
                 {}, {"share": 4}, {"mantissa": 5}, {"exponent": 6}, {"accumulate": "aligned"}, {"depth": 9},
                 {"accumulate": "aligned", "guard": 5, "growth": 7}, {"block": (1, 8)}, {"group": (2, 2)},
-                {"multiplier": "recoded"}, {"rows": 2})),
+                {"multiplier": "recoded"}, {"rows": 2}, {"pipeline": 2}, {"pipeline": 2, "accumulate": "aligned"})),
             {"multiplier": "recoded", "block": (1, 2)}, {"multiplier": "recoded", "arithmetic": "int"}]
 
 

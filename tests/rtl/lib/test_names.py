@@ -32,6 +32,8 @@ def designs():
     for terms, accumulate, share, guard, depth in product((2, 4, 16), ("fp32", "aligned"), (1, 2, 4), (0, 4), (8, 9)):
         found.append({"format": HBFPFormat(block=(1, terms)), "accumulate": accumulate, "share": share,
                       "guard": guard, "depth": depth})
+    for pipeline, accumulate in product((1, 5), ("fp32", "aligned", "bf16")):
+        found.append({"format": HBFPFormat(block=(1, 8)), "accumulate": accumulate, "share": 2, "pipeline": pipeline})
     for rounding, exponent, noise, block in product(ROUNDINGS, (5, 9, 16), (2, 8), ((1, 4), (4, 4), (1, 12))):
         found.append({"format": HBFPFormat(rounding=rounding, exponent=exponent, noise_bits=noise, block=block),
                       "ragged": True})
