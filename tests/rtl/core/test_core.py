@@ -1,7 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Whole tiny cores in Amaranth's simulator against the golden products.
 
-Covers: rtl/accumulate/shared_accumulator.py, rtl/accumulate/shared_control.py, rtl/accumulate/block_sum.py.
+Covers: rtl/accumulate/shared_accumulator.py, rtl/accumulate/shared_control.py, rtl/accumulate/block_sum.py,
+rtl/accumulate/turn.py.
 """
 
 import numpy as np
