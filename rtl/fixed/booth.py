@@ -117,6 +117,8 @@ class BoothDot(Component):
         Wide enough for every sum; exact modulo 2^width otherwise.
     head : Shape, optional
         Of a correction beside ``north``.
+    quick : bool
+        Whether the last carries are a parallel prefix: less delay and more area.
 
     Members
     -------
@@ -134,6 +136,7 @@ class BoothDot(Component):
         north: Shape | None = parameter("n")
         south: Shape = parameter("s")
         head: Shape | None = parameter("h", None)
+        quick: bool = parameter("quick", False)
 
     @staticmethod
     def ports(params):
@@ -169,7 +172,7 @@ class BoothDot(Component):
                     one, minus = (line.replicate(bits) for line in lines)
                     m.d.comb += row.eq((one & once) | (minus & ~once))
                 tree.add_signed(2 * k, row, arrival=1)
-        m.d.comb += self.south.eq(tree.result())
+        m.d.comb += self.south.eq(tree.quick() if params.quick else tree.result())
         return m
 
 

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
 from ..lib.names import parameter
+from .prefix import add_prefix
 
 
 class FullAdder(Component):
@@ -113,6 +114,17 @@ class CompressorTree:
         for place in range(self.width):
             self._compress(place)
         return [(place, ~bit[2] if bit[3] else bit[2]) for place in range(self.width) for bit in self.columns[place]]
+
+    def quick(self):
+        """The bits of the sum, lowest first, from :func:`~.prefix.add_prefix`."""
+        for place in range(self.width):
+            if self.constant >> place & 1:
+                self.add(place, Const(1, 1))
+        columns = [[] for _ in range(self.width)]
+        for place, bit in self.pairs():
+            columns[place].append(bit)
+        rows = [Cat(column[n] if n < len(column) else Const(0, 1) for column in columns) for n in range(2)]
+        return add_prefix(self.m, *rows, f"{self.name}_last")[:self.width]
 
     def result(self):
         """The bits of the sum, lowest first."""

@@ -1,11 +1,13 @@
 """FP32 add, subtract and multiply."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from amaranth import Cat, Const, Mux
 
 from hbfp.fields import check_choice
 
+from ..fixed.prefix import add_prefix
 from ..fixed.ripple import add_ripple, bits_of
 from ..lib.names import parameter
 from .inside import as_sum
@@ -19,6 +21,7 @@ from .raw import (
     pack,
     round_flush,
     round_gradual,
+    round_quick,
     round_up,
     shift_right_sticky,
     unpack,
@@ -28,12 +31,12 @@ from .raw import (
 UNDERFLOWS = ("signed", "positive")
 
 
-def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=False):
+def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=False, quick=False):
     """Sum of two raw operands, rounded once and packed.
 
     With ``ripple`` it is in the least area: adders are rows of full adders, and where subnormals are flushed flags
     alone say what is zero or infinite, whatever the exponents. ``inside`` leaves the sum in
-    :func:`~.inside.sum_layout`.
+    :func:`~.inside.sum_layout`. With ``quick`` it is in the least delay.
 
     The significands have one width, and as many bits above the point: 1, or 2 if ``x`` is a product
     in [1, 4). The operand of smaller exponent is shifted, so one that is zero must not have the
@@ -80,6 +83,8 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
         gone = named(m, far | small_zero if flush else far, "gone")
         shifted = named(m, shifted & ~gone.replicate(kept), "aligned")
         sticky = named(m, Mux(gone, ~small_zero, sticky), "aligned_sticky")
+    if quick:
+        shifted = named(m, shifted ^ subtract.replicate(kept), "flipped")
 
     (larger, large_exponent, large_zero, shifted, sticky, sign, subtract, nan, inf, inf_sign, alone,
      alone_sign) = pipe.cut(
@@ -90,6 +95,9 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
         addend = named(m, Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1), "addend")
         borrow = named(m, subtract & ~sticky, "borrow")
         total = named(m, add_ripple(m, [0, 0, *larger, 0], list(addend), "total", borrow)[0], "total")
+    elif quick:
+        total = named(m, add_prefix(m, Cat(Const(0, 2), larger, Const(0, 1)), Cat(shifted, subtract), "sum",
+                                    subtract & ~sticky)[:kept + 1], "total")
     else:
         total = named(m, (Cat(Const(0, 2), larger) + (Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1))
                           + (subtract & ~sticky))[:kept + 1], "total")
@@ -100,8 +108,13 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
     # -total = ~total + 0.111...: with ones shifted in below, the rounder completes the negation.
     exact = named(m, negative & ~sticky, "negative_exact") if product else negative
     magnitude = named(m, Cat(sticky | negative, total ^ negative.replicate(kept + 1)), "magnitude")
+    left = partial(pipe.cut, "left")
+    beside = left(large_exponent, large_zero, sign, subtract, negative, nan, inf, inf_sign, alone, alone_sign,
+                  None if flush else ~magnitude.any())
+    unshifted = large_exponent
+    large_exponent, large_zero, sign, subtract, negative, nan, inf, inf_sign, alone, alone_sign, empty = beside
     if flush:
-        normal = normalise(m, magnitude, fmt.precision + 1, fill=exact)
+        normal = normalise(m, magnitude, fmt.precision + 1, fill=exact, cut=left)
         if ripple:    # less the count, as its complement; what is left to add is known, and joins the rounding
             exponent = add_count(m, large_exponent, normal.count)
         else:
@@ -110,16 +123,16 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
         cancel = named(m, subtract & zero, "cancel")
     else:
         normal = normalise(m, magnitude, fmt.precision + 1, fill=exact,
-                           exponent=large_exponent + (head - 1) if product else large_exponent, ripple=ripple)
+                           exponent=unshifted + (head - 1) if product else unshifted, ripple=ripple, cut=left)
         exponent = zero = None
-        cancel = named(m, subtract & ~magnitude.any(), "cancel")
+        cancel = named(m, subtract & empty, "cancel")
     sign = named(m, (sign ^ negative) & ~cancel, "sum_sign")
     if alone is not None:
         sign = Mux(alone, alone_sign, sign)
     if inf_sign is not None:
         sign = Mux(inf, inf_sign, sign)
     significand, guard = normal.value[1:], normal.value[0]
-    up = round_up(m, significand, guard, normal.below, ~guard & normal.ones & exact if product else None)
+    up = round_up(m, significand, guard, normal.below, ~guard & normal.ones & left(exact)[0] if product else None)
 
     significand, up, exponent, lowered, zero, sign, nan, inf = pipe.cut(
         "normalise", significand, up, exponent, normal.exponent, zero, named(m, sign, "sign_out"), nan, inf)
@@ -130,6 +143,9 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
         ones = [head >> n & 1 for n in range(len(exponent))]
         exponent, _ = add_ripple(m, list(exponent), ones, "rounded_exponent", carry)
         raw = limit_flush(m, fmt, sign, exponent, fraction, zero, inf, nan, masked=not inside)
+    elif quick:
+        raw = round_quick(m, fmt, sign, (exponent, named(m, (exponent + 1).as_signed(), "next_exponent")),
+                          significand, up, zero, inf, nan)
     else:
         raw = round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan)
     raw, = pipe.cut("round", raw)
@@ -161,7 +177,7 @@ class Add(Operation):
         With ``flush``: ``positive`` makes every zero result +0, as accumulation across blocks
         wants; ``signed`` keeps the sign.
     """
-    CUTS = {"swap": 0.17, "align": 0.26, "sum": 0.42, "normalise": 0.7, "round": 0.93, "output": 1.0}
+    CUTS = {"swap": 0.12, "align": 0.23, "sum": 0.43, "left": 0.58, "normalise": 0.72, "round": 0.96, "output": 1.0}
 
     @dataclass(frozen=True, kw_only=True)
     class Parameters(Operation.Parameters):
@@ -178,7 +194,7 @@ class Add(Operation):
 
     def datapath(self, m, pipe):
         return add_raw(m, pipe, self.fmt, self.operand(m, "a"), self.operand(m, "b"), self.flush,
-                       self.params.underflow)
+                       self.params.underflow, quick=bool(pipe.active))
 
 
 class Sub(Add):
@@ -187,7 +203,8 @@ class Sub(Add):
     def datapath(self, m, pipe):
         y = self.operand(m, "b")
         y.sign = ~y.sign
-        return add_raw(m, pipe, self.fmt, self.operand(m, "a"), y, self.flush, self.params.underflow)
+        return add_raw(m, pipe, self.fmt, self.operand(m, "a"), y, self.flush, self.params.underflow,
+                       quick=bool(pipe.active))
 
 
 class Mul(Operation):
@@ -198,7 +215,7 @@ class Mul(Operation):
     multiplier : str
         ``plain`` is `*`; ``recoded`` takes less area and more delay.
     """
-    CUTS = {"partial": 0.3, "product": 0.5, "normalise": 0.7, "round": 0.93, "output": 1.0}
+    CUTS = {"partial": 0.3, "product": 0.5, "normalise": 0.63, "round": 0.95, "output": 1.0}
 
     @dataclass(frozen=True, kw_only=True)
     class Parameters(Operation.Parameters):
@@ -211,10 +228,11 @@ class Mul(Operation):
     def datapath(self, m, pipe):
         fmt, flush = self.fmt, self.flush
         x, y = (unpack(m, fmt, v, n, flush) for v, n in ((self.a, "a"), (self.b, "b")))
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier))
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier,
+                                                   quick=bool(pipe.active)))
         if flush:
             raw, up = pipe.cut("normalise", *decide_product(m, fmt, normal_product(m, raw)))
-            raw = round_product(m, fmt, raw, up)
+            raw = round_product(m, fmt, raw, up, quick=bool(pipe.active))
         else:
             # Zeros above the product let one left shift serve subnormal operands and results.
             room = fmt.precision + 1

@@ -1,11 +1,14 @@
 """Products of significands, as ``*`` or from digits: less area than ``*`` under `synth -booth`, more delay."""
 
+from functools import partial
+
 from amaranth import Cat, Const, Mux
 
 from ..fixed.compressor import CompressorTree
+from ..fixed.prefix import sum_prefix
 from ..fixed.ripple import add_ripple, bits_of
 from .inside import three_times, unbias
-from .raw import Raw, increment, limit_flush, named, round_flush, round_up
+from .raw import Raw, increment, limit_flush, named, round_flush, round_quick, round_up
 
 #: ``plain`` leaves the architecture to the synthesis; ``recoded`` is :func:`multiply_digits`, or with registers
 #: :func:`multiply_radix8`.
@@ -81,6 +84,23 @@ def multiply_radix8(m, a, b, cut=None):
     return (low + (high << empty))[:whole]
 
 
+def multiply_pieces(m, a, b, pipe, quick):
+    """Exact product of two unsigned values: those of ``a`` with parts of ``b`` before the register ``partial``, and
+    their sum behind it; in the least delay if ``quick``.
+    """
+    size, width = -(-len(b) // PIECES), len(a) + len(b)
+    places = range(0, len(b), size)
+    if quick:
+        parts = [sum_prefix(m, [Cat(Const(0, n), a & bit.replicate(len(a))) for n, bit in enumerate(b[k:k + size])],
+                            len(a) + size, f"piece{k}") for k in places]
+    else:
+        parts = [a * b[k:k + size] for k in places]
+    parts, = pipe.cut("partial", [named(m, part, f"piece{k}") for k, part in zip(places, parts, strict=True)])
+    if quick:
+        return sum_prefix(m, [Cat(Const(0, k), part) for k, part in zip(places, parts, strict=True)], width, "pieces")
+    return sum((part << k for k, part in zip(places, parts, strict=True)), Const(0, 1))[:width]
+
+
 def add_exponents(m, x, y, bias, carry=0):
     """Exponent of a product of two raw operands, and ``carry``, signed, by rows of full adders."""
     low = unbias(m, x.exponent, bias) if x.unbiased is None else x.unbiased
@@ -89,27 +109,23 @@ def add_exponents(m, x, y, bias, carry=0):
     return total.as_signed()
 
 
-def multiply_raw(m, pipe, x, y, bias, multiplier="plain", ripple=False):
+def multiply_raw(m, pipe, x, y, bias, multiplier="plain", ripple=False, quick=False):
     """Exact product of two raw operands: biased signed exponent, two bits above the point.
 
-    With ``ripple`` the exponent is left out: :func:`add_exponents` takes what the rounding adds to it, too.
+    With ``ripple`` the exponent is left out: :func:`add_exponents` takes what the rounding adds to it, too. ``quick``
+    makes the parts of a plain multiplier, and their sum, in the least delay.
     """
     sign = named(m, x.sign ^ y.sign, "product_sign")
     exponent = None if ripple else (x.exponent + y.exponent - bias).as_signed()
     nan = named(m, x.nan | y.nan | x.inf & y.zero | x.zero & y.inf, "product_nan")
     zero, inf = named(m, x.zero | y.zero, "product_zero"), named(m, x.inf | y.inf, "product_inf")
-    if "partial" in pipe.active and multiplier == "recoded":
-        product = multiply_radix8(m, x.significand, y.significand, lambda *rows: pipe.cut("partial", *rows))
+    if "partial" in pipe.active:
+        if multiplier == "recoded":
+            product = multiply_radix8(m, x.significand, y.significand, partial(pipe.cut, "partial"))
+        else:
+            product = multiply_pieces(m, x.significand, y.significand, pipe, quick)
         sign, exponent, zero, inf, nan = pipe.cut(
             "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
-    elif "partial" in pipe.active:
-        size = -(-len(y.significand) // PIECES)
-        pieces = [named(m, x.significand * y.significand[k:k + size], f"piece{k}")
-                  for k in range(0, len(y.significand), size)]
-        pieces, sign, exponent, zero, inf, nan = pipe.cut(
-            "partial", pieces, sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
-        product = sum((piece << size * k for k, piece in enumerate(pieces)), Const(0, 1))
-        product = product[:len(x.significand) + len(y.significand)]
     elif multiplier == "recoded":
         product = multiply_radix8(m, x.significand, y.significand) if pipe.active else \
             multiply_digits(m, x.significand, y.significand, x.triple)
@@ -136,8 +152,11 @@ def decide_product(m, fmt, raw):
     return Raw(raw.sign, raw.exponent, kept, raw.zero, raw.inf, raw.nan), up
 
 
-def round_product(m, fmt, raw, up):
-    """Round a normalised product, flushing."""
+def round_product(m, fmt, raw, up, quick=False):
+    """Round a normalised product, flushing; in the least delay with ``quick``."""
+    if quick:
+        following = named(m, (raw.exponent + 1).as_signed(), "next_exponent")
+        return round_quick(m, fmt, raw.sign, (raw.exponent, following), raw.significand, up, raw.zero, raw.inf, raw.nan)
     return round_flush(m, fmt, raw.sign, raw.exponent, raw.significand, up, raw.zero, raw.inf, raw.nan)
 
 

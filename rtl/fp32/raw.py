@@ -121,7 +121,7 @@ def increment(m, value, up, name, ripple):
     return total[:len(value)], total[len(value)]
 
 
-def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None, ripple=False):
+def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None, ripple=False, cut=None):
     """Left shift until the top bit is one, testing and shifting by halves of the width.
 
     Each stage that finds its top bits empty yields one bit of the leading zero count, so no
@@ -142,6 +142,8 @@ def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None, rip
         Bits of the shift distance, if the width does not set them.
     ripple : bool
         Whether adders are rows of full adders.
+    cut : callable, optional
+        What stands before the last shifts, at most by 7: it takes values and returns those behind a register, if any.
     """
     stages = (len(value) - 1).bit_length() if stages is None else stages
     keep = len(value) if keep is None else keep
@@ -149,6 +151,9 @@ def normalise(m, value, keep=None, *, fill=None, exponent=None, stages=None, rip
     count, below, ones = [], [], []
     for stage in reversed(range(stages)):
         step, value = 1 << stage, named(m, value, f"left{stage}")
+        if cut is not None and stage == min(2, stages - 1):
+            value, fill, exponent, count, below, ones = cut(value, fill, exponent, count, below, ones)
+            count, below, ones = list(count), list(below), list(ones)
         move = ~value[-step:].any()
         if exponent is not None:
             exponent = named(m, exponent, f"exponent{stage}")
@@ -204,6 +209,29 @@ def round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan):
     """
     joined = named(m, Cat(significand[:-1], exponent) + up, "joined")[:fmt.fraction + len(exponent)]
     return limit_flush(m, fmt, sign, joined[fmt.fraction:], joined[:fmt.fraction], zero, inf, nan)
+
+
+def round_quick(m, fmt, sign, exponents, significand, up, zero, inf, nan):
+    """:func:`round_flush` in the least delay: both exponents are judged while the rounding decides between them.
+
+    Parameters
+    ----------
+    exponents : tuple of Value
+        Biased exponent, signed, of the leading one, and the next one.
+    """
+    carry = named(m, up & significand[:-1].all(), "round_carry")
+    fraction = named(m, significand[:-1] + up, "rounded")[:fmt.fraction]
+    judged = []
+    for name, exponent in zip(("same", "next"), exponents, strict=True):
+        least = named(m, exponent[-1] | ~exponent.any(), f"{name}_least")
+        most = named(m, ~exponent[-1] & (exponent[fmt.exponent:-1].any() | exponent[:fmt.exponent].all()),
+                     f"{name}_most")
+        judged.append(Cat(exponent[:fmt.exponent], least, most))
+    chosen = named(m, Mux(carry, *reversed(judged)), "chosen")
+    under = named(m, zero | chosen[-2], "under")
+    all_ones = named(m, inf | nan | ~zero & chosen[-1], "all_ones")
+    field = chosen[:fmt.exponent] & ~under.replicate(fmt.exponent) | all_ones.replicate(fmt.exponent)
+    return Raw(sign, named(m, field, "field"), Cat(fraction, Const(1, 1)), under, all_ones, nan)
 
 
 def limit_flush(m, fmt, sign, exponent, fraction, zero, inf, nan, masked=True):

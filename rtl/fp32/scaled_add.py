@@ -1,17 +1,20 @@
 """A float plus a scaled integer, in two steps that fit together: nothing is packed between them."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.floats import FP32, FloatFormat
 
+from ..fixed.prefix import add_prefix
 from ..lib.component import Component
+from ..lib.cuts import Pipeline, choose_cuts
 from ..lib.layout import StructLayout
 from ..lib.names import parameter
 from .operation import Operation
-from .raw import Raw, named, normalise, pack, round_up, shift_right_sticky
+from .raw import Raw, named, normalise, pack, round_quick, round_up, shift_right_sticky
 
 
 def rounded(m, significand, up):
@@ -44,7 +47,8 @@ def term_layout(fmt, fraction):
 
 
 class Term(Component):
-    """A scaled integer made ready for :class:`ScaledAdd`: ``i * 2^(exponent - offset)``, rounded to the format.
+    """A scaled integer made ready for :class:`ScaledAdd`: ``i * 2^(exponent - offset)``, rounded to the format,
+    ``pipeline`` cycles later.
 
     Parameters
     ----------
@@ -52,6 +56,8 @@ class Term(Component):
         Bits of the integer, 3 or more, and of its exponent. The integer -2^(width - 1) never comes.
     fmt : FloatFormat
         Of the sum.
+    pipeline : int
+        Registers between input and output, 0 (combinational) to the number of :attr:`CUTS`.
 
     Members
     -------
@@ -62,12 +68,15 @@ class Term(Component):
     o : ``Out(term_layout)``
     """
     kind = "term"
+    #: Cut name -> share of the combinational delay before it; none behind the term, where its user has a register.
+    CUTS = {"magnitude": 0.35, "normalise": 0.7}
 
     @dataclass(frozen=True)
     class Parameters:
         width: int = parameter("w")
         exponent_width: int = parameter("e")
         fmt: FloatFormat = parameter("", FP32)
+        pipeline: int = parameter("p", 0)
 
         @property
         def exact(self):
@@ -89,16 +98,23 @@ class Term(Component):
         return {"i": In(signed(params.width)), "exponent": In(signed(params.exponent_width)), "invalid": In(1),
                 "o": Out(term_layout(params.fmt, params.fraction))}
 
+    @property
+    def latencies(self):
+        """``result``: from the integer to the term."""
+        return {"result": self.params.pipeline}
+
     def body(self, platform):
         m, params, fmt = Module(), self.params, self.params.fmt
+        pipe = Pipeline(m, choose_cuts(self.CUTS, params.pipeline), Const(1))
         sign = self.i[-1]
         # -i, bit by bit: a bit flips if a one lies below it.
         below = [Const(0, 1)]
         for k in range(1, params.width - 1):
             below.append(named(m, below[-1] | sign & self.i[k - 1], f"below{k}"))
         magnitude = named(m, self.i[:-1] ^ Cat(below), "magnitude")
+        magnitude, scale, sign, invalid = pipe.cut("magnitude", magnitude, self.exponent, sign, self.invalid)
         keep = len(magnitude) if params.exact else fmt.precision + 1
-        normal = normalise(m, magnitude, keep)
+        normal, scale, sign, invalid = pipe.cut("normalise", normalise(m, magnitude, keep), scale, sign, invalid)
         if params.exact:
             fraction, carry = normal.value[:-1], Const(0, 1)
         else:
@@ -109,12 +125,12 @@ class Term(Component):
         width = max(params.exponent_width, len(normal.count) + 1, fmt.exponent + 1) + 1
         exponent = Signal(signed(width), name="biased")
         short = ~normal.count if len(normal.count) else Const(0, 1)    # of one bit there is nothing to count
-        m.d.comb += exponent.eq(add_carry(self.exponent, short, carry))
+        m.d.comb += exponent.eq(add_carry(scale, short, carry))
         under, over = limits(m, fmt, exponent)
         m.d.comb += [
             self.o.sign.eq(sign), self.o.exponent.eq(exponent), self.o.fraction.eq(fraction),
             self.o.zero.eq(~normal.value[-1] | under), self.o.inf.eq(over & normal.value[-1]),
-            self.o.nan.eq(self.invalid),
+            self.o.nan.eq(invalid),
         ]
         return m
 
@@ -135,7 +151,8 @@ class ScaledAdd(Operation):
     o : ``Out(width)``
     """
     SUBNORMALS = ("flush",)
-    CUTS = {"swap": 0.17, "align": 0.26, "sum": 0.42, "normalise": 0.7, "round": 0.93, "output": 1.0}
+    #: With the reading of a bank before it.
+    CUTS = {"swap": 0.23, "align": 0.34, "sum": 0.48, "left": 0.63, "normalise": 0.72, "round": 0.955, "output": 1.0}
 
     @dataclass(frozen=True, kw_only=True)
     class Parameters(Operation.Parameters):
@@ -178,20 +195,28 @@ class ScaledAdd(Operation):
             "swap", larger, exponent, smaller, amount, sign, subtract, nan, inf, inf_sign, counts)
         shifted, sticky = shift_right_sticky(m, smaller, amount, kept)
         sticky = named(m, sticky & counts, "sticky_counts")
+        if pipe.active:
+            shifted = named(m, shifted ^ subtract.replicate(kept), "flipped")
 
         larger, exponent, shifted, sticky, sign, subtract, nan, inf, inf_sign = pipe.cut(
             "align", larger, exponent, shifted, sticky, sign, subtract, nan, inf, inf_sign)
         # {carry or sign, significand, guard, round}; the sticky bit below borrows from them.
-        addend = named(m, Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1), "addend")
+        addend = Cat(shifted, subtract) if pipe.active else \
+            named(m, Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1), "addend")
         borrow = named(m, subtract & ~sticky, "borrow")
-        total = named(m, add_carry(Cat(Const(0, 2), larger), addend, borrow)[:kept + 1], "total")
+        larger = Cat(Const(0, 2), larger)
+        total = named(m, add_prefix(m, Cat(larger, Const(0, 1)), addend, "sum", borrow)[:kept + 1] if pipe.active else
+                      add_carry(larger, addend, borrow)[:kept + 1], "total")
 
         total, exponent, sticky, sign, subtract, nan, inf, inf_sign = pipe.cut(
             "sum", total, exponent, sticky, sign, subtract, nan, inf, inf_sign)
         negative = named(m, total[-1] & subtract, "negative")
         # -total = ~total + 0.111...: with ones shifted in below, the rounding completes the negation.
         magnitude = named(m, Cat(sticky | negative, total ^ negative.replicate(kept + 1)), "magnitude")
-        normal = normalise(m, magnitude, fmt.precision + 1, fill=negative)
+        beside = pipe.cut("left", exponent, sign, negative, nan, inf, inf_sign)
+        normal = normalise(m, magnitude, fmt.precision + 1, fill=negative,
+                           cut=partial(pipe.cut, "left"))
+        exponent, sign, negative, nan, inf, inf_sign = beside
         significand = normal.value[1:]
         up = round_up(m, significand, normal.value[0], normal.below)
         zero = named(m, ~significand[-1], "zero")
@@ -199,11 +224,18 @@ class ScaledAdd(Operation):
 
         significand, up, exponent, count, zero, sign, nan, inf = pipe.cut(
             "normalise", significand, up, exponent, normal.count, zero, sign, nan, inf)
-        fraction, carry = rounded(m, significand, up)
         # One more, less the count, and the carry: 1 - count is the complement of count - 2.
-        raised = Signal(signed(max(fmt.exponent, len(count)) + 2))
         more = [~count[0], *(bit ^ count[1:n].any() if n > 1 else bit for n, bit in enumerate(count) if n),
                 count[1:].any()]
+        size = max(fmt.exponent, len(count)) + 2
+        if pipe.active:
+            high, low = Cat(exponent, Const(0, size))[:size], Cat(more, count[1:].any().replicate(size))[:size]
+            exponents = tuple(named(m, add_prefix(m, high, low, f"raise{n}", n)[:size].as_signed(), f"raised{n}")
+                              for n in range(2))
+            raw, = pipe.cut("round", round_quick(m, fmt, sign, exponents, significand, up, zero, inf, nan))
+            return pack(fmt, raw, "positive")
+        fraction, carry = rounded(m, significand, up)
+        raised = Signal(signed(size))
         m.d.comb += raised.eq(add_carry(exponent, Cat(more).as_signed(), carry))
         exponent = raised
         under, over = limits(m, fmt, exponent)

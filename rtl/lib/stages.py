@@ -12,6 +12,8 @@ class Stages:
     free : bool
         Whether the way out and the converter never stall: queues with credits stand behind them, and what drives many
         loads is fanned out by registers.
+    term : int
+        Inside what makes a block sum ready for a float; the adder behind it has as many as the level says.
     align, leaving : int
         Inside each alignment of an integer; inside the conversion of an integer to FP32 on the way out.
     multiply, add : int
@@ -20,6 +22,7 @@ class Stages:
         In the search for a block's largest exponent.
     """
     free: bool = False
+    term: int = 0
     align: int = 0
     leaving: int = 0
     multiply: int = 0
@@ -35,9 +38,10 @@ class Stages:
 #: By level of ``--pipeline``.
 LEVELS = (
     Stages(),
-    Stages(True, align=1, leaving=1, multiply=1, add=1, search=0),
-    Stages(True, align=2, leaving=2, multiply=2, add=2, search=1),
-    Stages(True, align=2, leaving=2, multiply=2, add=3, search=1),
-    Stages(True, align=3, leaving=2, multiply=3, add=4, search=1),
-    Stages(True, align=3, leaving=3, multiply=4, add=5, search=1),
+    Stages(True, term=0, align=1, leaving=1, multiply=1, add=1, search=0),
+    Stages(True, term=0, align=2, leaving=2, multiply=2, add=2, search=1),
+    Stages(True, term=0, align=2, leaving=2, multiply=2, add=3, search=1),
+    Stages(True, term=1, align=3, leaving=2, multiply=3, add=4, search=1),
+    Stages(True, term=1, align=3, leaving=3, multiply=3, add=5, search=1),
+    Stages(True, term=2, align=3, leaving=3, multiply=4, add=6, search=1),
 )

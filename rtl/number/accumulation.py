@@ -126,16 +126,22 @@ class FloatSum(Accumulation):
 
 @dataclass(frozen=True)
 class ScaledSum(FloatSum):
-    """Sums of integers with exponents in a float: each is made ready in one cycle and added in the next.
+    """Sums of integers with exponents in a float: each is made ready, with a register behind, and then added.
 
     Parameters
     ----------
     fmt : FloatFormat
         Of the sums, with FP32's exponent.
+    term : int
+        Registers inside what makes an integer ready.
     """
     NAME = "scaled"
-    lead = 1
     fmt: FloatFormat = parameter("", FP32)
+    term: int = parameter("t", 0)
+
+    @property
+    def lead(self):
+        return 1 + self.term
 
     @property
     def word(self):
@@ -148,7 +154,8 @@ class ScaledSum(FloatSum):
         (segment, column), (value,) = place, values
         exponent, invalid = scale
         width = value.shape().width
-        m.submodules[f"term{segment}_{column}"] = term = Term(width, len(exponent), self.fmt)
+        m.submodules[f"term{segment}_{column}"] = term = Term(
+            width, len(exponent), self.fmt, self.term)
         m.submodules[f"add{segment}_{column}"] = add = ScaledAdd(
             fmt=self.fmt, width=width, pipeline=self.registers, enable=False)
         ready = Signal(term.o.shape(), name=f"s{segment}_c{column}_term", reset_less=True)

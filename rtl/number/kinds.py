@@ -24,9 +24,10 @@ def number_of(design):
     """The kind of number that the elements of a design compute with."""
     if design.arithmetic in FLOATS:
         return FLOATS[design.arithmetic].of(design)
+    quick = {"quick": True} if design.multiplier == "recoded" and Stages.of(design).free else {}
     if design.takes_sparse:
-        return SPARSE[design.multiplier](design.format.mantissa, *design.sparse)
-    return INTEGERS[design.multiplier](design.format.mantissa)
+        return SPARSE[design.multiplier](design.format.mantissa, *design.sparse, **quick)
+    return INTEGERS[design.multiplier](design.format.mantissa, **quick)
 
 
 def accumulation_of(design):
@@ -37,4 +38,4 @@ def accumulation_of(design):
     if design.aligned:
         return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum,
                           design.scale_cols if design.share == 1 else 1, stages.align, stages.leaving)
-    return ScaledSum("flush", design.pipeline, FloatFormat(fraction=FLOAT_SUMS[design.accumulate]))
+    return ScaledSum("flush", design.pipeline, FloatFormat(fraction=FLOAT_SUMS[design.accumulate]), stages.term)

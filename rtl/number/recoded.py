@@ -14,9 +14,11 @@ from .number import hold_complements
 class Recoded(Integer):
     """Integers as of :class:`Integer`, bit by bit: activations recoded once a row, one tree of full adders a column.
 
-    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.fixed.booth`.
+    The first sums of a column lack the corrections of the terms below: see :mod:`rtl.fixed.booth`. ``quick`` ones take
+    less delay and more area.
     """
     width: int = parameter("recoded")
+    quick: bool = parameter("quick", False)
 
     @property
     def activation(self):
@@ -45,6 +47,6 @@ class Recoded(Integer):
         return hold_complements(m, load, weight)
 
     def column(self, m, acts, weights, north, south, name):
-        m.submodules[name] = dot = BoothDot(self.width, len(acts), north.shape(), south)
+        m.submodules[name] = dot = BoothDot(self.width, len(acts), north.shape(), south, quick=self.quick)
         m.d.comb += [dot.code.eq(Cat(acts)), dot.weight.eq(Cat(weights)), dot.north.eq(north)]
         return dot.south

@@ -90,9 +90,11 @@ class SparseRecoded(Sparse):
     """As :class:`Sparse` in the least area: the weights are recoded, once, where they are written.
 
     Columns pick different activations, so the ones that complete negations would differ for each column and row of X.
-    Those of recoded weights are the same for a whole tile: a column starts from them (:attr:`head`).
+    Those of recoded weights are the same for a whole tile: a column starts from them (:attr:`head`). ``quick`` ones
+    take less delay and more area.
     """
     width: int = parameter("sparse_recoded")
+    quick: bool = parameter("quick", False)
 
     @property
     def weight(self):
@@ -135,7 +137,7 @@ class SparseRecoded(Sparse):
 
     def column(self, m, acts, weights, north, south, name, head=None):
         shapes = [None if value is None else value.shape() for value in (north, head)]
-        m.submodules[name] = dot = BoothDot(self.width, len(weights), shapes[0], south, shapes[1])
+        m.submodules[name] = dot = BoothDot(self.width, len(weights), shapes[0], south, shapes[1], self.quick)
         m.d.comb += [dot.code.eq(Cat(unpacked(weight.value, self.width) for weight in weights)),
                      dot.weight.eq(Cat(self.picked(m, acts, weights, name)))]
         if north is not None:

@@ -15,7 +15,7 @@ from hbfp.values import OptionError
 CHOICES = {
     "mantissa": (2, 3, 4, 5, 8, 12, 16), "exponent": (5, 6, 8, 10, 16), "rows": (1, 2, 3, 4, 6), "cols": (1, 2, 3, 4),
     "depth": (1, 2, 5, 8, 16), "block": ((1, 1), (1, 2), (1, 3), (1, 4), (1, 8), (1, 12), (2, 2), (4, 4)),
-    "group": ((1, 1), (1, 2), (2, 1), (2, 2), (4, 4)), "pipeline": (0, 1, 2, 3, 5), "share": (1, 1, 2, 4),
+    "group": ((1, 1), (1, 2), (2, 1), (2, 2), (4, 4)), "pipeline": (0, 1, 2, 3, 6), "share": (1, 1, 2, 4),
     "guard": (0, 2, 5), "growth": (0, 3, 7), "noise_bits": (1, 4, 9), "multiplier": ("plain", "recoded"),
     "accumulate": ("fp32", "aligned"), "arithmetic": ("hbfp", "hbfp", "hbfp", "fp32", "fma", "bf16", "int"),
     "rounding": ("rne", "stochastic", "truncate"), "subnormals": ("flush", "gradual"), "ragged": (False, True),

@@ -21,7 +21,7 @@ VALUES = {"mantissa": (2, 4, 8, 16), "exponent": (5, 10, 16), "block": ((1, 4), 
           "rounding": ("rne", "stochastic", "truncate"), "noise_bits": (1, 8, 24), "subnormals": ("flush", "gradual"),
           "rows": (1, 4, 8, 24, 32), "cols": (None, 1, 6, 32), "accumulate": ("fp32", "aligned", "fp24", "bf16"),
           "arithmetic": ("hbfp", "fp32", "fma", "bf16", "int"), "group": (None, (1, 1), (2, 2)),
-          "multiplier": ("plain", "recoded"), "pipeline": (0, 1, 5), "depth": (1, 512), "share": (1, 2),
+          "multiplier": ("plain", "recoded"), "pipeline": (0, 1, 6), "depth": (1, 512), "share": (1, 2),
           "ragged": (False, True), "sparse": ((1, 1), (2, 4)), "guard": (0, 4), "growth": (3, 8),
           "wide": (0, 0, 3, 6), "side_lanes": (0, 1, 2, 0), "banks": (1, 2)}
 

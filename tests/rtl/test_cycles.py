@@ -29,6 +29,7 @@ DESIGNS = {
     "one-bank": (4, 2, 4, {"banks": 1, "side_lanes": 2}),
     "int": (2, 2, 2, {"arithmetic": "int"}),
     "pipelined": (2, 3, 2, {"pipeline": 3, "ragged": True}),
+    "pipelined-most": (4, 2, 2, {"pipeline": 6}),
     "pipelined-turns": (4, 4, 4, {"pipeline": 1, "side_lanes": 1, "group": (2, 2)}),
     "pipelined-turns2": (4, 4, 4, {"pipeline": 2, "side_lanes": 2, "group": (2, 1)}),
     "pipelined-share": (4, 2, 4, {"share": 2, "pipeline": 5, "group": (2, 4), "side_lanes": 1}),

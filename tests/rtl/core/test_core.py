@@ -37,6 +37,7 @@ DESIGNS = {
     "pipelined": ("fp32", 8, (1, 2), 2, 3, {"pipeline": 3}),
     "pipelined-segments": ("fp32", 4, (1, 4), 8, 2, {"pipeline": 4, "group": (1, 2)}),
     "pipelined-long": ("fp32", 6, (1, 4), 2, 2, {"pipeline": 5}),
+    "pipelined-recoded": ("fp32", 4, (1, 2), 2, 2, {"pipeline": 6, "multiplier": "recoded"}),
     "recoded": ("fp32", 4, (1, 2), 2, 2, {"multiplier": "recoded"}),
     "share": ("fp32", 8, (1, 8), 2, 4, {"share": 4, "group": (1, 2)}),
     "share-aligned": ("aligned", 8, (4, 4), 2, 4, {"share": 2}),

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 import golden.fp32 as fp32
+from hbfp.design import Design
 from rtl.core.sequencer import STEPS, steps_layout
 from rtl.core.side import SideLane
+from rtl.lib.stages import LEVELS
 
 from ..drive import Bench, bits, pack
 
@@ -24,9 +26,12 @@ def golden_side(y, scale, bias, steps):
     return y
 
 
-def run(values, steps, scale, bias, stall=()):
+HELD = SideLane.Parameters()
+
+
+def run(values, steps, scale, bias, stall=(), lane=HELD):
     """Results of a stream of values; cycle numbers in ``stall`` have the clock enable low."""
-    dut, got = SideLane(), []
+    dut, got, latency = SideLane.made(lane), [], lane.latency
     word = pack(steps_layout(), **{step: step in steps for step in STEPS})
 
     async def feed(ctx):
@@ -37,15 +42,16 @@ def run(values, steps, scale, bias, stall=()):
             ctx.set(load, 0)
         ctx.set(dut.v, 0x12345678)
         ctx.set(bits(dut.steps), word)
-        queue, cycle = [*values, *[0] * SideLane.LATENCY], 0
+        queue, cycle = [*values, *[0] * latency], 0
         moves = 0
         while moves < len(queue):
             enabled = cycle not in stall
-            ctx.set(dut.en, enabled)
+            if not lane.free:
+                ctx.set(dut.en, enabled)
             ctx.set(dut.i, int(queue[moves]) if enabled else 0xDEADBEEF)
             _, _, out = await ctx.tick().sample(dut.o)
             if enabled:
-                if moves >= SideLane.LATENCY:
+                if moves >= latency:
                     got.append(out)
                 moves += 1
             cycle += 1
@@ -69,6 +75,16 @@ def test_lane_equals_golden(steps, scale, bias):
     y = values()
     want = golden_side(y, np.uint32(scale), np.uint32(bias), steps)
     np.testing.assert_array_equal(run(y, steps, scale, bias), want)
+
+
+@pytest.mark.parametrize("level", range(1, len(LEVELS)))
+def test_registers_change_no_bit(level):
+    """Of a lane that never stalls; what comes out later than it says would be another value's result."""
+    design = Design(pipeline=level)
+    y, lane = values(level), SideLane.Parameters.of(design)
+    assert lane.free and lane.latency == 3 + LEVELS[level].multiply + LEVELS[level].add
+    want = golden_side(y, np.uint32(0x3FAAAAAB), np.uint32(0xBF7FFFFF), ("scale", "bias"))
+    np.testing.assert_array_equal(run(y, ("scale", "bias"), 0x3FAAAAAB, 0xBF7FFFFF, lane=lane), want)
 
 
 def test_relu_of_awkward_numbers():

@@ -77,10 +77,10 @@ def test_lines_are_one_hot(width):
             code >>= lines
 
 
-def run(width, terms, north, rows):
+def run(width, terms, north, rows, quick=False):
     """Sums of ``rows`` of (acts, weights, north), the corrections added."""
     below = biased_shape(width, 3 * terms, terms) if north else biased_shape(width, terms, terms)
-    dut, correction = BoothDot(width, terms, north, below), Correction(width, terms)
+    dut, correction = BoothDot(width, terms, north, below, quick=quick), Correction(width, terms)
     values = sorted({act for acts, _, _ in rows for act in acts})
     known = dict(zip(values, codes(width, values), strict=True))
     found = []
@@ -115,9 +115,10 @@ def test_every_product(width):
     assert run(width, 1, None, rows) == expected(rows)
 
 
-@pytest.mark.parametrize("width, terms", [(2, 4), (3, 4), (4, 4), (5, 2), (6, 2), (7, 1), (8, 1), (8, 2), (12, 1),
-                                          (16, 1)])
-def test_extremes_and_random_sums(width, terms):
+@pytest.mark.parametrize("width, terms, quick", [
+    (2, 4, False), (3, 4, False), (4, 4, False), (5, 2, False), (6, 2, False), (7, 1, False), (8, 1, False),
+    (8, 2, False), (12, 1, False), (16, 1, False), (2, 4, True), (3, 4, True), (5, 2, True), (8, 2, True)])
+def test_extremes_and_random_sums(width, terms, quick):
     low, high = limits(width)
     rng = np.random.default_rng(width * 100 + terms)
     north = signed((2 * terms * high ** 2).bit_length() + 1)
@@ -127,7 +128,7 @@ def test_extremes_and_random_sums(width, terms):
     rows += [(rng.integers(low, high, terms, endpoint=True).tolist(),
               rng.integers(low, high, terms, endpoint=True).tolist(),
               int(rng.integers(-most, most, endpoint=True))) for _ in range(30)]
-    assert run(width, terms, north, rows) == expected(rows)
+    assert run(width, terms, north, rows, quick) == expected(rows)
 
 
 @pytest.mark.parametrize("width, terms", [(2, 1), (4, 32), (8, 8), (8, 32), (16, 256)])
@@ -158,3 +159,4 @@ def test_unsigned_north_is_not_sign_extended(width):
 def test_modules_are_told_apart():
     assert BoothDot(8, 8, signed(18), signed(19)).module == "hbfp_booth_dot_m8_t8_n18_s19"
     assert BoothDot(8, 8, correction_shape(8, 32), signed(19)).module == "hbfp_booth_dot_m8_t8_n12u_s19"
+    assert BoothDot(8, 8, signed(18), signed(19), quick=True).module == "hbfp_booth_dot_m8_t8_n18_s19_quick"

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import Component, In, Out
 import golden.fp32 as fp32
 from golden.spec.floats import BF16, FP32, FloatFormat
 from rtl.fp32.scaled_add import ScaledAdd, Term
+from rtl.lib.skew import delay
 
 from .verilated import Verilated
 
@@ -20,32 +21,37 @@ LARGE = [(FP32, 8, 12), (FP32, 20, 12), (FP32, 25, 12), (FP32, 26, 12), (FP32, 4
          (BF16, 20, 12), (BF16, 9, 12)]
 
 
+#: A case, the registers of the sum and of the term: all numbers of each.
+DEPTHS = [(LARGE[1], 1, 0), (LARGE[1], 2, 1), (LARGE[1], 3, 0), (LARGE[1], 4, 1), (LARGE[1], 5, 2), (LARGE[3], 6, 2),
+          (LARGE[4], 7, 1), (SMALL[4], 7, 2), (SMALL[6], 4, 1), (SMALL[1], 1, 2)]
+
+
 class Sum(Component):
     """Both steps, one behind the other; the top bit of ``scale`` says that the term is NaN."""
 
-    def __init__(self, fmt, width, exponent, pipeline=0):
-        self.parts = Term(width, exponent, fmt), ScaledAdd(fmt=fmt, width=width, pipeline=pipeline, enable=False)
+    def __init__(self, fmt, width, exponent, pipeline=0, inside=0):
+        self.parts = (Term(width, exponent, fmt, inside),
+                      ScaledAdd(fmt=fmt, width=width, pipeline=pipeline, enable=False))
         self.offset = self.parts[0].params.offset
         super().__init__({"a": In(fmt.width), "i": In(signed(width)), "scale": In(exponent + 1), "o": Out(fmt.width)})
 
     @property
     def latencies(self):
-        return self.parts[1].latencies
+        return {"result": sum(part.latencies["result"] for part in self.parts)}
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.term, m.submodules.add = term, add = self.parts
         m.d.comb += [term.i.eq(self.i), term.exponent.eq(self.scale[:-1]), term.invalid.eq(self.scale[-1]),
-                     add.a.eq(self.a), add.b.eq(term.o), self.o.eq(add.o)]
+                     add.a.eq(delay(m, self.a, term.params.pipeline, "a")), add.b.eq(term.o), self.o.eq(add.o)]
         return m
 
 
 @pytest.fixture(scope="module")
 def bench():
     units = {case: Sum(*case) for case in (*SMALL, *LARGE)}
-    units |= {(*case, depth): Sum(*case, depth) for case in LARGE[1:2] for depth in (1, 3, 6)}
+    units |= {(*case, *depths): Sum(*case, *depths) for case, *depths in DEPTHS}
     keys, model = list(units), Verilated(list(units.values()))
-
 
     def run(key, a, i, exponent, invalid):
         fmt, _, bits, *_ = key
@@ -68,12 +74,15 @@ def expected(fmt, width, a, i, exponent, invalid):
 @pytest.mark.cosim
 @pytest.mark.parametrize("case", SMALL, ids=str)
 def test_small_format_equals_golden_everywhere(bench, case):
-    fmt, width, bits = case
+    operands = every_operand(*case)
+    np.testing.assert_array_equal(bench(case, *operands), expected(*case[:2], *operands))
+
+
+def every_operand(fmt, width, bits):
     a = np.unique(accumulators(fmt, np.arange(1 << fmt.width, dtype=np.uint32)))
     most = 2 ** (width - 1)
-    operands = [v.reshape(-1) for v in np.meshgrid(
+    return [v.reshape(-1) for v in np.meshgrid(
         a, np.arange(1 - most, most), np.arange(-2 ** (bits - 1), 2 ** (bits - 1)), [0, 1])]
-    np.testing.assert_array_equal(bench(case, *operands), expected(fmt, width, *operands))
 
 
 def random_operands(fmt, width, count=300_000):
@@ -107,7 +116,13 @@ def test_sum_equals_golden(bench, case):
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize("depth", [1, 3, 6])
-def test_registers_change_no_bit(bench, depth):
-    operands = random_operands(*LARGE[1][:2], count=50_000)
-    np.testing.assert_array_equal(bench((*LARGE[1], depth), *operands), expected(*LARGE[1][:2], *operands))
+@pytest.mark.parametrize("case, pipeline, inside", DEPTHS, ids=str)
+def test_registers_change_no_bit(bench, case, pipeline, inside):
+    operands = every_operand(*case) if case in SMALL else random_operands(*case[:2], count=50_000)
+    np.testing.assert_array_equal(bench((*case, pipeline, inside), *operands), expected(*case[:2], *operands))
+
+
+def test_latency_is_pipeline():
+    assert {pipeline for _, pipeline, _ in DEPTHS} == set(range(1, len(ScaledAdd.CUTS) + 1))
+    assert {inside for *_, inside in DEPTHS} == set(range(len(Term.CUTS) + 1))
+    assert Sum(*LARGE[1], 3, 2).latencies == {"result": 5}
