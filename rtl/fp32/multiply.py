@@ -13,8 +13,9 @@ from .raw import Raw, increment, limit_flush, named, round_flush, round_quick, r
 #: ``plain`` leaves the architecture to the synthesis; ``recoded`` is :func:`multiply_digits`, or with registers
 #: :func:`multiply_radix8`.
 MULTIPLIERS = ("plain", "recoded")
-#: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it.
-PIECES = 4
+#: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it. Fewer have fewer registers,
+#: where the stages behind are no shorter.
+PIECES, FEWER = 4, 2
 
 
 def multiply_digits(m, a, b, triple=None):
@@ -88,7 +89,8 @@ def multiply_pieces(m, a, b, pipe, quick):
     """Exact product of two unsigned values: those of ``a`` with parts of ``b`` before the register ``partial``, and
     their sum behind it; in the least delay if ``quick``.
     """
-    size, width = -(-len(b) // PIECES), len(a) + len(b)
+    count = FEWER if quick and "round" not in pipe.active else PIECES
+    size, width = -(-len(b) // count), len(a) + len(b)
     places = range(0, len(b), size)
     if quick:
         parts = [sum_prefix(m, [Cat(Const(0, n), a & bit.replicate(len(a))) for n, bit in enumerate(b[k:k + size])],

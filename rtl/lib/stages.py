@@ -40,7 +40,7 @@ LEVELS = (
     Stages(),
     Stages(True, term=0, align=1, leaving=1, multiply=1, add=1, search=0),
     Stages(True, term=0, align=2, leaving=2, multiply=2, add=2, search=1),
-    Stages(True, term=0, align=2, leaving=2, multiply=2, add=3, search=1),
+    Stages(True, term=0, align=2, leaving=2, multiply=3, add=3, search=1),
     Stages(True, term=1, align=3, leaving=2, multiply=3, add=4, search=1),
     Stages(True, term=1, align=3, leaving=3, multiply=3, add=5, search=1),
     Stages(True, term=2, align=3, leaving=3, multiply=4, add=6, search=1),
