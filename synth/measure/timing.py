@@ -10,8 +10,8 @@ from . import partition
 from .area import generate, synthesise
 
 #: Kinds whose paths are reported, beside those of the whole core.
-KINDS = ("group", "accumulator", "block_sum", "shared_accumulator", "shared_control", "encode", "credit_encode",
-         "sequencer", "weights", "drain", "credit_drain", "side", "side_turns", "free_turns")
+KINDS = ("group", "array", "accumulator", "block_sum", "shared_accumulator", "shared_control", "encode",
+         "credit_encode", "sequencer", "weights", "drain", "credit_drain", "side", "side_turns", "free_turns")
 #: The name of the whole design among them: every path, from part to part as well.
 WHOLE = "core"
 #: Time in ns from a memory's clock to the word that it reads, by the name of a library; assumed, not measured: about
