@@ -177,7 +177,7 @@ class Add(Operation):
         With ``flush``: ``positive`` makes every zero result +0, as accumulation across blocks
         wants; ``signed`` keeps the sign.
     """
-    CUTS = {"swap": 0.12, "align": 0.23, "sum": 0.43, "left": 0.58, "normalise": 0.72, "round": 0.96, "output": 1.0}
+    CUTS = {"swap": 0.12, "align": 0.23, "sum": 0.43, "left": 0.58, "normalise": 0.7, "round": 0.96, "output": 1.0}
 
     @dataclass(frozen=True, kw_only=True)
     class Parameters(Operation.Parameters):
