@@ -218,10 +218,10 @@ class CreditDrain(Component):
         loaded = Signal()
         m.d.sync += [load.eq(asks & ~(load.any() | loaded).replicate(2)), loaded.eq(load.any())]
         m.d.comb += self.i_v.ready.eq(loaded)
-        copies = branches(m, Cat(load, active), params.groups, "side")
+        copies = branches(m, Cat(load, active), params.cols, "side")
         for column, value in enumerate(self._values()):
             m.submodules[f"lane{column}"] = lane = SideLane.made(params.lane)
-            copy = copies[column // params.group]
+            copy = copies[column]
             m.d.comb += [
                 lane.load_scale.eq(copy[0]), lane.load_bias.eq(copy[1]), Cat(lane.steps).eq(copy[2:]),
                 lane.v.eq(self.i_v.payload[column]), lane.i.eq(value), queue.w_data.word_select(column, 32).eq(lane.o),
