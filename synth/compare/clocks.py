@@ -19,8 +19,8 @@ DEPTHS = range(5)
 GAIN = 0.03
 #: Kinds of unit that set no clock here: a core needs the side unit whatever its numbers, and without registers one
 #: signal drives all columns of the way out, without buffers in a netlist that is mapped for area. The period with all
-#: of them stands beside.
-APART = ("drain", "credit_drain", "side", "side_turns", "free_turns", timing.WHOLE)
+#: of them stands beside. The array counts as a group alone.
+APART = ("array", "drain", "credit_drain", "side", "side_turns", "free_turns", timing.WHOLE)
 
 
 @dataclass
