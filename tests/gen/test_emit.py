@@ -105,6 +105,7 @@ VARIANTS = [{}, {"mantissa": 5}, {"exponent": 6}, {"exponent": 9}, {"exponent": 
             {"multiplier": "recoded", "block": (1, 2)}, {"multiplier": "recoded", "arithmetic": "int"}]
 
 
+@pytest.mark.slow    # tests/gen/test_names.py has random designs always
 def test_a_name_means_one_text():
     """Over all variants: modules of one name are the same, so files of two designs can be put together."""
     seen = {}

@@ -90,7 +90,8 @@ def test_nothing_ran_is_no_pass(tmp_path):
 @pytest.mark.parametrize("values", [
     {"preset": "tiny"}, {"rows": 4, "block": (1, 8), "accumulate": "aligned", "rounding": "stochastic", "exponent": 6,
                          "depth": 32, "growth": 5},
-    {"rows": 4, "block": (1, 16), "share": 4, "depth": 32}], ids=["tiny", "aligned", "share"])
+    pytest.param({"rows": 4, "block": (1, 16), "share": 4, "depth": 32}, marks=pytest.mark.slow)],
+    ids=["tiny", "aligned", "share"])
 def test_core_keeps_its_contract(values):
     from hbfp.presets import PRESETS
 

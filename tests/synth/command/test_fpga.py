@@ -40,12 +40,27 @@ def test_clock_without_nextpnr(capsys, monkeypatch, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def table(folder, *words):
+    """The counts of a tiny design by unit and name."""
+    base = ["--family", "ice40", "--mantissa", "2", "--rows", "2", "--against", "int", "--dsp", "no", "--jobs", "1"]
+    assert main([*base, *words, "--out", str(folder)]) == 0
+    return {(row["unit"], row["name"]): row["counts"] for row in json.loads(
+        (folder / "ice40.json").read_text())["rows"]}
+
+
 @pytest.mark.synth
+def test_table_of_elements(capsys, tmp_path):
+    rows = table(tmp_path, "--units", "element,group")
+    assert list(rows) == [(unit, name) for unit in ("element", "group") for name in ("hbfp2", "int2")]
+    assert rows["group", "int2"]["luts"] > rows["element", "int2"]["luts"] > 0
+    assert rows["element", "hbfp2"] == rows["element", "int2"] and rows["group", "hbfp2"]["rams"] == 0
+    assert "hbfp2" in capsys.readouterr().out
+
+
+@pytest.mark.synth
+@pytest.mark.slow
 def test_table_of_a_tiny_design(capsys, tmp_path):
-    words = ["--family", "ice40", "--mantissa", "2", "--rows", "2", "--against", "int", "--dsp", "no", "--jobs", "1"]
-    assert main([*words, "--out", str(tmp_path)]) == 0
-    rows = {(row["unit"], row["name"]): row["counts"] for row in json.loads(
-        (tmp_path / "ice40.json").read_text())["rows"]}
+    rows = table(tmp_path)
     assert list(rows) == [(unit, name) for unit in fpga.FPGA_UNITS for name in ("hbfp2", "int2")]
     assert rows["core", "hbfp2"]["luts"] > rows["core", "int2"]["luts"] > rows["element", "int2"]["luts"] > 0
     assert rows["core", "hbfp2"]["rams"] > 0 == rows["group", "hbfp2"]["rams"]
