@@ -61,6 +61,21 @@ class Pauses:
         return self.rate and self.rng.random() < self.rate
 
 
+async def offer(ctx, port, words, pauses=None):
+    """What :meth:`Bench.send` does, as a part of a process."""
+    payload, pause = bits(port.payload), pauses or Pauses()
+    for word in words:
+        while pause():
+            ctx.set(port.valid, 0)
+            ctx.set(payload, int(np.random.default_rng(word % 97).integers(2)) * (2 ** len(payload) - 1))
+            await ctx.tick()
+        ctx.set(payload, word)
+        ctx.set(port.valid, 1)
+        while not (await ctx.tick().sample(port.ready))[2]:
+            pass
+    ctx.set(port.valid, 0)
+
+
 class Bench:
     """A simulation of one component with a reset, run until its foreground processes end.
 
@@ -85,19 +100,7 @@ class Bench:
 
     def send(self, port, words, pauses=None):
         """Offer integer payloads on an input stream, in order; a payload stays until it is taken."""
-        async def sender(ctx):
-            payload, pause = bits(port.payload), pauses or Pauses()
-            for word in words:
-                while pause():
-                    ctx.set(port.valid, 0)
-                    ctx.set(payload, int(np.random.default_rng(word % 97).integers(2)) * (2 ** len(payload) - 1))
-                    await ctx.tick()
-                ctx.set(payload, word)
-                ctx.set(port.valid, 1)
-                while not (await ctx.tick().sample(port.ready))[2]:
-                    pass
-            ctx.set(port.valid, 0)
-        self.process(sender)
+        self.process(offer, port, words, pauses)
 
     def receive(self, port, count, pauses=None):
         """List that will hold ``count`` payloads of an output stream, those since the last reset.

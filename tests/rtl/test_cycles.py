@@ -16,7 +16,7 @@ from rtl.core.core import Core, latencies
 from rtl.core.sequencer import command_layout
 from rtl.lib.layout import ArrayLayout
 
-from .drive import Bench, bits, pack
+from .drive import Bench, bits, offer, pack
 
 #: Name -> (terms of a block, rows, columns, options).
 DESIGNS = {
@@ -80,16 +80,11 @@ def simulate(design, runs):
         given[dut.i_v] = [[vector] * sum(c.vectors for c in commands) for commands in runs]
     turn, found = [-1], []
 
-    async def offer(ctx, port, words):
+    async def send(ctx, port, words):
         for number, each in enumerate(words):
             while turn[0] < number:
                 await ctx.tick()
-            for word in each:
-                ctx.set(bits(port.payload), word)
-                ctx.set(port.valid, 1)
-                while not (await ctx.tick().sample(port.ready))[2]:
-                    pass
-            ctx.set(port.valid, 0)
+            await offer(ctx, port, each)
 
     async def watch(ctx):
         ctx.set(dut.o.ready, 1)
@@ -113,7 +108,7 @@ def simulate(design, runs):
             found.append(([tops[first] - begin for first in firsts], cycle - begin))
 
     for port, words in given.items():
-        bench.process(offer, port, words)
+        bench.process(send, port, words)
     bench.process(watch)
     bench.run()
     return found

@@ -10,12 +10,11 @@ import pytest
 
 from hbfp.design import Design
 from rtl.core.credit_drain import CreditDrain
-from rtl.core.sequencer import STEPS, steps_layout
 from rtl.lib.stages import Stages
 from rtl.number.streams import result_layout
 
-from ..drive import Bench, Pauses, bits, pack, unpack, wait
-from .test_drain import DEPTH, Job, check_cycles, jobs, make
+from ..drive import Bench, Pauses, bits, unpack
+from .test_drain import DEPTH, Job, begin, check_cycles, jobs, make
 
 GARBAGE = 0x5EA50F
 
@@ -60,33 +59,14 @@ def run(design, dut, jobs, *, fill=4, stall=0.0, late=0.0):
     """Play jobs; check results and banks."""
     bench, banks, frees = Bench(dut), Banks(dut), []
 
-    async def play(ctx):
-        bank = 0
-        for job in jobs:
-            while not ctx.get(dut.free) >> bank & 1:
-                await ctx.tick()
-            ctx.set(dut.begins, 1)
-            ctx.set(dut.bank, bank)
-            ctx.set(dut.rows, job.rows)
-            ctx.set(bits(dut.steps), pack(steps_layout(), **{step: step in job.steps for step in STEPS}))
-            await ctx.tick()
-            ctx.set(dut.begins, 0)
-            ctx.set(bits(dut.steps), 0)
-            ctx.set(dut.rows, 0)
-            assert not ctx.get(dut.free) >> bank & 1
-            await wait(ctx, fill)
-            for n, row in enumerate(job.values):
-                banks.words[bank][n] = [int(value) for value in row]
-            ctx.set(dut.done, 1 << bank)
-            await ctx.tick()
-            ctx.set(dut.done, 0)
-            bank ^= 1
-            frees.append(ctx.get(dut.free))
+    def word(values):
+        return [int(value) for value in values]
+
     bench.process(banks.play, background=True)
     operands = [word for job in jobs for word in job.operands(design)]
     if operands:
         bench.send(dut.i_v, operands, Pauses(late, 8))
-    bench.process(play)
+    bench.process(begin, dut, banks, jobs, word, fill, frees)
     got = bench.receive(dut.o, sum(job.rows for job in jobs), Pauses(stall, 9))
     bench.run()
     beats = [unpack(result_layout(design), word) for word in got]

@@ -69,6 +69,34 @@ class Banks:
                     held[bank] = words[address] if address < DEPTH and words[address] else garbage
 
 
+async def begin(ctx, dut, banks, jobs, word, fill, frees):
+    """Begin each job when its bank is free, fill the bank with what ``word`` makes of its rows, and say so.
+
+    ``frees`` gets which banks are free then.
+    """
+    bank = 0
+    for job in jobs:
+        while not ctx.get(dut.free) >> bank & 1:
+            await ctx.tick()
+        ctx.set(dut.begins, 1)
+        ctx.set(dut.bank, bank)
+        ctx.set(dut.rows, job.rows)
+        ctx.set(bits(dut.steps), pack(steps_layout(), **{step: step in job.steps for step in STEPS}))
+        await ctx.tick()
+        ctx.set(dut.begins, 0)
+        ctx.set(bits(dut.steps), 0)
+        ctx.set(dut.rows, 0)
+        assert not ctx.get(dut.free) >> bank & 1
+        await wait(ctx, fill)
+        for n, row in enumerate(job.values):
+            banks.words[bank][n] = word(row)
+        ctx.set(dut.done, 1 << bank)
+        await ctx.tick()
+        ctx.set(dut.done, 0)
+        bank ^= 1
+        frees.append(ctx.get(dut.free))
+
+
 def run(design, jobs, *, fill=4, stall=0.0, late=0.0, reset_after=None, after=()):
     """Results of jobs that fill the banks in turn, each ``fill`` cycles after it begins; banks are checked."""
     dut = Drain.of(design)
@@ -79,38 +107,15 @@ def run(design, jobs, *, fill=4, stall=0.0, late=0.0, reset_after=None, after=()
     def word(values):
         return [int(v) & (1 << width) - 1 for v in values]    # one column a group
 
-    async def begin(ctx, todo):
-        bank = 0
-        for job in todo:
-            while not ctx.get(dut.free) >> bank & 1:
-                await ctx.tick()
-            ctx.set(dut.begins, 1)
-            ctx.set(dut.bank, bank)
-            ctx.set(dut.rows, job.rows)
-            ctx.set(bits(dut.steps), pack(steps_layout(), **{step: step in job.steps for step in STEPS}))
-            await ctx.tick()
-            ctx.set(dut.begins, 0)
-            ctx.set(bits(dut.steps), 0)
-            ctx.set(dut.rows, 0)
-            assert not ctx.get(dut.free) >> bank & 1
-            await wait(ctx, fill)
-            for n, row in enumerate(job.values):
-                banks.words[bank][n] = word(row)
-            ctx.set(dut.done, 1 << bank)
-            await ctx.tick()
-            ctx.set(dut.done, 0)
-            bank ^= 1
-            frees.append(ctx.get(dut.free))
-
     async def play(ctx):
-        await begin(ctx, jobs)
+        await begin(ctx, dut, banks, jobs, word, fill, frees)
         if reset_after is not None:
             await wait(ctx, reset_after)
             ctx.set(bench.reset, 1)
             await ctx.tick()
             ctx.set(bench.reset, 0)
             assert ctx.get(dut.free) == 3 and not ctx.get(dut.o.valid)
-            await begin(ctx, after)
+            await begin(ctx, dut, banks, after, word, fill, frees)
 
     bench.process(banks.play, background=True)
     last = after if reset_after is not None else jobs
