@@ -1,13 +1,8 @@
 """Adders whose carries are a parallel prefix: the least delay, where `+` takes twice as long under the recipes here."""
 
-from amaranth import Cat, Const, Signal, Value
+from amaranth import Cat, Const, Value
 
-
-def _named(m, value, name):
-    """The value in a signal, so that using it twice does not emit it twice."""
-    signal = Signal(len(value), name=name)
-    m.d.comb += signal.eq(value)
-    return signal
+from ..lib.signals import named
 
 
 def add_prefix(m, a, b, name, carry=0):
@@ -22,14 +17,14 @@ def add_prefix(m, a, b, name, carry=0):
     carry : Value or int
         One bit.
     """
-    differ = _named(m, a ^ b, f"{name}_differ")
+    differ = named(m, a ^ b, f"{name}_differ")
     # Bit n of `carries` is the carry into place n, as far as places from n - step on decide it; `passes`: they pass it.
-    carries, passes = (_named(m, value, f"{name}_{what}") for what, value in (
+    carries, passes = (named(m, value, f"{name}_{what}") for what, value in (
         ("carries", Cat(Value.cast(carry)[:1], a & b)), ("passes", Cat(Const(0, 1), differ))))
     step = 1
     while step < len(carries):
         before, passed = (Cat(Const(0, step), value)[:len(carries)] for value in (carries, passes))
-        carries, passes = (_named(m, value, f"{name}_{what}{step}") for what, value in (
+        carries, passes = (named(m, value, f"{name}_{what}{step}") for what, value in (
             ("carries", carries | passes & before), ("passes", passes & passed)))
         step *= 2
     return Cat(differ ^ carries[:-1], carries[-1])
@@ -37,11 +32,11 @@ def add_prefix(m, a, b, name, carry=0):
 
 def sum_prefix(m, values, width, name):
     """The lowest ``width`` bits of the sum of unsigned values: three become two until :func:`add_prefix` is left."""
-    values = [_named(m, Cat(value, Const(0, width))[:width], f"{name}_{n}") for n, value in enumerate(values)]
+    values = [named(m, Cat(value, Const(0, width))[:width], f"{name}_{n}") for n, value in enumerate(values)]
     while len(values) > 2:
         a, b, c, *values = values
         n = f"{name}_{len(values)}"
-        differ = _named(m, a ^ b, f"{n}_differ")
-        values += [_named(m, differ ^ c, f"{n}_sum"),
-                   _named(m, Cat(Const(0, 1), a & b | differ & c)[:width], f"{n}_carry")]
+        differ = named(m, a ^ b, f"{n}_differ")
+        values += [named(m, differ ^ c, f"{n}_sum"),
+                   named(m, Cat(Const(0, 1), a & b | differ & c)[:width], f"{n}_carry")]
     return add_prefix(m, *values, name)[:width] if len(values) > 1 else values[0]

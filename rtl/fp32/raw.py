@@ -1,17 +1,11 @@
 """Pieces that every FP32 operation shares: unpack, shifters, the rounder, pack."""
 
-from amaranth import Cat, Const, Mux, Signal
+from amaranth import Cat, Const, Mux
 
 from hbfp.golden.spec.floats import FP32
 
 from ..fixed.ripple import add_ripple, bits_of
-
-
-def named(m, value, name=None):
-    """Give ``value`` a signal, so that using it twice does not emit it twice."""
-    signal = Signal(value.shape(), name=name, src_loc_at=1)
-    m.d.comb += signal.eq(value)
-    return signal
+from ..lib.signals import named
 
 
 def is_nan(value, fmt=FP32):

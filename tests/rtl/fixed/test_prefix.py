@@ -1,4 +1,7 @@
-"""Adders whose carries are a parallel prefix add."""
+"""Adders whose carries are a parallel prefix add.
+
+Covers: rtl/lib/signals.py.
+"""
 
 import itertools
 import random
