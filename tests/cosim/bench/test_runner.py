@@ -1,6 +1,6 @@
 """The cocotb bench passes a sound core, fails broken ones, and counts what ran.
 
-Covers: cosim/bench/scoreboard.py, cosim/bench/stream.py, cosim/bench/units/core.py.
+Covers: cosim/bench/scoreboard.py, cosim/bench/stream.py, cosim/bench/core_bench.py, cosim/bench/units/core.py.
 """
 
 import time
