@@ -92,6 +92,8 @@ def prepare(args):
         raise refuse("liberty", args.liberty, "must be one library to meet a clock")
     if args.unit in dot_product.DOT_PRODUCT_UNITS:
         against = dot_product.baselines(args.unit, args.against)
+    elif args.unit != "core" and args.against:
+        raise refuse("against", args.against, f"must be left out: --unit {args.unit} has no baseline")
     else:
         against = baselines("fp32,int" if args.against is None else args.against)
     folder = writable_folder("out", files.output(design.name) if args.out is None else args.out)
@@ -121,7 +123,7 @@ def measure_part(args, design, targets, against, folder):
     if args.timing:
         paths = timing.paths(design, recipe, cells, args.unit, args.access)
         for kind, path in paths.items():
-            console.print(f"{kind}: {path.period:.2f} ns, {path}", soft_wrap=True)
+            console.print(f"{args.unit if kind == 'core' else kind}: {path.period:.2f} ns, {path}", soft_wrap=True)
         data["paths"] = {kind: asdict(path) for kind, path in paths.items()}
     if args.unit in dot_product.DOT_PRODUCT_UNITS:
         console.print(tables.dot_product_table(single, beside))

@@ -16,7 +16,7 @@ from . import memories, partition
 #: Rows of the breakdown; the manifest says which one a module counts to.
 COMPONENTS = ("elements", "skew", "weight load", "accumulation", "converter", "control", "side unit")
 #: Row of a unit that is measured alone and names none.
-ALONE = "elements"
+ALONE = "unit"
 #: Not part of the core in the ratios; shown beside it.
 BESIDE = ("side unit",)
 
@@ -68,8 +68,11 @@ class Report:
     components : dict
         Name -> figures of all of it.
     macs : int
+        Multiply-accumulates a cycle; 1 for a part that has none.
     bit : float
         NAND2-equivalents of a bit of memory: :mod:`synth.measure.memories`.
+    unit : str
+        What was measured: the core, or a part of that name alone.
     """
     name: str
     design: Design
@@ -80,11 +83,16 @@ class Report:
     components: dict
     macs: int
     bit: float = memories.BIT
+    unit: str = "core"
 
     @property
     def core(self):
-        """The core's logic: no memories, no side unit."""
-        return sum((fig for name, fig in self.components.items() if name not in BESIDE), Figures())
+        """The core's logic: no memories, no side unit. Of a part alone all of its logic."""
+        return sum((fig for name, fig in self.components.items() if not self.beside(name)), Figures())
+
+    def beside(self, component):
+        """Whether a component stands beside what is measured."""
+        return component in BESIDE and self.unit == "core"
 
     @property
     def whole(self):
@@ -189,8 +197,9 @@ def measure(design, recipe="area", library=None, unit="core", progress=None, bit
     """
     text, manifest = generate(design, unit)
     found = partition.units(text, manifest)
-    entries, components = {}, {name: Figures() for name in COMPONENTS}
     owner = owners(found)
+    entries, components = {}, {name: Figures() for name in COMPONENTS}
+    components |= {ALONE: Figures()} if any(ALONE in names for names in owner.values()) else {}
     for n, part in enumerate(found):
         if progress:
             progress(n, len(found), part.top)
@@ -203,14 +212,18 @@ def measure(design, recipe="area", library=None, unit="core", progress=None, bit
             components[name] += one * count
     if progress:
         progress(len(found), len(found), "")
-    if unit.startswith("dot_product"):
-        macs = design.format.terms
-    else:
-        macs = design.rows * design.cols if unit in ("core", "array") else design.group[0] * design.group[1]
     tools = {"yosys": yosys.find()[1]} | manifest.tools
     library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
                            "file": library.path.name}
-    return Report(manifest.top, design, recipe, library, tools, entries, components, macs, bit)
+    return Report(manifest.top, design, recipe, library, tools, entries, components, macs_of(design, unit), bit, unit)
+
+
+def macs_of(design, unit):
+    """Multiply-accumulates that a unit does in a cycle; 1 for a part that does none."""
+    rows, cols = design.group
+    sizes = {"core": design.rows * design.cols, "array": design.rows * design.cols, "row": rows * design.cols,
+             "group": rows * cols, "dot_product": design.format.terms}
+    return sizes.get(unit.partition(".")[0], 1)
 
 
 def owners(units, whole=()):

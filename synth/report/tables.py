@@ -9,7 +9,6 @@ from ..compare import dot_product
 from ..compare.baselines import BASELINES
 from ..compare.clocks import WHATS, smallest
 from ..compare.comparison import MEMORY_SCOPES, SCOPES
-from ..measure.area import BESIDE
 
 #: What no figure here contains.
 NOT_COUNTED = "clock tree, wires, pads"
@@ -26,27 +25,34 @@ def tools_text(tools):
 
 
 def breakdown_table(report):
-    """Components with their share of the core."""
+    """Components with their share of the core, or of the part that was measured alone."""
     what = "NAND2-equivalents" if report.library else "NAND2-equivalents (transistors / 4)"
     table = Table(title=f"{report.name}, recipe {report.recipe}", title_justify="left",
                   caption=f"{what}; not counted: {NOT_COUNTED}", caption_justify="left")
     table.add_column("component")
     silicon = "um2" if report.library else "transistors"
-    for head in ("a MAC", "all", silicon, "share", "cells", "flip-flops", "memory bits"):
+    heads = ("all", silicon, "share", "cells", "flip-flops", "memory bits")
+    for head in (*(["a MAC"] if report.macs > 1 else []), *heads):
         table.add_column(head, justify="right")
+
+    def row(name, area, *others):
+        table.add_row(name, *([number(area / report.macs)] if report.macs > 1 else []), number(area), *others)
+
     core = report.core
     for name, fig in report.components.items():
         if not fig.cells and not fig.bits:
             continue
-        share = "beside" if name in BESIDE else f"{fig.area / core.area:.1%}" if core.area else ""
-        table.add_row(name, number(fig.area / report.macs), number(fig.area), number(getattr(fig, silicon)), share,
-                      f"{fig.cells:,}", f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
+        share = "beside" if report.beside(name) else f"{fig.area / core.area:.1%}" if core.area else ""
+        row(name, fig.area, number(getattr(fig, silicon)), share, f"{fig.cells:,}", f"{fig.flipflops:,}",
+            f"{fig.bits:,}" if fig.bits else "")
     table.add_section()
-    table.add_row("core without memories", number(core.area / report.macs), number(core.area),
-                  number(getattr(core, silicon)), "", f"{core.cells:,}", f"{core.flipflops:,}", f"{core.bits:,}")
+    row(f"{report.unit} without memories", core.area, number(getattr(core, silicon)), "", f"{core.cells:,}",
+        f"{core.flipflops:,}", f"{core.bits:,}")
     scopes = report.scopes()
-    for name, text in (("core and memories", "core and memories"), ("everything", "core, side unit and memories")):
-        table.add_row(f"{text}, {report.bit:g} a bit", number(scopes[name]), number(scopes[name] * report.macs))
+    if core.bits or report.unit == "core":
+        row(f"{report.unit} and memories, {report.bit:g} a bit", scopes["core and memories"] * report.macs)
+    if report.unit == "core":
+        row(f"core, side unit and memories, {report.bit:g} a bit", scopes["everything"] * report.macs)
     return table
 
 

@@ -21,6 +21,8 @@ from tests.synth.tiny import LIBERTY
     (["--memory-access", "soon"], "--memory-access soon: must be 0 to 100"),
     (["--unit", "encode", "--period", "5"],
      "--unit encode: must be core to meet a clock, and for more than one recipe or library"),
+    (["--unit", "encode", "--against", "fp32"],
+     "--against fp32: must be left out: --unit encode has no baseline"),
 ])
 def test_wrong_option(capsys, words, line):
     with pytest.raises(SystemExit) as caught:
