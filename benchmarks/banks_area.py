@@ -3,9 +3,10 @@
     python -m synth fetch
     python -m benchmarks.banks_area                                     # --json banks.json, --picture banks.png
     python -m benchmarks.banks_area --mantissa 8 --depth 32,64 --banks 1 --against no
+    python -m benchmarks.banks_area --depth 32 --banks 1 --accumulate aligned --block 32,32
 
-Cores of 32 x 32 with blocks (1, 32), OSU018, recipe `area`; the baseline is the lean FP32 core in groups of 8 x 8 with
-the same depth and banks. Traffic is what a core reads for 1000 multiply-accumulates: weights once in `depth` rows, X
+Cores of 32 x 32 with blocks (1, 32) unless `--block` says otherwise, OSU018, recipe `area`; the baseline is the lean FP32 core in groups of 8 x 8 with
+the same depth and banks, whose sums are FP32 whatever `--accumulate` says. Traffic is what a core reads for 1000 multiply-accumulates: weights once in `depth` rows, X
 once in 32 columns, with their exponents. Busy is the share of cycles, by the cycle model, in which X is taken in a
 product of `--product` M,K,N.
 """
@@ -19,7 +20,7 @@ from rich.table import Table
 
 from golden.perf.cycles import product_cycles
 from hbfp import files
-from hbfp.design import Design
+from hbfp.design import ACCUMULATES, Design
 from hbfp.format import HBFPFormat
 from synth.command.options import make_console
 from synth.measure import area, memories
@@ -55,6 +56,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, usual in (("mantissa", "8,6,4"), ("depth", "32,64,128,256,512"), ("banks", "1,2")):
         parser.add_argument(f"--{name}", type=numbers, default=numbers(usual), help=f"comma between (default {usual})")
+    parser.add_argument("--accumulate", choices=ACCUMULATES, default="fp32", help="sums of HBFP (default fp32)")
+    parser.add_argument("--block", type=numbers, default=[1, 32], help="block of HBFP (default 1,32)")
     parser.add_argument("--product", type=numbers, default=[512, 512, 512], help="M,K,N (default 512,512,512)")
     parser.add_argument("--against", choices=("fp32", "no"), default="fp32", help="baseline (default fp32)")
     parser.add_argument("--memory-bit", type=float, default=memories.BIT, help=f"NAND2 a bit (default {memories.BIT})")
@@ -69,8 +72,9 @@ def main():
     with Progress(transient=True) as progress:
         task = progress.add_task("measuring", total=len(places) * (len(args.mantissa) + (args.against == "fp32")))
         for depth, banks in places:
-            designs = {f"HBFP{bits}": Design(format=HBFPFormat(mantissa=bits), multiplier="recoded", depth=depth,
-                                             banks=banks) for bits in args.mantissa}
+            designs = {f"HBFP{bits}": Design(format=HBFPFormat(mantissa=bits, block=tuple(args.block)), depth=depth,
+                                             multiplier="recoded", banks=banks, accumulate=args.accumulate)
+                       for bits in args.mantissa}
             if args.against == "fp32":
                 designs["FP32"] = Design(arithmetic="fp32", multiplier="recoded", group=(8, 8), depth=depth,
                                          banks=banks)

@@ -10,7 +10,7 @@ Command c, of m rows, ends with pass l, takes v(c) beats of `i_v` and is read ou
 
     w(n) = max(w(n-1) + R,  x(n-2) + release + 1)               two tiles of weights are buffered
     x(n) = max(x(n-1) + max(m(n-1), interval),  w(n) + R + 1,
-               s(c-b) + m(c-b) f + 2  if n is the first pass of c)       b banks of sums, two or one
+               s(c-2) + m(c-2) f + 2  if n is the first pass of c)
     s(c) = max(x(l) + m(c) + array + accumulate,  s(c-1) + (m(c-1) - 1) f + apart) + v(c) vector
     last row on `o` at s(c) + (m(c) - 1) f + drain - 1
 
@@ -18,6 +18,12 @@ With f of 1 and passes of R rows or more, weights and buffers never bind, and a 
 rows each takes ``R + 1 + (commands * P + 1) * m + array + accumulate + drain - 1 + v * vector`` cycles, if
 P * m >= m + apart - 1 + v * vector: one row of X a cycle, R * C multiply-accumulates a cycle, but for the fill at the
 start and the read-out at the end.
+
+With one bank of sums (`--banks 1`), in the first pass of c that closes a block row r is taken at a(r), and the last
+one's place takes that of x(n) + m(n) - 1; later passes that close a block wait until the read-out is over::
+
+    a(r) = max(a(r-1) + 1,  s(c-1) + min(r, m(c-1) - 1) f + 2)           a(-1) = x(n) - 1
+    x(n) = max(as above,  s(c-1) + m(c-1) f + 2)
 
 Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
 by one, and its block is accumulated, as :mod:`golden.perf.shared_accumulator` says. Its last row takes the place of
@@ -112,11 +118,16 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
         for step in range(command.passes):
             weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
             start = max(ready, weights + design.rows + 1)
-            if step == 0 and number >= design.banks:
-                start = max(start, reads[-design.banks] + commands[number - design.banks].rows * row + 2)
-            taken = command.rows * command.beats
-            last, final = start + taken - 1, step == command.passes - 1
-            if shared and (final or step % span == span - 1):
+            if step == 0 and number >= 2:
+                start = max(start, reads[-2] + commands[number - 2].rows * row + 2)
+            taken, final = command.rows * command.beats, step == command.passes - 1
+            closes = final or step % span == span - 1
+            if design.banks == 1 and number and closes and step >= span:
+                start = max(start, reads[-1] + commands[number - 1].rows * row + 2)
+            last = start + taken - 1
+            if design.banks == 1 and number and closes and step < span:
+                start, last = _follow(start, command, reads[-1] + 2, commands[number - 1].rows, row)
+            if shared and closes:
                 before = (reads[-1], commands[number - 1].rows) if final and number else None
                 start, last = shared.block(start, command.rows, before, command.beats)
             starts.append(start)
@@ -126,6 +137,18 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
             read = max(read, reads[-1] + (commands[number - 1].rows - 1) * row + apart)
         reads.append(read + command.vectors * vector)
     return starts, reads, reads[-1] + (commands[-1].rows - 1) * row + drain
+
+
+def _follow(start: int, command: Command, after: int, rows: int, row: int) -> tuple[int, int]:
+    """Cycles in which the first and the last beat of a pass are taken whose rows follow a read-out of ``rows`` rows, the
+    first from cycle ``after`` on, one in ``row`` cycles."""
+    first, last = start, start - 1
+    for place in range(command.rows):
+        last = max(last + 1, after + min(place, rows - 1) * row)
+        if place == 0:
+            first = last
+        last += command.beats - 1
+    return first, last
 
 
 def product_cycles(design: Design, latency: dict[str, int], count: int, terms: int, width: int,

@@ -46,7 +46,8 @@ class Accumulator(Component):
     scale_cols : int
         Neighbouring columns whose exponents and flags are always equal; those of the first one count.
     banks : int
-        1 or 2; one is never read out and added to in turns within a command.
+        1 or 2. One is written by the first block of a command while the command before is read out, and its old sums
+        are asked for when that is over.
 
     Members
     -------
@@ -148,7 +149,7 @@ class Accumulator(Component):
             m.submodules[f"bank{n}"] = bank
             drains = self.draining[n]
             m.d.comb += [
-                bank.w_en.eq(late[-1].valid & late[-1].closes & (late[-1].bank == n)),
+                bank.w_en.eq(late[-1].valid & late[-1].closes & (late[-1].bank == n if params.banks > 1 else 1)),
                 bank.w_addr.eq(addresses[-1]), bank.w_data.eq(written),
                 bank.r_en.eq(~drains | self.read.en),
                 bank.r_addr.eq(Mux(drains, self.read.address, addresses[read])),

@@ -175,6 +175,8 @@ class Core(Component):
             drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
             drain.steps.eq(sequencer.steps),
         ]
+        if design.banks == 1:
+            m.d.comb += [drain.place.eq(sequencer.row), sequencer.vacant.eq(drain.vacant)]
         self._offset = self._scale_offset(m)
         (self._share if design.share > 1 else self._accumulate)(m, sequencer, weights, array, drain)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -36,12 +36,12 @@ class CreditDrain(Component):
     lane : rtl.core.side.SideLane.Parameters
         Of a lane of the side unit.
     banks : int
-        Accumulator banks, 1 or 2.
+        As of :class:`~rtl.core.drain.Drain`.
 
     Members
     -------
     begins, bank, rows, steps, done, free, place, vacant, i_v, o
-        As of :class:`~rtl.core.drain.Drain`.
+        As of :class:`~rtl.core.drain.Drain`; a row that ``vacant`` says is read, is read at the latest in that cycle.
     draining, read : ``Out(2).array``, ``Out(read_signature).array``
         By column group, a copy each.
     value : ``In.array``
@@ -103,7 +103,7 @@ class CreditDrain(Component):
             "i_v": In(stream.Signature(ArrayLayout(32, params.cols))),
             "o": Out(stream.Signature(beat_of_results(params.cols, unsigned(32)))),
         }
-        if params.shared:
+        if params.shared or params.banks == 1:
             members |= {"place": In(index(params.depth)), "vacant": Out(1)}
         return members
 
@@ -141,15 +141,14 @@ class CreditDrain(Component):
                      leaves.eq(delay(m, issue & last, params.turns - 1, "leaves", reset_less=False))]
         m.d.sync += [complete.eq((complete | self.done) & ~(leaves << current)), freed.eq(leaves << current),
                      self.free.eq((self.free & ~(self.begins << self.bank)) | freed)]
-        if params.banks > 1:
-            m.d.sync += current.eq(current ^ leaves)
+        m.d.sync += current.eq(current ^ leaves)
         with m.If(issue):
             m.d.sync += [row.eq(row + 1), over.eq(last)]
         with m.If(leaves):    # the word stays on `value` for all turns
             m.d.sync += [reading.eq(0), over.eq(0)]
         with m.If(start):
             m.d.sync += [reading.eq(1), row.eq(0)]
-        asked = Cat(reading << current, issue, row)
+        asked = Cat(reading << current if params.banks > 1 else Cat(reading, Const(0, 1)), issue, row)
         for n, copy in enumerate(branches(m, asked, params.groups, "read")):
             m.d.comb += [self.draining[n].eq(copy[:2]), self.read[n].en.eq(copy[2]), self.read[n].address.eq(copy[3:])]
 
@@ -161,6 +160,8 @@ class CreditDrain(Component):
             m.d.sync += [on_way[-1].eq(on_way[-2]), final[-1].eq(final[-2])]
         if params.shared:    # rows that have been read; the command after the next one waits for its bank
             m.d.comb += self.vacant.eq(~complete.any() | (reading & ((self.place < row) | over)))
+        elif params.banks == 1:
+            m.d.comb += self.vacant.eq(Mux(reading, (self.place < row) | over, freed.any()))
         pending = Signal()
         m.d.comb += pending.eq(Mux(current, complete[1], complete[0]) & ~reading
                                & ~Cat(on_way[1:params.apart - 1]).any())

@@ -36,7 +36,7 @@ class Drain(Component):
         Lanes of the side unit, a divisor of the columns; 0: as many. A row takes ``turns`` cycles to leave, columns
         over lanes, and so does a beat of factors or biases to be taken.
     banks : int
-        Accumulator banks, 1 or 2.
+        Accumulator banks, 1 or 2. With one, two commands have it in turns, and a bank's number says which.
 
     Members
     -------
@@ -50,7 +50,8 @@ class Drain(Component):
     draining, read : ``Out(2)``, ``Out(read_signature)``
         Bank to read, by bit, and its word; ``en`` is high while the way out moves.
     place, vacant : ``In``, ``Out(1)``
-        Only where columns share an accumulator and results have one bank: whether word ``place`` may be written.
+        Only where results have one bank. Where columns share an accumulator: whether word ``place`` may be written;
+        else, while the command before that of ``bank`` is not read out: whether its row ``place`` is.
     value : ``In.array``
         The word by column group, one cycle later.
     i_v : ``In(stream)``
@@ -107,7 +108,7 @@ class Drain(Component):
             "value": In(ArrayLayout(params.element.width, params.group)).array(params.cols // params.group),
             "o": Out(stream.Signature(beat_of_results(params.cols, params.element))),
         }
-        if params.shared:
+        if params.shared or params.banks == 1:
             members |= {"place": In(word), "vacant": Out(1)}
         if params.side:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, params.cols)))
@@ -163,13 +164,14 @@ class Drain(Component):
         m.d.comb += [
             leaves.eq(held & flags[1][1] & step), freed.eq(leaves << current),
             pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
-            self.draining.eq((reading | held) << current),
+            self.draining.eq((reading | held) << (current if params.banks > 1 else 0)),
         ]
-        if params.banks > 1:
-            with m.If(leaves):
-                m.d.sync += current.eq(~current)
+        with m.If(leaves):
+            m.d.sync += current.eq(~current)
         if params.shared:    # rows that have been read; the command after the next one waits for its bank
             m.d.comb += self.vacant.eq(~complete.any() | Mux(reading, self.place < row, held))
+        elif params.banks == 1:
+            m.d.comb += self.vacant.eq(Mux(reading, self.place < row, held))
         m.d.comb += self.o.payload.last.eq(flags[-1][1])
         if params.turns == 1:
             m.d.comb += self.o.valid.eq(flags[-1][0])

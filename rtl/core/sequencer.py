@@ -67,7 +67,8 @@ class Sequencer(Component):
     sparse_tiles, sparse_block : int
         Most passes of a sparse command, and passes of its blocks; 0 where there is none.
     banks : int
-        Accumulator banks, 1 or 2.
+        Accumulator banks, 1 or 2. With one, the first sums that a command keeps follow the read-out of the command
+        before row by row, and the next ones, which need the bank's read port, wait for its end.
 
     Members
     -------
@@ -87,13 +88,17 @@ class Sequencer(Component):
     rows, steps : ``Out``
         Of the command whose pass runs; valid while ``begins``.
     begins : ``Out(1)``
-        First pass of a command starts; its bank is ``beat.bank``.
+        First pass of a command starts; its bank is ``beat.bank``, in turns also where there is one bank.
     free : ``In(2)``
         Accumulator banks that hold nothing.
+    vacant : ``In(1)``
+        Only with one bank: row ``row`` of the command before has been read out.
     sparse : ``Out(1)``
         Only where commands may be sparse: this cycle's row of X, if there is one, belongs to such a one.
-    row, pass_end, command_end, room : ``Out``, ``Out(1)``, ``Out(1)``, ``In(1)``
-        Only where columns share an accumulator: row of the pass, whether it is the last one, whether the pass is the
+    row : ``Out``
+        Only with one bank, and where columns share an accumulator: row of the pass.
+    pass_end, command_end, room : ``Out(1)``, ``Out(1)``, ``In(1)``
+        Only where columns share an accumulator: whether it is the last one, whether the pass is the
         command's last; whether a row of a pass that closes a block may come.
     wide : ``Out(wide_layout)``
         Only where mantissas may be wide: which are, in the command whose pass runs. Rows of wide X take two beats each.
@@ -136,6 +141,8 @@ class Sequencer(Component):
         }
         if params.shared:
             members |= {"row": Out(index(params.depth)), "pass_end": Out(1), "command_end": Out(1), "room": In(1)}
+        if params.banks == 1:
+            members |= {"row": Out(index(params.depth)), "vacant": In(1)}
         if params.wide:
             members["wide"] = Out(wide_layout())
         if params.sparse_tiles:
@@ -161,6 +168,9 @@ class Sequencer(Component):
         if params.shared:
             m.d.comb += [room.eq(self.room | ~closes), self.row.eq(row), self.pass_end.eq(last_row),
                          self.command_end.eq(last_tile)]
+        if params.banks == 1:    # registers alone decide: whether the way out moves in this cycle is not known yet
+            over = Mux(bank, self.free[0], self.free[1])
+            m.d.comb += [room.eq(~closes | over | (fresh & self.vacant)), self.row.eq(row)]
         # Whether a pass is under way; whether this beat completes a row.
         under_way, whole = self._digits(m, command, step, row) if params.wide else (row != 0, step)
         m.d.comb += [
@@ -190,8 +200,7 @@ class Sequencer(Component):
                     m.d.sync += fresh.eq(0)
                 with m.If(last_tile):
                     m.d.sync += [tile.eq(0), fresh.eq(1)]
-                    if params.banks > 1:
-                        m.d.sync += bank.eq(~bank)
+                    m.d.sync += bank.eq(~bank)
 
         if params.sparse_tiles:
             m.d.comb += self.sparse.eq(command.sparse)

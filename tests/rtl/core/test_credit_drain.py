@@ -19,9 +19,9 @@ from .test_drain import DEPTH, Job, begin, check_cycles, jobs, make
 GARBAGE = 0x5EA50F
 
 
-def drain(pipeline=2, cols=2, side_lanes=0, late=0):
+def drain(pipeline=2, cols=2, side_lanes=0, late=0, banks=2):
     """Design, and a way out with as many registers behind the banks as said."""
-    design = replace(make(cols=cols, side_lanes=side_lanes), pipeline=pipeline)
+    design = replace(make(cols=cols, side_lanes=side_lanes, banks=banks), pipeline=pipeline)
     return design, CreditDrain.made(replace(CreditDrain.Parameters.of(design), late=late))
 
 
@@ -66,7 +66,7 @@ def run(design, dut, jobs, *, fill=4, stall=0.0, late=0.0):
     operands = [word for job in jobs for word in job.operands(design)]
     if operands:
         bench.send(dut.i_v, operands, Pauses(late, 8))
-    bench.process(begin, dut, banks, jobs, word, fill, frees)
+    bench.process(begin, dut, banks, jobs, word, fill, frees, 1)    # banks are asked a cycle late
     got = bench.receive(dut.o, sum(job.rows for job in jobs), Pauses(stall, 9))
     bench.run()
     beats = [unpack(result_layout(design), word) for word in got]
@@ -81,6 +81,14 @@ def run(design, dut, jobs, *, fill=4, stall=0.0, late=0.0):
 def test_rows_leave_in_order(pipeline, cols, side_lanes, behind, fill, stall, late):
     design, dut = drain(pipeline, cols, side_lanes, behind)
     run(design, dut, jobs(design), fill=fill, stall=stall, late=late)
+
+
+@pytest.mark.parametrize("pipeline, cols, side_lanes, behind", [(1, 2, 0, 0), (5, 2, 0, 2), (3, 4, 2, 1)])
+@pytest.mark.parametrize("fill, stall, late", [(0, 0, 0), (3, 0.7, 0.3)])
+def test_one_bank_is_filled_behind_the_rows_that_are_read(pipeline, cols, side_lanes, behind, fill, stall, late):
+    design, dut = drain(pipeline, cols, side_lanes, behind, 1)
+    frees = run(design, dut, jobs(design), fill=fill, stall=stall, late=late)
+    assert not stall or 0 in frees
 
 
 def test_both_banks_fill_while_the_way_out_is_shut():

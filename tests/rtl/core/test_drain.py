@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The way out: whole banks in turn, each row once, the side unit's operands with their command.
+"""The way out: whole banks in turn, each row once, the side unit's operands with their command; one bank row by row.
 
 Covers: rtl/core/side_turns.py.
 """
@@ -20,9 +20,9 @@ from .test_side import golden_side
 DEPTH = 5
 
 
-def make(arithmetic="hbfp", cols=2, side_lanes=0):
+def make(arithmetic="hbfp", cols=2, side_lanes=0, banks=2):
     return Design(format=HBFPFormat(block=(1, 2)), rows=2, cols=cols, group=(1, 1), depth=DEPTH, arithmetic=arithmetic,
-                  side_lanes=side_lanes)
+                  side_lanes=side_lanes, banks=banks)
 
 
 class Job:
@@ -69,12 +69,12 @@ class Banks:
                     held[bank] = words[address] if address < DEPTH and words[address] else garbage
 
 
-async def begin(ctx, dut, banks, jobs, word, fill, frees):
+async def begin(ctx, dut, banks, jobs, word, fill, frees, behind=0):
     """Begin each job when its bank is free, fill the bank with what ``word`` makes of its rows, and say so.
 
-    ``frees`` gets which banks are free then.
+    ``frees`` gets which banks are free then. One bank is filled row by row, ``behind`` cycles after each may be.
     """
-    bank = 0
+    bank, one = 0, dut.params.banks == 1
     for job in jobs:
         while not ctx.get(dut.free) >> bank & 1:
             await ctx.tick()
@@ -89,7 +89,12 @@ async def begin(ctx, dut, banks, jobs, word, fill, frees):
         assert not ctx.get(dut.free) >> bank & 1
         await wait(ctx, fill)
         for n, row in enumerate(job.values):
-            banks.words[bank][n] = word(row)
+            if one:
+                ctx.set(dut.place, n)
+                while not (ctx.get(dut.vacant) or ctx.get(dut.free) >> (1 - bank) & 1):
+                    await ctx.tick()
+                await wait(ctx, behind)
+            banks.words[0 if one else bank][n] = word(row)
         ctx.set(dut.done, 1 << bank)
         await ctx.tick()
         ctx.set(dut.done, 0)
@@ -154,6 +159,15 @@ def test_rows_leave_in_order(arithmetic, fill, stall, late):
 def test_lanes_serve_the_columns_in_turns(cols, side_lanes, fill, stall, late):
     design = make(cols=cols, side_lanes=side_lanes)
     run(design, jobs(design), fill=fill, stall=stall, late=late)
+
+
+@pytest.mark.parametrize("arithmetic, cols, side_lanes", [("hbfp", 2, 0), ("hbfp", 2, 1), ("int", 2, 0)])
+@pytest.mark.parametrize("fill", [0, 7])
+@pytest.mark.parametrize("stall, late", [(0, 0), (0.6, 0.3)])
+def test_one_bank_is_filled_behind_the_rows_that_are_read(arithmetic, cols, side_lanes, fill, stall, late):
+    design = make(arithmetic, cols, side_lanes, banks=1)
+    frees = run(design, jobs(design), fill=fill, stall=stall, late=late)
+    assert not stall or 0 in frees    # complete before the rows of the command before have all left
 
 
 def test_both_banks_fill_while_the_way_out_is_shut():
