@@ -35,6 +35,7 @@ DESIGNS = {
     "bf16": (4, 4, (2, 2), {"accumulate": "bf16"}),
     "bf16-segments": (2, 6, (1, 2), {"accumulate": "bf16", "mantissa": 3}),
     "one-bank": (4, 4, (2, 2), {"banks": 1}),
+    "one-bank-long": (8, 4, (4, 1), {"banks": 1}),
     "aligned-one-bank": (4, 4, (2, 2), {"banks": 1, "accumulate": "aligned"}),
     "tiles": (4, 4, (2, 4), {"tile": 4}),
     "aligned-tiles": (4, 4, (2, 4), {"accumulate": "aligned", "tile": 4}),
@@ -133,57 +134,65 @@ class Command:
         return int(np.asarray(acc, np.float32).view(np.uint32))
 
 
+def schedule(dut, design, pair, rng, pause):
+    """Cycle -> list of (port, bits), cycle -> segments that load, cycles in all; row 0 comes in cycle 2."""
+    h = design.height // design.group[0]
+    events, loads, cycle = {}, {}, 2
+
+    def at(when, port, value):
+        events.setdefault(when, []).append((bits(port), int(value) & (1 << len(bits(port))) - 1))
+
+    for bank, command in enumerate(pair):
+        for tile in range(command.passes):
+            start = cycle
+            for row in range(command.rows):
+                # Never closer than the interval to the same row of the pass before.
+                at(cycle, dut.west.beat, command.flags(tile, row, bank))
+                at(cycle, dut.west.address, row)
+                for s in range(design.segments):
+                    at(cycle + 1 + s * h, dut.sums[s], pack(dut.sums[s].shape(), value=command.sums[tile, row, s]))
+                    if design.blocked:
+                        at(cycle + s * h, dut.west.exponent[s],
+                           int(command.ex[tile, row, s]) - scale_offset(design))
+                        at(cycle + s * h, dut.west.invalid[s], command.nan_x[tile, row, s])
+                        if row == 0:
+                            at(cycle + s * h, dut.w[s], pack(
+                                dut.w[s].shape(), exponent=command.ew[tile, s], invalid=command.nan_w[tile, s]))
+                            loads[cycle + s * h] = loads.get(cycle + s * h, 0) | 1 << s
+                cycle += 1
+                while rng.random() < pause:
+                    cycle += 1
+            cycle = max(cycle, start + Accumulator.Parameters.of(design).interval + (cycle - start - command.rows))
+    return events, loads, cycle + Accumulator.Parameters.of(design).latency
+
+
+async def fill(ctx, dut, design, plan, each=None):
+    """Play what :func:`schedule` gives; ``each`` is called with every cycle before it ends."""
+    events, loads, end = plan
+    for cycle in range(end):
+        ctx.set(bits(dut.west.beat), 0)
+        for port, value in events.get(cycle, ()):
+            ctx.set(port, value)
+        if design.blocked:
+            ctx.set(dut.west.load, loads.get(cycle, 0))
+        if each:
+            each(cycle)
+        await ctx.tick()
+        for s in range(design.segments if design.blocked else 0):    # seen only in their cycle
+            ctx.set(bits(dut.w[s]), 0x155)
+
+
 def run(design, commands, pause=0.0, seed=0):
     """Play commands into alternating banks, as many at a time as there are, and read all; results per command."""
     dut, rng = Accumulator.of(design), np.random.default_rng(seed)
-    h = design.height // design.group[0]
     results = []
-
-    def schedule(pair):
-        """Cycle -> list of (port, bits), cycle -> segments that load, cycles in all."""
-        events, loads, cycle = {}, {}, 2
-
-        def at(when, port, value):
-            events.setdefault(when, []).append((bits(port), int(value) & (1 << len(bits(port))) - 1))
-
-        for bank, command in enumerate(pair):
-            for tile in range(command.passes):
-                start = cycle
-                for row in range(command.rows):
-                    # Never closer than the interval to the same row of the pass before.
-                    at(cycle, dut.west.beat, command.flags(tile, row, bank))
-                    at(cycle, dut.west.address, row)
-                    for s in range(design.segments):
-                        at(cycle + 1 + s * h, dut.sums[s], pack(dut.sums[s].shape(), value=command.sums[tile, row, s]))
-                        if design.blocked:
-                            at(cycle + s * h, dut.west.exponent[s],
-                               int(command.ex[tile, row, s]) - scale_offset(design))
-                            at(cycle + s * h, dut.west.invalid[s], command.nan_x[tile, row, s])
-                            if row == 0:
-                                at(cycle + s * h, dut.w[s], pack(
-                                    dut.w[s].shape(), exponent=command.ew[tile, s], invalid=command.nan_w[tile, s]))
-                                loads[cycle + s * h] = loads.get(cycle + s * h, 0) | 1 << s
-                    cycle += 1
-                    while rng.random() < pause:
-                        cycle += 1
-                cycle = max(cycle, start + Accumulator.Parameters.of(design).interval + (cycle - start - command.rows))
-        return events, loads, cycle + Accumulator.Parameters.of(design).latency
 
     async def play(ctx):
         for first in range(0, len(commands), design.banks):
             pair = commands[first:first + design.banks]
-            events, loads, end = schedule(pair)
             ctx.set(dut.draining, 0)
             ctx.set(dut.read.en, 1)
-            for cycle in range(end):
-                ctx.set(bits(dut.west.beat), 0)
-                for port, value in events.get(cycle, ()):
-                    ctx.set(port, value)
-                if design.blocked:
-                    ctx.set(dut.west.load, loads.get(cycle, 0))
-                await ctx.tick()
-                for s in range(design.segments if design.blocked else 0):    # seen only in their cycle
-                    ctx.set(bits(dut.w[s]), 0x155)
+            await fill(ctx, dut, design, schedule(dut, design, pair, rng, pause))
             for bank, command in enumerate(pair):
                 rows = []
                 ctx.set(dut.draining, 1 << bank)
@@ -261,3 +270,30 @@ def test_neighbour_gets_everything_a_cycle_later(name):
 
 def test_exponent_offset():
     assert scale_offset(make("fp32")) == 10 and scale_offset(make("aligned")) == 14
+
+
+@pytest.mark.parametrize("name", ["one-bank", "one-bank-long", "aligned-one-bank"])
+@pytest.mark.parametrize("late", [-1, 0, 1])
+def test_one_bank_is_read_out_while_it_is_filled(name, late):
+    """A command's first sums do not touch the read port; a row that is read in the very cycle in which it is written
+    is the old one still, and the new one a cycle later."""
+    design = make(name)
+    dut, passes, got = Accumulator.of(design), design.block_tiles, []
+    old, new = Command(design, DEPTH, 3 * passes, 1), Command(design, DEPTH, passes, 2)
+    first = 2 + (passes - 1) * max(DEPTH, dut.params.interval) + dut.params.latency    # cycle of the first write
+
+    async def play(ctx):
+        def read(cycle):
+            if first + late < cycle <= first + late + DEPTH:
+                got.append(unpack(dut.o.shape(), ctx.get(bits(dut.o)))["value"])
+            ctx.set(dut.read.address, min(max(cycle - first - late, 0), DEPTH - 1))
+        ctx.set(dut.draining, 0)
+        await fill(ctx, dut, design, schedule(dut, design, [old], np.random.default_rng(), 0))
+        ctx.set(dut.draining, 1)
+        ctx.set(dut.read.en, 1)
+        events, loads, end = schedule(dut, design, [new], np.random.default_rng(), 0)
+        await fill(ctx, dut, design, (events, loads, end + 3), read)
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    assert got == (new if late > 0 else old).result().tolist()

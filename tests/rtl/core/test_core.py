@@ -34,6 +34,8 @@ DESIGNS = {
     "uneven-long": ("aligned", 6, (1, 5), 2, 2, {"ragged": True}),
     "one-bank": ("fp32", 8, (1, 2), 2, 3, {"banks": 1}),
     "one-bank-aligned": ("aligned", 8, (4, 4), 2, 2, {"banks": 1}),
+    "one-bank-segments": ("aligned", 4, (1, 2), 4, 4, {"banks": 1, "growth": 4, "side_lanes": 2}),
+    "one-bank-pipelined": ("fp32", 6, (1, 4), 2, 2, {"banks": 1, "pipeline": 3}),
     "pipelined": ("fp32", 8, (1, 2), 2, 3, {"pipeline": 3}),
     "pipelined-segments": ("fp32", 4, (1, 4), 8, 2, {"pipeline": 4, "group": (1, 2)}),
     "pipelined-long": ("fp32", 6, (1, 4), 2, 2, {"pipeline": 5}),
@@ -83,7 +85,8 @@ def stepped(y, scale, bias, relu, steps):
 def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
     """Outputs and expected bits of several products, one after the other, one command a column tile.
 
-    A product is ``x, w``, or with a third part that says whether its weights are sparse.
+    A product is ``x, w``, or with a third part that says whether its weights are sparse. The last of ``pauses`` may be
+    a function instead of a rate.
     """
     dut = Core.of(design)
     rng = np.random.default_rng(seed)
@@ -112,7 +115,7 @@ def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
     bench.send(dut.i_w, ws, Pauses(pauses[1], 2))
     if vs:
         bench.send(dut.i_v, vs, Pauses(pauses[2], 3))
-    words = bench.receive(dut.o, len(want), Pauses(pauses[3], 4))
+    words = bench.receive(dut.o, len(want), pauses[3] if callable(pauses[3]) else Pauses(pauses[3], 4))
     bench.run()
     got = []
     for word, (row, _) in zip(words, want, strict=True):
@@ -154,6 +157,26 @@ def test_pauses_change_nothing(pauses):
 def test_pauses_change_nothing_where_columns_share(name, pauses):
     design = make(*DESIGNS[name])
     got, want = run(design, products(design, rows=(6, 1, 1, 1, 2, 6, 4, 1, 5)), pauses, STEPS["all"])
+    assert got == want
+
+
+class Shut:
+    """A way out that is open for a few cycles and then shut for as long as any row needs to its bank."""
+
+    def __init__(self, cycles=30):
+        self.cycles, self.rng, self.states = cycles, np.random.default_rng(7), []
+
+    def __call__(self):
+        if not self.states:
+            self.states = [False] * int(self.rng.integers(1, 7)) + [True] * self.cycles
+        return self.states.pop(0)
+
+
+@pytest.mark.parametrize("name", [name for name in DESIGNS if name.startswith("one-bank")])
+def test_one_bank_keeps_what_a_shut_way_out_has_not_read(name):
+    """Commands of one pass and of more, of few rows and of many, behind rows that stay in the bank for long."""
+    design = make(*DESIGNS[name])
+    got, want = run(design, products(design, 3, (6, 6, 1, 2, 6, 4, 5)), (0, 0, 0, Shut()), STEPS["bias"])
     assert got == want
 
 

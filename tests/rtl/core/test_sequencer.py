@@ -142,6 +142,55 @@ def test_command_waits_for_its_bank():
 
 
 @pytest.mark.parametrize("terms", [4, 8])
+@pytest.mark.parametrize("idle, stall", [(0, 0), (0, 0.6), (0.5, 0.3)])
+def test_one_bank_is_written_behind_what_is_read(terms, idle, stall):
+    """Of every command's first sums that are kept, a row is taken as soon as that row of the command before has been
+    read, and not before; its later ones when all have been; what is not kept, at any time."""
+    design = make(terms, banks=1)
+    dut, rng, lags = Sequencer.of(design, 1), np.random.default_rng(8), set()
+    places = expected(design, COMMANDS)
+    bench = Bench(dut)
+
+    async def play(ctx):
+        read = [0] * len(COMMANDS)    # rows of each command that have left the bank, and whether the last is let go
+        free, complete, taken = [True] * len(COMMANDS), [], 0
+        ctx.set(dut.weights, 1)
+        for cycle in range(4000):
+            (command, tile, row), flags = places[taken]
+            before = max(command - 1, 0)
+            older = command < 2 or free[command - 2]
+            ctx.set(dut.free, older << command % 2 | (not command or free[before]) << (1 - command % 2))
+            ctx.set(dut.vacant, int(command > 0 and ctx.get(dut.row) < read[before]))
+            valid = rng.random() >= idle
+            ctx.set(dut.x_valid, int(valid))
+            follows = flags["closes"] and command
+            may = (older or tile or row) and (not follows or free[before] or (flags["first"] and row < read[before]))
+            got = {name: value for name, (value,) in unpack(beat_layout(), ctx.get(bits(dut.beat))).items()}
+            assert not got["valid"] or (valid and may and got == flags)
+            if got["valid"] and follows and flags["first"] and not free[before]:
+                lags.add(read[before] - row)
+            if got["valid"]:
+                free[command] = False
+                taken += 1
+                if flags["last"]:
+                    complete.append(command)
+                if taken == len(places):
+                    return
+            await ctx.tick()
+            for done in complete[:1]:    # one row a cycle, and a cycle later the bank is let go
+                if read[done] == COMMANDS[done][0]:
+                    free[done] = True
+                    complete.pop(0)
+                elif rng.random() >= stall:
+                    read[done] += 1
+        raise AssertionError("not all rows were taken")
+    bench.send(dut.i_cmd, [command(design, *each) for each in COMMANDS])
+    bench.process(play)
+    bench.run()
+    assert 1 in lags and max(lags) <= DEPTH    # as soon as it was read
+
+
+@pytest.mark.parametrize("terms", [4, 8])
 @pytest.mark.parametrize("interval, idle", [(3, 0), (7, 0), (7, 0.6)])
 def test_rows_of_wide_x_take_two_beats(terms, interval, idle):
     """High digits, then low ones: the row is there with these, and keeps the interval; the other modes are as ever."""
