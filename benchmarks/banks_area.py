@@ -5,10 +5,11 @@
     python -m benchmarks.banks_area --mantissa 8 --depth 32,64 --banks 1 --against no
     python -m benchmarks.banks_area --depth 32 --banks 1 --accumulate aligned --block 32,32
 
-Cores of 32 x 32 with blocks (1, 32) unless `--block` says otherwise, OSU018, recipe `area`; the baseline is the lean FP32 core in groups of 8 x 8 with
-the same depth and banks, whose sums are FP32 whatever `--accumulate` says. Traffic is what a core reads for 1000 multiply-accumulates: weights once in `depth` rows, X
-once in 32 columns, with their exponents. Busy is the share of cycles, by the cycle model, in which X is taken in a
-product of `--product` M,K,N.
+Cores of 32 x 32 with blocks (1, 32) unless `--block` says otherwise, OSU018, recipe `area`; the baseline is the lean
+FP32 core in groups of 8 x 8 with the same depth, banks and weight tiles, whose sums are FP32 whatever `--accumulate`
+says. Traffic is what a core reads for 1000 multiply-accumulates: weights once in `depth` rows, X once in 32 columns,
+with their exponents. Busy is the share of cycles, by the cycle model, in which X is taken in a product of `--product`
+M,K,N.
 """
 
 import argparse
@@ -58,6 +59,7 @@ def main():
         parser.add_argument(f"--{name}", type=numbers, default=numbers(usual), help=f"comma between (default {usual})")
     parser.add_argument("--accumulate", choices=ACCUMULATES, default="fp32", help="sums of HBFP (default fp32)")
     parser.add_argument("--block", type=numbers, default=[1, 32], help="block of HBFP (default 1,32)")
+    parser.add_argument("--weight-tiles", type=int, default=2, help="of all cores (default 2)")
     parser.add_argument("--product", type=numbers, default=[512, 512, 512], help="M,K,N (default 512,512,512)")
     parser.add_argument("--against", choices=("fp32", "no"), default="fp32", help="baseline (default fp32)")
     parser.add_argument("--memory-bit", type=float, default=memories.BIT, help=f"NAND2 a bit (default {memories.BIT})")
@@ -73,11 +75,12 @@ def main():
         task = progress.add_task("measuring", total=len(places) * (len(args.mantissa) + (args.against == "fp32")))
         for depth, banks in places:
             designs = {f"HBFP{bits}": Design(format=HBFPFormat(mantissa=bits, block=tuple(args.block)), depth=depth,
-                                             multiplier="recoded", banks=banks, accumulate=args.accumulate)
+                                             multiplier="recoded", banks=banks, accumulate=args.accumulate,
+                                             weight_tiles=args.weight_tiles)
                        for bits in args.mantissa}
             if args.against == "fp32":
                 designs["FP32"] = Design(arithmetic="fp32", multiplier="recoded", group=(8, 8), depth=depth,
-                                         banks=banks)
+                                         banks=banks, weight_tiles=args.weight_tiles)
             for name, design in designs.items():
                 found[name, depth, banks] = point(design, cells, args.memory_bit, args.product)
                 progress.advance(task)

@@ -19,6 +19,7 @@ SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 SHARE_RANGE = (1, 64)
 BANKS_RANGE = (1, 2)
+WEIGHT_TILES_RANGE = (1, 2)
 TILE_BITS = 16    # bits of the command's count of K tiles
 #: Arithmetic -> most registers inside each FP32 unit, for those that have such units.
 PIPELINES = {name: kind.registers for name, kind in KINDS.items() if kind.registers}
@@ -90,8 +91,11 @@ class Design(describe.Description):
         Lanes of the side unit, a divisor of the columns: a row takes columns over lanes cycles to leave; 0: as many.
         Equal bits.
     banks : int
-        Banks of accumulators. With one, a command starts when all rows of the one before have been read out; with two,
-        when those of the one before that have (docs/decisions/0113-banks.md). Equal bits.
+        Banks of accumulators. With one, a command's first sums follow the read-out of the command before row by row;
+        with two, that of the one before that (docs/decisions/0113-banks.md). Equal bits.
+    weight_tiles : int
+        Tiles of weights that the core holds. With one, there are rows for as much of the next one as is loaded before
+        the array has taken up the last: passes follow each other as without. Equal bits.
 
     Raises
     ------
@@ -150,8 +154,13 @@ class Design(describe.Description):
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
         usual="as many as columns", tag="side", place=19, where="sided")
     banks: int = whole(
-        2, *BANKS_RANGE, title="Banks", text="banks of accumulators; with one, commands wait for the read-out",
+        2, *BANKS_RANGE, title="Banks",
+        text="banks of accumulators; with one, commands follow the read-out of the command before",
         tag="banks", place=20)
+    weight_tiles: int = whole(
+        2, *WEIGHT_TILES_RANGE, title="Weight tiles",
+        text="tiles of weights that the core holds; with one, there are as many more rows as full speed takes",
+        tag="wt", place=21)
 
     def __post_init__(self):
         if self.cols is None:

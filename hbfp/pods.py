@@ -53,7 +53,8 @@ class PodsDesign(describe.Description):
                                    ("pipeline", core.pipeline, 0), ("wide", core.wide, 0),
                                    ("subnormals", fmt.subnormals, "flush"), ("cols", core.cols, core.rows),
                                    ("depth", core.depth, Design.depth), ("side_lanes", core.side_lanes, 0),
-                                   ("banks", core.banks, Design.banks)):
+                                   ("banks", core.banks, Design.banks),
+                                   ("weight_tiles", core.weight_tiles, Design.weight_tiles)):
             if value != valid:
                 raise ConflictError(name, value, f"must be {valid} in a pod")
         if core.takes_sparse:

@@ -25,6 +25,10 @@ one's place takes that of x(n) + m(n) - 1; later passes that close a block wait 
     a(r) = max(a(r-1) + 1,  s(c-1) + min(r, m(c-1) - 1) f + 2)           a(-1) = x(n) - 1
     x(n) = max(as above,  s(c-1) + m(c-1) f + 2)
 
+With one tile of weights and some words (`--weight-tiles 1`), of ``kr`` rows each, w(n) is the cycle of the last row of
+the tile less R - 1. The rows of word i of tile n come one a cycle, the first when there is room: when that word is
+released which is the ring's ``size`` before it, x(p) + release + 1 + j ``word`` for word j of pass p.
+
 Where columns share an accumulator, a pass that closes a block may have to wait for the last block: its rows come one
 by one, and its block is accumulated, as :mod:`golden.perf.shared_accumulator` says. Its last row takes the place of
 x(n) + m(n) - 1.
@@ -109,6 +113,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     through = latency["array"] + latency["accumulate"]
     starts: list[int] = []
     reads: list[int] = []
+    ring = _Ring(design, latency) if design.weight_tiles == 1 else None
     weights, ready = -design.rows, 0
     shared = None
     if design.share > 1:
@@ -116,7 +121,10 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     for number, command in enumerate(commands):
         span = design.lay(command.sparse).block_tiles
         for step in range(command.passes):
-            weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
+            if ring:
+                weights = ring.tile(starts) - design.rows + 1
+            else:
+                weights = max(weights + design.rows, starts[-2] + latency["release"] + 1 if len(starts) > 1 else 0)
             start = max(ready, weights + design.rows + 1)
             if step == 0 and number >= 2:
                 start = max(start, reads[-2] + commands[number - 2].rows * row + 2)
@@ -140,8 +148,10 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
 
 
 def _follow(start: int, command: Command, after: int, rows: int, row: int) -> tuple[int, int]:
-    """Cycles in which the first and the last beat of a pass are taken whose rows follow a read-out of ``rows`` rows, the
-    first from cycle ``after`` on, one in ``row`` cycles."""
+    """Cycles in which the first and the last beat of a pass are taken whose rows follow a read-out of ``rows`` rows.
+
+    The first of these is read before cycle ``after``, one in ``row`` cycles.
+    """
     first, last = start, start - 1
     for place in range(command.rows):
         last = max(last + 1, after + min(place, rows - 1) * row)
@@ -149,6 +159,35 @@ def _follow(start: int, command: Command, after: int, rows: int, row: int) -> tu
             first = last
         last += command.beats - 1
     return first, last
+
+
+class _Ring:
+    """A tile of weights and the fewest words more with which tiles come without a pause while passes do.
+
+    Passes are as long as a tile has rows, or as it takes to read its words, if that is longer.
+    """
+
+    def __init__(self, design: Design, latency: dict[str, int]) -> None:
+        assert design.group is not None
+        self.height, self.words = int(design.group[0]), int(design.group_rows)
+        self.release, self.word = latency["release"], latency["word"]
+        span = max(design.rows, self.words * self.word, design.group_cols + 2)
+        spare = 1
+        while spare < self.words and any(    # row r of a tile is taken in cycle span - rows - 1 + r of the pass before
+                self.release + 1 + n * self.word > span - design.rows - 1 + (spare + n) * self.height
+                for n in range(self.words - spare)):
+            spare += 1
+        self.size, self.count, self.last = self.words + spare, 0, -1
+
+    def tile(self, starts: Sequence[int]) -> int:
+        """Cycle in which the last row of the next tile is taken; ``starts`` has those of the passes before."""
+        for _ in range(self.words):
+            first, old = self.last + 1, self.count - self.size
+            if old >= 0:
+                tile, word = divmod(old, self.words)
+                first = max(first, starts[tile] + self.release + 1 + word * self.word)
+            self.last, self.count = first + self.height - 1, self.count + 1
+        return self.last
 
 
 def product_cycles(design: Design, latency: dict[str, int], count: int, terms: int, width: int,

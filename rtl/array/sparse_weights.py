@@ -54,7 +54,7 @@ class SparseWeightBuffer(WeightBuffer):
             design.require_sparse()
             usual = WeightBuffer.Parameters.of(design)
             return cls(usual.element, usual.rows, usual.cols, usual.group, usual.step, usual.exponent, usual.height,
-                       number_of(design))
+                       usual.spare, number_of(design))
 
     @staticmethod
     def ports(params):

@@ -1,6 +1,7 @@
 """Weight buffer: rows of weight tiles in, one word per column group out, on the diagonal."""
 
 from dataclasses import dataclass
+from itertools import count
 
 from amaranth import Cat, Module, Mux, Shape, Signal
 from amaranth.lib import stream
@@ -11,6 +12,7 @@ from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..lib.skew import delay
+from ..lib.stages import Stages
 from ..number.kinds import number_of
 from ..number.streams import exponent_bits, row_layout, scale_layout
 
@@ -18,6 +20,27 @@ from ..number.streams import exponent_bits, row_layout, scale_layout
 def weight_buffer_row(params):
     """A row of a tile as it is written."""
     return row_layout(params.element, params.cols, params.exponent, params.cols)
+
+
+def spare_words(params, entry):
+    """Fewest words beyond a tile with which a tile is whole in time while passes follow each other.
+
+    Passes are as long as a tile has rows, or the longer interval, and rows of weights are offered in every cycle. Row r
+    of the next tile has to be taken by cycle ``span - rows - 1 + r`` of the pass, and a word is free, to be filled
+    again, in cycle ``entry + word_release + 1`` or ``step`` cycles after the word before. With this, tiles also come
+    one behind the other, a row a cycle, where passes are shorter.
+
+    Parameters
+    ----------
+    params : WeightBuffer.Parameters
+    entry : int
+        Cycles from the first row of a pass to ``start``.
+    """
+    rows, words, height = params.rows, params.words, params.group[0]
+    late = max(rows, params.interval) - rows - 1
+    return next(spare for spare in count(1) if spare >= words or all(
+        entry + params.word_release + 1 + word * params.step <= late + (spare + word) * height
+        for word in range(words - spare)))
 
 
 class WeightBuffer(Component):
@@ -40,6 +63,9 @@ class WeightBuffer(Component):
         Bits of a shared exponent; 0 for numbers without.
     height : int
         Rows of a segment, each with exponents of its own.
+    spare : int
+        Words beyond one tile, at most as many as that has; 0: a whole tile, which is released as one. Else words are
+        released one by one, as soon as the last column group is done with them; see :func:`spare_words`.
 
     Members
     -------
@@ -56,7 +82,7 @@ class WeightBuffer(Component):
         on, h groups a segment, for as many cycles as there are column groups. Only if the design has exponents.
     """
     kind, area, apart = "weights", "weight load", True
-    #: Tiles that fit.
+    #: Tiles that fit, or at least their exponents.
     TILES = 2
 
     @dataclass(frozen=True)
@@ -68,6 +94,7 @@ class WeightBuffer(Component):
         step: int = parameter("s", 1)
         exponent: int = parameter("e", 0)
         height: int = parameter("h", 0)
+        spare: int = parameter("w", 0)
 
         @property
         def kept(self):
@@ -78,6 +105,11 @@ class WeightBuffer(Component):
         def words(self):
             """Words of a tile in each column group."""
             return self.rows // self.group[0]
+
+        @property
+        def size(self):
+            """Words of each column group's bank."""
+            return self.words + (self.spare or self.words)
 
         @property
         def groups(self):
@@ -95,6 +127,14 @@ class WeightBuffer(Component):
             return self.groups + (self.words - 1) * max(self.step - self.group[0], 0)
 
         @property
+        def word_release(self):
+            """Cycles from a start until the tile's first word counts as released; the others follow ``step`` apart.
+
+            A row may be written from the next cycle on: in that one the last column group asks for the word after it.
+            """
+            return max(self.groups - 3, 0)
+
+        @property
         def scale(self):
             """Exponents and flags of a column group."""
             return scale_layout(self.exponent, self.group[1])
@@ -103,8 +143,9 @@ class WeightBuffer(Component):
         def of(cls, design):
             """The weight buffer of a design."""
             number = number_of(design)
-            return cls(number.element, design.rows, design.cols, design.group, number.step, exponent_bits(design),
-                       design.height if design.blocked else 0)
+            usual = (number.element, design.rows, design.cols, design.group, number.step, exponent_bits(design),
+                     design.height if design.blocked else 0)
+            return cls(*usual, spare_words(cls(*usual), int(Stages.of(design).free)) if design.weight_tiles == 1 else 0)
 
     @staticmethod
     def ports(params):
@@ -117,8 +158,12 @@ class WeightBuffer(Component):
 
     @property
     def latencies(self):
-        """``interval``: fewest between two starts. ``release``: from a start until its rows may be overwritten."""
-        return {"interval": self.params.interval, "release": self.params.release}
+        """``interval``: fewest between two starts. ``release``: from a start until its rows may be overwritten, or
+        those of its first word, and the next ones ``word`` apart."""
+        params = self.params
+        if params.spare:
+            return {"interval": params.interval, "release": params.word_release, "word": params.step}
+        return {"interval": params.interval, "release": params.release}
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -127,28 +172,33 @@ class WeightBuffer(Component):
 
         # Fill: rows in order, tile after tile.
         row = Signal(index(kr))
-        word = Signal(range(self.TILES * words))
+        size = params.size
+        word = Signal(range(size))
         slot = Signal(range(self.TILES))
         tile_row = Signal(index(params.rows))
         filled = Signal(range(self.TILES + 1))
-        taken = Signal(range(self.TILES + 1))
+        most = size if params.spare else self.TILES    # words, or tiles
+        taken = Signal(range(most + 1))
         beat = Signal()
         tile_done = Signal()
         released = Signal()
-        m.d.comb += [self.i.ready.eq(taken != self.TILES), beat.eq(self.i.valid & self.i.ready),
+        m.d.comb += [self.i.ready.eq(taken != most), beat.eq(self.i.valid & self.i.ready),
                      tile_done.eq(beat & (tile_row == params.rows - 1)),
                      released.eq(delay(m, self.start, params.release, "start", reset_less=False))]
         with m.If(beat):
             m.d.sync += [row.eq(row + 1), tile_row.eq(tile_row + 1)]
             with m.If(row == kr - 1):
                 m.d.sync += [row.eq(0), word.eq(word + 1)]
-                with m.If(word == self.TILES * words - 1):
+                with m.If(word == size - 1):
                     m.d.sync += word.eq(0)
         with m.If(tile_done):
             m.d.sync += [tile_row.eq(0), slot.eq(slot + 1)]
-        # A slot counts as taken from its first row on, until ``release``.
-        m.d.sync += taken.eq(taken + (beat & (tile_row == 0)) - released)
-        with m.If((taken == self.TILES) & (tile_row != 0)):
+        # A slot, or a word where there is not room for two tiles, counts as taken from its first row on, until it is
+        # released.
+        opened = row if params.spare else tile_row
+        let_go = Signal(name="word_released") if params.spare else released
+        m.d.sync += taken.eq(taken + (beat & (opened == 0)) - let_go)
+        with m.If((taken == most) & (opened != 0)):
             m.d.comb += self.i.ready.eq(1)
         # One cycle late, so that a word just written can be read.
         done = Signal()
@@ -156,7 +206,7 @@ class WeightBuffer(Component):
         m.d.comb += self.ready.eq(filled != 0)
 
         # Read: the address runs one ahead of the word on the bus.
-        pointer, following, tile_word = (Signal(range(self.TILES * words), name=name)
+        pointer, following, tile_word = (Signal(range(size), name=name)
                                       for name in ("pointer", "following", "tile_word"))
         m.d.comb += following.eq(pointer)
         m.d.sync += pointer.eq(following)
@@ -167,12 +217,14 @@ class WeightBuffer(Component):
             m.d.sync += phase.eq(Mux(advance, step - 1, Mux(phase == 0, 0, phase - 1)))
         with m.If(advance):
             m.d.comb += following.eq(pointer + 1)
-            with m.If(pointer == self.TILES * words - 1):
+            with m.If(pointer == size - 1):
                 m.d.comb += following.eq(0)
             m.d.sync += tile_word.eq(tile_word + 1)
             with m.If(tile_word == words - 1):
                 m.d.sync += tile_word.eq(0)
 
+        if params.spare:
+            m.d.comb += let_go.eq(delay(m, advance, params.word_release, "advance", reset_less=False))
         self._banks(m, beat, row, word, following)
         if params.exponent:
             self._scales(m, beat, tile_row, slot, released)
@@ -183,7 +235,7 @@ class WeightBuffer(Component):
         params, weights = self.params, self._rows(m, row)
         kr, kc = params.group
         for j in range(params.groups):
-            bank = Ram(self.TILES * params.words, kr * kc * Shape.cast(params.kept).width, kr)
+            bank = Ram(params.size, kr * kc * Shape.cast(params.kept).width, kr)
             m.submodules[f"bank{j}"] = bank
             columns = Cat(weights[j * kc + c] for c in range(kc))
             m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),

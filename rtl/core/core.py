@@ -76,9 +76,12 @@ def latencies(design):
     else:
         accumulate = Accumulator.Parameters.of(design).latency
     drain, entry = way_out(design).Parameters.of(design), int(Stages.of(design).free)
+    weights = WeightBuffer.of(design).latencies
     result = {"interval": interval(design), "array": through(design), "accumulate": accumulate,
               "drain": drain.latency, "row": drain.turns, "vector": drain.vector, "apart": drain.apart,
-              "release": entry + WeightBuffer.Parameters.of(design).release}
+              "release": entry + weights["release"]}
+    if "word" in weights:
+        result["word"] = weights["word"]
     if design.share > 1:
         result["turn"] = Turn.of(design).result
     if design.blocked:
@@ -142,7 +145,8 @@ class Core(Component):
         ``array``: from a row's acceptance to its beat at the last column group. ``accumulate``: from there to the
         bank. ``drain``: from a bank's last write to its first row on ``o``; each step with an operand adds ``vector``.
         ``row``: from a row on ``o`` to the next. ``apart``: from a command's last read to the first of the next one.
-        ``release``: from a pass's start until its weights may be overwritten. ``encode``: from a block's last beat to
+        ``release``: from a pass's start until its weights may be overwritten; with ``--weight-tiles 1`` those of the
+        first word, a row of groups, and the next ones ``word`` apart. ``encode``: from a block's last beat to
         its first converted one. ``turn``, where columns share an accumulator: from a
         column's turn to its result.
         """

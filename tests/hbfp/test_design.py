@@ -116,6 +116,7 @@ def test_edges_are_valid(options):
     ({"guard": 17}, "Guard width must be 0 to 16 bits, not 17"),
     ({"side_lanes": -1}, "Side lanes must be 0 to 256, not -1"),
     ({"banks": 3}, "Banks must be 1 to 2, not 3"),
+    ({"weight_tiles": 0}, "Weight tiles must be 1 to 2, not 0"),
     ({"share": 0}, "Share must be 1 to 64 columns, not 0"),
     ({"growth": 17}, "Growth width must be 0 to 16 bits, not 17"),
     ({"accumulate": "tree"}, "Accumulation must be one of fp32, aligned, fp24, bf16, not 'tree'"),

@@ -1,15 +1,17 @@
 # amaranth: UnusedElaboratable=no
-"""The weight buffer: each word on its diagonal, scales with their segment, two tiles at most.
+"""The weight buffer: each word on its diagonal, scales with their segment, two tiles at most, or one and some words.
 
 Covers: rtl/number/streams.py.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from rtl.array.weights import WeightBuffer
+from rtl.array.weights import WeightBuffer, spare_words
 from rtl.number.kinds import number_of
 from rtl.number.streams import operand_layout
 
@@ -20,9 +22,9 @@ SHAPES = [(4, 4, 4, (2, 2)), (4, 4, 2, (1, 2)), (8, 2, 2, (2, 1)), (1, 1, 1, (1,
           (5, 2, 2, (1, 1)), (2, 6, 8, (1, 3)), (8, 2, 8, (8, 2))]
 
 
-def make(rows, cols, terms, group, arithmetic="hbfp", pipeline=0):
+def make(rows, cols, terms, group, arithmetic="hbfp", pipeline=0, weight_tiles=2):
     return Design(format=HBFPFormat(mantissa=5, block=(1, terms)), rows=rows, cols=cols, group=group, ragged=True,
-                  arithmetic=arithmetic, pipeline=pipeline)
+                  arithmetic=arithmetic, pipeline=pipeline, weight_tiles=weight_tiles)
 
 
 class Tiles:
@@ -52,9 +54,13 @@ class Tiles:
         return {"exponent": self.exponent[n, row, columns].tolist(), "invalid": self.invalid[n, row, columns].tolist()}
 
 
-def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
-    """Start a tile ``gaps[n]`` cycles or more after the last; every word and scale is checked. Starts by cycle."""
-    dut, rng = WeightBuffer.of(design), np.random.default_rng(1)
+def run(design, tiles, gaps, idle=0.0, fewer=0):
+    """Start a tile ``gaps[n]`` cycles or more after the last; every word and scale is checked. Starts by cycle.
+
+    The buffer has so many spare words ``fewer`` than its design.
+    """
+    params = WeightBuffer.Parameters.of(design)
+    dut, rng = WeightBuffer.made(replace(params, spare=params.spare - fewer)), np.random.default_rng(1)
     starts, words = [], list(tiles.beats())
     per_segment = design.height // design.group[0]
     checked = 0
@@ -89,7 +95,7 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
             check(ctx, cycle)
             _, _, ready = await ctx.tick().sample(dut.i.ready)
             sent += valid and ready
-            assert sent <= (len(starts) + WeightBuffer.TILES) * design.rows, "a tile too many was taken"
+            assert sent <= len(starts) * design.rows + dut.params.size * design.group[0], "a row too many was taken"
             cycle += 1
     bench = Bench(dut)
     bench.process(play)
@@ -100,15 +106,17 @@ def run(design, tiles, gaps, idle=0.0, reset_at=None, cycles=None):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("idle", [0, 0.5])
-def test_words_and_scales_come_on_time(shape, idle):
-    design = make(*shape)
+@pytest.mark.parametrize("weight_tiles", [1, 2])
+def test_words_and_scales_come_on_time(shape, idle, weight_tiles):
+    design = make(*shape, weight_tiles=weight_tiles)
     tiles = Tiles(design, 7)
     run(design, tiles, [WeightBuffer.Parameters.of(design).interval] * 7, idle)
 
 
 @pytest.mark.parametrize("shape", SHAPES[:4], ids=str)
-def test_irregular_starts(shape):
-    design = make(*shape)
+@pytest.mark.parametrize("weight_tiles", [1, 2])
+def test_irregular_starts(shape, weight_tiles):
+    design = make(*shape, weight_tiles=weight_tiles)
     gaps = WeightBuffer.Parameters.of(design).interval + np.random.default_rng(0).choice([0, 1, 2, 5, 30], 12)
     run(design, Tiles(design, 12), gaps.tolist(), 0.2)
 
@@ -119,10 +127,10 @@ def test_number_without_scales():
 
 
 @pytest.mark.parametrize("pipeline", [3, 5, 8])
-@pytest.mark.parametrize("idle", [0, 0.5])
-def test_words_wait_for_pipelined_elements(pipeline, idle):
+@pytest.mark.parametrize("idle, weight_tiles", [(0, 2), (0.5, 2), (0, 1)])
+def test_words_wait_for_pipelined_elements(pipeline, idle, weight_tiles):
     """Rows of the next tile must not catch up with words that are still to be read."""
-    design = make(4, 4, 4, (1, 2), "fp32", pipeline)
+    design = make(4, 4, 4, (1, 2), "fp32", pipeline, weight_tiles)
     assert number_of(design).step > 1
     run(design, Tiles(design, 6), [WeightBuffer.Parameters.of(design).interval] * 6, idle)
 
@@ -132,6 +140,31 @@ def test_tile_a_row_time_keeps_up():
     design = make(8, 4, 8, (2, 2))
     starts = run(design, Tiles(design, 8), [design.rows] * 8)
     assert np.diff(starts).tolist() == [design.rows] * 7
+
+
+#: (rows, cols, group) of buffers with room for less than two tiles.
+SMALL = [(8, 4, (1, 1)), (8, 8, (2, 2)), (8, 16, (1, 2)), (12, 2, (3, 1)), (16, 4, (4, 1))]
+
+
+@pytest.mark.parametrize("rows, cols, group", SMALL)
+def test_one_tile_and_the_fewest_words_keep_up(rows, cols, group):
+    """A tile every R cycles as with two, each word as soon as it is free; with a word fewer there are bubbles."""
+    design = make(rows, cols, rows, group, weight_tiles=1)
+    params = WeightBuffer.Parameters.of(design)
+    assert params.spare < params.words
+    gap = max(rows, params.interval)
+    tiles = Tiles(design, 7)
+    assert np.diff(run(design, tiles, [gap] * 7)).tolist() == [gap] * 6
+    if params.spare > 1:
+        assert max(np.diff(run(design, tiles, [gap] * 7, fewer=1))) > gap
+
+
+def test_spare_words_of_a_large_core():
+    """A word of 8 rows beyond a tile of 32 rows, also where a register stands before the array."""
+    params = WeightBuffer.Parameters.of(Design(weight_tiles=1))
+    assert (params.words, params.spare, params.size) == (4, 1, 5)
+    assert [spare_words(params, entry) for entry in range(4)] == [1, 1, 2, 2]
+    assert WeightBuffer.Parameters.of(Design(weight_tiles=1, pipeline=3)).spare == 1
 
 
 @pytest.mark.parametrize("sent", [1, 3, 4, 7, 8])

@@ -36,6 +36,7 @@ DESIGNS = {
     "one-bank-aligned": ("aligned", 8, (4, 4), 2, 2, {"banks": 1}),
     "one-bank-segments": ("aligned", 4, (1, 2), 4, 4, {"banks": 1, "growth": 4, "side_lanes": 2}),
     "one-bank-pipelined": ("fp32", 6, (1, 4), 2, 2, {"banks": 1, "pipeline": 3}),
+    "one-tile": ("fp32", 8, (1, 4), 4, 4, {"weight_tiles": 1, "banks": 1, "group": (1, 1)}),
     "pipelined": ("fp32", 8, (1, 2), 2, 3, {"pipeline": 3}),
     "pipelined-segments": ("fp32", 4, (1, 4), 8, 2, {"pipeline": 4, "group": (1, 2)}),
     "pipelined-long": ("fp32", 6, (1, 4), 2, 2, {"pipeline": 5}),

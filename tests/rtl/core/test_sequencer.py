@@ -155,7 +155,7 @@ def test_one_bank_is_written_behind_what_is_read(terms, idle, stall):
         read = [0] * len(COMMANDS)    # rows of each command that have left the bank, and whether the last is let go
         free, complete, taken = [True] * len(COMMANDS), [], 0
         ctx.set(dut.weights, 1)
-        for cycle in range(4000):
+        for _ in range(4000):
             (command, tile, row), flags = places[taken]
             before = max(command - 1, 0)
             older = command < 2 or free[command - 2]
