@@ -9,9 +9,10 @@ import sys
 
 from hbfp.extras import need
 
-from .command import accelerator, core, fetch, fpga, netlist, sweep
+from .command import accelerator, bitstream, core, fetch, fpga, netlist, sweep
 
-COMMANDS = {"accelerator": accelerator, "fetch": fetch, "sweep": sweep, "fpga": fpga, "netlist": netlist}
+COMMANDS = {"accelerator": accelerator, "fetch": fetch, "sweep": sweep, "fpga": fpga, "bitstream": bitstream,
+            "netlist": netlist}
 
 
 def main(argv=None):

@@ -18,6 +18,11 @@ DEVICES = {
     "ice40": ("iCE40 UP5K", ["--up5k", "--package", "sg48", "--pcf-allow-unconstrained"]),
     "ice40-logic": ("iCE40 HX8K", ["--hx8k", "--package", "ct256", "--pcf-allow-unconstrained"]),
 }
+#: What a whole design on an ECP5 is placed with, beside its device: all of them come in this package's pads or fewer,
+#: and the second router takes a quarter of the time of the first.
+ECP5 = ("--package", "CABGA381", "--lpf-allow-unconstrained", "--router", "router2")
+#: Name of the bitstream that :func:`pack` makes.
+BITSTREAM = "design.bit"
 #: Of the placement: one number, so that a figure can be had again.
 SEED = 1
 _TARGET = 400    # MHz; more than any of these reaches
@@ -50,17 +55,95 @@ def clock(folder, command, options, limit):
     SynthError
         If it fails for another reason than size or time.
     """
-    words = [command, "--json", "mapped.json", "--report", "report.json", "--log", "nextpnr.log", "--quiet",
-             "--timing-allow-fail", "--freq", str(_TARGET), "--seed", str(SEED), *options]
     try:
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=limit)
+        report = _run(folder, command, [*options, "--seed", str(SEED)], limit)
     except subprocess.TimeoutExpired:
         return f"> {limit} s"
+    return "does not fit" if report is None else fmax(report)
+
+
+def fmax(report):
+    """MHz of the slowest clock of a report."""
+    return round(min(entry["achieved"] for entry in report["fmax"].values()), 1)
+
+
+def _run(folder, command, options, limit):
+    """The report on ``mapped.json`` in a folder, placed and routed; None if it does not fit.
+
+    Raises
+    ------
+    SynthError
+        If nextpnr fails for another reason than size.
+    subprocess.TimeoutExpired
+        After ``limit`` seconds.
+    """
+    words = [command, "--json", "mapped.json", "--report", "report.json", "--log", "nextpnr.log", "--quiet",
+             "--timing-allow-fail", "--freq", str(_TARGET), *options]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=limit)
     report = folder / "report.json"
     if done.returncode or not report.exists():
         said = done.stderr + done.stdout
         if re.search(r"nable to place|no BELs remaining|not enough|too many|Unable to find legal", said):
-            return "does not fit"
+            return None
         why = next((line for line in said.splitlines() if "ERROR" in line), f"exit status {done.returncode}")
         raise SynthError(f"nextpnr failed: {why.strip()} (log: {folder / 'nextpnr.log'})")
-    return round(min(entry["achieved"] for entry in json.loads(report.read_text())["fmax"].values()), 1)
+    return json.loads(report.read_text())
+
+
+def place(folder, command, options, seed, limit):
+    """Place and route ``mapped.json`` in a folder on an ECP5: ``report.json``, and ``design.config`` for :func:`pack`.
+
+    Raises
+    ------
+    SynthError
+        If nextpnr fails or takes too long, or the design does not fit: what it uses, of what the device has.
+    """
+    words = [*options, "--textcfg", "design.config", "--seed", str(seed)]
+    try:
+        report = _run(folder, command, words, limit)
+    except subprocess.TimeoutExpired:
+        raise SynthError(f"nextpnr gave no answer in {limit} s (log: {folder / 'nextpnr.log'})") from None
+    if report is None:
+        rows = utilisation((folder / "nextpnr.log").read_text())
+        most = [f"{kind} {used:,} of {has:,}" for kind, (used, has) in rows.items() if 2 * used > has]
+        raise SynthError(f"does not fit: {', '.join(most)} (log: {folder / 'nextpnr.log'})")
+
+
+def utilisation(log):
+    """Kind of cell -> (used, on the device), of nextpnr's log; kinds that are not used are left out."""
+    rows = re.findall(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%$", log, re.MULTILINE)
+    return {kind: (int(used), int(has)) for kind, used, has in rows if int(used)}
+
+
+def critical(report):
+    """The critical path of the slowest clock: for each step ``ns``, ``what``, ``net`` or None, and the ``cell``."""
+    clock = min(report["fmax"], key=lambda name: report["fmax"][name]["achieved"])
+    path = next(each["path"] for each in report["critical_paths"] if each["from"] == each["to"] == f"posedge {clock}")
+    return [{"ns": round(step["delay"], 2), "what": step["type"], "net": step.get("net"), "cell": step["to"]["cell"]}
+            for step in path]
+
+
+def pack(folder):
+    """Make :data:`BITSTREAM` from ``design.config`` in a folder, which goes.
+
+    Raises
+    ------
+    SynthError
+        If ``ecppack`` is not there or fails.
+    """
+    words = [_packer(), "design.config", BITSTREAM, "--compress"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    if done.returncode or not (folder / BITSTREAM).exists():
+        raise SynthError(f"ecppack failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    (folder / "design.config").unlink()
+
+
+@cache
+def _packer():
+    """The command ``ecppack``: on PATH, else the wheel's."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    for command in (shutil.which("ecppack"), str(scripts / "yowasp-ecppack")):
+        if command and Path(command).exists():
+            yowasp.prepare(command)
+            return command
+    raise SynthError("a bitstream needs ecppack: pip install 'hbfp[fpga]'")

@@ -1,0 +1,164 @@
+"""A whole core on an ECP5: mapped in one piece, placed and routed behind six pins, and its bitstream."""
+
+import json
+import re
+import shutil
+import time
+from dataclasses import dataclass
+
+from hbfp import entries, files
+
+from ..tools import ecp5, nextpnr, yosys
+from . import serial
+from .area import generate
+
+#: Steps of :func:`build`, for those who watch.
+STEPS = ("Yosys: one netlist", "Yosys: LUTs, block RAMs, DSP blocks", "nextpnr: placing and routing", "bitstream")
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """A multiplication of the netlist: its cell, and the bits of its operands."""
+    cell: str
+    bits: tuple[int, int]
+
+    @property
+    def blocks(self):
+        """DSP blocks that it takes."""
+        a, b = (-(-width // ecp5.DSP_BITS) for width in self.bits)
+        return a * b
+
+
+@dataclass
+class Built:
+    """A design on a device.
+
+    Attributes
+    ----------
+    device : str
+    multipliers : dict
+        ``dsp`` and ``luts``: how many multiplications are in DSP blocks, and how many in carry chains.
+    cells : dict of str to int
+        Of the mapped netlist, by type.
+    used : dict
+        Name -> cells that nextpnr places and that the device has.
+    clock : float
+        MHz.
+    path : list of str
+        The critical path: a line for each step, with nanoseconds.
+    bitstream : Path
+    chains : dict
+        ``in`` and ``out``: what is where in the chains of :mod:`synth.measure.serial`.
+    seconds : dict
+        Of each tool, when it ran.
+    """
+    device: str
+    multipliers: dict
+    cells: dict
+    used: dict
+    clock: float
+    path: list
+    bitstream: object
+    chains: dict
+    seconds: dict
+
+
+def multipliers(text):
+    """The :class:`Multiplier` of each ``$mul`` in RTLIL, as Yosys' ``dump`` writes it."""
+    found = []
+    for cell, body in re.findall(r"^ *cell \$mul (\S+)\n(.*?)^ *end$", text, re.MULTILINE | re.DOTALL):
+        widths = dict(re.findall(r"parameter (?:signed )?\\([AB])_WIDTH (\d+)", body))
+        found.append(Multiplier(cell, (int(widths["A"]), int(widths["B"]))))
+    return found
+
+
+def soft(found, budget):
+    """The multipliers that take no DSP blocks where there are ``budget``: the narrowest, the last ones of equals."""
+    result, left = [], budget
+    for each in sorted(found, key=lambda one: (-one.bits[0] * one.bits[1], _natural(one.cell))):
+        left -= each.blocks
+        if left < 0:
+            result.append(each)
+            left += each.blocks
+    return result
+
+
+def _natural(name):
+    """A key that sorts numbers in names by value."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def build(design, name, budget, seed, limit, progress):
+    """Map, place and route a design, and make its bitstream; what is in the cache is taken from there.
+
+    Parameters
+    ----------
+    design : Design
+    name : str
+        One of :data:`synth.tools.ecp5.DEVICES`.
+    budget : int
+        DSP blocks that multipliers may take.
+    seed : int
+        Of the placement.
+    limit : int
+        Seconds for nextpnr.
+    progress : callable
+        Called with the number of :data:`STEPS` that are done.
+
+    Raises
+    ------
+    OptionError
+        If the generator refuses the design.
+    SynthError
+        If a tool fails, or the design does not fit; the message says what it uses and what the device has.
+    """
+    device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
+    text, manifest = generate(design)
+    text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
+    coarse, mapped = (script.format(top=serial.TOP) for script in (ecp5.COARSE, ecp5.MAPPED))
+
+    def flatten(folder):
+        (folder / "unit.v").write_text(text)
+        _timed("coarse", folder, lambda: yosys.run(coarse, folder))
+    key = files.key(yosys.find()[1], coarse, text)
+    flat = entries.entry(files.cache("synth") / f"coarse-{key}", flatten)
+    progress(1)
+    found = multipliers((flat / "muls.il").read_text())
+    chosen = soft(found, budget)
+
+    def synthesise(folder):
+        shutil.copyfile(flat / "coarse.il", folder / "coarse.il")
+        (folder / "soft.v").write_text(ecp5.SOFT)
+        (folder / "soft.txt").write_text("".join(f"{serial.TOP}/{each.cell}\n" for each in chosen))
+        _timed("mapped", folder, lambda: yosys.run(mapped, folder))
+        (folder / "coarse.il").unlink()
+    key = files.key(key, mapped, ecp5.SOFT, *(each.cell for each in chosen))
+    netlist = entries.entry(files.cache("synth") / f"whole-{key}", synthesise)
+    cells = json.loads((netlist / "stat.json").read_text())["design"]["num_cells_by_type"]
+    progress(2)
+
+    def place(folder):
+        shutil.copyfile(netlist / "mapped.json", folder / "mapped.json")
+        _timed("placed", folder, lambda: nextpnr.place(folder, tools[0], [*nextpnr.ECP5, device.option], seed, limit))
+        (folder / "mapped.json").unlink()
+        progress(3)
+        nextpnr.pack(folder)
+    key = files.key(*tools, key, *nextpnr.ECP5, device.option, seed, limit)
+    placed = entries.entry(files.cache("synth") / f"placed-{key}", place)
+    progress(4)
+    report = json.loads((placed / "report.json").read_text())
+    given, kept = serial.chains(manifest.ports)
+    return Built(
+        name, {"dsp": len(found) - len(chosen), "luts": len(chosen)}, cells,
+        {kind: (row["used"], row["available"]) for kind, row in report["utilization"].items() if row["used"]},
+        nextpnr.fmax(report), nextpnr.critical(report),
+        placed / nextpnr.BITSTREAM, {"in": [vars(place) for place in given], "out": [vars(place) for place in kept]},
+        {step: float((folder / f"{step}.seconds").read_text()) for step, folder in
+         (("coarse", flat), ("mapped", netlist), ("placed", placed))})
+
+
+def _timed(step, folder, work):
+    """Do it and write how long it took."""
+    begin = time.monotonic()
+    work()
+    (folder / f"{step}.seconds").write_text(f"{time.monotonic() - begin:.0f}")
