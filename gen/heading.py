@@ -53,8 +53,9 @@ def value(of):
 
 
 def parameters(params):
-    """Name and value of each field of a dataclass."""
-    return [(field.name, value(getattr(params, field.name))) for field in fields(params)]
+    """Name and value of each field of a dataclass, but for rare ones with their usual value."""
+    return [(field.name, value(getattr(params, field.name))) for field in fields(params)
+            if not (field.metadata.get("rare") and getattr(params, field.name) == field.default)]
 
 
 def comment(cell):

@@ -15,6 +15,7 @@ ARITHMETICS = tuple(KINDS)
 FLOAT_SUMS = {"fp32": 23, "fp24": 15, "bf16": 7}
 ACCUMULATES = ("fp32", "aligned", "fp24", "bf16")
 MULTIPLIERS = ("plain", "recoded")
+FABRICS = ("gates", "fpga")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 SHARE_RANGE = (1, 64)
@@ -96,6 +97,10 @@ class Design(describe.Description):
     weight_tiles : int
         Tiles of weights that the core holds. With one, there are rows for as much of the next one as is loaded before
         the array has taken up the last: passes follow each other as without. Equal bits.
+    fabric : str
+        What the core is built for: ``gates``, or ``fpga``, where sums go through carry chains, and registers stand
+        behind each product of an element and each word of an accumulator's bank, which DSP blocks and block RAMs have
+        inside (docs/decisions/0115-fpga-core.md); only with a pipeline. Equal bits.
 
     Raises
     ------
@@ -161,6 +166,10 @@ class Design(describe.Description):
         2, *WEIGHT_TILES_RANGE, title="Weight tiles",
         text="tiles of weights that the core holds; with one, there are as many more rows as full speed takes",
         tag="wt", place=21)
+    fabric: str = choice(
+        "gates", FABRICS, title="Fabric",
+        text="what sums, products and memories are built for: gates, or the blocks of an FPGA, with equal bits",
+        tag="", place=22, rare=True)
 
     def __post_init__(self):
         if self.cols is None:
@@ -194,6 +203,7 @@ class Design(describe.Description):
                                     f"fewer, not {self.accumulator_width}")
         if self.banks == 1 and self.share > 1:
             raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
+        self._check_fabric()
         if self.group is None:
             tall = 1 if self.pipeline and not self.blocked else _divisor(gcd(self.height, self.rows), self.GROUP[0])
             object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))
@@ -222,6 +232,15 @@ class Design(describe.Description):
         if self.group is not None and self.group[1] % 2:
             raise ConflictError("group", ",".join(map(str, self.group)),
                                 "must have an even number of columns with wide mantissas")
+
+    def _check_fabric(self):
+        """Raise ConflictError if the registers of an FPGA's blocks do not go with the rest."""
+        for where, wrong in (("where there is no pipeline", not self.pipeline),
+                             ("where columns share an accumulator", self.share > 1),
+                             ("where weights may be sparse", self.takes_sparse),
+                             ("where multipliers are recoded", self.recoded)):
+            if self.on_fpga and wrong:
+                raise ConflictError("fabric", self.fabric, f"must be gates {where}")
 
     def _check_sparse(self):
         """Raise ConflictError if sparse weights do not go with the rest."""
@@ -262,6 +281,11 @@ class Design(describe.Description):
     def aligned(self):
         """Whether block sums add up as integers."""
         return self.accumulate == "aligned"
+
+    @property
+    def on_fpga(self):
+        """Whether it is built for the blocks of an FPGA."""
+        return self.fabric == "fpga"
 
     @property
     def sided(self):

@@ -49,6 +49,8 @@ class Field:
         Whether names have it even at its default.
     where : str, optional
         The property of the description that is named which says whether the field has an effect; always by default.
+    rare : bool
+        Whether comments in Verilog leave it out at its default.
     """
     text: str
     title: str
@@ -58,6 +60,7 @@ class Field:
     place: int = LAST
     always: bool = False
     where: str | None = None
+    rare: bool = False
 
     #: Of the command line: what stands for a value.
     METAVAR = "N"
@@ -207,7 +210,7 @@ class Flag(Field):
 
 def declare(kind, default):
     """A dataclass field of that :class:`Field`; a default of None is worked out by the description."""
-    return dataclasses.field(default=default, metadata={KEY: kind})
+    return dataclasses.field(default=default, metadata={KEY: kind, "rare": kind.rare})
 
 
 def whole(default, low, high, **about):

@@ -71,7 +71,8 @@ def _values(rng, side, block, depth):
             "multiplier": rng.choice(MULTIPLIERS), "pipeline": rng.choice((0, rng.randint(0, max(PIPELINES.values())))),
             "share": rng.choice((1, 1, 2, 4)), "depth": rng.randint(1, depth), "ragged": rng.choice((None, True)),
             "guard": rng.randint(0, 16), "growth": rng.randint(0, 16), "banks": rng.choice((2, 2, 1)),
-            "weight_tiles": rng.choice((2, 2, 1))}
+            "weight_tiles": rng.choice((2, 2, 1)),
+            "fabric": rng.choice(("gates", "gates", "fpga"))}
     least, most = values["mantissa"] + 1, min(2 * values["mantissa"] - 1, MANTISSA_RANGE[1])
     possible = values["arithmetic"] == "hbfp" and not cols % 2 and least <= most
     values["wide"] = rng.choice((0, rng.randint(least, most))) if possible else 0

@@ -48,6 +48,8 @@ class Accumulator(Component):
     banks : int
         1 or 2. One is written by the first block of a command while the command before is read out, and its old sums
         are asked for when that is over.
+    late : int
+        Registers between a bank and what takes its word.
 
     Members
     -------
@@ -60,7 +62,7 @@ class Accumulator(Component):
     sums : ``In``
         Sums of the columns, per segment.
     draining, read : ``In(2)``, ``In(read_signature)``
-        Bank that is read out, by bit, and its word: one cycle later on ``o``.
+        Bank that is read out, by bit, and its word: ``1 + late`` cycles later on ``o``.
     o : ``Out``
         FP32 or integer values of the bank that is read out.
     """
@@ -80,16 +82,27 @@ class Accumulator(Component):
         skips: bool = parameter("skips", False)
         scale_cols: int = parameter("k", 1)
         banks: int = parameter("banks", 2)
+        late: int = parameter("l", 0, rare=True)
+
+        @property
+        def ready(self):
+            """Cycles from a row's sum to the one in which it is added, if words came at once."""
+            return self.accumulation.lead + int(self.block_sum > 0)
 
         @property
         def read(self):
-            """Cycle in which a row's word is asked for; it is added one cycle later."""
-            return self.accumulation.lead + int(self.block_sum > 0)
+            """Cycle in which a row's word is asked for."""
+            return max(self.ready - self.late, 0)
+
+        @property
+        def added(self):
+            """Cycle in which a row's word is there, and is added."""
+            return self.read + self.late + 1
 
         @property
         def latency(self):
             """Cycle in which a row is written to its bank."""
-            return self.read + 1 + (self.segments - 1) * self.spacing + self.accumulation.registers
+            return self.added + (self.segments - 1) * self.spacing + self.accumulation.registers
 
         @property
         def interval(self):
@@ -105,7 +118,7 @@ class Accumulator(Component):
                 design.segments, design.height // design.group[0], design.depth,
                 Scales.of(design) if design.blocked else None,
                 design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design), design.joined > 1,
-                design.scale_cols if design.blocked else 1, design.banks)
+                design.scale_cols if design.blocked else 1, design.banks, int(design.on_fpga))
 
     @staticmethod
     def ports(params):
@@ -156,19 +169,20 @@ class Accumulator(Component):
             ]
         held = Signal(size)
         out = Signal(size)
-        fresh, bank = late[read + 1].first, late[read + 1].bank
+        fresh, bank = late[params.added].first, late[params.added].bank
+        data = [delay(m, bank.r_data, params.late, f"word{n}") for n, bank in enumerate(banks)]
         if params.banks == 1:
-            m.d.comb += [held.eq(banks[0].r_data & (~fresh).replicate(size) if accumulation.cleared else
-                                 banks[0].r_data), out.eq(banks[0].r_data)]
+            m.d.comb += [held.eq(data[0] & (~fresh).replicate(size) if accumulation.cleared else data[0]),
+                         out.eq(data[0])]
         elif accumulation.cleared:    # what is fresh starts from zero
-            m.d.comb += held.eq(banks[0].r_data & (~bank & ~fresh).replicate(len(held))
-                                | banks[1].r_data & (bank & ~fresh).replicate(len(held)))
+            m.d.comb += held.eq(data[0] & (~bank & ~fresh).replicate(len(held))
+                                | data[1] & (bank & ~fresh).replicate(len(held)))
         else:
-            m.d.comb += held.eq(Mux(bank, banks[1].r_data, banks[0].r_data))
+            m.d.comb += held.eq(Mux(bank, data[1], data[0]))
         if params.banks > 1:
             drained = Signal()
             m.d.sync += drained.eq(Mux(self.read.en, self.draining[1], drained))
-            m.d.comb += out.eq(Mux(drained, banks[1].r_data, banks[0].r_data))
+            m.d.comb += out.eq(Mux(delay(m, drained, params.late, "drained"), data[1], data[0]))
 
         sums = self._counted(m)
         if params.digits:
@@ -177,6 +191,8 @@ class Accumulator(Component):
         if params.block_sum:
             sums = self._block_sums(m, late, addresses, sums)
         scales = self._scales(m, sums) if params.scales else [[None] * kc] * params.segments
+        wait = params.added - params.ready - 1    # for the word
+        sums = [[delay(m, sums[s][n], wait, f"s{s}_c{n}_sum") for n in range(kc)] for s in range(params.segments)]
         # Segments of a column in ascending order, each `spacing` cycles after the last; the bank's write port
         # registers the last one's sum.
         between = params.spacing - accumulation.registers
@@ -215,9 +231,10 @@ class Accumulator(Component):
                 if params.skips:    # a sum of zero at the lowest exponent moves nothing
                     with m.If(self.east.skip[s]):
                         m.d.comb += [total.eq(-(1 << len(total) - 1)), either.eq(0)]
-                if params.block_sum:    # the block's sum comes a cycle later
-                    total = delay(m, total, 1, f"{stem}_exponent_late")
-                    either = delay(m, either, 1, f"{stem}_invalid_late")
+                # The block's sum comes a cycle later, and the word that it is added to may come later still.
+                wait = int(params.block_sum > 0) + params.added - params.ready - 1
+                total = delay(m, total, wait, f"{stem}_exponent_late")
+                either = delay(m, either, wait, f"{stem}_invalid_late")
                 scales[-1] += [(total, either)] * params.scale_cols
         return scales
 

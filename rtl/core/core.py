@@ -251,7 +251,7 @@ class Core(Component):
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Accumulators from west to east; what belongs to a row of X reaches them with its sums."""
         design = self.params
-        per_segment = design.height // design.group[0]
+        per_segment, lead = design.height // design.group[0], array.params.number.lead
         chain = [Accumulator.of(design) for _ in range(design.group_cols)]
         for j, accumulator in enumerate(chain):
             m.submodules[f"accumulator{j}"] = accumulator
@@ -259,14 +259,14 @@ class Core(Component):
             for s in range(design.segments):
                 m.d.comb += accumulator.sums[s].eq(array.sums[s][j])
                 if design.blocked:
-                    m.d.comb += accumulator.w[s].eq(weights.scale[s][j])
+                    m.d.comb += accumulator.w[s].eq(delay(m, weights.scale[s][j], lead, f"scale{s}_{j}"))
         self._read(m, drain, [(j, accumulator) for j, accumulator in enumerate(chain)])
 
         west = chain[0].west.signature.flip().create(path=("west",))
         beat = delay(m, self._beat, array.params.latency, "beat", reset_less=False)
         m.d.comb += [west.beat.eq(beat), west.address.eq(self._address(m, beat))]
         for s in range(design.segments if design.blocked else 0):
-            cycles = (s + 1) * per_segment
+            cycles = lead + (s + 1) * per_segment
             m.d.comb += [
                 west.exponent[s].eq(delay(m, self._row_scale(m, s).exponent, cycles, f"scale{s}_exponent")),
                 west.invalid[s].eq(delay(m, self._row.invalid[s], cycles, f"scale{s}_invalid")),

@@ -91,7 +91,8 @@ class CreditDrain(Component):
             lane = SideLane.Parameters.of(design)
             return cls(design.cols, design.group[1], design.depth, design.share > 1,
                        design.side_lanes if lane.shared else 0,
-                       accumulation_of(design).leaving if design.share == 1 else 0, lane, design.banks)
+                       accumulation_of(design).leaving + design.on_fpga if design.share == 1 else 0, lane,
+                       design.banks)
 
     @staticmethod
     def ports(params):

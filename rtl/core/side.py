@@ -28,6 +28,8 @@ class SideLane(Component):
         Whether registers never hold; only then may there be some inside multiplier and adder.
     multiply, add : int
         Registers inside the multiplier, and inside the adder.
+    chain : bool
+        Whether their adders are carry chains.
 
     Members
     -------
@@ -52,6 +54,7 @@ class SideLane(Component):
         free: bool = parameter("free", False)
         multiply: int = parameter("m", 0)
         add: int = parameter("a", 0)
+        chain: bool = parameter("chain", False, rare=True)
 
         @property
         def latency(self):
@@ -62,7 +65,8 @@ class SideLane(Component):
         def of(cls, design):
             """The lane of a design."""
             stages = Stages.of(design)
-            return cls(0 < design.side_lanes < design.cols, stages.free, stages.multiply, stages.add)
+            return cls(0 < design.side_lanes < design.cols, stages.free, stages.multiply, stages.add,
+                       design.on_fpga)
 
     @staticmethod
     def ports(params):
@@ -78,8 +82,8 @@ class SideLane(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        m.submodules.mul = mul = Mul(subnormals="flush", pipeline=params.multiply, enable=False)
-        m.submodules.add = add = Add(subnormals="flush", pipeline=params.add, enable=False)
+        m.submodules.mul = mul = Mul(subnormals="flush", pipeline=params.multiply, enable=False, chain=params.chain)
+        m.submodules.add = add = Add(subnormals="flush", pipeline=params.add, enable=False, chain=params.chain)
         if self.params.shared:
             scale, bias = self.scale, self.bias
         else:

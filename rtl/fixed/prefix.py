@@ -30,6 +30,11 @@ def add_prefix(m, a, b, name, carry=0):
     return Cat(differ ^ carries[:-1], carries[-1])
 
 
+def add_chain(m, a, b, name, carry=0):
+    """The same by ``+``, which an FPGA has a carry chain for."""
+    return named(m, Cat(Const(1, 1), a) + Cat(Value.cast(carry)[:1], b), f"{name}_chain")[1:]
+
+
 def sum_prefix(m, values, width, name):
     """The lowest ``width`` bits of the sum of unsigned values: three become two until :func:`add_prefix` is left."""
     values = [named(m, Cat(value, Const(0, width))[:width], f"{name}_{n}") for n, value in enumerate(values)]

@@ -7,7 +7,7 @@ from amaranth import Cat, Const, Mux
 
 from hbfp.fields import check_choice
 
-from ..fixed.prefix import add_prefix
+from ..fixed.prefix import add_chain, add_prefix
 from ..fixed.ripple import add_ripple, bits_of
 from ..lib.names import parameter
 from .inside import as_sum
@@ -96,8 +96,9 @@ def add_raw(m, pipe, fmt, x, y, flush, underflow="signed", ripple=False, inside=
         borrow = named(m, subtract & ~sticky, "borrow")
         total = named(m, add_ripple(m, [0, 0, *larger, 0], list(addend), "total", borrow)[0], "total")
     elif quick:
-        total = named(m, add_prefix(m, Cat(Const(0, 2), larger, Const(0, 1)), Cat(shifted, subtract), "sum",
-                                    subtract & ~sticky)[:kept + 1], "total")
+        add = add_chain if pipe.chain else add_prefix
+        total = named(m, add(m, Cat(Const(0, 2), larger, Const(0, 1)), Cat(shifted, subtract), "sum",
+                             subtract & ~sticky)[:kept + 1], "total")
     else:
         total = named(m, (Cat(Const(0, 2), larger) + (Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1))
                           + (subtract & ~sticky))[:kept + 1], "total")

@@ -89,16 +89,16 @@ def multiply_pieces(m, a, b, pipe, quick):
     """Exact product of two unsigned values: those of ``a`` with parts of ``b`` before the register ``partial``, and
     their sum behind it; in the least delay if ``quick``.
     """
-    count = FEWER if quick and "round" not in pipe.active else PIECES
+    count = FEWER if (quick and "round" not in pipe.active) or pipe.chain else PIECES
     size, width = -(-len(b) // count), len(a) + len(b)
     places = range(0, len(b), size)
-    if quick:
+    if quick and not pipe.chain:
         parts = [sum_prefix(m, [Cat(Const(0, n), a & bit.replicate(len(a))) for n, bit in enumerate(b[k:k + size])],
                             len(a) + size, f"piece{k}") for k in places]
     else:
         parts = [a * b[k:k + size] for k in places]
     parts, = pipe.cut("partial", [named(m, part, f"piece{k}") for k, part in zip(places, parts, strict=True)])
-    if quick:
+    if quick and not pipe.chain:
         return sum_prefix(m, [Cat(Const(0, k), part) for k, part in zip(places, parts, strict=True)], width, "pieces")
     return sum((part << k for k, part in zip(places, parts, strict=True)), Const(0, 1))[:width]
 

@@ -28,6 +28,8 @@ class Operation(Component):
         Registers between input and output, 0 (combinational) to the number of :attr:`CUTS`.
     enable : bool
         False leaves the port ``en`` out: registers never hold.
+    chain : bool
+        Whether adders are carry chains where they would be parallel prefixes.
 
     Members
     -------
@@ -56,6 +58,7 @@ class Operation(Component):
         subnormals: str = parameter("")
         pipeline: int = parameter("p", 0)
         enable: bool = parameter("free", True)
+        chain: bool = parameter("chain", False, rare=True)
 
         def __post_init__(self):
             if not isinstance(self.fmt, FloatFormat):
@@ -103,7 +106,8 @@ class Operation(Component):
 
     def body(self, platform):
         m = Module()
-        pipe = Pipeline(m, choose_cuts(self.CUTS, self.params.pipeline), getattr(self, "en", Const(1)))
+        pipe = Pipeline(m, choose_cuts(self.CUTS, self.params.pipeline), getattr(self, "en", Const(1)),
+                        self.params.chain)
         result, = pipe.cut("output", self.datapath(m, pipe))
         m.d.comb += self.o.eq(result)
         return m

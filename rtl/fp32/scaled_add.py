@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.floats import FP32, FloatFormat
 
-from ..fixed.prefix import add_prefix
+from ..fixed.prefix import add_chain, add_prefix
 from ..lib.component import Component
 from ..lib.cuts import Pipeline, choose_cuts
 from ..lib.layout import StructLayout
@@ -205,7 +205,8 @@ class ScaledAdd(Operation):
             named(m, Cat(shifted, Const(0, 1)) ^ subtract.replicate(kept + 1), "addend")
         borrow = named(m, subtract & ~sticky, "borrow")
         larger = Cat(Const(0, 2), larger)
-        total = named(m, add_prefix(m, Cat(larger, Const(0, 1)), addend, "sum", borrow)[:kept + 1] if pipe.active else
+        add = add_chain if pipe.chain else add_prefix
+        total = named(m, add(m, Cat(larger, Const(0, 1)), addend, "sum", borrow)[:kept + 1] if pipe.active else
                       add_carry(larger, addend, borrow)[:kept + 1], "total")
 
         total, exponent, sticky, sign, subtract, nan, inf, inf_sign = pipe.cut(
@@ -230,7 +231,7 @@ class ScaledAdd(Operation):
         size = max(fmt.exponent, len(count)) + 2
         if pipe.active:
             high, low = Cat(exponent, Const(0, size))[:size], Cat(more, count[1:].any().replicate(size))[:size]
-            exponents = tuple(named(m, add_prefix(m, high, low, f"raise{n}", n)[:size].as_signed(), f"raised{n}")
+            exponents = tuple(named(m, add(m, high, low, f"raise{n}", n)[:size].as_signed(), f"raised{n}")
                               for n in range(2))
             raw, = pipe.cut("round", round_quick(m, fmt, sign, exponents, significand, up, zero, inf, nan))
             return pack(fmt, raw, "positive")

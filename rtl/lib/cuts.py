@@ -29,10 +29,13 @@ def choose_cuts(cuts, depth):
 
 
 class Pipeline:
-    """Registers at the chosen cuts of a datapath; they hold while ``en`` is low."""
+    """Registers at the chosen cuts of a datapath; they hold while ``en`` is low.
 
-    def __init__(self, m, active, en):
-        self.m, self.active, self.en = m, active, en
+    ``chain``: whether its adders are carry chains, and no parallel prefixes.
+    """
+
+    def __init__(self, m, active, en, chain=False):
+        self.m, self.active, self.en, self.chain = m, active, en, chain
 
     def cut(self, name, *values):
         """The ``values``, as a tuple, behind the register at cut ``name``, if there is one.

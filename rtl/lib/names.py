@@ -14,12 +14,12 @@ ALWAYS = ("mantissa", "exponent", "fraction", "lanes", "beats", "registers", "de
           "counter", "ports", "width", "copies")
 
 
-def parameter(letter, default=MISSING):
+def parameter(letter, default=MISSING, rare=False):
     """A field of a component's parameters; ``letter`` stands before its value in the module's name.
 
-    A value equal to ``default``, the usual one, is left out of the name.
+    A value equal to ``default``, the usual one, is left out of the name; if ``rare``, out of the comment, too.
     """
-    return field(default=default, metadata={"letter": letter})
+    return field(default=default, metadata={"letter": letter, "rare": rare})
 
 
 def word(letter, value):

@@ -111,6 +111,7 @@ class FloatSum(Accumulation):
     NAME = "float"
     subnormals: str = parameter("")
     registers: int = parameter("p", 0)
+    chain: bool = parameter("chain", False, rare=True)
 
     @property
     def word(self):
@@ -119,7 +120,7 @@ class FloatSum(Accumulation):
     def add(self, m, place, acc, values, scale, fresh):
         (segment, column), (value,) = place, values
         m.submodules[f"add{segment}_{column}"] = add = Add(
-            pipeline=self.registers, enable=False, **RULES[self.subnormals])
+            pipeline=self.registers, enable=False, chain=self.chain, **RULES[self.subnormals])
         m.d.comb += [add.a.eq(acc), add.b.eq(value)]
         return add.o
 
@@ -157,7 +158,7 @@ class ScaledSum(FloatSum):
         m.submodules[f"term{segment}_{column}"] = term = Term(
             width, len(exponent), self.fmt, self.term)
         m.submodules[f"add{segment}_{column}"] = add = ScaledAdd(
-            fmt=self.fmt, width=width, pipeline=self.registers, enable=False)
+            fmt=self.fmt, width=width, pipeline=self.registers, enable=False, chain=self.chain)
         ready = Signal(term.o.shape(), name=f"s{segment}_c{column}_term", reset_less=True)
         m.d.comb += [term.i.eq(value), term.exponent.eq(exponent), term.invalid.eq(invalid), add.a.eq(acc),
                      add.b.eq(ready)]

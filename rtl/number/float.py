@@ -78,7 +78,7 @@ class Float(Number):
 
     def accumulation(self, design):
         """An adder with as many registers as an element has in its sum, one at least if it has any."""
-        return FloatSum(self.SUBNORMALS, max(self.step - 1, 1) if self.pipeline else 0)
+        return FloatSum(self.SUBNORMALS, max(self.step - 1, 1) if self.pipeline else 0, design.on_fpga)
 
     def unit(self):
         """The multiply-add of an element."""

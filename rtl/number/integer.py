@@ -13,8 +13,16 @@ from .number import Number
 
 @dataclass(frozen=True)
 class Integer(Number):
-    """Signed integers of ``width`` bits, symmetric about zero; the synthesis chooses multipliers and adders."""
+    """Signed integers of ``width`` bits, symmetric about zero; the synthesis chooses multipliers and adders.
+
+    ``kept``: whether a register is behind each product.
+    """
     width: int = parameter("int")
+    kept: bool = parameter("p", False, rare=True)
+
+    @property
+    def lead(self):
+        return int(self.kept)
 
     @property
     def element(self):
@@ -29,5 +37,9 @@ class Integer(Number):
     def column(self, m, acts, weights, north, south, name):
         total = Signal(south, name=f"{name}_total")
         products = [act * weight for act, weight in zip(acts, weights, strict=True)]
+        if self.kept:
+            for n, product in enumerate(products):
+                products[n] = Signal.like(product, name=f"{name}_product{n}", reset_less=True)
+                m.d.sync += products[n].eq(product)
         m.d.comb += total.eq(sum(products, 0 if north is None else north))
         return total

@@ -27,6 +27,8 @@ def number_of(design):
     quick = {"quick": True} if design.multiplier == "recoded" and Stages.of(design).free else {}
     if design.takes_sparse:
         return SPARSE[design.multiplier](design.format.mantissa, *design.sparse, **quick)
+    if design.on_fpga:
+        return Integer(design.format.mantissa, True)
     return INTEGERS[design.multiplier](design.format.mantissa, **quick)
 
 
@@ -38,4 +40,5 @@ def accumulation_of(design):
     if design.aligned:
         return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum,
                           design.scale_cols if design.share == 1 else 1, stages.align, stages.leaving)
-    return ScaledSum("flush", design.pipeline, FloatFormat(fraction=FLOAT_SUMS[design.accumulate]), stages.term)
+    return ScaledSum("flush", design.pipeline, fmt=FloatFormat(fraction=FLOAT_SUMS[design.accumulate]),
+                     term=stages.term, chain=design.on_fpga)

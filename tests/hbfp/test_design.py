@@ -165,6 +165,13 @@ def test_wrong_value(options, message):
     ({"wide": 6, "mantissa": 4, "group": (8, 1)}, "group", "8,1",
      "must have an even number of columns with wide mantissas"),
     ({"banks": 1, "share": 2, "terms": 64}, "banks", 1, "must be 2 where columns share an accumulator"),
+    ({"fabric": "fpga"}, "fabric", "fpga", "must be gates where there is no pipeline"),
+    ({"fabric": "fpga", "pipeline": 1, "share": 2, "terms": 64}, "fabric", "fpga",
+     "must be gates where columns share an accumulator"),
+    ({"fabric": "fpga", "pipeline": 1, "sparse": (2, 4)}, "fabric", "fpga",
+     "must be gates where weights may be sparse"),
+    ({"fabric": "fpga", "pipeline": 1, "multiplier": "recoded"}, "fabric", "fpga",
+     "must be gates where multipliers are recoded"),
     ({"side_lanes": 3}, "side_lanes", 3, "must be 0 or divide the 32 columns"),
     ({"side_lanes": 4, "arithmetic": "int"}, "side_lanes", 4, "must be 0 where arithmetic is int"),
 ], ids=str)

@@ -10,7 +10,7 @@ import pytest
 from amaranth import Module, Signal
 from amaranth.sim import Simulator
 
-from rtl.fixed.prefix import add_prefix, sum_prefix
+from rtl.fixed.prefix import add_chain, add_prefix, sum_prefix
 
 
 def run(m, inputs, out, cases):
@@ -29,10 +29,11 @@ def run(m, inputs, out, cases):
     return found
 
 
+@pytest.mark.parametrize("add", [add_prefix, add_chain])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 27, 48])
-def test_sum_and_carry(width):
+def test_sum_and_carry(width, add):
     m, a, b, c, out = Module(), Signal(width), Signal(width), Signal(), Signal(width + 1)
-    m.d.comb += out.eq(add_prefix(m, a, b, "sum", c))
+    m.d.comb += out.eq(add(m, a, b, "sum", c))
     top, rng = 2 ** width - 1, random.Random(width)
     cases = list(itertools.product(range(top + 1), range(top + 1), range(2))) if width < 5 else [
         *((x, y, z) for x in (0, 1, top - 1, top) for y in (0, 1, top // 2, top) for z in range(2)),

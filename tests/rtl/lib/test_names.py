@@ -34,6 +34,9 @@ def designs():
                       "guard": guard, "depth": depth})
     for pipeline, accumulate in product((1, 5), ("fp32", "aligned", "bf16")):
         found.append({"format": HBFPFormat(block=(1, 8)), "accumulate": accumulate, "share": 2, "pipeline": pipeline})
+    for pipeline, accumulate in product((1, 2, 6), ("fp32", "aligned", "bf16")):
+        found.append({"format": HBFPFormat(block=(1, 4)), "accumulate": accumulate, "pipeline": pipeline,
+                      "fabric": "fpga"})
     for rounding, exponent, noise, block in product(ROUNDINGS, (5, 9, 16), (2, 8), ((1, 4), (4, 4), (1, 12))):
         found.append({"format": HBFPFormat(rounding=rounding, exponent=exponent, noise_bits=noise, block=block),
                       "ragged": True})
