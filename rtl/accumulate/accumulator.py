@@ -1,17 +1,23 @@
 """What becomes of the sums of a group of columns: exponents, conversion, accumulation along K."""
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import or_
 
-from amaranth import Module, Mux, Shape, Signal, signed
+from amaranth import Cat, Const, Module, Mux, Shape, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from ..fixed.scales import Scales
 from ..lib.compass import pass_east
 from ..lib.component import Component
+from ..lib.fanout import branches
 from ..lib.layout import ArrayLayout, index
 from ..lib.memory import Ram
 from ..lib.names import parameter
+from ..lib.signals import named
 from ..lib.skew import delay
+from ..lib.stages import Stages
 from ..number.accumulation import Accumulation
 from ..number.kinds import accumulation_of, number_of
 from ..number.streams import scale_layout
@@ -50,6 +56,8 @@ class Accumulator(Component):
         are asked for when that is over.
     late : int
         Registers between a bank and what takes its word.
+    copied : bool
+        Whether what selects the words of a bank has a register for each column.
 
     Members
     -------
@@ -83,6 +91,7 @@ class Accumulator(Component):
         scale_cols: int = parameter("k", 1)
         banks: int = parameter("banks", 2)
         late: int = parameter("l", 0, rare=True)
+        copied: bool = parameter("free", False)
 
         @property
         def ready(self):
@@ -118,7 +127,7 @@ class Accumulator(Component):
                 design.segments, design.height // design.group[0], design.depth,
                 Scales.of(design) if design.blocked else None,
                 design.block_sum_width if design.block_tiles > 1 else 0, Digits.of(design), design.joined > 1,
-                design.scale_cols if design.blocked else 1, design.banks, int(design.on_fpga))
+                design.scale_cols if design.blocked else 1, design.banks, int(design.on_fpga), Stages.of(design).free)
 
     @staticmethod
     def ports(params):
@@ -167,22 +176,10 @@ class Accumulator(Component):
                 bank.r_en.eq(~drains | self.read.en),
                 bank.r_addr.eq(Mux(drains, self.read.address, addresses[read])),
             ]
-        held = Signal(size)
-        out = Signal(size)
-        fresh, bank = late[params.added].first, late[params.added].bank
-        data = [delay(m, bank.r_data, params.late, f"word{n}") for n, bank in enumerate(banks)]
-        if params.banks == 1:
-            m.d.comb += [held.eq(data[0] & (~fresh).replicate(size) if accumulation.cleared else data[0]),
-                         out.eq(data[0])]
-        elif accumulation.cleared:    # what is fresh starts from zero
-            m.d.comb += held.eq(data[0] & (~bank & ~fresh).replicate(len(held))
-                                | data[1] & (bank & ~fresh).replicate(len(held)))
-        else:
-            m.d.comb += held.eq(Mux(bank, data[1], data[0]))
-        if params.banks > 1:
-            drained = Signal()
-            m.d.sync += drained.eq(Mux(self.read.en, self.draining[1], drained))
-            m.d.comb += out.eq(Mux(delay(m, drained, params.late, "drained"), data[1], data[0]))
+        fresh = late[params.added].first
+        words_of = [delay(m, bank.r_data, params.late, f"word{n}") for n, bank in enumerate(banks)]
+        held, out = (self._copied(m, words_of, late[params.added - 1]) if params.copied else
+                     self._chosen(m, words_of, late[params.added]))
 
         sums = self._counted(m)
         if params.digits:
@@ -207,6 +204,45 @@ class Accumulator(Component):
             m.d.comb += [written.word_select(word, accumulation.width).eq(acc),
                          *(self.o[n].eq(result) for n, result in zip(columns, results, strict=True))]
         return m
+
+    def _chosen(self, m, words, beat):
+        """The word that is added to in the cycle of ``beat``, and the one that is read out, of those of the banks."""
+        cleared, size = self.params.accumulation.cleared, len(words[0])
+        held = Signal(size)
+        out = Signal(size)
+        fresh, bank = beat.first, beat.bank
+        if self.params.banks == 1:
+            m.d.comb += [held.eq(words[0] & (~fresh).replicate(size) if cleared else words[0]), out.eq(words[0])]
+            return held, out
+        if cleared:    # what is fresh starts from zero
+            m.d.comb += held.eq(words[0] & (~bank & ~fresh).replicate(len(held))
+                                | words[1] & (bank & ~fresh).replicate(len(held)))
+        else:
+            m.d.comb += held.eq(Mux(bank, words[1], words[0]))
+        drained = Signal()
+        m.d.sync += drained.eq(Mux(self.read.en, self.draining[1], drained))
+        m.d.comb += out.eq(Mux(delay(m, drained, self.params.late, "drained"), words[1], words[0]))
+        return held, out
+
+    def _copied(self, m, words, before):
+        """The same with a register for each column; ``before`` is about the row a cycle ahead."""
+        params, size, cleared = self.params, len(words[0]), self.params.accumulation.cleared
+        edges = [n * size // params.columns for n in range(params.columns + 1)]
+        pieces = [[word[low:high] for word in words] for low, high in pairwise(edges)]
+
+        def gated(what, name):
+            """Of each piece, what its copies of the bits of ``what`` let through, by bank."""
+            passed = [reduce(or_, (word & bit.replicate(len(word)) for word, bit in zip(piece, copy, strict=True)))
+                      for piece, copy in zip(pieces, branches(m, what, params.columns, name), strict=True)]
+            return named(m, Cat(passed), f"{name}_words")
+        counts = ~before.first if cleared else Const(1, 1)
+        if params.banks == 1:
+            return gated(counts, "held") if cleared else words[0], words[0]
+        drained = Signal(2)
+        leaves = named(m, Mux(self.read.en, self.draining, drained), "leaves")
+        m.d.sync += drained.eq(leaves)
+        leaves = delay(m, leaves, params.late, "leaves")
+        return gated(Cat(~before.bank & counts, before.bank & counts), "held"), gated(leaves, "out")
 
     def _scales(self, m, sums):
         """Es and the NaN flag of each segment and column, when the sum is there that they belong to."""

@@ -121,7 +121,7 @@ class SharedAccumulator(Component):
         m.d.comb += [after.eq(accumulation.add(m, (0, 0), before, [total], (exponent, invalid), turn.fresh)),
                      running.w_data.eq(after)]
         result = after
-        if not accumulation.lead:    # added in the first cycle
+        if accumulation.settles:
             result = Signal(accumulation.width, name="late", reset_less=True)
             m.d.sync += result.eq(after)
         m.d.comb += value.eq(accumulation.results(m, 0, result)[0])

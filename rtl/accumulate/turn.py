@@ -32,7 +32,7 @@ class Turn:
         accumulation, scale = accumulation_of(design), int(Stages.of(design).free)
         add = scale + accumulation.lead
         keep = add + accumulation.registers
-        return cls(scale, add, keep, keep if accumulation.lead else keep + 1 + accumulation.leaving)
+        return cls(scale, add, keep, keep + 1 + accumulation.leaving if accumulation.settles else keep)
 
     @property
     def apart(self):

@@ -123,7 +123,9 @@ class CreditEncode(Component):
             seed = self.i_seed.payload
             cleared = clears(m, seed, lanes)
             m.d.comb += self.i_seed.ready.eq(1)
-        copies = branches(m, Cat(top, least, base, wide, there, ~field.all()), -(-lanes // FANOUT), "field")
+        groups = -(-lanes // FANOUT)
+        copies = branches(m, Cat(top, least, base, wide, ~field.all()), groups, "field")
+        steps = branches(m, there, groups, "step", reset=True) if fmt.rounding == "stochastic" else None
         word = delay(m, word, 1, "late")
         mantissas = []
         for n in range(lanes):
@@ -132,11 +134,12 @@ class CreditEncode(Component):
             bits = copy[2 * FIELD:2 * FIELD + len(base)]
             m.d.comb += [lane.i.eq(word[n]), lane.top.eq(copy[:FIELD]), lane.least.eq(copy[FIELD:2 * FIELD])]
             if params.narrow:
-                m.d.comb += [lane.base.eq(bits), lane.wide.eq(copy[-3])]
+                m.d.comb += [lane.base.eq(bits), lane.wide.eq(copy[-2])]
             if fmt.rounding == "stochastic":
                 m.submodules[f"random{n}"] = random = Xorshift32(n)
-                m.d.comb += [random.step.eq(copy[-2]), random.load.eq(self.i_seed.valid), random.seed.eq(seed),
-                             random.clear.eq(cleared[n]), lane.noise.eq(random.o[-fmt.noise_bits:])]
+                m.d.comb += [random.step.eq(steps[n // FANOUT]), random.load.eq(self.i_seed.valid),
+                             random.seed.eq(seed), random.clear.eq(cleared[n]),
+                             lane.noise.eq(random.o[-fmt.noise_bits:])]
             mantissa = Signal(len(lane.o), name=f"mantissa{n}", reset_less=True)
             m.d.sync += mantissa.eq(lane.o & copy[-1].replicate(len(lane.o)))
             mantissas.append(mantissa)

@@ -12,11 +12,14 @@ from .names import parameter
 class Branch(Component):
     """A register of a tree: its input a cycle later.
 
-    It is a module of its own, because synthesis would make one register of equal ones beside each other.
+    It is a module of its own, because synthesis would make one register of equal ones beside each other. Without a
+    reset nothing stands before it, which a recipe could make a large gate.
 
     Parameters
     ----------
     width : int
+    reset : bool
+        Whether a reset clears it.
 
     Members
     -------
@@ -27,6 +30,7 @@ class Branch(Component):
     @dataclass(frozen=True)
     class Parameters:
         width: int = parameter("w")
+        reset: bool = parameter("reset", False)
 
     @staticmethod
     def ports(params):
@@ -39,16 +43,21 @@ class Branch(Component):
 
     def body(self, platform):
         m = Module()
-        m.d.sync += self.o.eq(self.i)
+        held = Signal(self.params.width, reset_less=not self.params.reset)
+        m.d.sync += held.eq(self.i)
+        m.d.comb += self.o.eq(held)
         return m
 
 
-def branches(m, value, count, name):
-    """``count`` copies of a value, each a cycle later and behind a register of its own; views of its shape."""
+def branches(m, value, count, name, reset=False):
+    """``count`` copies of a value, each a cycle later and behind a register of its own; views of its shape.
+
+    Without ``reset`` they show what the value was before a reset for a cycle of it, and only then what it is.
+    """
     width, found = len(Value.cast(value)), []
     shape = value.shape() if hasattr(value, "shape") else Shape(width)
     for n in range(count):
-        m.submodules[f"{name}{n}"] = branch = Branch(width)
+        m.submodules[f"{name}{n}"] = branch = Branch(width, reset)
         copy = Signal(shape, name=f"{name}_{n}")
         m.d.comb += [branch.i.eq(value), Value.cast(copy).eq(branch.o)]
         found.append(copy)

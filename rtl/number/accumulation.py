@@ -12,6 +12,7 @@ from ..fp32.arith import Add
 from ..fp32.convert import IntToFp32
 from ..fp32.scaled_add import ScaledAdd, Term
 from ..lib.names import parameter
+from ..lib.skew import delay
 
 #: Keywords of an FP32 sum, but for the widths and registers of the unit: subnormals kept, or zero and then +0.
 RULES = {"gradual": {"subnormals": "gradual"}, "flush": {"subnormals": "flush", "underflow": "positive"}}
@@ -31,6 +32,8 @@ class Accumulation(ABC):
     cleared = True
     #: Columns of a word, which have one exponent.
     columns = 1
+    #: Whether a sum has to be in a register before :meth:`results` takes it.
+    settles = False
 
     def offset(self, width):
         """What is added to the exponents of sums of ``width`` bits before they come."""
@@ -181,16 +184,18 @@ class AlignedSum(Accumulation):
         Bits of the exponents.
     columns : int
         Accumulators with one exponent.
-    registers, leaving : int
-        Inside the alignment, and inside the conversion on the way out.
+    registers, leaving, lead : int
+        Inside the alignment, inside the conversion on the way out, and before the alignment.
     """
     NAME = "aligned"
+    settles = True
     bits: int = parameter("a")
     guard: int = parameter("g")
     exponent: int = parameter("e")
     columns: int = parameter("c", 1)
     registers: int = parameter("p", 0)
     leaving: int = parameter("i", 0)
+    lead: int = parameter("l", 0)
     cleared = False
 
     @property
@@ -199,7 +204,8 @@ class AlignedSum(Accumulation):
 
     def add(self, m, place, acc, values, scale, fresh):
         segment, column = place
-        exponent, invalid = scale
+        exponent, invalid, *values = (delay(m, value, self.lead, f"s{segment}_c{column}_before{n}")
+                                      for n, value in enumerate((*scale, *values)))
         m.submodules[f"align{segment}_{column}"] = align = AlignAdd(
             values[0].shape().width, self.bits, self.guard, self.exponent, self.columns,
             self.registers)

@@ -39,6 +39,7 @@ def accumulation_of(design):
     stages = Stages.of(design)
     if design.aligned:
         return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum,
-                          design.scale_cols if design.share == 1 else 1, stages.align, stages.leaving)
+                          design.scale_cols if design.share == 1 else 1, stages.align, stages.leaving,
+                          int(stages.free))
     return ScaledSum("flush", design.pipeline, fmt=FloatFormat(fraction=FLOAT_SUMS[design.accumulate]),
                      term=stages.term, chain=design.on_fpga)
