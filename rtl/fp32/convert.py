@@ -11,7 +11,7 @@ from hbfp.golden.spec.floats import BF16, FP32
 from ..lib.names import parameter
 from .arith import UNDERFLOWS
 from .operation import Operation
-from .raw import named, normalise, pack, round_flush, round_up, shift_right_sticky, unpack
+from .raw import named, normalise, pack, round_flush, round_quick, round_up, shift_right_sticky, unpack
 
 
 class IntToFp32(Operation):
@@ -76,6 +76,9 @@ def int_to_raw(m, pipe, fmt, integer, scale, nan):
     exponent = named(m, (named(m, scale + constant, "offset") + ~normal.count).as_signed(), "biased")
     up = round_up(m, normal.value[1:], normal.value[0], normal.below)
     significand, up, exponent, sign, nan = pipe.cut("normalise", normal.value[1:], up, exponent, sign, nan)
+    if pipe.active:
+        following = named(m, (exponent + 1).as_signed(), "next_exponent")
+        return round_quick(m, fmt, sign, (exponent, following), significand, up, ~significand[-1], Const(0, 1), nan)
     return round_flush(m, fmt, sign, exponent, significand, up, ~significand[-1], Const(0, 1), nan)
 
 
