@@ -6,11 +6,12 @@ from hbfp import command, files
 from hbfp.command import Parser
 from hbfp.values import OptionError, address, flag, make_folder, refuse, writable_folder
 
-from ..compare import sweep
+from ..compare import denominators, sweep
 from ..compare.baselines import BASELINES
 from ..compare.design_space import AXES, PLANS, axes_of, cross, designs_of_plan
-from ..report import sweep_table, tables
+from ..report import clock_table, denominators_table, plots, sweep_table, tables
 from ..report.html import write_page
+from ..tools import opensta
 from ..tools.errors import FAILURES
 from .options import (
     add_flow_options,
@@ -24,11 +25,14 @@ from .options import (
     progress_bar,
 )
 
+#: The plan that measures clocks alone.
+CLOCKS = "clocks"
 EXAMPLES = """\
 examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
   python -m synth sweep --plan table                      the README's table
-  python -m synth sweep --plan denominators --against fp32          floats in every group: what ratios divide by
+  python -m synth sweep --plan denominators --against fp32,fma,bf16       floats by group: what ratios divide by
+  python -m synth sweep --plan clocks --recipe speed --against fp32,fma,bf16          areas at an equal clock
   python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 123 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
   python -m synth sweep --mantissa 8 --group 1x1,2x1,4x1,8x1,4x4,8x4,8x8 --pipeline 0,1
@@ -48,8 +52,8 @@ def make_parser():
     add_memory_option(parser)
     parser.add_argument("--against", metavar="NAMES", default="fp32,int", help=f"baselines: {','.join(BASELINES)}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler; needs the extra `dask`")
-    parser.add_argument("--clocks", action="store_true", help="clocks of groups and pipelines at 32 x 32 too (by "
-                        "OpenSTA; about 30 units of a minute each)")
+    parser.add_argument("--clocks", action="store_true", help="areas at an equal clock too, as --plan clocks (by "
+                        "OpenSTA; about 100 units of half a minute each)")
     parser.add_argument("--out", metavar="DIR", default=str(files.output("sweep")),
                         help="folder for tables and pictures")
     return parser
@@ -59,14 +63,24 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     args.jobs, args.scheduler, args.bit = jobs(args), address("scheduler", args.scheduler), memory_bit(args)
     targets = choose_targets(args.recipe, args.liberty)
+    args.clocks = args.clocks or args.plan == CLOCKS
+    if args.clocks and not (targets[0][1] and opensta.find()):
+        raise OptionError("--clocks: needs OpenSTA and a cell library: python -m synth fetch")
     lists = {name: getattr(args, name) for name in AXES}
     given = [flag(name) for name, words in lists.items() if words is not None]
     if args.plan is not None and given:
         raise refuse("plan", args.plan, f"names its designs itself, take away {', '.join(given)}")
+    against = baselines(args.against)
+    if args.plan == denominators.PLAN:
+        if args.clocks:
+            raise refuse("plan", args.plan, "has no clocks, take away --clocks")
+        designs = denominators.float_designs(against)
+        return partial(work_denominators, args, designs, targets, writable_folder("out", args.out))
     designs, left_out = cross(axes_of(lists)) if args.plan is None else designs_of_plan(args.plan)
     if not designs:
         raise OptionError("no combination is a valid design")
-    against = baselines(args.against)
+    if args.plan == CLOCKS:
+        return partial(work_clocks, args, designs, targets[0], against, writable_folder("out", args.out))
     return partial(work, args, designs, left_out, targets, against, writable_folder("out", args.out))
 
 
@@ -76,8 +90,7 @@ def work(args, designs, left_out, targets, against, folder):
     with progress_bar(console) as bar:
         progress = mover(bar, f"{len(designs)} designs", f"{len(designs)} designs, ")
         comparisons = sweep.run(designs, targets, against, args.jobs, args.scheduler, progress, args.bit)
-        progress = mover(bar, "clocks", "clocks, ") if args.clocks else None
-        clocked = sweep.clock_points(designs, against, *targets[0], args.jobs, progress) if args.clocks else ()
+        clocked = clock_points(bar, args, designs, targets[0], against) if args.clocks else ()
     make_folder("out", folder)
     files.write_json(folder / "sweep.json", sweep.as_dict(comparisons, clocked))
     files.write(folder / "sweep.csv", tables.csv_text(comparisons))
@@ -86,8 +99,43 @@ def work(args, designs, left_out, targets, against, folder):
         console.print(sweep_table.library_table(comparisons))
     if left_out:
         console.print(f"[dim]{left_out} combinations left out: block, group and rows contradict each other[/dim]")
+    if clocked:
+        console.print(clock_table.table(sweep.equal_clocks(clocked)))
     written = write_page(folder, comparisons, clocked)
     console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
+
+
+def clock_points(bar, args, designs, target, against):
+    """Areas and clocks, with a bar."""
+    return sweep.clock_points(designs, against, *target, args.jobs, mover(bar, "clocks", "clocks, "))
+
+
+def work_clocks(args, designs, target, against, folder):
+    """Measure areas at equal clocks alone, write table and picture, in sight of the user."""
+    console = make_console()
+    with progress_bar(console) as bar:
+        clocked = clock_points(bar, args, designs, target, against)
+    make_folder("out", folder)
+    files.write_json(folder / "clocks.json", sweep.as_dict((), clocked))
+    console.print(clock_table.table(sweep.equal_clocks(clocked)))
+    picture = plots.save(plots.pareto_plot(clocked), folder / "pareto.png")
+    console.print(f"{folder / 'clocks.json'}, {picture}")
+
+
+def work_denominators(args, designs, targets, folder):
+    """Measure floats beside cores of blocks, write the tables, in sight of the user."""
+    console = make_console()
+    with progress_bar(console) as bar:
+        progress = mover(bar, f"{len(designs)} floats", f"{len(designs)} floats, ")
+        comparisons = sweep.run([*denominators.block_designs(), *designs], targets, (), args.jobs, args.scheduler,
+                                progress, args.bit)
+    make_folder("out", folder)
+    every = denominators.Denominators.by_target(comparisons)
+    files.write_json(folder / "denominators.json", {"denominators": [each.as_dict() for each in every]})
+    files.write(folder / "denominators.csv", tables.csv_text(comparisons))
+    for each in every:
+        console.print(denominators_table.table(each))
+    console.print(f"{folder / 'denominators.json'}, {folder / 'denominators.csv'}")
 
 
 def main(argv):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from hbfp.design import PIPELINES, ConflictError
+from hbfp.design import MULTIPLIERS, PIPELINES, ConflictError
 
 from ..measure import timing
 from ..measure.area import Report, measure
@@ -11,16 +11,19 @@ from ..tools.errors import SynthError
 from .baselines import BASELINES, baseline
 from .prepare import prepare
 
-#: Groups that are tried; with registers the default one, for floats a row tall.
+#: Groups that are tried.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
 FLOAT_GROUPS = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (8, 4), (4, 8), (8, 8))
+#: Those of floats with registers, each with both multipliers; cores of blocks with registers have their own group.
+PIPELINED_GROUPS = ((1, 4), (1, 8))
 #: Registers inside each multiply-add that are tried unless more are needed.
 DEPTHS = range(5)
 GAIN = 0.03
 #: Kinds of unit that set no clock here: a core needs the side unit whatever its numbers, and without registers one
-#: signal drives all columns of the way out, without buffers in a netlist that is mapped for area. The period with all
-#: of them stands beside. The array counts as a group alone.
+#: signal drives all columns of the way out, without buffers in a netlist that is mapped for area. The array counts as
+#: a group alone. A core of blocks with registers is held to the period of all of it, nothing left out.
 APART = ("array", "drain", "credit_drain", "side", "side_turns", "free_turns", timing.WHOLE)
+TIMED = tuple(kind for kind in timing.KINDS if kind not in APART)
 
 
 @dataclass
@@ -55,7 +58,9 @@ class Point:
 
     @property
     def slowest(self):
-        """Kind of unit that sets the core's clock."""
+        """Kind of unit that sets the core's clock; :data:`~synth.measure.timing.WHOLE` where all of it was timed."""
+        if timing.WHOLE in self.periods:
+            return timing.WHOLE
         return max((kind for kind in self.periods if kind not in APART), key=self.periods.get)
 
     def period(self, what="core"):
@@ -66,26 +71,37 @@ class Point:
         """Plain data, as in ``synth.json``."""
         scopes, design = self.report.scopes(), self.report.design
         return {"name": self.report.name, "arithmetic": self.arithmetic, "mantissa": design.format.mantissa,
-                "group": list(self.group), "pipeline": self.pipeline, "recipe": self.report.recipe,
-                "period_ns": self.period(), "whole_period_ns": self.periods.get(timing.WHOLE),
+                "group": list(self.group), "multiplier": design.multiplier, "pipeline": self.pipeline,
+                "recipe": self.report.recipe, "period_ns": self.period(),
                 "slowest": self.slowest, "array_period_ns": self.period("array"),
                 "core_nand2": scopes["core"], "element_nand2": scopes["element"]}
 
 
 def variants(design, depths=DEPTHS):
-    """The design with other groups, and with registers inside its FP32 units; those that are possible."""
+    """The design with other groups, and with registers inside its FP32 units, floats then with both multipliers;
+    those that are possible.
+    """
     some = {"hbfp": GROUPS, "int": ()}.get(design.arithmetic, FLOAT_GROUPS)    # integers keep theirs: they set no clock
-    groups = dict.fromkeys((*some, design.group))
-    found = []
+    found = {}
     for depth in depths:
         if depth > PIPELINES.get(design.arithmetic, 0):
             break
-        for group in (None,) if depth else groups:
-            try:
-                found.append(replace(design, group=group, pipeline=depth))
-            except ConflictError:    # a side of the array that the group does not divide
-                continue
-    return found
+        groups = (*some, design.group) if not depth else (None,) if design.integer else PIPELINED_GROUPS
+        for multiplier in MULTIPLIERS if depth and not design.integer else (design.multiplier,):
+            for group in groups:
+                try:
+                    found[replace(design, group=group, pipeline=depth, multiplier=multiplier)] = None
+                except ConflictError:    # a side of the array that the group does not divide
+                    continue
+    return list(found)
+
+
+def _points(designs, recipe, library):
+    """Area and clock of each."""
+    for each in designs:
+        whole = (timing.WHOLE,) if each.blocked and each.pipeline else ()
+        yield Point(measure(each, recipe, library),
+                    timing.periods(each, recipe, library, kinds=(*TIMED, *whole)))
 
 
 def pareto(designs, recipe, library, jobs=2, progress=None):
@@ -110,7 +126,7 @@ def pareto(designs, recipe, library, jobs=2, progress=None):
     if not (opensta.find() and library):
         raise SynthError("clock periods: need OpenSTA and a cell library: python -m synth fetch")
     prepare(designs, [(recipe, library)], jobs, progress)
-    return [Point(measure(each, recipe, library), timing.periods(each, recipe, library)) for each in designs]
+    return list(_points(designs, recipe, library))
 
 
 def smallest(points, clock=None, what="core"):
@@ -145,25 +161,36 @@ class Clocks:
         """Arithmetic -> its smallest point that meets the clock of the design's core or array, or None."""
         return {name: smallest(points, self.own.period(what), what) for name, points in self.others.items()}
 
+    def quickest(self, name):
+        """The point of a kind with the shortest period of its core, the smallest of several: where none meets one."""
+        return min(self.others[name], key=lambda point: (point.period(), point.area))
+
     def reverse(self, what):
         """Pipelined points of floats, each with the design's smallest group that meets its clock, or None."""
         return [(point, smallest(self.mine, point.period(what), what))
                 for points in self.others.values() for point in points if point.pipeline]
 
+    def equal_dict(self, what):
+        """Plain data of :meth:`equal`."""
+        return {"design": self.own.as_dict(), "period_ns": self.own.period(what),
+                "slowest": self.own.slowest if what == "core" else "group",
+                "against": {name: _pair(point, self.own) for name, point in self.equal(what).items()}}
+
     def as_dict(self):
         """Plain data: what ``synth.json`` holds."""
-        def pair(point, mine):
-            return {"baseline": point and point.as_dict(), "design": mine and mine.as_dict(),
-                    "ratio": point.area / mine.area if point and mine else None}
         mine = smallest(self.mine)
         return {
-            "best": {name: pair(point, mine) for name, point in self.best().items()},
-            "equal_clock": {what: {"period_ns": self.own.period(what), "slowest": self.own.slowest if what == "core"
-                                   else "group", "against": {name: pair(point, self.own) for name, point in
-                                                             self.equal(what).items()}} for what in WHATS},
-            "reverse": {what: [pair(*both) for both in self.reverse(what)] for what in WHATS},
+            "best": {name: _pair(point, mine) for name, point in self.best().items()},
+            "equal_clock": {what: self.equal_dict(what) for what in WHATS},
+            "reverse": {what: [_pair(*both) for both in self.reverse(what)] for what in WHATS},
             "pareto": [point.as_dict() for points in (self.mine, *self.others.values()) for point in points],
         }
+
+
+def _pair(point, mine):
+    """Plain data of a baseline and the design that it is compared with; either may be None."""
+    return {"baseline": point and point.as_dict(), "design": mine and mine.as_dict(),
+            "ratio": point.area / mine.area if point and mine else None}
 
 
 #: Whose clock is compared.

@@ -6,10 +6,13 @@ from dataclasses import replace
 from ..measure import memories
 from ..measure.area import measure
 from .baselines import baseline
-from .clocks import pareto, variants
+from .clocks import Clocks, pareto, variants
 from .comparison import Comparison
 from .design_space import is_plain
 from .prepare import prepare
+
+#: Registers of the cores of blocks whose clocks a sweep measures, and of the floats that are to meet them.
+OWN_DEPTHS, FLOAT_DEPTHS = range(3), range(1, 6)
 
 
 def run(designs, targets, against, jobs, scheduler=None, progress=None, bit=memories.BIT):
@@ -50,13 +53,36 @@ def _compared(design, recipe, library, against, bit):
     return Comparison(measure(design, recipe, library, bit=bit), same, smallest=smallest)
 
 
-def clock_points(designs, against, recipe, library, jobs, progress=None):
-    """Areas and clocks of the default designs of one array over groups, and of float baselines over pipelines."""
+def clock_designs(designs, against):
+    """The default designs of one array, without registers and with few, and float baselines with registers, whose
+    group and multiplier are searched.
+    """
     plain = [design for design in designs if is_plain(design)]
     some = [design for design in plain if design.rows == 32] or plain[:1]
-    every = [each for design in some for each in variants(design)]
-    every += [each for name in against if name != "int" for design in some for each in variants(baseline(design, name))]
-    return pareto(list(dict.fromkeys(every)), recipe, library, jobs, progress)
+    every = [replace(design, pipeline=depth) for design in some for depth in OWN_DEPTHS]
+    every += [each for name in against if name != "int" for design in some
+              for each in variants(baseline(design, name), FLOAT_DEPTHS)]
+    return list(dict.fromkeys(every))
+
+
+def clock_points(designs, against, recipe, library, jobs, progress=None):
+    """Areas and clocks of :func:`clock_designs`."""
+    return pareto(clock_designs(designs, against), recipe, library, jobs, progress)
+
+
+def equal_clocks(points):
+    """For each core of blocks, the smallest core of each kind of float that meets its clock.
+
+    Returns
+    -------
+    list of Clocks
+    """
+    owns = [point for point in points if point.report.design.blocked]
+    others = {}
+    for point in points:
+        if not point.report.design.blocked:
+            others.setdefault(point.arithmetic, []).append(point)
+    return [Clocks(own, [point for point in owns if point.kind == own.kind], others) for own in owns]
 
 
 def as_dict(comparisons, clocked=()):
@@ -70,4 +96,5 @@ def as_dict(comparisons, clocked=()):
                 by_arithmetic[arithmetic] = f"{other.name}, {other.recipe}, {library}"
                 baselines.setdefault(by_arithmetic[arithmetic], other.as_dict())
         entries.append(comparison.as_dict() | names)
-    return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in clocked]}
+    return {"studies": entries, "baselines": baselines, "pareto": [point.as_dict() for point in clocked],
+            "equal_clock": [each.equal_dict("core") for each in equal_clocks(clocked)]}

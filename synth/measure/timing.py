@@ -189,7 +189,7 @@ def period(unit, by_name, recipe, library, access=None):
     return longest_path(unit, by_name, recipe, library, access).period
 
 
-def paths(design, recipe, library, unit="core", access=None):
+def paths(design, recipe, library, unit="core", access=None, kinds=(*KINDS, WHOLE)):
     """Kind of unit, and :data:`WHOLE` for all of the design -> the longest of its paths; empty without OpenSTA or a
     library.
 
@@ -200,20 +200,22 @@ def paths(design, recipe, library, unit="core", access=None):
         As of :func:`longest_path`.
     unit : str
         A part alone, as ``python -m gen --unit``.
+    kinds : sequence of str
+        What is timed: all of a core of floats takes a million cells.
     """
     if not opensta.find() or not library:
         return {}
     units = partition.units(*generate(design, unit))
     by_name, found = {each.top: each for each in units}, {}
     for each in units:
-        if each.kind in KINDS or each is units[-1]:
+        kind = WHOLE if each is units[-1] else each.kind
+        if kind in kinds:
             path = longest_path(each, by_name, recipe, library, access)
-            kind = WHOLE if each is units[-1] else each.kind
             if kind not in found or path.period > found[kind].period:
                 found[kind] = path
     return found
 
 
-def periods(design, recipe, library, unit="core", access=None):
+def periods(design, recipe, library, unit="core", access=None, kinds=(*KINDS, WHOLE)):
     """Kind of unit, and :data:`WHOLE` -> its clock period in ns, as :func:`paths` finds them."""
-    return {kind: path.period for kind, path in paths(design, recipe, library, unit, access).items()}
+    return {kind: path.period for kind, path in paths(design, recipe, library, unit, access, kinds).items()}

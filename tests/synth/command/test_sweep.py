@@ -16,7 +16,10 @@ from synth.command import sweep as command
     (["--against", "fp64"], "--against fp64: must be of fp32, fma, bf16, int"),
     (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic"),
     (["--group", "3x1"], "no combination is a valid design"),
-    (["--plan", "all"], "--plan all: must be one of table, denominators, study"),
+    (["--plan", "all"], "--plan all: must be one of table, denominators, clocks, study"),
+    (["--plan", "denominators", "--against", "int"], "--against int: must name a float for the plan denominators"),
+    (["--plan", "clocks", "--recipe", "generic"],
+     "--clocks: needs OpenSTA and a cell library: python -m synth fetch"),
     (["--plan", "study", "--rows", "8"], "--plan study: names its designs itself, take away --rows"),
 ])
 def test_wrong_list(capsys, words, line):

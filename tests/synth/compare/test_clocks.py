@@ -3,12 +3,16 @@
 Covers: synth/report/tables.py.
 """
 
+import itertools
+
 import pytest
 
 from hbfp.design import PIPELINES, Design
 from hbfp.options import design_from_values
 from synth.__main__ import main
+from synth.compare import clocks as clocks_module
 from synth.compare.clocks import Clocks, Point, smallest, variants
+from synth.measure import timing
 from synth.report import tables
 from synth.tools import opensta
 from tests.synth.fake import FakeReport
@@ -56,6 +60,23 @@ def test_plain_data(found):
     assert {"arithmetic", "mantissa", "group", "pipeline", "period_ns", "core_nand2"} <= set(data["pareto"][0])
 
 
+def test_all_of_a_core_sets_its_clock_where_it_was_timed(found):
+    """So a core with registers is held to what stands between its units, too."""
+    own = Point(found.own.report, found.own.periods | {timing.WHOLE: 34})
+    assert own.slowest == timing.WHOLE and own.period() == 34 and own.period("array") == 9
+    assert Clocks(own, [own], found.others).equal("core")["fp32"].area == 4600
+    assert found.quickest("fp32").area == 5100 and found.quickest("bf16").area == 1800
+
+
+def test_cores_of_blocks_with_registers_are_timed_whole(monkeypatch):
+    asked = []
+    monkeypatch.setattr(clocks_module, "measure", lambda design, *_: FakeReport(1, design))
+    monkeypatch.setattr(timing, "periods", lambda design, *_, kinds: asked.append(kinds) or {})
+    list(clocks_module._points([Design(), Design(pipeline=1), Design(arithmetic="fp32", pipeline=1)], "speed", None))
+    assert [timing.WHOLE in kinds for kinds in asked] == [False, True, False]
+    assert all("group" in kinds and "array" not in kinds and "drain" not in kinds for kinds in asked)
+
+
 def test_tables_say_what_was_found(found):
     best, core, _, array, backward = tables.clock_tables(found)
     assert "9.78 x" in list(best.columns[-1].cells) and "30.0 ns, set by its accumulator" in core.title
@@ -70,8 +91,8 @@ def test_variants_are_possible_designs():
     small = design_from_values({"rows": 3, "cols": 2, "accumulate": "aligned"})
     assert [each.group for each in variants(small, range(1))] == [(1, 1), (1, 2)]
     floats = variants(Design(arithmetic="bf16"), range(20))
-    assert [each.pipeline for each in floats if each.pipeline] == list(range(1, PIPELINES["bf16"] + 1))
-    assert {each.group for each in floats if each.pipeline} == {(1, 4)}
+    assert {(each.pipeline, each.group, each.multiplier) for each in floats if each.pipeline} == set(
+        itertools.product(range(1, PIPELINES["bf16"] + 1), ((1, 4), (1, 8)), ("plain", "recoded")))
     assert all(each.group[0] <= 2 and each.group[1] <= 2 for each in variants(Design(arithmetic="fma", rows=2)))
     assert [(each.group, each.pipeline) for each in variants(Design(arithmetic="int"))] == [((8, 4), 0)]
 
