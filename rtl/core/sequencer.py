@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -69,6 +69,8 @@ class Sequencer(Component):
     banks : int
         Accumulator banks, 1 or 2. With one, the first sums that a command keeps follow the read-out of the command
         before row by row, and the next ones, which need the bank's read port, wait for its end.
+    ahead : bool
+        Whether registers say that a row or a pass is the last one, which is worked out a row ahead.
 
     Members
     -------
@@ -117,6 +119,7 @@ class Sequencer(Component):
         sparse_tiles: int = parameter("st", 0)
         sparse_block: int = parameter("sb", 0)
         banks: int = parameter("k", 2)
+        ahead: bool = parameter("ahead", False, rare=True)
 
         @classmethod
         def of(cls, design, interval):
@@ -124,7 +127,7 @@ class Sequencer(Component):
             return cls(design.depth, interval, design.max_tiles, design.block_tiles,
                        accumulation_of(design).float_results, design.share > 1, bool(design.wide),
                        *((design.most_tiles(True), design.lay(True).block_tiles) if design.takes_sparse else (0, 0)),
-                       design.banks)
+                       design.banks, design.on_fpga)
 
         @property
         def command(self):
@@ -173,8 +176,11 @@ class Sequencer(Component):
             m.d.comb += [room.eq(~closes | over | (fresh & self.vacant)), self.row.eq(row)]
         # Whether a pass is under way; whether this beat completes a row.
         under_way, whole = self._digits(m, command, step, row) if params.wide else (row != 0, step)
+        if params.ahead:
+            m.d.comb += Cat(last_row, last_tile).eq(self._ahead(m, command, row, tile, whole, pop))
+        else:
+            m.d.comb += [last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles)]
         m.d.comb += [
-            last_row.eq(row + 1 == command.rows), last_tile.eq(tile + 1 == command.tiles),
             may_start.eq(self.weights & (gap == 0) & ((tile != 0) | Mux(bank, self.free[1], self.free[0]))),
             self.x_ready.eq((held != 0) & (under_way | may_start) & room),
             step.eq(self.x_valid & self.x_ready),
@@ -219,6 +225,25 @@ class Sequencer(Component):
                     m.d.sync += place.eq(0)
         return m
 
+    def _ahead(self, m, command, row, tile, whole, pop):
+        """Whether this row is the pass's last one and this pass the command's last one, from registers."""
+        offered, last = self.i_cmd.payload, Signal(2, name="last_ahead")
+        # Of each command that is held: whether it has one row, and one pass.
+        ones = [Signal(2, name=f"ones{n}", reset_less=True) for n in range(2)]
+        coming = Signal(2, name="ones_coming")
+        m.d.comb += coming.eq(Cat(offered.rows == 1, offered.tiles == 1))
+        with m.If(whole):
+            m.d.sync += last[0].eq(Mux(last[0], ones[0][0], row + 2 == command.rows))
+            with m.If(last[0]):
+                m.d.sync += last[1].eq(tile + 2 == command.tiles)
+        with m.If(pop):
+            m.d.sync += [ones[0].eq(ones[1]), last.eq(ones[1])]
+        with m.If(self._alone):
+            m.d.sync += [ones[0].eq(coming), last.eq(coming)]
+        with m.If(self._behind):
+            m.d.sync += ones[1].eq(coming)
+        return last
+
     def _digits(self, m, command, step, row):
         """Two beats for each row of wide X, the high digits first: whether a pass is under way, and a row complete."""
         half = Signal()
@@ -259,4 +284,5 @@ class Sequencer(Component):
                 m.d.sync += queue[0].eq(offered)
             with m.Else():
                 m.d.sync += queue[1].eq(offered)
+        self._alone, self._behind = push & ((held - pop)[:2] == 0), push & ((held - pop)[:2] != 0)
         return queue[0], held

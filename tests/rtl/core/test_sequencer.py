@@ -12,6 +12,8 @@ from rtl.core.sequencer import STEPS, Sequencer, command_layout, steps_layout
 from ..drive import Bench, Pauses, bits, pack, unpack, wait
 
 DEPTH = 6
+#: Of a design whose last rows and passes are known a row ahead.
+AHEAD = {"pipeline": 1, "fabric": "fpga"}
 
 
 def make(terms=4, rows=4, **options):
@@ -102,11 +104,13 @@ class Run:
 COMMANDS = [(3, 2), (1, 1), (1, 5), (6, 3), (2, 4), (6, 1), (5, 2)]
 
 
-@pytest.mark.parametrize("terms, rows", [(4, 4), (2, 4), (8, 4), (12, 4), (10, 4)])
+@pytest.mark.parametrize("terms, rows, options", [
+    (4, 4, {}), (2, 4, {}), (8, 4, {}), (12, 4, {}), (10, 4, {}), (4, 4, AHEAD), (12, 4, AHEAD)], ids=str)
 @pytest.mark.parametrize("idle, weights", [(0, 0), (0.5, 0), (0, 0.7), (0.3, 0.5)])
-def test_rows_carry_their_flags(terms, rows, idle, weights):
-    design = make(terms, rows)
-    run = Run(design, 5, COMMANDS, idle=idle, weights=weights).go([command(design, *c) for c in COMMANDS])
+def test_rows_carry_their_flags(terms, rows, options, idle, weights):
+    design = make(terms, rows, **options)
+    pauses = [Pauses(0.7)] if options and idle else []
+    run = Run(design, 5, COMMANDS, idle=idle, weights=weights).go([command(design, *c) for c in COMMANDS], *pauses)
     assert [beat for _, beat in run.beats] == [beat for _, beat in expected(design, COMMANDS)]
     assert [rows for rows, _ in run.begins] == [rows for rows, _ in COMMANDS]
     assert len(run.starts) == sum(tiles for _, tiles in COMMANDS)
@@ -125,8 +129,9 @@ def test_same_row_of_two_passes_keeps_the_interval(interval, idle):
     assert min(np.diff(run.starts)) == (interval if interval > 1 else 1) or idle
 
 
-def test_no_bubble_between_passes_and_commands():
-    design = make()
+@pytest.mark.parametrize("options", [{}, AHEAD], ids=str)
+def test_no_bubble_between_passes_and_commands(options):
+    design = make(**options)
     commands = [(6, 3), (6, 1), (6, 2), (5, 2)]
     run = Run(design, 5, commands, drain=2).go([command(design, *c) for c in commands])
     cycles = [cycle for cycle, _ in run.beats]
@@ -190,11 +195,11 @@ def test_one_bank_is_written_behind_what_is_read(terms, idle, stall):
     assert 1 in lags and max(lags) <= DEPTH    # as soon as it was read
 
 
-@pytest.mark.parametrize("terms", [4, 8])
+@pytest.mark.parametrize("terms, options", [(4, {}), (8, {}), (8, AHEAD)], ids=str)
 @pytest.mark.parametrize("interval, idle", [(3, 0), (7, 0), (7, 0.6)])
-def test_rows_of_wide_x_take_two_beats(terms, interval, idle):
+def test_rows_of_wide_x_take_two_beats(terms, options, interval, idle):
     """High digits, then low ones: the row is there with these, and keeps the interval; the other modes are as ever."""
-    design = Design(format=HBFPFormat(mantissa=4, block=(1, terms)), rows=4, cols=2, depth=DEPTH, wide=6)
+    design = Design(format=HBFPFormat(mantissa=4, block=(1, terms)), rows=4, cols=2, depth=DEPTH, wide=6, **options)
     modes = [(n >> 1 & 1, n & 1) for n in range(len(COMMANDS))]
     words = [pack(command_layout(design), rows=rows, tiles=tiles, scale=0, bias=0, relu=0, wide_x=x, wide_w=w)
              for (rows, tiles), (x, w) in zip(COMMANDS, modes, strict=True)]
@@ -238,7 +243,7 @@ OFFERS = [
 ]
 
 
-@pytest.mark.parametrize("options, rows, tiles, accepted", OFFERS)
+@pytest.mark.parametrize("options, rows, tiles, accepted", [*OFFERS, (AHEAD, 1, 0, False), (AHEAD, 1, 1, True)])
 def test_refused_commands(options, rows, tiles, accepted):
     """What cannot run raises ``error`` for good and is dropped; the commands around it run."""
     design = make(**options)
