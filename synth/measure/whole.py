@@ -38,6 +38,8 @@ class Built:
     device : str
     multipliers : dict
         ``dsp`` and ``luts``: how many multiplications are in DSP blocks, and how many in carry chains.
+    memories : dict of str to str
+        Name -> ``block``, ``distributed`` or ``flip-flops``: what it became.
     cells : dict of str to int
         Of the mapped netlist, by type.
     used : dict
@@ -54,6 +56,7 @@ class Built:
     """
     device: str
     multipliers: dict
+    memories: dict
     cells: dict
     used: dict
     clock: float
@@ -70,6 +73,15 @@ def multipliers(text):
         widths = dict(re.findall(r"parameter (?:signed )?\\([AB])_WIDTH (\d+)", body))
         found.append(Multiplier(cell, (int(widths["A"]), int(widths["B"]))))
     return found
+
+
+def memories(log):
+    """Name -> what it became, of each memory in the log of a mapping."""
+    kinds = {"PDPW16KD": "block", "DP16KD": "block", "TRELLIS_DPR16X4": "distributed"}
+    lines = re.findall(r"^mapping memory (\S+) via \$__(\w+?)_$", log, re.MULTILINE)
+    found = {name: kinds[kind] for name, kind in lines}
+    found |= dict.fromkeys(re.findall(r"^using FF mapping for memory (\S+)$", log, re.MULTILINE), "flip-flops")
+    return {name.removeprefix(f"{serial.TOP}.dut."): kind for name, kind in found.items()}
 
 
 def soft(found, budget):
@@ -149,7 +161,8 @@ def build(design, name, budget, seed, limit, progress):
     report = json.loads((placed / "report.json").read_text())
     given, kept = serial.chains(manifest.ports)
     return Built(
-        name, {"dsp": len(found) - len(chosen), "luts": len(chosen)}, cells,
+        name, {"dsp": len(found) - len(chosen), "luts": len(chosen)},
+        memories((netlist / "yosys.log").read_text()), cells,
         {kind: (row["used"], row["available"]) for kind, row in report["utilization"].items() if row["used"]},
         nextpnr.fmax(report), nextpnr.critical(report),
         placed / nextpnr.BITSTREAM, {"in": [vars(place) for place in given], "out": [vars(place) for place in kept]},

@@ -1,5 +1,8 @@
 """What a design takes of a device, and its critical path."""
 
+import re
+from itertools import groupby
+
 from rich.table import Table
 
 #: Of nextpnr -> in our words. A slice's two LUTs that write distributed RAM are counted as RAMW, those that hold it
@@ -9,16 +12,21 @@ NAMES = {"TRELLIS_COMB": "LUTs, carries and distributed RAM", "TRELLIS_FF": "fli
          "DP16KD": "block RAMs (18 kbit)"}
 #: Mapped cells that make up the first of these.
 PARTS = {"LUT4": "LUTs", "CCU2C": "carry cells, two LUTs each", "TRELLIS_DPR16X4": "distributed RAMs, 16 x 4"}
-#: Steps of a path that a table shows from either end.
-_ENDS = 12
+#: What the mapping adds to the name of the register or wire that a cell was made for.
+_MADE = re.compile(r"_(?:TRELLIS_FF|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|TRELLIS_DPR16X4)_.*|\$.*"
+                   r"|(?<=[^.])\[\d+\]$")
 
 
 def table(design, built):
     """Used and there, by kind of cell."""
-    result = Table(title=f"{design.name} on {built.device}: {built.clock} MHz", title_justify="left",
+    given, kept = (sum(place["width"] for place in built.chains[side]) for side in ("in", "out"))
+    counts, kinds = built.multipliers, list(built.memories.values())
+    result = Table(title=f"{design.name}\n{built.device}: {built.clock} MHz", title_justify="left",
                    caption_justify="left", caption=(
-                       f"multiplications: {built.multipliers['dsp']} in DSP blocks, {built.multipliers['luts']} in "
-                       "carry chains; the chains of registers behind the pins are counted, too"))
+                       f"multiplications: {counts['dsp']} in DSP blocks, {counts['luts']} in carry chains\n"
+                       f"memories: {kinds.count('block')} in block RAMs, {kinds.count('distributed')} in distributed "
+                       f"RAM, {kinds.count('flip-flops')} in flip-flops\n"
+                       f"flip-flops of the chains behind the pins, counted, too: {given + 2 * kept:,}"))
     for head, side in (("", "left"), ("used", "right"), ("there", "right"), ("", "right")):
         result.add_column(head, justify=side)
     for kind, name in NAMES.items():
@@ -31,10 +39,22 @@ def table(design, built):
     return result
 
 
+def stem(name):
+    """The register or wire for which a cell or net was made; nothing if the mapping named it."""
+    return _MADE.sub("", name)
+
+
 def path(built):
-    """The critical path, a line for each step."""
-    steps = built.path
-    lines = [f"{step['ns']:6.2f}  {step['what']:8} {step['net'] or step['cell']}" for step in steps]
-    if len(lines) > 2 * _ENDS:
-        lines = [*lines[:_ENDS], f"        ... {len(lines) - 2 * _ENDS} more ...", *lines[-_ENDS:]]
-    return "\n".join([f"critical path, {sum(step['ns'] for step in steps):.2f} ns:", *lines])
+    """The critical path: a line for each register or wire that it passes, with the cells and wires up to it."""
+    steps, named, last = built.path, [], ""
+    for step in steps:
+        last = stem(step["cell"]) or last
+        named.append((last, step))
+    lines = []
+    for name, group in groupby(named, key=lambda pair: pair[0]):
+        parts = [step for _, step in group]
+        routing = sum(step["ns"] for step in parts if step["what"] == "routing")
+        levels = sum(step["what"] == "logic" and step["ns"] > 0 for step in parts)
+        lines.append(f"{sum(step['ns'] for step in parts):6.2f}  {routing:6.2f}  {levels:4}  {name}")
+    return "\n".join([f"critical path, {sum(step['ns'] for step in steps):.2f} ns: ns, of these wires, cells, up to",
+                      *lines])

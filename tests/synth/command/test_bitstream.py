@@ -1,7 +1,4 @@
-"""``python -m synth bitstream``: what is said of bad options; a tiny core from Verilog to its bits.
-
-Covers: synth/report/bitstream.py.
-"""
+"""``python -m synth bitstream``: what is said of bad options; a tiny core from Verilog to its bits."""
 
 import json
 

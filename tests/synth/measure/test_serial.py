@@ -14,11 +14,12 @@ PORTS = {"a__payload": Port("in", 5), "a__valid": Port("in", 1), "a__ready": Por
 STREAMS = {"a": Stream("in", 5, ()), "b": Stream("out", 5, ())}
 #: One word of a buffer: what comes at ``a`` plus ``mode`` leaves at ``b``; ``error`` shows two bits of ``mode``.
 TOY = """module toy(input clk, input rst, input [4:0] a__payload, input a__valid, output a__ready, output [1:0] error,
-           output reg [4:0] b__payload, output reg b__valid, input b__ready, input [2:0] mode);
-  assign a__ready = ~b__valid, error = mode[2:1];
+           output [4:0] b__payload, output reg b__valid, input b__ready, input [2:0] mode);
+  reg [4:0] word;
+  assign a__ready = ~b__valid, error = mode[2:1], b__payload = b__valid ? word : ~word;
   always @(posedge clk)
     if (rst) b__valid <= 0;
-    else if (a__valid & a__ready) begin b__valid <= 1; b__payload <= a__payload + mode; end
+    else if (a__valid & a__ready) begin b__valid <= 1; word <= a__payload + mode; end
     else if (b__ready) b__valid <= 0;
 endmodule
 """

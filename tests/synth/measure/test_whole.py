@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.measure.whole import Multiplier, multipliers, soft
+from synth.measure.whole import Multiplier, memories, multipliers, soft
 
 TEXT = """
   attribute \\src "unit.v:5130.17-5130.59"
@@ -42,3 +42,10 @@ def test_wide_ones_first_then_in_order_of_their_numbers(budget, chains):
     found = [Multiplier("m10", (8, 8)), Multiplier("m2", (8, 8)), Multiplier("wide", (24, 12)),
              Multiplier("m1", (8, 8))]
     assert [each.cell for each in soft(found, budget)] == chains
+
+
+def test_what_memories_became():
+    assert memories("mapping memory serial.dut.accumulator0.bank1.memory via $__PDPW16KD_\n"
+                    "mapping memory serial.dut.weights$248.bank3.memory via $__TRELLIS_DPR16X4_\n"
+                    "using FF mapping for memory serial.dut.tiny.memory\n") == {
+        "accumulator0.bank1.memory": "block", "weights$248.bank3.memory": "distributed", "tiny.memory": "flip-flops"}
