@@ -20,7 +20,7 @@ class Fma(MulAdd):
     def datapath(self, m, pipe):
         fmt = self.fmt
         x, y, z = self.operands(m)
-        raw = multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier, self.ripple)
+        raw = multiply_raw(m, pipe, x, y, fmt.bias, self.params.multiplier, self.ripple, bool(pipe.active))
         if self.ripple:
             raw.exponent = named(m, add_exponents(m, x, y, fmt.bias), "product_exponent")
         product = bound_product(m, raw)

@@ -5,7 +5,7 @@ from functools import partial
 from amaranth import Cat, Const, Mux
 
 from ..fixed.compressor import CompressorTree
-from ..fixed.prefix import sum_prefix
+from ..fixed.prefix import add_prefix, sum_prefix
 from ..fixed.ripple import add_ripple, bits_of
 from .inside import three_times, unbias
 from .raw import Raw, increment, limit_flush, named, round_flush, round_quick, round_up
@@ -41,8 +41,7 @@ def multiply_digits(m, a, b, triple=None):
 
 
 def multiply_radix8(m, a, b, cut=None):
-    """Exact product of two unsigned values, for units with registers: less area than ``*``, and quicker than rows of
-    full adders.
+    """Exact product of two unsigned values, for units with registers: less area than ``*``, and as quick.
 
     Three bits of ``b`` at a time, with the bit below them, make a digit -4 to 4, so a third as many rows
     as bits are summed; 3 a costs one adder. A negative row is inverted; its missing one stands in the
@@ -51,7 +50,8 @@ def multiply_radix8(m, a, b, cut=None):
     ``cut``, if given, is a register for two values: one half of the rows is summed into each, and the two behind it.
     """
     width, whole = len(a) + 2, len(a) + len(b)
-    triple = named(m, a + Cat(Const(0, 1), a), "triple")[:width]
+    triple = named(m, a + Cat(Const(0, 1), a) if cut is None else    # which does not decide where no cut follows
+                   add_prefix(m, Cat(a, Const(0, 1)), Cat(Const(0, 1), a), "triple_sum"), "triple")[:width]
     multiples = [Cat(a, Const(0, 2)), Cat(Const(0, 1), a, Const(0, 1)), triple, Cat(Const(0, 2), a)]
     digits = len(b) // 3 + 1
     bits = Cat(Const(0, 1), b, Const(0, 3 * digits - len(b)))
@@ -75,14 +75,14 @@ def multiply_radix8(m, a, b, cut=None):
         borrowed = negative
     constant = Const(constant % (1 << whole), whole)
     if cut is None:
-        return (sum(rows, Const(0, 1)) + constant)[:whole]
+        return sum_prefix(m, [*rows, constant], whole, "rows")
     # What the upper rows and the constant leave empty below needs no register.
     half = (digits + 1) // 2
     empty = 3 * (half - 1)
-    low = sum(rows[:half], Const(0, 1))[:min(whole, width + 3 * half - 1)]
-    high = (sum(rows[half:], Const(0, 1)) + constant)[empty:whole]
+    low = sum_prefix(m, rows[:half], min(whole, width + 3 * half - 1), "low")
+    high = sum_prefix(m, [row[empty:] for row in (*rows[half:], constant)], whole - empty, "high")
     low, high = cut(named(m, low, "low_rows"), named(m, high, "high_rows"))
-    return (low + (high << empty))[:whole]
+    return sum_prefix(m, [low, Cat(Const(0, empty), high)], whole, "halves")
 
 
 def multiply_pieces(m, a, b, pipe, quick):

@@ -94,7 +94,7 @@ class SumOfProduct(Add):
     def add(self, m, pipe, product, addend):
         """The sum of both, as the result has it."""
         return add_raw(m, pipe, self.fmt, product, self.meet(pipe, addend), self.flush, self.params.underflow,
-                       self.ripple, self.params.inside)
+                       self.ripple, self.params.inside, quick=bool(pipe.active))
 
     def meet(self, pipe, addend):
         """The addend behind as many registers as the product."""
@@ -110,17 +110,19 @@ class MulAdd(SumOfProduct):
     """
     OPERANDS = ("a", "b", "c")
     SUBNORMALS = ("flush",)
-    CUTS = {"partial": 0.15, "product": 0.3, "rounded": 0.5, "swap": 0.58, "align": 0.63, "sum": 0.71,
+    CUTS = {"partial": 0.25, "product": 0.3, "rounded": 0.5, "swap": 0.56, "align": 0.59, "sum": 0.71,
             "normalise": 0.85, "round": 0.97, "output": 1.0}
 
     def datapath(self, m, pipe):
         fmt, multiplier = self.fmt, self.params.multiplier
         x, y, z = self.operands(m)
-        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, multiplier, self.ripple))
+        quick = bool(pipe.active)
+        raw, = pipe.cut("product", multiply_raw(m, pipe, x, y, fmt.bias, multiplier, self.ripple, quick))
         if self.ripple:
             product = round_product_ripple(m, fmt, x, y, raw)
         else:
-            product, = pipe.cut("rounded", round_product(m, fmt, *decide_product(m, fmt, normal_product(m, raw))))
+            product, = pipe.cut("rounded", round_product(
+                m, fmt, *decide_product(m, fmt, normal_product(m, raw)), quick))
         return self.add(m, pipe, product, z)
 
 

@@ -37,6 +37,8 @@ SMALL_CASES = [(name, fmt, mode) for name, (_, _, count) in TABLE.items() if cou
 RECODED = [(name, fmt) for name in ("fp32.mul", "fp32.fma", "fp32.mul_add")
            for fmt in (SMALL[0], SMALL[1], SMALL[4], FP32)
            if fmt.width <= (8 if name == "fp32.mul" else 6) or fmt is FP32] + [("fp32.bf16_mul_add", FP32)]
+#: Recoded multipliers with registers: one behind the rows' sum, and one between two halves of the rows.
+PIPELINED = [("fp32.mul_add", depth) for depth in (1, len(unit("fp32.mul_add").CUTS))]
 WIDTHS = (8, 22, 24, 25, 30, 60)
 
 
@@ -65,6 +67,7 @@ def bench():
     units |= {case: unit(case[0], fmt=case[1], subnormals=case[2]) for case in SMALL_CASES}
     units |= {("recoded", *case): unit(case[0], fmt=case[1], multiplier="recoded") for case in RECODED}
     units |= {case: unit(case[0], fmt=case[1], subnormals=case[2], pipeline=case[3]) for case in SHALLOW}
+    units |= {("recoded", *case): unit(case[0], pipeline=case[1], multiplier="recoded") for case in PIPELINED}
     units |= {width: IntToFp32(width, pipeline=width % 4) for width in WIDTHS}
     units |= {"positive": Add(subnormals="flush", underflow="positive"), "truncate": ToInt32(rounding="truncate"),
               "product": ProductAdd(source=FloatFormat(3, 1), fmt=FloatFormat(3, 4))}
@@ -99,6 +102,15 @@ def test_registers_change_no_bit(bench, case):
     name, fmt, mode, _ = case
     operands = TABLE[name][1](50_000, 6) if fmt is FP32 else small_operands(name, fmt)
     np.testing.assert_array_equal(bench(case, *operands), expected(name, operands, fmt, mode))
+
+
+@cosim
+@pytest.mark.parametrize("name, depth", PIPELINED)
+def test_recoded_multiplier_with_registers_equals_golden(bench, name, depth):
+    """Its rows are summed by parallel prefixes."""
+    operands = TABLE[name][1](100_000, 7)
+    np.testing.assert_array_equal(bench(("recoded", name, depth), *operands),
+                                  expected(name, operands, subnormals=MODES[name][0]))
 
 
 @cosim
