@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from hbfp.design import MULTIPLIERS, PIPELINES, ConflictError
+from hbfp.design import PIPELINES, ConflictError
 
 from ..measure import timing
 from ..measure.area import Report, measure
@@ -14,7 +14,7 @@ from .prepare import prepare
 #: Groups that are tried.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
 FLOAT_GROUPS = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (8, 4), (4, 8), (8, 8))
-#: Those of floats with registers, each with both multipliers; cores of blocks with registers have their own group.
+#: Those of floats with registers; cores of blocks with registers have their own group.
 PIPELINED_GROUPS = ((1, 4), (1, 8))
 #: Registers inside each multiply-add that are tried unless more are needed.
 DEPTHS = range(5)
@@ -78,21 +78,18 @@ class Point:
 
 
 def variants(design, depths=DEPTHS):
-    """The design with other groups, and with registers inside its FP32 units, floats then with both multipliers;
-    those that are possible.
-    """
+    """The design with other groups, and with registers inside its FP32 units; those that are possible."""
     some = {"hbfp": GROUPS, "int": ()}.get(design.arithmetic, FLOAT_GROUPS)    # integers keep theirs: they set no clock
     found = {}
     for depth in depths:
         if depth > PIPELINES.get(design.arithmetic, 0):
             break
-        groups = (*some, design.group) if not depth else (None,) if design.integer else PIPELINED_GROUPS
-        for multiplier in MULTIPLIERS if depth and not design.integer else (design.multiplier,):
-            for group in groups:
-                try:
-                    found[replace(design, group=group, pipeline=depth, multiplier=multiplier)] = None
-                except ConflictError:    # a side of the array that the group does not divide
-                    continue
+        groups = (*some, design.group) if not depth else (None,) if design.integer else (*PIPELINED_GROUPS, None)
+        for group in groups:
+            try:
+                found[replace(design, group=group, pipeline=depth)] = None
+            except ConflictError:    # a side of the array that the group does not divide
+                continue
     return list(found)
 
 

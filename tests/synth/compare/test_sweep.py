@@ -44,7 +44,7 @@ def test_clocks_of_cores_with_few_registers_and_of_floats_that_may_meet_them():
     assert [(each.format.mantissa, each.pipeline) for each in found if each.blocked] == [
         (mantissa, depth) for mantissa in (4, 6, 8) for depth in (0, 1, 2)]
     floats = [each for each in found if not each.blocked]
-    assert len(set(floats)) == len(floats) == 5 * 2 * 2 and {each.arithmetic for each in floats} == {"fp32"}
+    assert len(set(floats)) == len(floats) == 5 * 2 and {each.arithmetic for each in floats} == {"fp32"}
     assert {each.pipeline for each in floats} == {1, 2, 3, 4, 5}
 
 
