@@ -7,6 +7,8 @@ from amaranth import Signal, signed
 from hbfp.format import HBFPFormat
 
 from ..lib.names import parameter
+from ..lib.signals import named
+from ..lib.skew import delay
 from .accumulation import IntegerSum
 from .number import Number
 
@@ -15,14 +17,14 @@ from .number import Number
 class Integer(Number):
     """Signed integers of ``width`` bits, symmetric about zero; the synthesis chooses multipliers and adders.
 
-    ``kept``: whether a register is behind each product.
+    Parameters
+    ----------
+    width : int
+    lead : int
+        Registers behind each product, 0 or 1.
     """
     width: int = parameter("int")
-    kept: bool = parameter("p", False, rare=True)
-
-    @property
-    def lead(self):
-        return int(self.kept)
+    lead: int = parameter("l", 0, rare=True)
 
     @property
     def element(self):
@@ -37,9 +39,7 @@ class Integer(Number):
     def column(self, m, acts, weights, north, south, name):
         total = Signal(south, name=f"{name}_total")
         products = [act * weight for act, weight in zip(acts, weights, strict=True)]
-        if self.kept:
-            for n, product in enumerate(products):
-                products[n] = Signal.like(product, name=f"{name}_product{n}", reset_less=True)
-                m.d.sync += products[n].eq(product)
+        products = [delay(m, named(m, product, f"{name}_product{n}"), self.lead, f"{name}_product{n}")
+                    for n, product in enumerate(products)] if self.lead else products
         m.d.comb += total.eq(sum(products, 0 if north is None else north))
         return total

@@ -24,12 +24,13 @@ def number_of(design):
     """The kind of number that the elements of a design compute with."""
     if design.arithmetic in FLOATS:
         return FLOATS[design.arithmetic].of(design)
-    quick = {"quick": True} if design.multiplier == "recoded" and Stages.of(design).free else {}
+    more = {"lead": int(design.on_fpga)}
+    if design.multiplier == "recoded" and Stages.of(design).free:
+        more["quick"] = True
     if design.takes_sparse:
-        return SPARSE[design.multiplier](design.format.mantissa, *design.sparse, **quick)
-    if design.on_fpga:
-        return Integer(design.format.mantissa, True)
-    return INTEGERS[design.multiplier](design.format.mantissa, **quick)
+        kept, group = design.sparse
+        return SPARSE[design.multiplier](design.format.mantissa, kept=kept, group=group, **more)
+    return INTEGERS[design.multiplier](design.format.mantissa, **more)
 
 
 def accumulation_of(design):

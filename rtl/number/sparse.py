@@ -42,8 +42,8 @@ def _flat(weights):
 class Sparse(Integer):
     """Integers of ``width`` bits whose weights are ``kept`` of every ``group`` terms; the synthesis forms products."""
     width: int = parameter("sparse")
-    kept: int = parameter("n")
-    group: int = parameter("m")
+    kept: int = parameter("n", 0)
+    group: int = parameter("m", 0)
     modes = True
 
     @property
