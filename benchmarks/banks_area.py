@@ -60,6 +60,7 @@ def main():
     parser.add_argument("--accumulate", choices=ACCUMULATES, default="fp32", help="sums of HBFP (default fp32)")
     parser.add_argument("--block", type=numbers, default=[1, 32], help="block of HBFP (default 1,32)")
     parser.add_argument("--group", type=numbers, help="of HBFP (default 8,4)")
+    parser.add_argument("--convert-lanes", type=int, default=0, help="of HBFP (default 0: a lane a row)")
     parser.add_argument("--weight-tiles", type=int, default=2, help="of all cores (default 2)")
     parser.add_argument("--product", type=numbers, default=[512, 512, 512], help="M,K,N (default 512,512,512)")
     parser.add_argument("--against", choices=("fp32", "no"), default="fp32", help="baseline (default fp32)")
@@ -77,7 +78,8 @@ def main():
         for depth, banks in places:
             designs = {f"HBFP{bits}": Design(format=HBFPFormat(mantissa=bits, block=tuple(args.block)), depth=depth,
                                              multiplier="recoded", banks=banks, accumulate=args.accumulate,
-                                             weight_tiles=args.weight_tiles, group=args.group and tuple(args.group))
+                                             weight_tiles=args.weight_tiles, group=args.group and tuple(args.group),
+                                             convert_lanes=args.convert_lanes)
                        for bits in args.mantissa}
             if args.against == "fp32":
                 designs["FP32"] = Design(arithmetic="fp32", multiplier="recoded", group=(8, 8), depth=depth,

@@ -97,6 +97,9 @@ class Design(describe.Description):
     weight_tiles : int
         Tiles of weights that the core holds. With one, there are rows for as much of the next one as is loaded before
         the array has taken up the last: passes follow each other as without. Equal bits.
+    convert_lanes : int
+        Lanes of the converter, a divisor of those that it has else: a block takes more beats. 0: as many as rows, where
+        blocks allow it. Equal bits but for the noise of stochastic rounding, which goes by lanes.
     fabric : str
         What the core is built for: ``gates``, or ``fpga``, where sums go through carry chains, and registers stand
         behind each product of an element and each word of an accumulator's bank, which DSP blocks and block RAMs have
@@ -166,10 +169,14 @@ class Design(describe.Description):
         2, *WEIGHT_TILES_RANGE, title="Weight tiles",
         text="tiles of weights that the core holds; with one, there are as many more rows as full speed takes",
         tag="wt", place=21)
+    convert_lanes: int = whole(
+        0, 0, SIDE_RANGE[1], title="Convert lanes",
+        text="lanes of the converter, a divisor of those that it has without this option",
+        usual="as many as rows, where blocks allow it", tag="cl", place=22, where="blocked")
     fabric: str = choice(
         "gates", FABRICS, title="Fabric",
         text="what sums, products and memories are built for: gates, or the blocks of an FPGA, with equal bits",
-        tag="", place=22, rare=True)
+        tag="", place=23, rare=True)
 
     def __post_init__(self):
         if self.cols is None:
@@ -204,6 +211,10 @@ class Design(describe.Description):
         if self.banks == 1 and self.share > 1:
             raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
         self._check_fabric()
+        if self.convert_lanes and (self.most_lanes % self.convert_lanes or not self.blocked):
+            rule = f"or divide the {self.most_lanes} lanes of a converter" if self.blocked else \
+                f"where arithmetic is {self.arithmetic}"
+            raise ConflictError("convert_lanes", self.convert_lanes, f"must be 0 {rule}")
         if self.group is None:
             tall = 1 if self.pipeline and not self.blocked else _divisor(gcd(self.height, self.rows), self.GROUP[0])
             object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))
@@ -416,6 +427,11 @@ class Design(describe.Description):
     @property
     def encode_lanes(self):
         """Elements a cycle that the FP32 -> HBFP converter takes."""
+        return self.convert_lanes or self.most_lanes
+
+    @property
+    def most_lanes(self):
+        """Lanes that the converter has at most: they divide a block, and are no more than the rows."""
         terms = self.format.terms
         return max(lanes for lanes in range(1, min(terms, self.rows) + 1) if terms % lanes == 0)
 

@@ -54,7 +54,8 @@ class PodsDesign(describe.Description):
                                    ("subnormals", fmt.subnormals, "flush"), ("cols", core.cols, core.rows),
                                    ("depth", core.depth, Design.depth), ("side_lanes", core.side_lanes, 0),
                                    ("banks", core.banks, Design.banks),
-                                   ("weight_tiles", core.weight_tiles, Design.weight_tiles)):
+                                   ("weight_tiles", core.weight_tiles, Design.weight_tiles),
+                                   ("convert_lanes", core.convert_lanes, 0)):
             if value != valid:
                 raise ConflictError(name, value, f"must be {valid} in a pod")
         if core.takes_sparse:

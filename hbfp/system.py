@@ -120,7 +120,7 @@ class Accelerator(describe.Description):
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
         for name, value, only in (("wide", core.wide, 0), ("share", core.share, 1), ("ragged", core.ragged, False),
                                   ("side_lanes", core.side_lanes, 0), ("banks", core.banks, 2),
-                                  ("weight_tiles", core.weight_tiles, 2),
+                                  ("weight_tiles", core.weight_tiles, 2), ("convert_lanes", core.convert_lanes, 0),
                                   ("fabric", core.fabric, "gates")):
             if value != only:
                 raise ConflictError(name, value, f"must be {only} in an accelerator")

@@ -77,6 +77,9 @@ def _values(rng, side, block, depth):
     possible = values["arithmetic"] == "hbfp" and not cols % 2 and least <= most
     values["wide"] = rng.choice((0, rng.randint(least, most))) if possible else 0
     lanes = [number for number in range(1, cols + 1) if not cols % number]
+    most = max(number for number in range(1, min(terms, rows) + 1) if not terms % number)
+    fewer = [number for number in range(1, most + 1) if not most % number]
+    values["convert_lanes"] = rng.choice((0, 0, rng.choice(fewer))) if values["arithmetic"] == "hbfp" else 0
     return values | {"side_lanes": rng.choice((0, rng.choice(lanes))) if values["arithmetic"] != "int" else 0}
 
 

@@ -50,6 +50,9 @@ class Encode(Component):
         converts with :class:`~rtl.convert.credit_encode.CreditEncode`.
     narrow : int
         Mantissa bits, fewer than the format's, of blocks that are not wide; 0 if all have those of the format.
+    spare : int
+        Words that hold beats beyond those of a block: with one, a beat a cycle goes through. 0: as many as a block has,
+        so that more may come while the converter is stalled.
 
     Members
     -------
@@ -71,6 +74,7 @@ class Encode(Component):
         beats: int = parameter("b", 1)
         cut: bool = parameter("cut", False)
         narrow: int = parameter("n", 0)
+        spare: int = parameter("w", 0)
 
         def __post_init__(self):
             object.__setattr__(self, "format", element_format(self.format))
@@ -84,7 +88,8 @@ class Encode(Component):
         def of(cls, design):
             """The converter of a design that may stall. With one register in the adders it is not yet the slowest."""
             return cls(design.widest, design.encode_lanes, design.encode_beats,
-                       design.pipeline > 1 and design.encode_beats == 1, design.format.mantissa if design.wide else 0)
+                       design.pipeline > 1 and design.encode_beats == 1, design.format.mantissa if design.wide else 0,
+                       int(design.convert_lanes > 0 and design.encode_beats > 1))
 
     @staticmethod
     def ports(params):
@@ -175,7 +180,7 @@ class Encode(Component):
     def _gather(self, m, offered, largest, wide, move):
         """Hold the beats of a block until its largest exponent is known; two blocks in flight."""
         lanes, beats = self.params.lanes, self.params.beats
-        size = 2 * beats
+        size = beats + (self.params.spare or beats)
         m.submodules.held = ram = Ram(size, 32 * lanes)
         write = Signal(range(size))
         read = Signal(range(size))

@@ -172,6 +172,8 @@ def test_wrong_value(options, message):
      "must be gates where weights may be sparse"),
     ({"fabric": "fpga", "pipeline": 1, "multiplier": "recoded"}, "fabric", "fpga",
      "must be gates where multipliers are recoded"),
+    ({"convert_lanes": 3}, "convert_lanes", 3, "must be 0 or divide the 32 lanes of a converter"),
+    ({"convert_lanes": 4, "arithmetic": "int"}, "convert_lanes", 4, "must be 0 where arithmetic is int"),
     ({"side_lanes": 3}, "side_lanes", 3, "must be 0 or divide the 32 columns"),
     ({"side_lanes": 4, "arithmetic": "int"}, "side_lanes", 4, "must be 0 where arithmetic is int"),
 ], ids=str)

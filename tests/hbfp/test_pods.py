@@ -27,6 +27,7 @@ from hbfp.values import OptionError
     ({"side_lanes": "4"}, "--side-lanes 4: must be 0 in a pod"),
     ({"banks": "1"}, "--banks 1: must be 2 in a pod"),
     ({"weight_tiles": "1"}, "--weight-tiles 1: must be 2 in a pod"),
+    ({"convert_lanes": "4"}, "--convert-lanes 4: must be 0 in a pod"),
     ({"sparse": "2,4"}, "--sparse 2,4: must be 1,1 in a pod"),
     ({"rounding": "stochastic"}, "--rounding stochastic: must be rne or truncate in a pod"),
     ({"block": "16,16"}, "--block 16,16: must be 1,B in a pod, B a divisor of 32"),

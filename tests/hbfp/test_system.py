@@ -32,6 +32,7 @@ def test_words(mantissa, block, stored, packed, beats):
     ({"core": core(side_lanes=4)}, "Side lanes 4 must be 0 in an accelerator"),
     ({"core": core(banks=1)}, "Banks 1 must be 2 in an accelerator"),
     ({"core": core(weight_tiles=1)}, "Weight tiles 1 must be 2 in an accelerator"),
+    ({"core": core(convert_lanes=2)}, "Convert lanes 2 must be 0 in an accelerator"),
     ({"core": core(sparse=(2, 4))}, "Sparse 2,4 must be 1,1 in an accelerator"),
     ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
     ({"core": core(rounding="stochastic")}, "Rounding stochastic must be rne or truncate in an accelerator"),

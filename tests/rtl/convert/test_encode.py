@@ -134,17 +134,19 @@ def expected(design, x, seed=1):
             for m, (e, i) in zip(mantissa, scales, strict=True)]
 
 
-#: One beat a block, with a register and without, several, a tile; lanes that are no power of two.
-SHAPES = {"one-beat": ((1, 4), 4), "cut": ((1, 4), 4, 2), "two-beats": ((1, 8), 4), "seven-beats": ((1, 7), 3),
+#: One beat a block, with a register and without, several, a tile; lanes that are no power of two, and fewer ones.
+SHAPES = {"fewer": ((1, 8), 8, {"convert_lanes": 2}), "fewer-tile": ((4, 4), 4, {"convert_lanes": 2}),
+          "one-beat": ((1, 4), 4), "cut": ((1, 4), 4, 2), "two-beats": ((1, 8), 4), "seven-beats": ((1, 7), 3),
           "tile": ((4, 4), 4), "odd-tile": ((3, 3), 3), "three-lanes": ((1, 6), 3)}
 RULES = {"rne": {}, "truncate": {"rounding": "truncate"}, "gradual": {"subnormals": "gradual"},
          "stochastic": {"rounding": "stochastic"}, "narrow": {"exponent": 5}}
 
 
 def make(shape, rule="rne", mantissa=8):
-    block, rows, *pipeline = SHAPES[shape]
+    block, rows, *more = SHAPES[shape]
+    more = {"pipeline": more[0]} if more and isinstance(more[0], int) else dict(*more)
     return Design(format=HBFPFormat(mantissa=mantissa, block=block, **RULES[rule]), rows=rows, cols=1, ragged=True,
-                  pipeline=sum(pipeline))
+                  **more)
 
 
 def data(design, seed=1):
@@ -170,14 +172,14 @@ def test_every_rule_equals_golden(rule):
 
 
 @pytest.mark.parametrize("idle, stall", [(0.5, 0), (0, 0.5), (0.5, 0.5), (0.1, 0.8)])
-@pytest.mark.parametrize("shape", ["one-beat", "cut", "two-beats", "odd-tile"])
+@pytest.mark.parametrize("shape", ["one-beat", "cut", "two-beats", "odd-tile", "fewer"])
 def test_pauses_change_nothing(shape, idle, stall):
     design = make(shape, "stochastic")
     x = data(design, 3)
     assert convert(design, x, pauses=(idle, stall)) == expected(design, x)
 
 
-@pytest.mark.parametrize("shape", ["cut", "two-beats"])
+@pytest.mark.parametrize("shape", ["cut", "two-beats", "fewer", "fewer-tile"])
 def test_one_beat_a_cycle(shape):
     """Neither side ever waits, once the first block is through."""
     design = make(shape)
