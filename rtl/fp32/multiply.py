@@ -40,8 +40,10 @@ def multiply_digits(m, a, b, triple=None):
     return tree.result()
 
 
-def multiply_radix8(m, a, b, cut=None):
+def multiply_radix8(m, a, b, cut=None, quick=True):
     """Exact product of two unsigned values, for units with registers: less area than ``*``, and as quick.
+
+    With ``quick`` its rows are summed in the least delay, else by `+`.
 
     Three bits of ``b`` at a time, with the bit below them, make a digit -4 to 4, so a third as many rows
     as bits are summed; 3 a costs one adder. A negative row is inverted; its missing one stands in the
@@ -75,7 +77,8 @@ def multiply_radix8(m, a, b, cut=None):
         borrowed = negative
     constant = Const(constant % (1 << whole), whole)
     if cut is None:
-        return sum_prefix(m, [*rows, constant], whole, "rows")
+        return sum_prefix(m, [*rows, constant], whole, "rows") if quick else \
+            (sum(rows, Const(0, 1)) + constant)[:whole]
     # What the upper rows and the constant leave empty below needs no register.
     half = (digits + 1) // 2
     empty = 3 * (half - 1)
@@ -129,7 +132,8 @@ def multiply_raw(m, pipe, x, y, bias, multiplier="plain", ripple=False, quick=Fa
         sign, exponent, zero, inf, nan = pipe.cut(
             "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
     elif multiplier == "recoded":
-        product = multiply_radix8(m, x.significand, y.significand) if pipe.active else \
+        # With a lone register the sum of the rows is worth less than what a quick one takes.
+        product = multiply_radix8(m, x.significand, y.significand, quick=len(pipe.active) > 1) if pipe.active else \
             multiply_digits(m, x.significand, y.significand, x.triple)
     else:
         product = x.significand * y.significand

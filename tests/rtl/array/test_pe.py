@@ -153,7 +153,7 @@ def packed(number, sums):
 
 @pytest.mark.parametrize("arithmetic, pipeline, multiplier", [
     *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
-    *((name, depth, "recoded") for name in FLOATS for depth in (0, 2, 4, PIPELINES[name]))])
+    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))])
 @pytest.mark.parametrize("above", [0, 2])
 def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
     """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""

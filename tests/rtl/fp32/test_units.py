@@ -37,8 +37,8 @@ SMALL_CASES = [(name, fmt, mode) for name, (_, _, count) in TABLE.items() if cou
 RECODED = [(name, fmt) for name in ("fp32.mul", "fp32.fma", "fp32.mul_add")
            for fmt in (SMALL[0], SMALL[1], SMALL[4], FP32)
            if fmt.width <= (8 if name == "fp32.mul" else 6) or fmt is FP32] + [("fp32.bf16_mul_add", FP32)]
-#: Recoded multipliers with registers: one behind the rows' sum, and one between two halves of the rows.
-PIPELINED = [("fp32.mul_add", depth) for depth in (1, len(unit("fp32.mul_add").CUTS))]
+#: Recoded multipliers with one register, one behind the quick sum of all rows, and one between two halves of the rows.
+PIPELINED = [("fp32.mul_add", depth) for depth in (1, 2, len(unit("fp32.mul_add").CUTS))]
 WIDTHS = (8, 22, 24, 25, 30, 60)
 
 
