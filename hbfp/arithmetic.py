@@ -39,7 +39,7 @@ class Arithmetic:
 
 #: Name -> kind of number.
 KINDS = {kind.name: kind for kind in (
-    Arithmetic(name="hbfp", title="HBFP", registers=6, blocked=True),
+    Arithmetic(name="hbfp", title="HBFP", registers=7, blocked=True),
     Arithmetic(name="fp32", title="lean FP32", bits=32, registers=8),
     Arithmetic(name="fma", title="IEEE FP32 FMA", bits=32, registers=7),
     Arithmetic(name="bf16", title="BF16 x BF16 + FP32", bits=16, registers=6),

@@ -195,7 +195,7 @@ class Array(Component):
                 value = number.starts(m, segment, acts[segment * height:(segment + 1) * height])
                 m.d.comb += row.west.start.eq(delay(m, value, 1 + segment * per_segment, f"start{segment}"))
             if row.params.group.join:
-                m.d.comb += row.west.joins.eq(delay(m, self.joins, 1 + i * number.step, f"join{segment}"))
+                m.d.comb += row.west.joins.eq(delay(m, self.joins, 1 + number.lead + i * number.step, f"join{segment}"))
             for j in range(group_cols):
                 m.d.comb += row.weight[j].eq(self.weight[j])
                 if row.params.group.head is not None:

@@ -251,7 +251,7 @@ class Core(Component):
     def _accumulate(self, m, sequencer, weights, array, drain):
         """Accumulators from west to east; what belongs to a row of X reaches them with its sums."""
         design = self.params
-        per_segment, lead = design.height // design.group[0], array.params.number.lead
+        per_segment = design.height // design.group[0]
         chain = [Accumulator.of(design) for _ in range(design.group_cols)]
         for j, accumulator in enumerate(chain):
             m.submodules[f"accumulator{j}"] = accumulator
@@ -259,14 +259,14 @@ class Core(Component):
             for s in range(design.segments):
                 m.d.comb += accumulator.sums[s].eq(array.sums[s][j])
                 if design.blocked:
-                    m.d.comb += accumulator.w[s].eq(delay(m, weights.scale[s][j], lead, f"scale{s}_{j}"))
+                    m.d.comb += accumulator.w[s].eq(weights.scale[s][j])
         self._read(m, drain, [(j, accumulator) for j, accumulator in enumerate(chain)])
 
         west = chain[0].west.signature.flip().create(path=("west",))
         beat = delay(m, self._beat, array.params.latency, "beat", reset_less=False)
         m.d.comb += [west.beat.eq(beat), west.address.eq(self._address(m, beat))]
         for s in range(design.segments if design.blocked else 0):
-            cycles = lead + (s + 1) * per_segment
+            cycles = array.params.number.lead + (s + 1) * per_segment
             m.d.comb += [
                 west.exponent[s].eq(delay(m, self._row_scale(m, s).exponent, cycles, f"scale{s}_exponent")),
                 west.invalid[s].eq(delay(m, self._row.invalid[s], cycles, f"scale{s}_invalid")),
@@ -286,8 +286,8 @@ class Core(Component):
         """Block sums from west to east; when a row has all its totals, columns accumulate them in turns."""
         design, kc = self.params, self.params.group[1]
         m.submodules.control = control = SharedControl.of(design)
-        per_segment = design.height // design.group[0]
-        early = delay(m, self._beat, per_segment - 1, "early", reset_less=False)
+        ahead = array.params.latency - 1    # of the first column's sums
+        early = delay(m, self._beat, ahead, "early", reset_less=False)
         beat = delay(m, early, 1, "beat", reset_less=False)
         m.d.comb += [
             Value.cast(control.beat).eq(Value.cast(sequencer.beat)), control.pass_end.eq(sequencer.pass_end),
@@ -302,7 +302,7 @@ class Core(Component):
         m.submodules.scales = scales = Ram(2, size * design.group_cols)
         opened = early.valid & early.top & early.closes
         if design.wide:    # the exponents come with the first beat, and the row may be complete much later
-            opened = delay(m, self._start & self._beat.closes, per_segment - 1, "opened", reset_less=False)
+            opened = delay(m, self._start & self._beat.closes, ahead, "opened", reset_less=False)
         m.d.comb += [scales.w_en.eq(opened), scales.w_addr.eq(slot),
                      scales.w_data.eq(Cat(weights.scale[0])), scales.r_en.eq(control.read.en),
                      scales.r_addr.eq(control.slot)]

@@ -17,6 +17,9 @@ from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
 from .compressor import CompressorTree
 
+#: Bits of each place that a register holds in a column of a group, in place of the sum of its products.
+HELD = 3
+
 
 def digit_kinds(width):
     """Radix-4 digits of a symmetric ``width``-bit integer, lowest first: ``low``, then ``booth`` or ``ternary``."""
@@ -50,9 +53,20 @@ def digits_of(code, width):
         place += lines
 
 
+def _negative(kind):
+    """Which line of a digit is negative."""
+    return 2 if kind == "booth" else 1
+
+
 def negative_lines(code, width):
     """The negative line of each digit."""
-    return [lines[2 if kind == "booth" else 1] for kind, lines in digits_of(code, width)]
+    return [lines[_negative(kind)] for kind, lines in digits_of(code, width)]
+
+
+def only_negative(code, width):
+    """A code with its negative lines alone."""
+    return Cat(line if n == _negative(kind) else Const(0, 1)
+               for kind, lines in digits_of(code, width) for n, line in enumerate(lines))
 
 
 class BoothRecoder(Component):
@@ -101,7 +115,8 @@ class BoothRecoder(Component):
 
 
 class BoothDot(Component):
-    """A column of a group: ``south = north + sum of act * weight - corrections``, combinational.
+    """A column of a group: ``south = north + sum of act * weight - corrections``, combinational, or products a cycle
+    before ``north``.
 
     Golden twin: :func:`golden.matmul.mantissa_dot`, once the :class:`Correction` of the same codes is added.
 
@@ -119,6 +134,9 @@ class BoothDot(Component):
         Of a correction beside ``north``.
     quick : bool
         Whether the last carries are a parallel prefix: less delay and more area.
+    lead : int
+        1 puts a register where the fewest bits cross: products, and ``head``, then come a cycle before ``north``. Only
+        ``quick`` ones.
 
     Members
     -------
@@ -137,6 +155,7 @@ class BoothDot(Component):
         south: Shape = parameter("s")
         head: Shape | None = parameter("h", None)
         quick: bool = parameter("quick", False)
+        lead: int = parameter("l", 0)
 
     @staticmethod
     def ports(params):
@@ -149,12 +168,9 @@ class BoothDot(Component):
         m, params = Module(), self.params
         width = params.width
         tree = CompressorTree(m, len(self.south))
-        for value in [getattr(self, name) for name in ("north", "head") if getattr(params, name) is not None]:
-            if value.shape().signed:
-                tree.add_signed(0, value)
-            else:
-                for place, bit in enumerate(value):
-                    tree.add(place, bit)
+        for name in ("head",) if params.lead else ("north", "head"):
+            if getattr(params, name) is not None:
+                self._enter(tree, getattr(self, name))
         for term in range(params.terms):
             weight = self.weight[term]
             for k, (kind, lines) in enumerate(digits_of(self.code[term], width)):
@@ -172,8 +188,31 @@ class BoothDot(Component):
                     one, minus = (line.replicate(bits) for line in lines)
                     m.d.comb += row.eq((one & once) | (minus & ~once))
                 tree.add_signed(2 * k, row, arrival=1)
+        if params.lead:
+            tree = self._hold(m, tree)
         m.d.comb += self.south.eq(tree.quick() if params.quick else tree.result())
         return m
+
+    @staticmethod
+    def _enter(tree, value):
+        """Add a sum or a correction."""
+        if value.shape().signed:
+            tree.add_signed(0, value)
+        else:
+            for place, bit in enumerate(value):
+                tree.add(place, bit)
+
+    def _hold(self, m, tree):
+        """A tree of what is left of another one a cycle later, and of ``north``."""
+        after = CompressorTree(m, tree.width, "b")
+        for place, bits in enumerate(tree.left(HELD)):
+            held = Signal(len(bits), name=f"held{place}", reset_less=True)
+            m.d.sync += held.eq(Cat(bits))
+            for bit in held:
+                after.add(place, bit)
+        if self.params.north is not None:
+            self._enter(after, self.north)
+        return after
 
 
 class Correction(Component):

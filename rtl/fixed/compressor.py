@@ -97,10 +97,10 @@ class CompressorTree:
         self.columns[place].append((time, self._next(), adder.total, inverted))
         self.columns[place + 1].append((time, self._next(), adder.carry, not inverted))
 
-    def _compress(self, place):
-        """Leave at most two bits in a column."""
+    def _compress(self, place, most=2):
+        """Leave at most so many bits in a column, two or more."""
         column = self.columns[place]
-        while len(column) >= 3:
+        while len(column) > most:
             column.sort(key=lambda bit: bit[:2])
             bits = column[:3]
             if len({bit[3] for bit in bits}) == 1:
@@ -115,14 +115,19 @@ class CompressorTree:
             self._compress(place)
         return [(place, ~bit[2] if bit[3] else bit[2]) for place in range(self.width) for bit in self.columns[place]]
 
-    def quick(self):
-        """The bits of the sum, lowest first, from :func:`~.prefix.add_prefix`."""
+    def left(self, most=2):
+        """The bits that full adders alone leave, the constant included, by place: at most so many, two or more."""
         for place in range(self.width):
             if self.constant >> place & 1:
                 self.add(place, Const(1, 1))
-        columns = [[] for _ in range(self.width)]
-        for place, bit in self.pairs():
-            columns[place].append(bit)
+        self.constant = 0
+        for place in range(self.width):
+            self._compress(place, most)
+        return [[~bit[2] if bit[3] else bit[2] for bit in self.columns[place]] for place in range(self.width)]
+
+    def quick(self):
+        """The bits of the sum, lowest first, from :func:`~.prefix.add_prefix`."""
+        columns = self.left()
         rows = [Cat(column[n] if n < len(column) else Const(0, 1) for column in columns) for n in range(2)]
         return add_prefix(self.m, *rows, f"{self.name}_last")[:self.width]
 

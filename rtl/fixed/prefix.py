@@ -35,13 +35,19 @@ def add_chain(m, a, b, name, carry=0):
     return named(m, Cat(Const(1, 1), a) + Cat(Value.cast(carry)[:1], b), f"{name}_chain")[1:]
 
 
-def sum_prefix(m, values, width, name):
-    """The lowest ``width`` bits of the sum of unsigned values: three become two until :func:`add_prefix` is left."""
+def carry_save(m, values, width, name, most=2):
+    """``most`` values that have the same sum, but for what is above ``width`` bits: full adders make two of three."""
     values = [named(m, Cat(value, Const(0, width))[:width], f"{name}_{n}") for n, value in enumerate(values)]
-    while len(values) > 2:
+    while len(values) > most:
         a, b, c, *values = values
         n = f"{name}_{len(values)}"
         differ = named(m, a ^ b, f"{n}_differ")
         values += [named(m, differ ^ c, f"{n}_sum"),
                    named(m, Cat(Const(0, 1), a & b | differ & c)[:width], f"{n}_carry")]
+    return values
+
+
+def sum_prefix(m, values, width, name):
+    """The lowest ``width`` bits of the sum of unsigned values, by full adders until :func:`add_prefix` is left."""
+    values = carry_save(m, values, width, name)
     return add_prefix(m, *values, name)[:width] if len(values) > 1 else values[0]

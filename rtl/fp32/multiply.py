@@ -5,7 +5,7 @@ from functools import partial
 from amaranth import Cat, Const, Mux
 
 from ..fixed.compressor import CompressorTree
-from ..fixed.prefix import add_prefix, sum_prefix
+from ..fixed.prefix import add_prefix, carry_save, sum_prefix
 from ..fixed.ripple import add_ripple, bits_of
 from .inside import three_times, unbias
 from .raw import Raw, increment, limit_flush, named, round_flush, round_quick, round_up
@@ -16,6 +16,8 @@ MULTIPLIERS = ("plain", "recoded")
 #: Parts of a plain multiplier that a register cuts in two; their sum is formed behind it. Fewer have fewer registers,
 #: where the stages behind are no shorter.
 PIECES, FEWER = 4, 2
+#: Values that the register holds where there are no parts.
+HELD = 3
 
 
 def multiply_digits(m, a, b, triple=None):
@@ -106,6 +108,16 @@ def multiply_pieces(m, a, b, pipe, quick):
     return sum((part << k for k, part in zip(places, parts, strict=True)), Const(0, 1))[:width]
 
 
+def multiply_rows(m, a, b, pipe):
+    """Exact product of two unsigned values in the least delay: the register ``partial`` holds what full adders leave of
+    the products of ``a`` with each bit of ``b``.
+    """
+    width = len(a) + len(b)
+    rows = carry_save(m, [Cat(Const(0, n), a & bit.replicate(len(a))) for n, bit in enumerate(b)], width, "rows", HELD)
+    rows, = pipe.cut("partial", rows)
+    return sum_prefix(m, rows, width, "left")
+
+
 def add_exponents(m, x, y, bias, carry=0):
     """Exponent of a product of two raw operands, and ``carry``, signed, by rows of full adders."""
     low = unbias(m, x.exponent, bias) if x.unbiased is None else x.unbiased
@@ -128,7 +140,8 @@ def multiply_raw(m, pipe, x, y, bias, multiplier="plain", ripple=False, quick=Fa
         if multiplier == "recoded":
             product = multiply_radix8(m, x.significand, y.significand, partial(pipe.cut, "partial"))
         else:
-            product = multiply_pieces(m, x.significand, y.significand, pipe, quick)
+            product = multiply_rows(m, x.significand, y.significand, pipe) if quick and "output" in pipe.active else \
+                multiply_pieces(m, x.significand, y.significand, pipe, quick)
         sign, exponent, zero, inf, nan = pipe.cut(
             "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)
     elif multiplier == "recoded":

@@ -21,7 +21,7 @@ class Integer(Number):
     ----------
     width : int
     lead : int
-        Registers behind each product, 0 or 1.
+        Registers between the products of a column and the sum from above, 0 or 1: here behind each product.
     """
     width: int = parameter("int")
     lead: int = parameter("l", 0, rare=True)

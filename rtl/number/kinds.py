@@ -24,9 +24,8 @@ def number_of(design):
     """The kind of number that the elements of a design compute with."""
     if design.arithmetic in FLOATS:
         return FLOATS[design.arithmetic].of(design)
-    more = {"lead": int(design.on_fpga)}
-    if design.multiplier == "recoded" and Stages.of(design).free:
-        more["quick"] = True
+    stages = Stages.of(design)
+    more = {"lead": stages.element} | ({"quick": True} if design.multiplier == "recoded" and stages.free else {})
     if design.takes_sparse:
         kept, group = design.sparse
         return SPARSE[design.multiplier](design.format.mantissa, kept=kept, group=group, **more)
@@ -42,5 +41,5 @@ def accumulation_of(design):
         return AlignedSum(design.accumulator_width, design.guard, Scales.of(design).sum,
                           design.scale_cols if design.share == 1 else 1, stages.align, stages.leaving,
                           int(stages.free))
-    return ScaledSum("flush", design.pipeline, fmt=FloatFormat(fraction=FLOAT_SUMS[design.accumulate]),
+    return ScaledSum("flush", stages.sum, fmt=FloatFormat(fraction=FLOAT_SUMS[design.accumulate]),
                      term=stages.term, chain=design.on_fpga)

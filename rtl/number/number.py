@@ -65,7 +65,7 @@ class Number(ABC):
         return acts
 
     def starts(self, m, segment, acts):
-        """The value of :meth:`start` for a segment, given its activations inside the array."""
+        """The value of :meth:`start` for a segment, :attr:`lead` cycles after its activations inside the array."""
         raise NotImplementedError
 
     def hold(self, m, load, weight):

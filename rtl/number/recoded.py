@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from amaranth import Cat, unsigned
 
-from ..fixed.booth import BoothDot, BoothRecoder, Correction, biased_shape, code_width, correction_shape
+from ..fixed.booth import BoothDot, BoothRecoder, Correction, biased_shape, code_width, correction_shape, only_negative
 from ..lib.names import parameter
+from ..lib.skew import delay
 from .integer import Integer
 from .number import hold_complements
 
@@ -40,13 +41,16 @@ class Recoded(Integer):
 
     def starts(self, m, segment, acts):
         m.submodules[f"correction{segment}"] = correction = Correction(self.width, len(acts))
-        m.d.comb += correction.code.eq(Cat(acts))
+        m.d.comb += correction.code.eq(
+            Cat(acts) if not self.lead else
+            delay(m, Cat(only_negative(act, self.width) for act in acts), self.lead, f"negative{segment}"))
         return correction.o
 
     def hold(self, m, load, weight):
         return hold_complements(m, load, weight)
 
     def column(self, m, acts, weights, north, south, name):
-        m.submodules[name] = dot = BoothDot(self.width, len(acts), north.shape(), south, quick=self.quick)
+        m.submodules[name] = dot = BoothDot(self.width, len(acts), north.shape(), south, quick=self.quick,
+                                             lead=self.lead)
         m.d.comb += [dot.code.eq(Cat(acts)), dot.weight.eq(Cat(weights)), dot.north.eq(north)]
         return dot.south

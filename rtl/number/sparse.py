@@ -137,7 +137,8 @@ class SparseRecoded(Sparse):
 
     def column(self, m, acts, weights, north, south, name, head=None):
         shapes = [None if value is None else value.shape() for value in (north, head)]
-        m.submodules[name] = dot = BoothDot(self.width, len(weights), shapes[0], south, shapes[1], self.quick)
+        m.submodules[name] = dot = BoothDot(self.width, len(weights), shapes[0], south, shapes[1], self.quick,
+                                             self.lead)
         m.d.comb += [dot.code.eq(Cat(unpacked(weight.value, self.width) for weight in weights)),
                      dot.weight.eq(Cat(self.picked(m, acts, weights, name)))]
         if north is not None:

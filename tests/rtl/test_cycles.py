@@ -47,6 +47,8 @@ DESIGNS = {
     "pipelined-turns2": (4, 4, 4, {"pipeline": 2, "side_lanes": 2, "group": (2, 1)}),
     "pipelined-share": (4, 2, 4, {"share": 2, "pipeline": 5, "group": (2, 4), "side_lanes": 1}),
     "fpga": (4, 4, 4, {"pipeline": 2, "fabric": "fpga", "side_lanes": 2}),
+    "pipelined-elements": (4, 4, 6, {"pipeline": 7, "group": (2, 2)}),
+    "pipelined-elements-share": (8, 2, 4, {"share": 4, "pipeline": 7, "group": (1, 2)}),
     "wide": (2, 2, 2, {"wide": 6}),
     "wide-long": (8, 2, 4, {"wide": 7, "group": (1, 2)}),
     "wide-share4": (8, 2, 8, {"wide": 6, "share": 4, "group": (1, 2)}),

@@ -5,6 +5,8 @@ Covers: rtl/number/bf16.py, rtl/number/float.py, rtl/number/fp32.py, rtl/number/
 rtl/number/number.py, rtl/number/recoded.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from hbfp.arithmetic import KINDS as ARITHMETICS
 from hbfp.design import PIPELINES, Design
 from hbfp.format import HBFPFormat
 from rtl.array.pe import Group
-from rtl.fp32.arith import Add
+from rtl.lib.stages import LEVELS
 from rtl.number.kinds import FLOATS, number_of
 
 from ..drive import Bench, bits, pack, unpack
@@ -74,6 +76,7 @@ def test_column_equals_golden(mantissa, rows, group, sign):
         acts, weights = rng.integers(-limit, limit + 1, (20, rows)), rng.integers(-limit, limit + 1, (rows, kc))
     want = mantissa_dot(acts[:, None, :], weights.T[None])
     assert run_column(design, acts, weights).tolist() == want.tolist()
+    assert run_column(replace(design, pipeline=PIPELINES["hbfp"]), acts, weights).tolist() == want.tolist()
 
 
 @pytest.mark.parametrize("mantissa", [2, 8, 16])
@@ -187,7 +190,7 @@ def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
 def test_depths_are_those_of_the_units():
     """Every register of a depth stands at a cut of its own, and none behind the result."""
     assert set(FLOATS) == {name for name, kind in ARITHMETICS.items() if not kind.exact}
-    assert PIPELINES["hbfp"] == len(Add.CUTS) - 1
+    assert PIPELINES["hbfp"] == len(LEVELS) - 1
     for name in FLOATS:
         most = PIPELINES[name]
         assert most == len(FLOATS[name].UNIT.CUTS) - 1

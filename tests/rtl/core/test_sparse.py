@@ -30,6 +30,8 @@ DESIGNS = {
     "share": ("fp32", 8, (1, 16), 4, 4, {"share": 2, "group": (2, 2)}),
     "share-recoded": ("aligned", 4, (1, 16), 2, 4, {"share": 4, "multiplier": "recoded"}),
     "pipelined": ("fp32", 8, (1, 8), 8, 2, {"pipeline": 2, "group": (2, 2)}),
+    "pipelined-elements": ("aligned", 3, (1, 16), 16, 2, {
+        "sparse": (1, 2), "pipeline": 7, "multiplier": "recoded", "group": (1, 2)}),
     "narrow-exponent": ("aligned", 8, (1, 4), 4, 2, {"exponent": 6}),
     "1:2": ("fp32", 8, (1, 4), 4, 2, {"sparse": (1, 2)}),
     "1:4": ("aligned", 6, (1, 4), 4, 2, {"sparse": (1, 4)}),

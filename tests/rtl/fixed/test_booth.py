@@ -77,10 +77,10 @@ def test_lines_are_one_hot(width):
             code >>= lines
 
 
-def run(width, terms, north, rows, quick=False):
-    """Sums of ``rows`` of (acts, weights, north), the corrections added."""
+def run(width, terms, north, rows, quick=False, lead=0):
+    """Sums of ``rows`` of (acts, weights, north), the corrections added; ``north`` comes ``lead`` cycles later."""
     below = biased_shape(width, 3 * terms, terms) if north else biased_shape(width, terms, terms)
-    dut, correction = BoothDot(width, terms, north, below, quick=quick), Correction(width, terms)
+    dut, correction = BoothDot(width, terms, north, below, quick=quick, lead=lead), Correction(width, terms)
     values = sorted({act for acts, _, _ in rows for act in acts})
     known = dict(zip(values, codes(width, values), strict=True))
     found = []
@@ -91,14 +91,21 @@ def run(width, terms, north, rows, quick=False):
                 ctx.set(dut.code[n], known[acts[n]])
                 ctx.set(correction.code[n], known[acts[n]])
                 ctx.set(dut.weight[n], weights[n])
+            await ctx.delay(1e-9)
+            corrected = ctx.get(correction.o)
+            for _ in range(lead):
+                await ctx.tick()
+                ctx.set(dut.code.as_value(), 0)
             if north:
                 ctx.set(dut.north, above)
             await ctx.delay(1e-9)
-            found.append(ctx.get(dut.south) + ctx.get(correction.o))
+            found.append(ctx.get(dut.south) + corrected)
 
     m = Module()
     m.submodules.dut, m.submodules.correction = dut, correction
     sim = Simulator(m)
+    if lead:
+        sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()
     return found
@@ -115,10 +122,11 @@ def test_every_product(width):
     assert run(width, 1, None, rows) == expected(rows)
 
 
-@pytest.mark.parametrize("width, terms, quick", [
-    (2, 4, False), (3, 4, False), (4, 4, False), (5, 2, False), (6, 2, False), (7, 1, False), (8, 1, False),
-    (8, 2, False), (12, 1, False), (16, 1, False), (2, 4, True), (3, 4, True), (5, 2, True), (8, 2, True)])
-def test_extremes_and_random_sums(width, terms, quick):
+@pytest.mark.parametrize("width, terms, quick, lead", [
+    *((width, terms, False, 0) for width, terms in (
+        (2, 4), (3, 4), (4, 4), (5, 2), (6, 2), (7, 1), (8, 1), (8, 2), (12, 1), (16, 1))),
+    *((width, terms, True, lead) for width, terms in ((2, 4), (3, 4), (5, 2), (8, 2)) for lead in range(2))])
+def test_extremes_and_random_sums(width, terms, quick, lead):
     low, high = limits(width)
     rng = np.random.default_rng(width * 100 + terms)
     north = signed((2 * terms * high ** 2).bit_length() + 1)
@@ -128,7 +136,7 @@ def test_extremes_and_random_sums(width, terms, quick):
     rows += [(rng.integers(low, high, terms, endpoint=True).tolist(),
               rng.integers(low, high, terms, endpoint=True).tolist(),
               int(rng.integers(-most, most, endpoint=True))) for _ in range(30)]
-    assert run(width, terms, north, rows, quick) == expected(rows)
+    assert run(width, terms, north, rows, quick, lead) == expected(rows)
 
 
 @pytest.mark.parametrize("width, terms", [(2, 1), (4, 32), (8, 8), (8, 32), (16, 256)])

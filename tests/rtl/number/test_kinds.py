@@ -6,6 +6,7 @@ from amaranth import Shape
 from hbfp.arithmetic import KINDS
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from rtl.lib.stages import LEVELS
 from rtl.number.kinds import FLOATS, INTEGERS, accumulation_of, number_of
 
 
@@ -29,10 +30,11 @@ def test_widths_are_those_of_the_design(name, multiplier):
     assert accumulation.float_results == KINDS[name].float_results
 
 
-@pytest.mark.parametrize("name, registers", [(name, n) for name, kind in KINDS.items() for n in range(kind.registers)])
+@pytest.mark.parametrize("name, registers", [
+    (name, n) for name, kind in KINDS.items() for n in range(kind.registers + 1)])
 def test_registers_of_an_element_are_its_units(name, registers):
     number = number_of(make(name, pipeline=registers, group=None))
-    assert number.lead + number.step == (1 if KINDS[name].exact else 1 + registers)
+    assert number.lead + number.step == 1 + (LEVELS[registers].element if KINDS[name].exact else registers)
 
 
 @pytest.mark.parametrize("accumulate, kind", [("fp32", "scaled"), ("aligned", "aligned")])
