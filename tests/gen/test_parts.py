@@ -69,7 +69,7 @@ def test_names_differ():
     (["--unit", "fp32.add", "--multiplier", "plain"], "--multiplier plain: must not be given, fp32.add has none"),
     (["--unit", "fp32.mul", "--multiplier", "big"],
      "--multiplier big: Multiplier must be one of plain, recoded, not 'big'"),
-    (["--unit", "array", "--pipeline", "7"], "--pipeline 7: must be 0 to 6 where arithmetic is hbfp"),
+    (["--unit", "array", "--pipeline", "8"], "--pipeline 8: must be 0 to 7 where arithmetic is hbfp"),
     (["--unit", "fp32.add", "--pipeline", "two"], "--pipeline two: must be a whole number"),
     (["--unit", "vector", "--lanes", "two"], "--lanes two: must be 1 to 64"),
     (["--unit", "butterfly", "--pods", "48"], "--pods 48: Ports must be a power of two, not 48"),

@@ -141,7 +141,7 @@ def test_wrong_value(options, message):
     ({"terms": 24}, "block", "1,24", "must divide or be divided by the 32 rows along K, or be ragged"),
     ({"terms": 24, "side": 24}, "block", "24,24", "must divide or be divided by the 32 rows along K, or be ragged"),
     ({"pipeline": 1, "arithmetic": "int"}, "pipeline", 1, "must be 0 where arithmetic is int"),
-    ({"pipeline": 7}, "pipeline", 7, "must be 0 to 6 where arithmetic is hbfp"),
+    ({"pipeline": 8}, "pipeline", 8, "must be 0 to 7 where arithmetic is hbfp"),
     ({"pipeline": 2, "terms": 8}, "pipeline", 2, "must be at most 1, the cycles between segments"),
     ({"pipeline": 3, "terms": 8, "group": (4, 4)}, "pipeline", 3, "must be at most 2, the cycles between segments"),
     ({"pipeline": 7, "arithmetic": "bf16"}, "pipeline", 7, "must be 0 to 6 where arithmetic is bf16"),
