@@ -16,7 +16,8 @@ class Arithmetic:
     bits : int, optional
         Bits of an operand element that is a float; None for integers of the mantissa's width.
     registers : int
-        Most registers inside each FP32 unit: the cuts of the multiply-add, or of the adder, in rtl/fp32.
+        Most registers inside each FP32 unit: the cuts of the multiply-add, in rtl/fp32; with shared exponents, the
+        levels in rtl/lib/stages.py.
     blocked : bool
         Whether operands carry shared exponents.
     """

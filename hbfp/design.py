@@ -71,7 +71,8 @@ class Design(describe.Description):
         slow to build and to simulate (docs/decisions/0101-dot-product.md).
     pipeline : int
         Registers inside each multiply-add of floats, whose groups are then one row tall, or inside the adders that
-        accumulate block sums in FP32 (from 2 on the converter has one, too); at most :data:`PIPELINES`.
+        accumulate block sums in FP32, and with more of them inside converter, side unit and, from 7 on, each group of
+        elements (docs/decisions/0114-one-clock.md); at most :data:`PIPELINES`.
     depth : int
         Rows of X that one command may stream: words of an accumulator bank.
     share : int
@@ -135,7 +136,7 @@ class Design(describe.Description):
         tag="", place=13)
     pipeline: int = whole(
         0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
-        text="registers inside each FP32 multiply-add, or adder of block sums",
+        text="registers inside each FP32 multiply-add, or adder of block sums; 7: inside groups, too",
         tag="p", place=14)
     depth: int = whole(
         512, *DEPTH_RANGE, title="Depth", unit=" rows", text="rows of X that one command may stream",

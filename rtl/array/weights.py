@@ -63,8 +63,6 @@ class WeightBuffer(Component):
         Bits of a shared exponent; 0 for numbers without.
     height : int
         Rows of a segment, each with exponents of its own.
-    lead : int
-        Cycles by which the exponents are later, as sums are.
     spare : int
         Words beyond one tile, at most as many as that has; 0: a whole tile, which is released as one. Else words are
         released one by one, as soon as the last column group is done with them; see :func:`spare_words`.
@@ -80,9 +78,9 @@ class WeightBuffer(Component):
     weight : ``Out(weight_word).array``
         With ``start`` at cycle t: word i for column group j at ``t + i * step + j``.
     scale : ``Out(scale_layout).array``
-        Exponents and invalid flags of the tile by segment and column group: segment s from
-        ``t + lead + (s + 1) * h - 1`` on, h groups a segment, for as many cycles as there are column groups. Only if
-        the design has exponents.
+        Exponents and invalid flags of the tile by segment and column group: segment s from ``t + (s + 1) * h - 1``
+        on, h groups a segment, for two cycles more than there are column groups: sums may be a cycle later where
+        elements have registers. Only if the design has exponents.
     """
     kind, area, apart = "weights", "weight load", True
     #: Tiles that fit, or at least their exponents.
@@ -97,7 +95,6 @@ class WeightBuffer(Component):
         step: int = parameter("s", 1)
         exponent: int = parameter("e", 0)
         height: int = parameter("h", 0)
-        lead: int = parameter("l", 0)
         spare: int = parameter("w", 0)
 
         @property
@@ -128,15 +125,16 @@ class WeightBuffer(Component):
         @property
         def release(self):
             """Cycles from a start until the next rows may be written: then no row catches up with the reading."""
-            return self.lead + self.groups + (self.words - 1) * max(self.step - self.group[0], 0)
+            return self.groups + (self.words - 1) * max(self.step - self.group[0], 0)
 
         @property
         def word_release(self):
             """Cycles from a start until the tile's first word counts as released; the others follow ``step`` apart.
 
             A row may be written from the next cycle on: in that one the last column group asks for the word after it.
+            Where a row is a word, its exponents, which sums a cycle later still need, keep it for a cycle more.
             """
-            return self.lead + max(self.groups - 3, 0)
+            return max(self.groups - (3 if self.group[0] > 1 else 2), 0)
 
         @property
         def scale(self):
@@ -148,7 +146,7 @@ class WeightBuffer(Component):
             """The weight buffer of a design."""
             number = number_of(design)
             usual = (number.element, design.rows, design.cols, design.group, number.step, exponent_bits(design),
-                     design.height if design.blocked else 0, number.lead if design.blocked else 0)
+                     design.height if design.blocked else 0)
             return cls(*usual, spare_words(cls(*usual), int(Stages.of(design).free)) if design.weight_tiles == 1 else 0)
 
     @staticmethod

@@ -74,7 +74,7 @@ def run(design, tiles, gaps, idle=0.0, fewer=0):
                     assert unpack(dut.weight[j].shape(), ctx.get(bits(dut.weight[j])))["value"] == tiles.word(n, i, j)
                     checked += 1
                 for s in range(design.segments if design.blocked else 0):
-                    if 0 <= cycle - (start + (s + 1) * per_segment - 1) < design.group_cols:
+                    if 0 <= cycle - (start + (s + 1) * per_segment - 1) < design.group_cols + 2:
                         port = dut.scale[s][j]
                         assert unpack(port.shape(), ctx.get(bits(port))) == tiles.scale(n, s, j), (cycle, n, s, j)
                         checked += 1
