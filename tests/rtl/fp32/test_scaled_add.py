@@ -23,7 +23,7 @@ LARGE = [(FP32, 8, 12), (FP32, 20, 12), (FP32, 25, 12), (FP32, 26, 12), (FP32, 4
 
 #: A case, the registers of the sum and of the term: all numbers of each.
 DEPTHS = [(LARGE[1], 1, 0), (LARGE[1], 2, 1), (LARGE[1], 3, 0), (LARGE[1], 4, 1), (LARGE[1], 5, 2), (LARGE[3], 6, 2),
-          (LARGE[4], 7, 1), (SMALL[4], 7, 2), (SMALL[6], 4, 1), (SMALL[1], 1, 2)]
+          (LARGE[4], 7, 1), (SMALL[4], 8, 2), (SMALL[6], 4, 1), (SMALL[1], 1, 2)]
 
 
 class Sum(Component):
