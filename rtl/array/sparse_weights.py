@@ -1,6 +1,6 @@
 """The weight buffer of a core whose commands may have sparse weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from amaranth import Cat, Const, Mux, Shape, Signal, signed
 from amaranth.lib import stream
@@ -53,8 +53,7 @@ class SparseWeightBuffer(WeightBuffer):
             """The weight buffer of a design."""
             design.require_sparse()
             usual = WeightBuffer.Parameters.of(design)
-            return cls(usual.element, usual.rows, usual.cols, usual.group, usual.step, usual.exponent, usual.height,
-                       number_of(design))
+            return cls(*(getattr(usual, item.name) for item in fields(usual)), number_of(design))
 
     @staticmethod
     def ports(params):
