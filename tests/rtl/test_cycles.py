@@ -36,7 +36,7 @@ DESIGNS = {
     "one-bank-int": (2, 2, 2, {"banks": 1, "arithmetic": "int"}),
     "one-bank-sparse": (16, 2, 2, {"banks": 1, "sparse": (2, 4)}),
     "one-tile": (4, 4, 4, {"weight_tiles": 1, "group": (1, 1)}),
-    "one-tile-wide": (8, 4, 8, {"weight_tiles": 1, "group": (1, 1), "banks": 1}),
+    "one-tile-long": (8, 4, 8, {"weight_tiles": 1, "group": (1, 1), "banks": 1}),
     "one-tile-tall": (4, 8, 4, {"weight_tiles": 1, "group": (2, 1), "pipeline": 1}),
     "one-tile-sparse": (16, 4, 4, {"weight_tiles": 1, "group": (2, 1), "sparse": (2, 4)}),
     "one-tile-fp32": (2, 8, 2, {"weight_tiles": 1, "arithmetic": "fp32", "pipeline": 5, "banks": 1}),
@@ -57,6 +57,9 @@ DESIGNS = {
     "sparse-long": (16, 2, 2, {"sparse": (2, 4)}),
     "sparse-share": (16, 2, 4, {"sparse": (2, 4), "share": 4}),
 }
+#: Designs whose parts others have, too: in the long regression.
+LONG = ("one-bank-aligned", "one-bank-segments", "one-bank-pipelined-long", "one-bank-wide", "one-bank-sparse",
+        "one-tile-long", "one-tile-sparse", "one-tile-fp32")
 DEPTH = 30
 
 
@@ -130,7 +133,8 @@ def simulate(design, runs):
     return found
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in DESIGNS])
 def test_cycles_as_predicted(name):
     design, rng = make(name), np.random.default_rng(len(name))
     latency = latencies(design)

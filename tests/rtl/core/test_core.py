@@ -179,7 +179,8 @@ class Shut:
         return self.states.pop(0)
 
 
-@pytest.mark.parametrize("name", [name for name in DESIGNS if name.startswith("one-bank")])
+@pytest.mark.parametrize("name", ["one-bank", "one-bank-pipelined", *(
+    pytest.param(name, marks=pytest.mark.slow) for name in ("one-bank-segments", "one-bank-aligned"))])
 def test_one_bank_keeps_what_a_shut_way_out_has_not_read(name):
     """Commands of one pass and of more, of few rows and of many, behind rows that stay in the bank for long."""
     design = make(*DESIGNS[name])
