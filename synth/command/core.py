@@ -49,6 +49,7 @@ examples:
   python -m synth accelerator --help              memories, DMA and instructions around a core
   python -m synth sweep --help                    many designs
   python -m synth fpga --help                     LUTs, carries, DSP blocks, clocks
+  python -m synth bitstream --help                a whole core on an ECP5: its clock, its bitstream
   python -m synth netlist --help                  what was measured, as Verilog to simulate
 """
 
