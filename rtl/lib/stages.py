@@ -51,5 +51,5 @@ LEVELS = (
     Stages(True, sum=4, term=1, align=3, leaving=2, multiply=3, add=4, search=1),
     Stages(True, sum=5, term=1, align=3, leaving=3, multiply=5, add=5, search=1),
     Stages(True, sum=6, term=2, align=3, leaving=3, multiply=5, add=6, search=1),
-    Stages(True, element=1, sum=7, term=2, align=3, leaving=3, multiply=5, add=6, search=1),
+    Stages(True, element=1, sum=7, term=1, align=3, leaving=3, multiply=5, add=6, search=1),
 )
