@@ -37,7 +37,7 @@ def cut(word, width, count):
 def due(segment, column):
     """Cycles from a row of X to its sum."""
     kr, kc = DESIGN.group
-    return 1 + (segment + 1) * (DESIGN.height // kr) + column // kc
+    return MANIFEST.latency["result"] + segment * (DESIGN.height // kr) + column // kc
 
 
 def operands(rng, gaps):
