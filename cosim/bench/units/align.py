@@ -73,6 +73,10 @@ async def steps_equal_golden(dut):
         dut.sum.value, dut.exponent.value = joined(sums[:, n], SUM), int(v["exponent"][n])
         dut.fresh.value, dut.invalid.value = int(v["fresh"][n]), int(v["invalid"][n])
         await Timer(1, "ns")
+        for _ in range(MANIFEST.latency["result"]):    # registers
+            for level in (0, 1):
+                dut.clk.value = level
+                await Timer(1, "ns")
         got, want = int(dut.o.value), word(total[:, n], exponent[n], invalid[n])
         if got != want:
             case = {name: int(value[n]) for name, value in v.items()}
