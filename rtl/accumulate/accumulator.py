@@ -185,6 +185,10 @@ class Accumulator(Component):
         if params.digits:
             sums = [params.digits.join(m, f"s{s}", [self.sums[s][column] for column in range(kc)],
                                        late[1 + s * params.spacing]) for s in range(params.segments)]
+            # One offset of exponents serves all columns, and follows from the width of their sums.
+            wide = max(len(total) for total in sums[0])
+            sums = [[named(m, Cat(total, total[-1].replicate(wide - len(total))).as_signed(), f"s{s}_c{n}_whole")
+                     for n, total in enumerate(each)] for s, each in enumerate(sums)]
         if params.block_sum:
             sums = self._block_sums(m, late, addresses, sums)
         scales = self._scales(m, sums) if params.scales else [[None] * kc] * params.segments
