@@ -91,10 +91,13 @@ class SumOfProduct(Add):
         return (a, unpack(m, source, self.b, "b", flush),
                 unpacked_sum(self.fmt, self.c) if inside and flush else unpack(m, self.fmt, self.c, "c", flush))
 
+    #: Fewest registers with which the sum is in the least delay.
+    QUICK = 1
+
     def add(self, m, pipe, product, addend):
         """The sum of both, as the result has it."""
         return add_raw(m, pipe, self.fmt, product, self.meet(pipe, addend), self.flush, self.params.underflow,
-                       self.ripple, self.params.inside, quick=bool(pipe.active))
+                       self.ripple, self.params.inside, quick=len(pipe.active) >= self.QUICK)
 
     def meet(self, pipe, addend):
         """The addend behind as many registers as the product."""
@@ -137,6 +140,8 @@ class ProductAdd(SumOfProduct):
         Format of ``a`` and ``b``: the exponent of ``fmt``, and at most half its precision.
     """
     SUBNORMALS = ("flush",)
+    #: A lone register makes it quicker than the cores that it is compared with, anyway.
+    QUICK = 2
     CUTS = {"product": 0.27, "swap": 0.4, "align": 0.46, "sum": 0.58, "normalise": 0.8, "round": 0.95, "output": 1.0}
 
     @dataclass(frozen=True, kw_only=True)
