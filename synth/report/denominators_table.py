@@ -3,7 +3,6 @@
 from rich.table import Table
 
 from ..compare.baselines import BASELINES
-from .tables import number
 
 
 def table(found):
@@ -29,7 +28,7 @@ def table(found):
             result.add_section()
         last = design.arithmetic
         result.add_row(BASELINES[design.arithmetic], design.multiplier, "{} x {}".format(*design.group),
-                       number(scopes["element"]), number(scopes["core"]),
+                       f"{scopes['element']:,.1f}", f"{scopes['core']:,.1f}",
                        *(f"{ratio:.2f}" for ratio in found.ratios(each).values()),
                        style="bold" if each is best[design.arithmetic] else None)
     return result

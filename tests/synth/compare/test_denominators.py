@@ -64,7 +64,7 @@ def test_table_has_the_smallest_in_bold():
     found = denominators_table.table(one)
     assert [column.header for column in found.columns] == [
         "float", "multiplier", "group", "element", "core", "HBFP8", "HBFP4"]
-    assert list(found.columns[4].cells) == ["4,200", "4,500", "4,000", "1,600"]
+    assert list(found.columns[4].cells) == ["4,200.0", "4,500.0", "4,000.0", "1,600.0"]
     assert [row.style for row in found.rows] == [None, None, "bold", "bold"]
     assert list(found.columns[-1].cells) == ["21.00", "22.50", "20.00", "8.00"]
     assert found.caption == "smallest: lean FP32 4,000.0 (recoded, 8 x 8); BF16 x BF16 + FP32 1,600.0 (plain, 1 x 4)"
