@@ -251,46 +251,32 @@ class Accumulator(Component):
     def _scales(self, m, sums):
         """Es and the NaN flag of each segment and column, when the sum is there that they belong to."""
         params = self.params
-        scales = []
+        scales, most = [], 1 << params.scales.column - 1
         for s in range(params.segments):
             scales.append([])
-            offsets = [params.accumulation.offset(value.shape().width) for value in sums[s]]
-            rows = {offset: self._row_exponent(m, s, offset, f"s{s}_row_exponent" + (f"_{n}" if n else ""))
-                    for n, offset in enumerate(dict.fromkeys(offsets))}
+            offset = params.accumulation.offset(sums[s][0].shape().width)
+            row = Signal(range(offset - (1 << params.scales.row - 1), offset + most), name=f"s{s}_row_exponent")
+            m.d.comb += row.eq(self.east.exponent[s] + offset)
             for column in range(0, params.columns, params.scale_cols):
                 stem = f"s{s}_c{column}"
                 exponent = Signal(signed(params.scales.column), name=f"{stem}_w", reset_less=True)
                 invalid = Signal(name=f"{stem}_w_invalid", reset_less=True)
                 with m.If(self.west.load[s]):
                     m.d.sync += [exponent.eq(self.w[s].exponent[column]), invalid.eq(self.w[s].invalid[column])]
-                totals = {}    # columns with one exponent may have sums of different widths: those of digits
-                for n in range(column, column + params.scale_cols):
-                    if offsets[n] not in totals:
-                        totals[offsets[n]] = self._scale(m, s, f"s{s}_c{n}", rows[offsets[n]], offsets[n], exponent,
-                                                         invalid)
-                    scales[-1].append(totals[offsets[n]])
+                # The row's exponent is east in the cycle in which its sum is there.
+                shape = (row + exponent).shape() if offset else signed(params.scales.sum)
+                total = Signal(shape, name=f"{stem}_exponent")
+                either = Signal(name=f"{stem}_invalid")
+                m.d.comb += [total.eq(row + exponent), either.eq(self.east.invalid[s] | invalid)]
+                if params.skips:    # a sum of zero at the lowest exponent moves nothing
+                    with m.If(self.east.skip[s]):
+                        m.d.comb += [total.eq(-(1 << len(total) - 1)), either.eq(0)]
+                # The block's sum comes a cycle later, and the word that it is added to may come later still.
+                wait = int(params.block_sum > 0) + params.added - params.ready - 1
+                total = delay(m, total, wait, f"{stem}_exponent_late")
+                either = delay(m, either, wait, f"{stem}_invalid_late")
+                scales[-1] += [(total, either)] * params.scale_cols
         return scales
-
-    def _row_exponent(self, m, s, offset, name):
-        """The exponent of a row, which is east in the cycle in which its sum is there, with an offset."""
-        scales = self.params.scales
-        row = Signal(range(offset - (1 << scales.row - 1), offset + (1 << scales.column - 1)), name=name)
-        m.d.comb += row.eq(self.east.exponent[s] + offset)
-        return row
-
-    def _scale(self, m, s, stem, row, offset, exponent, invalid):
-        """Exponent and flag of a sum, given those of its row and of its column."""
-        params = self.params
-        shape = (row + exponent).shape() if offset else signed(params.scales.sum)
-        total = Signal(shape, name=f"{stem}_exponent")
-        either = Signal(name=f"{stem}_invalid")
-        m.d.comb += [total.eq(row + exponent), either.eq(self.east.invalid[s] | invalid)]
-        if params.skips:    # a sum of zero at the lowest exponent moves nothing
-            with m.If(self.east.skip[s]):
-                m.d.comb += [total.eq(-(1 << len(total) - 1)), either.eq(0)]
-        # The block's sum comes a cycle later, and the word that it is added to may come later still.
-        wait = int(params.block_sum > 0) + params.added - params.ready - 1
-        return delay(m, total, wait, f"{stem}_exponent_late"), delay(m, either, wait, f"{stem}_invalid_late")
 
     def _counted(self, m):
         """The sums, those that are left out as zero."""

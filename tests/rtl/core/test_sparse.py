@@ -109,7 +109,7 @@ MUTANTS = [
     ("rtl.array.sparse_weights", "SparseWeightBuffer", "bank.r_en.eq(start)", "bank.r_en.eq(1)", "recoded-long"),
     ("rtl.array.pe", "Group", "above & west.joins.replicate(len(above))", "above", "equal"),
     ("rtl.array.pe", "Group", "above & west.joins.replicate(len(above))", "0", "equal"),
-    ("rtl.array.array", "Array", "delay(m, self.joins, 1 + number.lead + i", "delay(m, self.joins, number.lead + i", "equal"),
+    ("rtl.array.array", "Array", "self.joins, 1 + number.lead + i", "self.joins, number.lead + i", "equal"),
     ("rtl.core.placement", "Placement", "self.i.mantissa[row])", "self.i.mantissa[into])", "equal"),
     ("rtl.core.placement", "Placement", "given[into], given[block]", "given[into], given[into]", "shorter"),
     ("rtl.core.sequencer", "Sequencer", "place == params.sparse_block - 1", "place == params.sparse_block", "longer"),
