@@ -57,6 +57,9 @@ DESIGNS = {
     "share-pipelined-aligned": ("aligned", 6, (1, 8), 2, 4, {"share": 4, "pipeline": 3, "side_lanes": 2}),
     "share-recoded": ("fp32", 4, (1, 4), 2, 2, {"share": 2, "multiplier": "recoded"}),
     "narrow-exponent": ("fp32", 8, (1, 4), 4, 2, {"exponent": 6}),
+    "wide": ("fp32", 4, (1, 4), 4, 4, {"wide": 6}),
+    "wide-tiles": ("bf16", 5, (4, 4), 4, 4, {"wide": 7, "group": (1, 4)}),
+    "wide-long": ("fp32", 4, (1, 4), 2, 2, {"wide": 6}),
 }
 STEPS = {"none": (0, 0, 0), "all": (1, 1, 1), "bias": (0, 1, 0), "scale-relu": (1, 0, 1)}
 
@@ -113,6 +116,8 @@ def run(design, products, pauses=(0, 0, 0, 0), steps=(0, 0, 0), seed=0):
                 y = stepped(y, scale, bias, None, steps)
             if design.takes_sparse:
                 fields["sparse"] = operands.sparse
+            if design.wide:    # commands with mantissas of one digit
+                fields |= {"wide_x": 0, "wide_w": 0}
             commands.append(pack(command_layout(design), **fields))
             xs += operands.x_beats()
             want += [(row[:len(columns)].tolist(), last) for row, last in zip(y, [0] * (len(x) - 1) + [1], strict=True)]
