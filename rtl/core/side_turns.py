@@ -17,9 +17,11 @@ from .side import SideLane
 def _choose(m, name, word, width, which):
     """Part number ``which``, of ``width`` bits, of a word."""
     part = Signal(width, name=name)
+    count = len(word) // width
     with m.Switch(which):
-        for number in range(len(word) // width):
-            with m.Case(number):
+        for number in range(count):
+            # A value that never comes counts as the last part: a list of cases with gaps is a warning elsewhere.
+            with m.Default() if number == count - 1 and count & number else m.Case(number):
                 m.d.comb += part.eq(word[number * width:(number + 1) * width])
     return part
 
