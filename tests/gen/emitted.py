@@ -24,6 +24,8 @@ DESIGNS = {
     "wide": {"rows": 4, "cols": 4, "block": (1, 2), "mantissa": 4, "wide": 6, "group": (2, 2)},
     "wide-share": {"rows": 2, "cols": 4, "block": (8, 8), "mantissa": 3, "wide": 5, "share": 2,
                    "rounding": "stochastic"},
+    "turns": {"rows": 2, "cols": 3, "block": (1, 2), "side_lanes": 1},
+    "registers": {"rows": 2, "cols": 3, "block": (1, 2), "side_lanes": 1, "pipeline": 7, "banks": 1, "weight_tiles": 1},
     "fp32": {"rows": 4, "cols": 2, "arithmetic": "fp32"},
     "fma": {"rows": 4, "cols": 2, "arithmetic": "fma", "pipeline": 3},
     "bf16": {"rows": 2, "cols": 4, "arithmetic": "bf16"},
