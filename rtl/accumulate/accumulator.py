@@ -109,6 +109,11 @@ class Accumulator(Component):
             return self.read + self.late + 1
 
         @property
+        def wait(self):
+            """Cycles that a sum waits for the word that it is added to."""
+            return self.added - self.ready - 1
+
+        @property
         def latency(self):
             """Cycle in which a row is written to its bank."""
             return self.added + (self.segments - 1) * self.spacing + self.accumulation.registers
@@ -192,8 +197,8 @@ class Accumulator(Component):
         if params.block_sum:
             sums = self._block_sums(m, late, addresses, sums)
         scales = self._scales(m, sums) if params.scales else [[None] * kc] * params.segments
-        wait = params.added - params.ready - 1    # for the word
-        sums = [[delay(m, sums[s][n], wait, f"s{s}_c{n}_sum") for n in range(kc)] for s in range(params.segments)]
+        sums = [[delay(m, sums[s][n], params.wait, f"s{s}_c{n}_sum") for n in range(kc)]
+                for s in range(params.segments)]
         # Segments of a column in ascending order, each `spacing` cycles after the last; the bank's write port
         # registers the last one's sum.
         between = params.spacing - accumulation.registers
@@ -272,7 +277,7 @@ class Accumulator(Component):
                     with m.If(self.east.skip[s]):
                         m.d.comb += [total.eq(-(1 << len(total) - 1)), either.eq(0)]
                 # The block's sum comes a cycle later, and the word that it is added to may come later still.
-                wait = int(params.block_sum > 0) + params.added - params.ready - 1
+                wait = int(params.block_sum > 0) + params.wait
                 total = delay(m, total, wait, f"{stem}_exponent_late")
                 either = delay(m, either, wait, f"{stem}_invalid_late")
                 scales[-1] += [(total, either)] * params.scale_cols

@@ -61,6 +61,7 @@ class PartialSums(Accumulator):
         #: What sums of pods never have.
         block_sum: ClassVar[int] = 0
         skips: ClassVar[bool] = False
+        wait: ClassVar[int] = 0
 
         @property
         def latency(self):
