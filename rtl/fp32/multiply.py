@@ -140,7 +140,8 @@ def multiply_raw(m, pipe, x, y, bias, multiplier="plain", ripple=False, quick=Fa
         if multiplier == "recoded":
             product = multiply_radix8(m, x.significand, y.significand, partial(pipe.cut, "partial"))
         else:
-            product = multiply_rows(m, x.significand, y.significand, pipe) if quick and "output" in pipe.active else \
+            rows = quick and "output" in pipe.active and not pipe.chain
+            product = multiply_rows(m, x.significand, y.significand, pipe) if rows else \
                 multiply_pieces(m, x.significand, y.significand, pipe, quick)
         sign, exponent, zero, inf, nan = pipe.cut(
             "partial", sign, named(m, exponent, "partial_exponent"), zero, inf, nan)

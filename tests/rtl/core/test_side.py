@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from amaranth.back.verilog import convert
 
 import golden.fp32 as fp32
 from hbfp.design import Design
@@ -96,3 +97,11 @@ def test_stall_holds_every_register():
     y, stall = values(3)[:60], set(np.random.default_rng(0).integers(0, 120, 50).tolist())
     steps = ("scale", "bias", "relu")
     np.testing.assert_array_equal(run(y, steps, 0x40490FDB, 0x3DCCCCCD, stall), run(y, steps, 0x40490FDB, 0x3DCCCCCD))
+
+
+@pytest.mark.parametrize("pipeline", [1, 6])
+def test_lane_for_an_fpga_multiplies_by_what_becomes_dsp_blocks(pipeline):
+    """Products of parts are `*`; in the least delay for gates they are rows of full adders."""
+    design = Design(rows=2, cols=2, pipeline=pipeline, fabric="fpga")
+    assert " * " in convert(SideLane.of(design), name="lane")
+    assert " * " not in convert(SideLane.of(Design(rows=2, cols=2, pipeline=7)), name="lane")
