@@ -155,7 +155,7 @@ def build(design, name, budget, seed, limit, progress):
         (folder / "mapped.json").unlink()
         progress(3)
         nextpnr.pack(folder)
-    key = files.key(*tools, key, *nextpnr.ECP5, device.option, seed, limit)
+    key = files.key(*tools, key, *nextpnr.ECP5, device.option, seed)
     placed = entries.entry(files.cache("synth") / f"placed-{key}", place)
     progress(4)
     report = json.loads((placed / "report.json").read_text())
