@@ -205,6 +205,13 @@ def round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan):
     return limit_flush(m, fmt, sign, joined[fmt.fraction:], joined[:fmt.fraction], zero, inf, nan)
 
 
+def limits(m, fmt, exponent, prefix=""):
+    """Whether a number with this exponent, biased and in two's complement, is below or above those of the format."""
+    least = named(m, exponent[-1] | ~exponent.any(), f"{prefix}least")
+    most = named(m, ~exponent[-1] & (exponent[fmt.exponent:-1].any() | exponent[:fmt.exponent].all()), f"{prefix}most")
+    return least, most
+
+
 def round_quick(m, fmt, sign, exponents, significand, up, zero, inf, nan):
     """:func:`round_flush` in the least delay: both exponents are judged while the rounding decides between them.
 
@@ -217,10 +224,7 @@ def round_quick(m, fmt, sign, exponents, significand, up, zero, inf, nan):
     fraction = named(m, significand[:-1] + up, "rounded")[:fmt.fraction]
     judged = []
     for name, exponent in zip(("same", "next"), exponents, strict=True):
-        least = named(m, exponent[-1] | ~exponent.any(), f"{name}_least")
-        most = named(m, ~exponent[-1] & (exponent[fmt.exponent:-1].any() | exponent[:fmt.exponent].all()),
-                     f"{name}_most")
-        judged.append(Cat(exponent[:fmt.exponent], least, most))
+        judged.append(Cat(exponent[:fmt.exponent], *limits(m, fmt, exponent, f"{name}_")))
     chosen = named(m, Mux(carry, *reversed(judged)), "chosen")
     under = named(m, zero | chosen[-2], "under")
     all_ones = named(m, inf | nan | ~zero & chosen[-1], "all_ones")

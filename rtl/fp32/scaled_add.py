@@ -15,7 +15,7 @@ from ..lib.cuts import Pipeline, choose_cuts
 from ..lib.layout import StructLayout
 from ..lib.names import parameter
 from .operation import Operation
-from .raw import Raw, named, normalise, pack, round_quick, round_up, shift_right_sticky
+from .raw import Raw, limits, named, normalise, pack, round_quick, round_up, shift_right_sticky
 
 
 def rounded(m, significand, up):
@@ -30,13 +30,6 @@ def add_carry(a, b, carry):
             for low, value in ((Const(1, 1), a), (carry, b)))
     total = a + b
     return total[1:].as_signed() if total.shape().signed else total[1:]
-
-
-def limits(m, fmt, exponent):
-    """Whether a number with this exponent, biased and in two's complement, is below or above those of the format."""
-    least = named(m, exponent[-1] | ~exponent.any(), "least")
-    most = named(m, ~exponent[-1] & (exponent[fmt.exponent:-1].any() | exponent[:fmt.exponent].all()), "most")
-    return least, most
 
 
 def term_layout(fmt, fraction):
