@@ -15,7 +15,7 @@ from ..products.convolution import convolution
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.planes import fits, planes
-from ..products.weights import Steps, Weights, constant_weights
+from ..products.weights import Steps, Weights, computed_weights, constant_weights
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
@@ -33,9 +33,8 @@ def linear(net: Nodes, node: Any) -> Made:
         weight = net.constant(w).numpy().T
         weights = constant_weights(net.build, weight, len(weight))
     else:
-        where = net.value(w)
-        columns, terms = where.shape
-        weights = Weights(terms, columns, value=Value(where.where.t(), where.home), by_columns=True)
+        computed = net.value(w)
+        weights = computed_weights(Value(computed.where.t(), computed.home))
     matrix(net.build, value, weights, steps, net.fresh(last, order), after)
     return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
 
@@ -49,9 +48,7 @@ def matmul(net: Nodes, node: Any) -> Made:
     output = net.fresh(last, order)
     for place_ in np.ndindex(*a.shape[:-2]):
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
-        (_, down), (_, along) = right.dims()
-        weights = Weights(right.shape[0], right.shape[1], value=right, by_columns=down == 1 and along != 1)
-        matrix(net.build, left, weights, steps, own, after.part(place_))
+        matrix(net.build, left, computed_weights(right), steps, own, after.part(place_))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
 

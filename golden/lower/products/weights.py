@@ -96,6 +96,12 @@ def constant_weights(build: Builder, weight: np.ndarray, chunk: int) -> Weights:
     return Weights(len(weight), columns, build.dram.take(pack_records(build.accelerator, weight)))
 
 
+def computed_weights(value: Value) -> Weights:
+    """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM."""
+    (terms, down), (columns, along) = value.dims()
+    return Weights(terms, columns, value=value, by_columns=down == 1 and along != 1)
+
+
 def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
     """Put factors and addends into V, where they stay; fields of DRAIN."""
     fields: dict[str, int] = {}

@@ -24,6 +24,7 @@ from golden.lower.lowering import lower
 from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
 from hbfp.system import Accelerator
 
@@ -231,6 +232,17 @@ def test_layers_have_their_products(model, shape, products):
     layers = lower(model.eval(), (r(*shape),), MACHINES["8"]).program.layers
     assert [each for layer in layers for each in layer.products] == products
     assert sum(layer.macs for layer in layers) == sum(each.macs for each in products)
+
+
+@pytest.mark.parametrize("multiply", [
+    torch.matmul, lambda x, y: x @ y.t().contiguous().t(), lambda x, y: F.linear(x, y.t()),
+    lambda x, y: F.linear(x, y.t().contiguous())])
+def test_a_computed_matrix_is_read_along_what_lies_side_by_side(multiply):
+    """Element by element it would take ten times as long, whichever side of it that is."""
+    model = Of(lambda x, y: multiply(torch.relu(x), torch.relu(y)))
+    lowered = check(model, (r(16, 64), r(64, 32)), MACHINES["8"])
+    loads = [each for each in lowered.program.instructions if each.opcode == Opcode.LOAD and each["elements"]]
+    assert not [each for each in loads if each["run"] == 1]
 
 
 def test_a_program_is_the_same_every_time():
