@@ -17,8 +17,10 @@ def convert(accelerator: Accelerator, memories: Memories, instruction: Instructi
     rows, words = instruction["rows"], instruction["words"]
     source = memories.v.reads(nest((words, rows), (1, instruction["stride"]), instruction["base"]))
     matrix = memories.v_data[source].reshape(rows, -1).view(np.float32)
-    if not instruction["to_w"]:
-        _to_x(accelerator.core, memories, instruction, matrix)
+    if not instruction["to_w"] and instruction["columns"]:
+        _columns_to_x(accelerator.core, memories, instruction, matrix)
+    elif not instruction["to_w"]:
+        _rows_to_x(accelerator.core, memories, instruction, matrix)
     elif instruction["columns"]:
         _rows_to_w(accelerator.core, memories, instruction, matrix)
     else:
@@ -34,17 +36,29 @@ def _segments(design: Design, blocks: Blocks, per_block: np.ndarray, line: int, 
     return lines.take(np.arange(size), axis=1 - line)
 
 
-def _to_x(design, memories, instruction, matrix):
+def _rows_to_x(design, memories, instruction, matrix):
     """Blocks along the lanes; a word of X for each word of V."""
     rows, words = instruction["rows"], instruction["words"]
-    blocks = core.encode(design, matrix, -1)
-    target = memories.x.writes(nest((words, rows), (instruction["target_word"], instruction["target_row"]),
-                                    instruction["target"]))
-    count = words * design.segments
-    memories.x_data[target] = blocks.mantissa.reshape(rows, words, design.rows)
+    target = nest((words, rows), (instruction["target_word"], instruction["target_row"]), instruction["target"])
+    _write_x(design, memories, core.encode(design, matrix, -1), target)
+
+
+def _columns_to_x(design, memories, instruction, matrix):
+    """Rows along K, transposed: a row of X for each lane, filled up to whole words and whole blocks."""
+    matrix = np.pad(matrix, ((0, -len(matrix) % max(design.rows, design.format.terms)), (0, 0)))
+    target = nest((len(matrix) // design.rows, design.rows, instruction["words"]),
+                  (instruction["target_row"], 1, instruction["target_word"]), instruction["target"])
+    _write_x(design, memories, core.encode(design, np.ascontiguousarray(matrix.T), -1),
+             target.reshape(matrix.shape[1], -1))
+
+
+def _write_x(design, memories, blocks, words):
+    """Write blocks (rows, K); ``words`` are addresses in X (rows, words of a row)."""
+    words = memories.x.writes(words)
+    memories.x_data[words] = blocks.mantissa.reshape(*words.shape, design.rows)
     for name, values in (("x_exponent", blocks.exponent), ("x_invalid", blocks.invalid)):
-        lines = _segments(design, blocks, values, 0, count)
-        getattr(memories, name)[target] = lines.reshape(rows, words, design.segments)
+        lines = _segments(design, blocks, values, 0, words.shape[1] * design.segments)
+        getattr(memories, name)[words] = lines.reshape(*words.shape, design.segments)
 
 
 def _rows_to_w(design, memories, instruction, matrix):

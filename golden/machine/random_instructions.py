@@ -143,13 +143,14 @@ class Draw:
             if not v:
                 return None
             values = {"words": words, "rows": rows, "base": v[0], "stride": v[1][1]}
-            way = pick.choice(("x", "rows", "columns"))
-            if way == "x":
-                target = self._place_loops([words, rows], system.x_words)
+            to_w, columns = pick.choice(((0, 0), (0, 1), (1, 0), (1, 1)))
+            tall = -(-rows // max(core.rows, core.format.terms)) * max(core.rows, core.format.terms)
+            if not to_w:
+                target = (self._place_loops([words, tall // core.rows], system.x_words, size=core.rows) if columns else
+                          self._place_loops([words, rows], system.x_words))
                 strides = ("target_word", "target_row")
-            elif way == "rows":
-                tall = max(core.rows, core.format.terms)
-                target = self._place_loops([words], system.w_words, each=core.rows, size=-(-rows // tall) * tall)
+            elif columns:
+                target = self._place_loops([words], system.w_words, each=core.rows, size=tall)
                 strides = ("target_word",)
             else:
                 target = self._place_loops([-(-rows // core.cols)], system.w_words, each=core.rows,
@@ -157,7 +158,7 @@ class Draw:
                 strides = ("target_row",)
             if not target:
                 return None
-            values |= {"to_w": int(way != "x"), "columns": int(way == "rows"), "target": target[0]}
+            values |= {"to_w": to_w, "columns": columns, "target": target[0]}
             return [Instruction(Opcode.CONVERT, values | dict(zip(strides, target[1], strict=True)))]
         return self._until(draw)
 

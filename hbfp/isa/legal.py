@@ -70,7 +70,6 @@ RULES = {
     Opcode.STORE: _TRANSFER,
     Opcode.CONVERT: (
         *_counted("words rows"),
-        _each("columns", must=Must.ZERO, when={"to_w": 0}),
         _each("target target_word target_row", must=Must.MULTIPLE, when={"to_w": 1}, step="rows"),
         _each("target_row", must=Must.ZERO, when={"to_w": 1, "columns": 1}),
         _each("target_word", must=Must.ZERO, when={"to_w": 1, "columns": 0}),

@@ -16,7 +16,7 @@ CONTEXT = 0x40
 #: The register ``id``: "HBFP" in ASCII, its first letter lowest.
 IDENTITY = int.from_bytes(b"HBFP", "little")
 #: The register ``version``: of the instructions and the registers.
-VERSION = 2
+VERSION = 3
 
 
 class Access(IntEnum):

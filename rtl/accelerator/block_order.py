@@ -15,7 +15,7 @@ class Step:
     Attributes
     ----------
     source, target : Value
-        Address of a word in V; of its place in X, of its row in W, or of the square's first row in W.
+        Address of a word in V; of its place in X, of its row in W, or of the first place of its square in X or W.
     pad : Value
         The row lies beyond the matrix: a word of zeros.
     row : Value
@@ -40,7 +40,8 @@ class Step:
 class BlockOrder:
     """Walks through the matrix of an instruction; plain logic inside a component.
 
-    Rows are counted up to the end of a square where they go to W, those beyond the matrix as rows of zeros.
+    Rows are counted up to the end of a square where they go to W or are turned, those beyond the matrix as rows of
+    zeros.
 
     Parameters
     ----------
@@ -56,15 +57,17 @@ class BlockOrder:
         self.m, self.core, self.new, self.held, self.start, self.step = m, core, new, held, start, step
         self.side, self.terms = core.rows, core.format.terms
         self.bits = (self.side - 1).bit_length()
-        self.columns, self.rows = held.to_w & held.columns, held.to_w & ~held.columns
+        # Whether blocks run along rows, not lanes; whether each square leaves through the transposer.
+        self.columns, self.turned = held.columns, held.to_w ^ held.columns
+        self.plain = ~held.to_w & ~held.columns
         # How far the target moves with a row, a word, and as many rows as the core has.
         self.by_row, self.by_word, self.by_side = (Signal(ADDRESS_BITS, name=f"by_{name}")
                                                    for name in ("row", "word", "side"))
         m.d.comb += [
-            self.by_row.eq(Mux(held.to_w, held.columns, held.target_row)),
-            self.by_word.eq(Mux(self.rows, self.side, held.target_word)),
-            self.by_side.eq(Mux(self.columns, self.side, Mux(self.rows, held.target_row,
-                                                             held.target_row << self.bits))),
+            self.by_row.eq(Mux(self.plain, held.target_row, held.to_w & held.columns)),
+            self.by_word.eq(Mux(held.to_w & ~held.columns, self.side, held.target_word)),
+            self.by_side.eq(Mux(self.turned, held.target_row, Mux(held.to_w, self.side,
+                                                                  held.target_row << self.bits))),
         ]
 
     def walk(self):
@@ -86,7 +89,7 @@ class BlockOrder:
         row = Cat(r, *([g] if terms < side else []), j)
         reach, pad = self._ends(row)
         twice = self.columns if not self.core.format.square else 1
-        stop = ~held.to_w & reach
+        stop = self.plain & reach
         m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
             r.all() | stop, phase == twice, g.all() | stop if terms < side else 1, k + 1 == held.words, reach),
             strict=True)]
@@ -114,7 +117,7 @@ class BlockOrder:
         end = Signal(name="last_word")
         m.d.comb += end.eq(word + 1 >= held.words)
         m.d.comb += [each.eq(value) for each, value in zip(loops.ends, (
-            r.all() | (~held.to_w & reach), (kk == count - 1) | end | ~wide, (j == count - 1) | ~high | (
+            r.all() | (self.plain & reach), (kk == count - 1) | end | ~wide, (j == count - 1) | ~high | (
                 ~self.columns & reach), phase == 1, end, reach), strict=True)]
         far = Signal(ADDRESS_BITS, name="far")
         m.d.comb += far.eq(Mux(high, held.stride * count, held.stride) << self.bits)

@@ -16,7 +16,7 @@ from .transposer import Transposer
 
 
 class Convert(Part):
-    """Converts a matrix of V to blocks, a word a cycle, and writes them to X, or by rows or columns to W.
+    """Converts a matrix of V to blocks, a word a cycle, and writes them by rows or columns to X or W.
 
     Three stages. A word is *asked for* on ``read``; a row beyond the matrix is a word of zeros and needs no grant. One
     cycle after the grant it is *measured* or *converted*; one later its mantissas are *written* to X or W, or into the
@@ -27,8 +27,8 @@ class Convert(Part):
 
     An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
     come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
-    instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W is
-    written in each of these R cycles, and so for earlier squares, while the next one comes.
+    instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W, or
+    a word of X, is written in each of these R cycles, and so for earlier squares, while the next one comes.
 
     Parameters
     ----------
@@ -146,20 +146,27 @@ class Convert(Part):
         m.submodules.transposer = transposer = Transposer(core.rows, core.format.mantissa, size + 1, segments)
         row = Signal(core.format.mantissa * core.cols)
         m.d.comb += [
-            self.x.en.eq(later.valid & ~held.to_w), self.x.addr.eq(later.target),
-            self.x.data.mantissa.eq(Cat(mantissas)), self.x.data.exponent.eq(Cat(each[:size] for each in of_row)),
-            self.x.data.invalid.eq(Cat(each[size] for each in of_row)),
-            transposer.i_en.eq(later.valid & order.rows), transposer.i_row.eq(later.row),
+            self.x.en.eq(Mux(order.columns, transposer.o_en, later.valid) & ~held.to_w),
+            self.x.addr.eq(Mux(order.columns, transposer.o_address, later.target)),
+            self.x.data.mantissa.eq(Mux(order.columns, transposer.o.as_value(), Cat(mantissas))),
+            transposer.i_en.eq(later.valid & order.turned), transposer.i_row.eq(later.row),
             transposer.i_address.eq(later.target), transposer.i.eq(Cat(mantissas)), transposer.i_scale.eq(Cat(of_row)),
-            self.w.en.eq(later.valid & order.columns | transposer.o_en),
+            transposer.i_turned.eq(order.columns), transposer.i_scales.eq(Cat(exponents)),
+            transposer.i_scales_en.eq(word.valid & word.convert & word.segment & ~held.to_w),
+            transposer.i_segment.eq(word.row[(part - 1).bit_length():]),
+            self.w.en.eq(Mux(order.columns, later.valid, transposer.o_en) & held.to_w),
             self.w.addr.eq(Mux(order.columns, later.target, transposer.o_address)),
             self.w.mask.eq(1 << self.w.addr[:(self.params.packed - 1).bit_length()]),
             row.eq(Mux(order.columns, Cat(mantissas), transposer.o.as_value())),
             self.w.data.eq(row.replicate(self.params.packed)),
             # Of columns the exponents are known from the first row of the segment on.
-            self.scales.en.eq(word.valid & word.convert & word.segment & order.columns | transposer.o_scale_en),
+            self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment,
+                                              transposer.o_scale_en)),
             self.scales.addr.eq(Mux(order.columns, word.target, transposer.o_address)),
         ]
+        for s, exponent in enumerate(of_row):
+            scale = Mux(order.columns, transposer.o_scales[s], exponent)
+            m.d.comb += [self.x.data.exponent[s].eq(scale[:size]), self.x.data.invalid[s].eq(scale[size])]
         for n, exponent in enumerate(exponents):
             scale = Mux(order.columns, exponent, transposer.o_scale[n])
             m.d.comb += [self.scales.data.exponent[n].eq(scale[:size]), self.scales.data.invalid[n].eq(scale[size])]

@@ -31,6 +31,9 @@ class Transposer(Component):
     Rows of a square come in order, one in any cycle. When the last has come, in cycle t, its columns leave in cycles
     t + 2 to t + side + 1. The next square's last row must come no sooner than ``side`` cycles after this one's.
 
+    Exponents are kept beside: those of a row's segments come with the row (for W, whose columns are other blocks), those
+    of a segment of all columns in the cycle before its last row or sooner (for X, whose rows were columns).
+
     Parameters
     ----------
     side : int
@@ -48,10 +51,16 @@ class Transposer(Component):
         A row: its number, its mantissas, exponents of its segments.
     i_address : ``In``
         Of the square's first column; it counts with the last row.
+    i_turned : ``In(1)``
+        Exponents are those of columns, not of rows; stays while the transposer is busy.
+    i_scales_en, i_segment, i_scales : ``In``
+        Exponents of all columns in a segment of rows; one cycle before the row that ends it comes.
     o_en, o_address, o : ``Out``
         A column, as a row of mantissas, and its address, that of the first plus its number.
     o_scale_en, o_scale : ``Out``
         With the last column of a segment: exponents of the segment in each row.
+    o_scales : ``Out``
+        With each column: exponents of its segments.
     busy : ``Out(1)``
         Columns are to leave.
     """
@@ -68,9 +77,11 @@ class Transposer(Component):
     def ports(params):
         row, number = ArrayLayout(params.width, params.side), index(params.side)
         return {"i_en": In(1), "i_row": In(number), "i": In(row), "i_address": In(ADDRESS_BITS),
-                "i_scale": In(ArrayLayout(params.scale, params.segments)),
+                "i_scale": In(ArrayLayout(params.scale, params.segments)), "i_turned": In(1), "i_scales_en": In(1),
+                "i_segment": In(index(params.segments)), "i_scales": In(ArrayLayout(params.scale, params.side)),
                 "o_en": Out(1), "o_address": Out(ADDRESS_BITS), "o": Out(row), "o_scale_en": Out(1),
-                "o_scale": Out(ArrayLayout(params.scale, params.side)), "busy": Out(1)}
+                "o_scale": Out(ArrayLayout(params.scale, params.side)),
+                "o_scales": Out(ArrayLayout(params.scale, params.segments)), "busy": Out(1)}
 
     @property
     def latencies(self):
@@ -104,15 +115,26 @@ class Transposer(Component):
         back = Signal(len(leaving))
         m.d.comb += [back.eq(-leaving), self.o.as_value().eq(rotated(m, "back", Cat(words), width, back))]
 
-        part = params.scale * params.segments
-        m.submodules.scales = scales = Ram(2, part * side, side)
-        m.d.comb += [scales.w_en.eq(self.i_en << self.i_row), scales.w_addr.eq(slot), scales.r_en.eq(reading),
-                     scales.w_data.eq(self.i_scale.as_value().replicate(side)), scales.r_addr.eq(source)]
-        height = side // params.segments
-        low = (height - 1).bit_length()
-        m.d.comb += self.o_scale_en.eq(self.o_en & leaving[:low].all())
-        for number in range(side):
-            of_row = scales.r_data[number * part:(number + 1) * part]
-            segments = [of_row.word_select(s, params.scale) for s in range(params.segments)]
-            m.d.comb += self.o_scale[number].eq(pick(segments, leaving[low:]))
+        self._scales(m, slot ^ (self.i_turned & complete), reading, source, leaving)
         return m
+
+    def _scales(self, m, slot, reading, source, leaving):
+        """Exponents of a square: those of segment s of row n, or of column n, are part n segments + s of a word."""
+        side, segments, scale = self.params.side, self.params.segments, self.params.scale
+        m.submodules.scales = scales = Ram(2, scale * segments * side, side * segments)
+        low = (side // segments - 1).bit_length()
+        m.d.comb += [scales.w_addr.eq(slot), scales.r_en.eq(reading), scales.r_addr.eq(source),
+                     self.o_scale_en.eq(self.o_en & leaving[:low].all())]
+        kept = []
+        for number in range(side):
+            for segment in range(segments):
+                part = number * segments + segment
+                of_columns = self.i_scales_en & (self.i_segment == segment)
+                m.d.comb += [
+                    scales.w_en[part].eq(Mux(self.i_turned, of_columns, self.i_en & (self.i_row == number))),
+                    scales.w_data.word_select(part, scale).eq(
+                        Mux(self.i_turned, self.i_scales[number], self.i_scale[segment]))]
+            kept.append([scales.r_data.word_select(number * segments + s, scale) for s in range(segments)])
+            m.d.comb += self.o_scale[number].eq(pick(kept[number], leaving[low:]))
+        for segment, into in enumerate(self.o_scales):
+            m.d.comb += into.eq(pick([of_column[segment] for of_column in kept], leaving))

@@ -66,10 +66,10 @@ def _convert(each, accelerator, size):
     fmt = core.format
     twice = fmt.square or each["columns"] or fmt.terms > core.rows
     result = {"V": (2 if twice else 1) * rows * count * accelerator.beat}
-    if not each["to_w"]:
-        return result | {"X": rows * count * size["X"]}
-    by = max(core.rows, fmt.terms) if each["columns"] else core.cols
+    by = max(core.rows, fmt.terms) if each["columns"] else core.cols if each["to_w"] else 1
     written = -(-rows // by) * by * count
+    if not each["to_w"]:
+        return result | {"X": written * size["X"]}
     return result | {"W": written * (size["W"] + size["scales"] / core.height)}
 
 

@@ -16,14 +16,14 @@ _COLUMNS, _TO_W, _WORDS, _ROWS = (_C[name] for name in ("columns", "to_w", "word
 #: Places of the state: terms of a block, rows of the core, whether blocks are square, segments;
 (TERMS, SIDE, SQUARE, SEGMENTS,
  # whether an instruction is under way, and what it says; whether the unit was busy in the last cycle;
- ACTIVE, BY_COLUMNS, BY_ROWS, WORDS, ROWS, WAS_BUSY,
+ ACTIVE, BY_COLUMNS, TURNED, TO_W, WORDS, ROWS, WAS_BUSY,
  # the word that V gives: whether there is one, it is to be converted, it ends a segment, its row in the square; the
  # same of its mantissas one cycle later;
  WORD, CONVERTS, SEGMENT, ROW, LATER, LATER_ROW,
  # the transposer: whether columns are read, which; whether one leaves, which.
  READING, COLUMN, LEAVES, LEAVING,
  # the loops, the innermost first.
- LOOP) = range(21)
+ LOOP) = range(22)
 _LOOPS = 6
 SIZE = LOOP + _LOOPS
 
@@ -60,15 +60,15 @@ def reads(s: State) -> bool:
 @njit
 def writes_w(s: State) -> bool:
     """Whether mantissas are written to W."""
-    return (s[LATER] == 1 and s[BY_COLUMNS] == 1) or s[LEAVES] == 1
+    return s[TO_W] == 1 and ((s[LATER] == 1 and s[BY_COLUMNS] == 1) or s[LEAVES] == 1)
 
 
 @njit
 def writes_scales(s: State) -> bool:
     """Whether exponents are written to W."""
     height = s[SIDE] // s[SEGMENTS]
-    return ((s[WORD] & s[CONVERTS] & s[SEGMENT] & s[BY_COLUMNS]) == 1
-            or (s[LEAVES] == 1 and s[LEAVING] % height == height - 1))
+    return s[TO_W] == 1 and ((s[WORD] & s[CONVERTS] & s[SEGMENT] & s[BY_COLUMNS]) == 1
+                             or (s[LEAVES] == 1 and s[LEAVING] % height == height - 1))
 
 
 @njit
@@ -76,11 +76,11 @@ def _advance(s):
     """The loops, one word further; whether it was to be converted, ends a segment, and was the last one."""
     terms, side, row = s[TERMS], s[SIDE], _row(s)
     reach = row + 1 >= s[ROWS]
-    to_x = s[BY_COLUMNS] == 0 and s[BY_ROWS] == 0
+    plain = s[BY_COLUMNS] == 0 and s[TURNED] == 0
     c0, c1, c2, c3, c4 = s[LOOP], s[LOOP + 1], s[LOOP + 2], s[LOOP + 3], s[LOOP + 4]
     if terms <= side:
         twice = 1 if s[SQUARE] else s[BY_COLUMNS]
-        stop = to_x and reach
+        stop = plain and reach
         converts, segment = c1 == twice, c0 == terms - 1
         ends = (c0 == terms - 1 or stop, converts, c2 == side // terms - 1 or stop, c3 + 1 == s[WORDS], reach, True)
     else:
@@ -88,7 +88,7 @@ def _advance(s):
         wide, high = s[SQUARE] or not s[BY_COLUMNS], s[SQUARE] or s[BY_COLUMNS]
         end = c4 * (count if wide else 1) + c1 + 1 >= s[WORDS]
         converts, segment = c3 == 1, c0 == side - 1
-        ends = (c0 == side - 1 or (to_x and reach), c1 == count - 1 or end or not wide,
+        ends = (c0 == side - 1 or (plain and reach), c1 == count - 1 or end or not wide,
                 c2 == count - 1 or not high or (s[BY_COLUMNS] == 0 and reach), converts, end, reach)
     for loop in range(_LOOPS):
         if not ends[loop]:
@@ -107,7 +107,7 @@ def step(s: State, offered: bool, fields: State, granted: bool) -> tuple[bool, b
     s[WAS_BUSY] = now
     side = s[SIDE]
     # The transposer, from what its registers are.
-    complete = s[LATER] == 1 and s[BY_ROWS] == 1 and s[LATER_ROW] == side - 1
+    complete = s[LATER] == 1 and s[TURNED] == 1 and s[LATER_ROW] == side - 1
     s[LEAVES], s[LEAVING] = s[READING], s[COLUMN]
     if s[READING]:
         s[COLUMN] += 1
@@ -126,7 +126,7 @@ def step(s: State, offered: bool, fields: State, granted: bool) -> tuple[bool, b
             s[ACTIVE] = 0
     if taken:
         s[ACTIVE] = 1
-        s[BY_COLUMNS], s[BY_ROWS] = fields[_TO_W] & fields[_COLUMNS], fields[_TO_W] & (1 - fields[_COLUMNS])
+        s[BY_COLUMNS], s[TO_W], s[TURNED] = fields[_COLUMNS], fields[_TO_W], fields[_TO_W] ^ fields[_COLUMNS]
         s[WORDS], s[ROWS] = fields[_WORDS], fields[_ROWS]
         s[LOOP:] = 0
     return taken, done

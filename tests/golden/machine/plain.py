@@ -88,22 +88,28 @@ class Plain:
         rows, words, side = i["rows"], i["words"], self.core.rows
         matrix = np.array([np.concatenate([self.v[i["base"] + r * i["stride"] + k] for k in range(words)])
                            for r in range(rows)]).view(np.float32)
+        step = max(side, self.core.format.terms) if i["columns"] else side if i["to_w"] else 1
+        whole = np.zeros((-(-rows // step) * step, matrix.shape[1]), np.float32)
+        whole[:rows] = matrix
         if i["to_w"] and i["columns"]:
-            tall = -(-rows // max(side, self.core.format.terms)) * max(side, self.core.format.terms)
-            whole = np.zeros((tall, matrix.shape[1]), np.float32)
-            whole[:rows] = matrix
             self.to_w(whole, lambda k: i["target"] + k * i["target_word"])
         elif i["to_w"]:
-            whole = np.zeros((-(-rows // side) * side, matrix.shape[1]), np.float32)
-            whole[:rows] = matrix
             self.to_w(whole.T.copy(), lambda j: i["target"] + j * i["target_row"])
+        elif i["columns"]:
+            self.to_x(whole.T.copy(), lambda r, k: (
+                i["target"] + k * i["target_row"] + r // side * i["target_word"] + r % side))
         else:
-            blocks, square = bfp.encode_plain(matrix, self.core.format), self.core.format.square
-            for r, k in product(range(rows), range(words)):
-                row = r // self.core.format.terms if square else r
-                at = [(k * side + s * self.core.height) // self.core.format.terms for s in range(self.core.segments)]
-                self.x[i["target"] + r * i["target_row"] + k * i["target_word"]] = (
-                    blocks.mantissa[r, k * side:(k + 1) * side], blocks.exponent[row, at], blocks.invalid[row, at])
+            self.to_x(whole, lambda r, k: i["target"] + r * i["target_row"] + k * i["target_word"])
+
+    def to_x(self, matrix, place):
+        """A matrix (rows, K), word by word."""
+        terms, side = self.core.format.terms, self.core.rows
+        blocks = bfp.encode_plain(matrix, self.core.format)
+        for r, k in product(range(len(matrix)), range(matrix.shape[1] // side)):
+            row = r // terms if self.core.format.square else r
+            at = [(k * side + s * self.core.height) // terms for s in range(self.core.segments)]
+            self.x[place(r, k)] = (
+                blocks.mantissa[r, k * side:(k + 1) * side], blocks.exponent[row, at], blocks.invalid[row, at])
 
     def to_w(self, matrix, place):
         """A matrix (K, N), column tile by column tile."""

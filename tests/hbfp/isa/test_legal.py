@@ -28,7 +28,8 @@ GOOD = [
     (Opcode.VECTOR, {"count0": 1, "count1": 1, "before": 1}), (Opcode.VECTOR, {"count0": 1, "count1": 1, "body": 1}),
     (Opcode.VECTOR, {"count0": 1, "count1": 1, "body": 1, "i2_base": 7}),
     (Opcode.VECTOR, {"count0": 1, "count1": 1, "body": 1, "taps": 1, "i1_inner": 3, "i1_step": 9}),
-    (Opcode.NOP, {"unit": 3}), (Opcode.YIELD, {}), (Opcode.HALT, {})]
+    (Opcode.NOP, {"unit": 3}), (Opcode.YIELD, {}), (Opcode.HALT, {}),
+    (Opcode.CONVERT, {"words": 1, "rows": 1, "columns": 1, "target_row": 5, "target_word": 3})]
 #: Changes of a legal instruction, by its place in GOOD, that make it illegal.
 BAD = [
     (0, {"count1": 0}, "LOAD count1 must be other than 0, not 0"),
@@ -41,7 +42,6 @@ BAD = [
     (3, {"base": 12}, "LOAD base must be a multiple of 8 where memory is 1 and elements is 0, not 12"),
     (3, {"buffer2": -4}, "LOAD buffer2 must be a multiple of 8 where memory is 1 and elements is 0, not -4"),
     (6, {"rows": 0}, "CONVERT rows must be other than 0, not 0"),
-    (6, {"columns": 1}, "CONVERT columns must be 0 where to_w is 0, not 1"),
     (7, {"target": 8}, "CONVERT target must be a multiple of 16 where to_w is 1, not 8"),
     (7, {"target_word": 16}, "CONVERT target_word must be 0 where to_w is 1 and columns is 0, not 16"),
     (8, {"target_row": 16}, "CONVERT target_row must be 0 where to_w is 1 and columns is 1, not 16"),

@@ -63,7 +63,7 @@ def test_page_has_the_causes():
 
 def test_parameters_say_what_the_machine_is():
     found = parameters(Accelerator(core=Design(rows=16), v_words=128))
-    assert found == {"id": IDENTITY, "version": 2, "rows": 16, "mantissa": 8, "exponent": 10, "block": 32,
+    assert found == {"id": IDENTITY, "version": 3, "rows": 16, "mantissa": 8, "exponent": 10, "block": 32,
                      "block_rows": 1, "x_words": 8192, "w_words": 4096, "v_words": 128, "p_words": 512,
                      "row_words": 32, "vector_rows": 8, "contexts": 1}
     assert found.keys() == {register.name for register in REGISTERS if register.address < 0x38}

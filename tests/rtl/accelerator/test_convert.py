@@ -19,7 +19,7 @@ from .served import Served, word
 
 SIDE = 8
 #: Whether to W, and by columns.
-KINDS = ((0, 0), (1, 0), (1, 1))
+KINDS = ((0, 0), (1, 0), (1, 1), (0, 1))
 FORMATS = {
     "short": {"block": (1, 4)}, "whole": {"block": (1, 8)}, "long": {"block": (1, 16)}, "longer": {"block": (1, 24)},
     "small tiles": {"block": (4, 4)}, "tiles": {"block": (8, 8)}, "large tiles": {"block": (16, 16)},
@@ -47,8 +47,8 @@ def wanted(sizes, i, matrix):
     fmt, side, height = sizes.core.format, SIDE, sizes.core.height
     terms, segments = fmt.terms, sizes.core.segments
     x, rows, scales = {}, {}, {}
-    columns = i["to_w"] and i["columns"]
-    if i["to_w"]:
+    columns = i["columns"]
+    if i["to_w"] or columns:
         unit = max(side, terms) if columns else side
         matrix = np.concatenate([matrix, np.zeros((-len(matrix) % unit, matrix.shape[1]), np.float32)])
     blocks = encode(matrix, fmt, axis=0 if columns else -1)
@@ -58,7 +58,13 @@ def wanted(sizes, i, matrix):
         return int(blocks.exponent[at]), int(blocks.invalid[at])
 
     for r, k in np.ndindex(len(matrix), i["words"]):
-        if not i["to_w"]:
+        if not i["to_w"] and columns:
+            if r % side == 0:
+                for lane in range(side):
+                    address = (i["target"] + r // side * i["target_row"] + k * i["target_word"] + lane) % 2 ** 18
+                    x[address] = (blocks.mantissa[r:r + side, k * side + lane].tolist(),
+                                  *zip(*(scale(r + s * height, k * side + lane) for s in range(segments)), strict=True))
+        elif not i["to_w"]:
             address = (i["target"] + r * i["target_row"] + k * i["target_word"]) % 2 ** 18
             x[address] = (blocks.mantissa[r, k * side:(k + 1) * side].tolist(),
                           *zip(*(scale(r, k * side + s * height) for s in range(segments)), strict=True))
@@ -79,8 +85,8 @@ def wanted(sizes, i, matrix):
 
 def steps(sizes, i):
     """Words that an instruction asks for."""
-    fmt, columns = sizes.core.format, i["to_w"] and i["columns"]
-    unit = (max(SIDE, fmt.terms) if columns else SIDE) if i["to_w"] else 1
+    fmt, columns = sizes.core.format, i["columns"]
+    unit = max(SIDE, fmt.terms) if columns else SIDE if i["to_w"] else 1
     once = fmt.terms <= SIDE and not fmt.square and not columns
     return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
 
@@ -92,6 +98,9 @@ def some(rng, to_w, columns):
     i = {"to_w": to_w, "columns": columns, "rows": rows, "words": words, "stride": stride,
          "base": int(rng.choice([2000, 65535])), "target": int(rng.integers(0, 1000)) * 64}
     padded = -(-rows // 48) * 48
+    if not to_w and columns:
+        return i | {"target_word": padded, "target_row": SIDE} | (
+            {"target_word": -SIDE, "target_row": words * SIDE} if rng.random() < 0.5 else {})
     if not to_w:
         across = rng.random() < 0.5
         sign = int(rng.choice([-1, 1]))
@@ -146,12 +155,12 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
     rng = np.random.default_rng(number)
-    instructions = [some(rng, *kind) for kind in (*KINDS, KINDS[number % 3])]
+    instructions = [some(rng, *kind) for kind in (*KINDS, KINDS[number % 4])]
     done = play(sizes, instructions, pause, number)
     if not pause:
         cycle = 0
         for i, end in zip(instructions, done, strict=True):
-            cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] and not i["columns"] else 3)
+            cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] != i["columns"] else 3)
             assert end == cycle, i
 
 
