@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
+from math import lcm
 
 import numpy as np
+import torch
 
 from hbfp.isa.instructions import Opcode
 
 from ..boxes import Loops, boxes, joint, ranges
-from ..builder import Builder
+from ..builder import Builder, merged
 from ..errors import LoweringError
 from ..memory import Value
 from ..schedule import Span
@@ -32,29 +34,35 @@ PLACES = 3
 def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, after: After) -> None:
     """(..., K) times (K, N): (..., N)."""
     dims, own = value.dims(), output.dims()
+    core = Core(build, weights, steps)
 
     def load(skip, lines, target, first, words):
         build.load_words(value, first, words, target, skip=skip, rows=lines)
-    by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, Core(build, weights, steps), output,
-             after)
+    by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, core, output, after,
+             turned=value.view(torch.flatten, 0, -2).view(torch.t) if turns(build, value, core.plan.tiles) else None)
 
 
 def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], core: Core, output: Value,
-             after: After, whole: bool = False, zeros: bool = False) -> None:
+             after: After, whole: bool = False, zeros: bool = False, turned: Value | None = None) -> None:
     """Rows of a matrix, band after band: to V, converted to X, multiplied, drained, stored.
 
     ``load`` takes elements to skip, loops, where in V, first word and words of each row; with ``whole`` always all.
     ``loops`` are those of rows of the matrix, of the output, and of what ``after`` takes. With ``zeros`` rows do not
-    fill their words: they come to places in V that are zeros before.
+    fill their words: they come to places in V that are zeros before. ``turned`` is the matrix (K, rows) if its columns
+    lie in order in DRAM: it comes to V so, and is turned on its way to X.
     """
     machine, tiles = build.accelerator, core.plan.tiles
-    step, unit = machine.core.format.block[0], tall(build) // machine.core.rows
+    step, unit = row_step(build, turned is not None), tall(build) // machine.core.rows
+    together = 1 if turned is None else build.lanes        # rows that come to X at a time
+
+    def pitch(rows):
+        return -(-rows // together) * together
     side, unit = unit, tiles if whole else unit
     loops = joint(loops)
     sizes = [size for size, _ in loops[0]]
     rows = int(np.prod(sizes, dtype=np.int64))
     wanted = build.x.size // 2 // tiles
-    if not core.resident and rows * tiles <= build.x.size:
+    if not core.resident and pitch(rows) * tiles <= build.x.size:
         wanted = rows                                      # else the weight would be brought in again
     chunk = _band(rows, step, wanted, build.x.size // tiles)
     if chunk < 1:
@@ -67,33 +75,36 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     most_rows = max(part // step * step, min(step, chunk))
     part = even(chunk, most_rows, step)
     most = build.v.size - core.plan.group * step * (1 + after.operands)
-    down, across = pieces(part, tiles, min(step, rows), unit, build.v.size // 6, most)
+    down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, build.v.size // 6, most)
     places = cycle([_zeros(build, down * tiles) for _ in range(PLACES)]) if zeros else None
 
     def bring(start, x, high, word, words, most):
         """Words of rows to X, at most so many rows at a time."""
         for row in range(0, high, most):
-            lower = min(most, high - row)
+            lower, target = min(most, high - row), x + word * pitch(high) + row
+            if turned is not None:
+                turn(build, turned, start + row, lower, word, words, target, pitch(high))
+                continue
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
                 load(skips[0], lines[0], here.start + done * words, word, words)
-            to_x(build, here, lower, words, x + word * high + row, 1, high)
+            to_x(build, here, lower, words, target, 1, high)
 
     last = len(output.shape) - 1
     for start, count in ranges(sizes, chunk, step):
-        x = build.x.take(count * tiles)
+        x = build.x.take(pitch(count) * tiles)
         for group, (first, wide) in enumerate(core.groups()):
             where, there = core.place(first, wide)
             for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
-                base, opens = x.start + at * tiles, group == 0 and start == at == 0
+                base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
                 closes = start + at + high == rows and first + wide == core.plan.columns
                 fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,
-                          "passes2": 1, "pass0": high}
+                          "passes2": 1, "pass0": each}
                 row, box = (start + at, base, high), list(boxes(loops, start + at, high))
                 few = max(step, min(down, FEW // step * step)) if opens else down
 
-                def source(part, base=base, high=high):
-                    return Span("X", base + part.first * high, base + (part.first + part.tiles) * high)
+                def source(part, base=base, each=each):
+                    return Span("X", base + part.first * each, base + (part.first + part.tiles) * each)
 
                 opening = opens and core.divisible and where is not None and tiles >= LONG
                 cut = portions(fields, -(-tiles // PORTIONS // side) * side, side) if opening else core.cut(fields)
@@ -160,6 +171,32 @@ def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: in
         "base": here.start, "words": words, "rows": rows, "stride": words, "target": target, "target_word": word,
         "target_row": row}, [here],
         [Span("X", target, target + (rows - 1) * row + (words - 1) * word + 1)])
+
+
+def row_step(build: Builder, turned: bool) -> int:
+    """What rows come to X in multiples of: those of a block, and those of a square if they are turned."""
+    block = build.accelerator.core.format.block[0]
+    return lcm(block, build.lanes) if turned else block
+
+
+def turns(build: Builder, value: Value, tiles: int) -> bool:
+    """Whether a matrix (rows, K) is to be turned: its columns lie in order in DRAM, not its rows, and X has room."""
+    *rows, (terms, along) = value.dims()
+    lines = merged(rows)
+    return (len(lines) == 1 and lines[0][1] == 1 and along != 1 and terms > 1
+            and row_step(build, True) * tiles <= build.x.size)
+
+
+def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words: int, target: int, pitch: int) -> None:
+    """Words ``word`` on of rows ``first`` on of X, from a matrix (K, rows); words of a row are ``pitch`` apart."""
+    side, wide = build.accelerator.core.rows, -(-rows // build.lanes)
+    terms = min(words * side, matrix.shape[0] - word * side)
+    here = build.v.take(terms * wide)
+    build.load_words(matrix.view(torch.narrow, 0, word * side, terms), first // build.lanes, wide, here.start)
+    build.schedule.emit(Opcode.CONVERT, {
+        "columns": 1, "base": here.start, "words": wide, "rows": terms, "stride": wide, "target": target,
+        "target_word": build.lanes, "target_row": pitch}, [here],
+        [Span("X", target, target + (words - 1) * pitch + wide * build.lanes)])
 
 
 def store(build: Builder, source: int, words: int, output: Value, inner: int, first: int, skip: int, lines: Loops

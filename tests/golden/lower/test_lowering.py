@@ -145,7 +145,12 @@ CASES = {
     "product": (lambda: Of(torch.matmul), (2, 5, 20), (2, 20, 9)),
     "turned": (lambda: Of(lambda x, y: x @ y.mT), (2, 5, 20), (2, 9, 20)),
     "large product": (lambda: Of(torch.matmul), (40, 100), (100, 70)),
-    "large turned": (lambda: Of(lambda x, y: x @ y.t()), (40, 100), (70, 100))}
+    "large turned": (lambda: Of(lambda x, y: x @ y.t()), (40, 100), (70, 100)),
+    "columns' product": (lambda: Of(lambda x, y: x.t() @ y), (50, 45), (50, 20)),
+    "large columns' product": (lambda: Of(lambda x, y: x.t() @ y), (130, 70), (130, 70)),
+    "tall columns' product": (lambda: Of(lambda x, y: x.t() @ y), (700, 9), (700, 20)),
+    "columns' layer": (lambda: Of(lambda f, x: torch.relu(f(x.transpose(1, 2))), nn.Linear(21, 9)), (1, 21, 40)),
+    "columns' products": (lambda: Of(lambda x, y: x.mT @ y), (2, 20, 5), (2, 20, 9))}
 
 
 def made(name):
@@ -235,10 +240,10 @@ def test_layers_have_their_products(model, shape, products):
 
 
 @pytest.mark.parametrize("multiply", [
-    torch.matmul, lambda x, y: x @ y.t().contiguous().t(), lambda x, y: F.linear(x, y.t()),
+    torch.matmul, lambda x, y: x.t().contiguous().t() @ y, lambda x, y: x @ y.t().contiguous().t(), lambda x, y: F.linear(x, y.t()),
     lambda x, y: F.linear(x, y.t().contiguous())])
 def test_a_computed_matrix_is_read_along_what_lies_side_by_side(multiply):
-    """Element by element it would take ten times as long, whichever side of it that is."""
+    """Element by element it would take ten times as long, whichever side of which matrix that is."""
     model = Of(lambda x, y: multiply(torch.relu(x), torch.relu(y)))
     lowered = check(model, (r(16, 64), r(64, 32)), MACHINES["8"])
     loads = [each for each in lowered.program.instructions if each.opcode == Opcode.LOAD and each["elements"]]
