@@ -31,8 +31,8 @@ class Transposer(Component):
     Rows of a square come in order, one in any cycle. When the last has come, in cycle t, its columns leave in cycles
     t + 2 to t + side + 1. The next square's last row must come no sooner than ``side`` cycles after this one's.
 
-    Exponents are kept beside: those of a row's segments come with the row (for W, whose columns are other blocks), those
-    of a segment of all columns in the cycle before its last row or sooner (for X, whose rows were columns).
+    Exponents are kept beside: those of a row's segments come with the row (for W, whose columns are other blocks),
+    those of a segment of all columns in the cycle before its last row or sooner (for X, whose rows were columns).
 
     Parameters
     ----------

@@ -240,8 +240,8 @@ def test_layers_have_their_products(model, shape, products):
 
 
 @pytest.mark.parametrize("multiply", [
-    torch.matmul, lambda x, y: x.t().contiguous().t() @ y, lambda x, y: x @ y.t().contiguous().t(), lambda x, y: F.linear(x, y.t()),
-    lambda x, y: F.linear(x, y.t().contiguous())])
+    torch.matmul, lambda x, y: x.t().contiguous().t() @ y, lambda x, y: x @ y.t().contiguous().t(),
+    lambda x, y: F.linear(x, y.t()), lambda x, y: F.linear(x, y.t().contiguous())])
 def test_a_computed_matrix_is_read_along_what_lies_side_by_side(multiply):
     """Element by element it would take ten times as long, whichever side of which matrix that is."""
     model = Of(lambda x, y: multiply(torch.relu(x), torch.relu(y)))
