@@ -7,6 +7,8 @@ import numpy as np
 
 from hbfp.arithmetic import KINDS
 
+from .arrays import patterns
+from .blocks import as_float32
 from .matmul import matmul_bf16, matmul_fma, matmul_fp32
 from .to_fp32 import to_bf16
 
@@ -35,11 +37,11 @@ class Baseline:
 
     def patterns(self, x: np.ndarray) -> np.ndarray:
         """Elements as the core takes them, uint32, of FP32 numbers."""
-        return np.ascontiguousarray(self.rounded(np.asarray(x, np.float32))).view(np.uint32) >> self._spare
+        return np.ascontiguousarray(self.rounded(as_float32(x))).view(np.uint32) >> self._spare
 
-    def values(self, patterns: np.ndarray) -> np.ndarray:
+    def values(self, elements: np.ndarray) -> np.ndarray:
         """FP32 numbers of elements as the core takes them."""
-        return (np.ascontiguousarray(patterns).astype(np.uint32) << self._spare).view(np.float32)
+        return (np.ascontiguousarray(patterns(elements, "Elements")).astype(np.uint32) << self._spare).view(np.float32)
 
 
 #: Name -> baseline.

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 
 from hbfp.format import HBFPFormat
 
+from .arrays import as_array
+
 #: The one NaN that ever leaves the hardware.
 CANONICAL_NAN = np.uint32(0x7FC00000)
 
@@ -39,7 +41,7 @@ class Blocks:
 
 def as_float32(x: ArrayLike, what: str = "x") -> np.ndarray:
     """``x`` as a float32 array; any other dtype is refused, not converted."""
-    x = np.asarray(x)
+    x = as_array(x, what)
     if x.dtype != np.float32:
         raise TypeError(f"{what} must be float32, not {x.dtype}")
     return x

@@ -7,7 +7,9 @@ import numpy as np
 from hbfp.design import Design
 
 from . import bfp, fp32
+from .arrays import patterns
 from .baselines import BASELINES
+from .blocks import as_float32
 from .matmul import matmul_blocks, matmul_int
 from .noise import noise
 
@@ -58,7 +60,7 @@ def side(y: np.ndarray, scale: np.ndarray | None = None, bias: np.ndarray | None
         y = fp32.add(y, bias, subnormals="flush")
     if relu:
         y = fp32.max(y, np.uint32(0))
-    return np.asarray(y, np.uint32)
+    return patterns(y, "y").astype(np.uint32, copy=False)
 
 
 def matmul(design: Design, x: Any, w: Any, *, scale: np.ndarray | None = None, bias: np.ndarray | None = None,
@@ -89,6 +91,6 @@ def matmul(design: Design, x: Any, w: Any, *, scale: np.ndarray | None = None, b
         y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
     else:
         y = BASELINES[design.arithmetic].matmul(x, w, design.rows)
-    factors, addends = (None if vector is None else np.ascontiguousarray(vector, np.float32).view(np.uint32)
-                        for vector in (scale, bias))
+    factors, addends = (None if vector is None else np.ascontiguousarray(as_float32(vector, what)).view(np.uint32)
+                        for vector, what in ((scale, "scale"), (bias, "bias")))
     return side(y.view(np.uint32), factors, addends, relu).view(np.float32)

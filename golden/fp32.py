@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from hbfp.fields import check_choice
 from hbfp.format import SUBNORMALS
 
+from .arrays import check_broadcast, flags, integers, patterns
 from .rounding import bit_length
 from .spec.floats import BF16, FP32, FloatFormat
 
@@ -37,9 +38,9 @@ FAR = 1 << 20    # exponent distance beyond any that operands can make
 class Number:
     """Operands taken apart: value = (-1)^sign * significand * 2^exponent, all ``int64``."""
 
-    def __init__(self, bits: ArrayLike, fmt: FloatFormat, subnormals: str) -> None:
+    def __init__(self, bits: np.ndarray, fmt: FloatFormat, subnormals: str) -> None:
         check_choice("Subnormals", subnormals, SUBNORMALS)
-        bits = np.asarray(bits).astype(np.int64)
+        bits = bits.astype(np.int64)
         field, fraction = bits >> fmt.fraction & fmt.top, bits & ((1 << fmt.fraction) - 1)
         self.sign = bits >> (fmt.width - 1) & 1
         self.nan = (field == fmt.top) & (fraction != 0)
@@ -113,6 +114,15 @@ def exact_sum(sign_x: np.ndarray, x: np.ndarray, exponent_x: np.ndarray, sign_y:
     return sign, np.abs(total), exponent, sticky
 
 
+def _operands(fmt, *given):
+    """Operands as arrays of patterns of a format, whose shapes broadcast."""
+    if not isinstance(fmt, FloatFormat):
+        raise TypeError(f"Format must be a FloatFormat, not {fmt!r}")
+    arrays = [patterns(x, width=fmt.width) for x in given]
+    check_broadcast("Operands", *arrays)
+    return arrays
+
+
 def _compiled(name, operands, fmt, subnormals, underflow):
     """The result of compiled loop ``name``, or None where operands are few or the format is another."""
     check_choice("Subnormals", subnormals, SUBNORMALS)
@@ -138,6 +148,7 @@ def _signed_inf(sign, fmt):
 def add(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
         underflow: str = "signed") -> np.ndarray:
     """a + b."""
+    a, b = _operands(fmt, a, b)
     fast = _compiled("add", (a, b), fmt, subnormals, underflow)
     if fast is not None:
         return fast
@@ -153,11 +164,13 @@ def add(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "
 def sub(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
         underflow: str = "signed") -> np.ndarray:
     """a - b."""
-    return add(a, np.asarray(b).astype(np.int64) ^ 1 << (fmt.width - 1), fmt, subnormals, underflow)
+    a, b = _operands(fmt, a, b)
+    return add(a, b.astype(np.int64) & (1 << fmt.width) - 1 ^ 1 << (fmt.width - 1), fmt, subnormals, underflow)
 
 
 def mul(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """a * b."""
+    a, b = _operands(fmt, a, b)
     fast = _compiled("mul", (a, b), fmt, subnormals, "signed")
     if fast is not None:
         return fast
@@ -172,6 +185,7 @@ def mul(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "
 def fma(a: ArrayLike, b: ArrayLike, c: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
         underflow: str = "signed") -> np.ndarray:
     """a * b + c, rounded once."""
+    a, b, c = _operands(fmt, a, b, c)
     fast = _compiled("fma", (a, b, c), fmt, subnormals, underflow)
     if fast is not None:
         return fast
@@ -190,6 +204,7 @@ def fma(a: ArrayLike, b: ArrayLike, c: ArrayLike, fmt: FloatFormat = FP32, subno
 
 def div(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """a / b; a nonzero number over zero is Inf."""
+    a, b = _operands(fmt, a, b)
     x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
     sign = x.sign ^ y.sign
     move_x, move_y = (fmt.precision - bit_length(n.significand) for n in (x, y))
@@ -207,6 +222,7 @@ def div(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "
 
 def sqrt(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Square root; that of -0 is -0, that of a number below zero NaN."""
+    a, = _operands(fmt, a)
     x = Number(a, fmt, subnormals)
     move = fmt.precision - bit_length(x.significand)
     odd = (x.exponent - move) & 1
@@ -234,9 +250,10 @@ def _order(x):
 
 def _clean(a, fmt, subnormals):
     """Operand as a result: flushed if the mode says so, NaN made the one NaN."""
+    a, = _operands(fmt, a)
     x = Number(a, fmt, subnormals)
     zero = x.zero & ~x.inf & ~x.nan
-    return x, _special(np.asarray(a).astype(np.int64), [(zero, x.sign << (fmt.width - 1)), (x.nan, fmt.nan)])
+    return x, _special(a.astype(np.int64) & (1 << fmt.width) - 1, [(zero, x.sign << (fmt.width - 1)), (x.nan, fmt.nan)])
 
 
 def _pick(a, b, fmt, subnormals, larger):
@@ -249,6 +266,7 @@ def _pick(a, b, fmt, subnormals, larger):
 
 def min(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """754-2019 minimum: NaN if either is NaN, -0 below +0."""
+    a, b = _operands(fmt, a, b)
     return _pick(a, b, fmt, subnormals, False)
 
 
@@ -259,16 +277,20 @@ def max(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "
 
 def compare(a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Relation of two numbers, as bits: 1 less, 2 equal, 4 greater, 8 unordered (NaN); one is set."""
+    a, b = _operands(fmt, a, b)
     x, y = Number(a, fmt, subnormals), Number(b, fmt, subnormals)
     order_x, order_y = _order(x), _order(y)
     relation = np.where(order_x < order_y, 1, np.where(order_x == order_y, 2, 4))
     return _special(relation, [(x.nan | y.nan, 8)])
 
 
-def select(condition: str, a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32,
+def select(condition: ArrayLike, a: ArrayLike, b: ArrayLike, fmt: FloatFormat = FP32,
            subnormals: str = "gradual") -> np.ndarray:
-    """``a`` where ``condition``, else ``b``; bits move unchanged."""
+    """``a`` where ``condition`` (bool, or an integer that is not 0), else ``b``; bits move unchanged."""
+    a, b = _operands(fmt, a, b)
     check_choice("Subnormals", subnormals, SUBNORMALS)
+    condition = flags(condition, "Condition")
+    check_broadcast("Condition and operands", condition, a, b)
     return np.where(condition, a, b).astype(np.uint32)
 
 
@@ -289,19 +311,23 @@ def from_int(value: ArrayLike, exponent: ArrayLike = 0, invalid: ArrayLike = Fal
 
     docs/numerics.md, section 4, is ``subnormals="flush", underflow="positive"``.
     """
-    value, exponent, invalid = np.broadcast_arrays(np.asarray(value, np.int64), exponent, invalid)
-    result = round_pack((value < 0).astype(np.int64), np.abs(value), exponent.astype(np.int64), False,
+    value, exponent = integers(value, "Value", 60), integers(exponent, "Exponent", 32)
+    invalid = flags(invalid, "Invalid")
+    check_broadcast("Value, exponent and invalid", value, exponent, invalid)
+    value, exponent, invalid = np.broadcast_arrays(value, exponent, invalid)
+    result = round_pack((value < 0).astype(np.int64), np.abs(value), exponent, False,
                         fmt, subnormals, underflow)
     return _special(result, [(invalid, fmt.nan)])
 
 
 def from_int32(value: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual") -> np.ndarray:
     """Signed 32-bit integers (int32, or their patterns) to floats."""
-    return from_int(np.asarray(value).astype(np.int64).astype(np.int32), fmt=fmt, subnormals=subnormals)
+    return from_int(patterns(value, "Value").astype(np.int64).astype(np.int32), fmt=fmt, subnormals=subnormals)
 
 
 def to_int32(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual", rounding: str = "rne") -> np.ndarray:
     """Floats to int32 patterns; out of range saturates, NaN gives 0; ``rne`` or ``truncate``."""
+    a, = _operands(fmt, a)
     check_choice("Rounding", rounding, ("rne", "truncate"))
     x = Number(a, fmt, subnormals)
     right = np.clip(-x.exponent, 0, 62)
@@ -316,6 +342,7 @@ def to_int32(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
 
 def convert(a: ArrayLike, source: FloatFormat, target: FloatFormat, subnormals: str = "gradual") -> np.ndarray:
     """Floats of format ``source`` to ``target``, rounded to nearest even."""
+    a, = _operands(source, a)
     x = Number(a, source, subnormals)
     result = round_pack(x.sign, x.significand, x.exponent, False, target, subnormals)
     return _special(result, [(x.inf, _signed_inf(x.sign, target)), (x.nan, target.nan)])

@@ -32,6 +32,7 @@ from hbfp.golden.spec.tables import (
     first_row,
 )
 
+from .arrays import patterns
 from .spec.tables import TableFormat
 
 NAN, INF, SIGN = 0x7FC00000, 0x7F800000, 0x80000000
@@ -124,7 +125,7 @@ class _Fields:
     """Sign, exponent field and 24-bit significand of bit patterns; classes of special values."""
 
     def __init__(self, x):
-        x = np.asarray(x, dtype=np.uint32).astype(np.int64)
+        x = patterns(x).astype(np.int64) & 0xFFFFFFFF
         self.sign, self.exponent, fraction = x >> 31, x >> 23 & 255, x & (ONE - 1)
         self.significand = fraction | ONE
         self.nan = (self.exponent == 255) & (fraction != 0)

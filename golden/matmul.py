@@ -13,6 +13,7 @@ from hbfp.fields import check_choice, check_range
 from hbfp.format import HBFPFormat
 
 from . import fp32, narrow
+from .arrays import check_broadcast, integers
 from .bfp import encode
 from .blocks import CANONICAL_NAN, Blocks, as_float32, canonical, per_line, spread, used_blocks
 from .fast import aligned, kernels, products
@@ -27,7 +28,9 @@ _WIDEST = 62
 
 def mantissa_dot(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Exact integer dot product along the last axis: section 3. Nothing rounds or saturates."""
-    return (np.asarray(a, np.int64) * np.asarray(b, np.int64)).sum(-1)
+    a, b = integers(a, "a"), integers(b, "b")
+    check_broadcast("a and b", a, b)
+    return (a * b).sum(-1)
 
 
 def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp32", *, w_fmt: HBFPFormat | None = None,
@@ -269,8 +272,5 @@ def _tiled(x, w, rows, step, add=add_fp32):
 
 def matmul_int(x: ArrayLike, w: ArrayLike) -> np.ndarray:
     """The integer core: exact int64 ``x @ w`` of integer arrays."""
-    x, w = _operands(np.asarray(x), np.asarray(w))
-    for what, array in (("x", x), ("w", w)):
-        if array.dtype.kind not in "iu":
-            raise TypeError(f"{what} must be integers, not {array.dtype}")
-    return x.astype(np.int64) @ w.astype(np.int64)
+    x, w = _operands(integers(x, "x"), integers(w, "w"))
+    return x @ w

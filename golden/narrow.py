@@ -9,6 +9,7 @@ from hbfp.design import FLOAT_SUMS
 from hbfp.golden.spec.floats import FP32, FloatFormat
 
 from . import fp32
+from .arrays import patterns
 from .blocks import canonical
 
 #: Accumulation -> format of its sums, where it is narrower than FP32.
@@ -18,9 +19,9 @@ NARROW = {name: FloatFormat(FP32.exponent, fraction) for name, fraction in FLOAT
 _NORMAL = 2.0 ** (1 - FP32.bias)
 
 
-def widened(patterns: np.ndarray, fmt: FloatFormat) -> np.ndarray:
+def widened(x: np.ndarray, fmt: FloatFormat) -> np.ndarray:
     """Patterns of a format with FP32's exponent as the float32 numbers that they are."""
-    return (np.asarray(patterns, np.uint32) << np.uint32(FP32.fraction - fmt.fraction)).view(np.float32)
+    return (patterns(x, width=fmt.width).astype(np.uint32) << np.uint32(FP32.fraction - fmt.fraction)).view(np.float32)
 
 
 def accumulate_plain(terms: Iterable[tuple[np.ndarray, np.ndarray]], fmt: FloatFormat,

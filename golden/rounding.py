@@ -7,12 +7,14 @@ exact for ``|value| < 2^62``.
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .arrays import integers
+
 #: Shifts are cut here: beyond it every value below 2^62 has left the word, and C leaves >> 64 undefined.
 _LONGEST = 63
 
 
 def _operands(value, shift):
-    return np.asarray(value, np.int64), np.minimum(np.asarray(shift, np.int64), _LONGEST)
+    return integers(value, "Value"), np.minimum(integers(shift, "Shift"), _LONGEST)
 
 
 def shift_rne(value: np.ndarray, shift: ArrayLike) -> np.ndarray:
@@ -57,12 +59,12 @@ def shift_stochastic(magnitude: np.ndarray, shift: ArrayLike, noise: np.ndarray,
     magnitude, shift = _operands(magnitude, shift)
     kept = np.where(shift > noise_bits, magnitude >> np.maximum(shift - noise_bits, 0),
                     magnitude << np.maximum(noise_bits - shift, 0))
-    return (kept + np.asarray(noise, np.int64)) >> noise_bits
+    return (kept + integers(noise, "Noise")) >> noise_bits
 
 
 def bit_length(x: ArrayLike) -> np.ndarray:
     """Bits needed for each non-negative integer of ``x``; 0 for 0."""
-    x, length = np.array(x, np.int64), np.zeros(np.shape(x), np.int64)
+    x, length = integers(x, "x"), np.zeros(np.shape(x), np.int64)
     for step in (32, 16, 8, 4, 2, 1):
         big = x >= np.int64(1) << step
         x, length = np.where(big, x >> step, x), length + step * big

@@ -50,6 +50,8 @@ class MixedMantissa:
     def __post_init__(self):
         check_range("Base width", self.base, *MANTISSA_RANGE, " bits")
         check_range("Boosted width", self.boosted, *MANTISSA_RANGE, " bits")
+        if self.boosted < self.base:
+            raise ValueError(f"Boosted width must be the base width of {self.base} bits or more, not {self.boosted}")
         check_range("Epochs", self.epochs, 1, 1_000_000)
         check_range("Last epochs", self.last_epochs, 0, self.epochs)
         for name, width in (("First layer's width", self.first), ("Last layer's width", self.last)):

@@ -14,6 +14,7 @@ from hbfp.golden.spec.vector import LANES_RANGE, Instruction, Source, Target, Ve
 from hbfp.system import Accelerator
 
 from . import fp32, functions
+from .arrays import check_broadcast, patterns
 from .fast import elements as fast
 from .fast import kernels
 from .vector import Machine, second_step
@@ -48,7 +49,7 @@ class Side:
 
     def rows(self, program: list[Instruction], *inputs: np.ndarray) -> np.ndarray:
         """The row that a program gives for each row of ``inputs``, which broadcast to one shape."""
-        inputs = tuple(np.broadcast_arrays(*inputs))
+        inputs = _inputs(inputs)
         length = inputs[0].shape[-1]
         unit = VectorUnit(lanes=self.lanes, beats=-(-length // self.lanes), registers=registers(program))
         machine = Machine(unit, inputs[0].shape[:-1])
@@ -58,6 +59,13 @@ class Side:
 
 #: The side of an accelerator of 16 x 16, the default.
 DESIGN_SIDE = Side()
+
+
+def _inputs(inputs):
+    """Inputs of a program as patterns of one shape."""
+    inputs = [patterns(each, "Input") for each in inputs]
+    check_broadcast("Inputs", *inputs)
+    return tuple(np.broadcast_arrays(*inputs))
 
 
 def registers(program: Iterable[Instruction]) -> int:
@@ -70,7 +78,7 @@ def registers(program: Iterable[Instruction]) -> int:
 
 def elements(program: list[Instruction], *inputs: np.ndarray) -> np.ndarray:
     """What a program without sums gives for each element of ``inputs``, which broadcast to one shape."""
-    inputs = tuple(np.broadcast_arrays(*inputs))
+    inputs = _inputs(inputs)
     quick = None if kernels.library() is None else fast.compiled(tuple(program))
     if quick is not None and quick.rows == len(inputs):
         return second_step(quick.function, fast.run(quick, [np.ascontiguousarray(part, np.uint32) for part in inputs]))

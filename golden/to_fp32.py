@@ -3,6 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.fields import check_choice
+from hbfp.format import SUBNORMALS
+
+from .arrays import check_broadcast, integers
 from .blocks import canonical
 from .rounding import bit_length, shift_rne
 
@@ -28,7 +32,10 @@ def to_fp32(total: ArrayLike, exponent: ArrayLike, subnormals: str = "flush") ->
     ndarray of float32
         0 gives +0; 2^128 and above, after rounding, gives +-Inf.
     """
-    total, exponent = np.broadcast_arrays(np.asarray(total, np.int64), np.asarray(exponent, np.int64))
+    check_choice("Subnormals", subnormals, SUBNORMALS)
+    total, exponent = integers(total, "Total", 62), integers(exponent, "Exponent", 32)
+    check_broadcast("Total and exponent", total, exponent)
+    total, exponent = np.broadcast_arrays(total, exponent)
     magnitude = np.abs(total)
     length = bit_length(magnitude)
     drop = length - 24                               # the significand keeps 24 bits

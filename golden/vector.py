@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from . import fp32, functions
+from .arrays import patterns
 from .fast import functions as fast
 from .spec.vector import (
     CONSTANTS,
@@ -139,10 +140,15 @@ class Machine:
         whole = (*self.shape, 1 if f["kind"] == Kind.SCALAR else self.length)
         row = None
         if Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
-            row = next(rows, None)
-            if row is None:
-                raise ValueError("Input rows must be as many as the program reads, not fewer")
-            row = np.broadcast_to(np.asarray(row, dtype=np.uint32), whole)
+            try:
+                row = next(rows)
+            except StopIteration:
+                raise ValueError("Input rows must be as many as the program reads, not fewer") from None
+            row = patterns(row, "Input row").astype(np.uint32, copy=False)
+            try:
+                row = np.broadcast_to(row, whole)
+            except ValueError:
+                raise ValueError(f"Input row must broadcast to shape {whole}, not {row.shape}") from None
         result = self._compute(f, *(self._operand(f[f"{name}_source"], f[name], row, whole) for name in "abc"))
         if f["reduce"]:
             self.scalars[f["reduce_index"]] = self._reduce(Reduce(f["reduce"]), result)

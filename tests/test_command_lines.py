@@ -168,6 +168,7 @@ REFUSED = [
      "--mantissa abc: must be 2 to 16"),
     ("golden", ["error", "--elements", "1e6"], "--elements 1e6: must be 1000 to 1000000000"),
     ("golden", ["schedule", "--base", "a\nb"], "--base a\\nb: must be 2 to 16"),
+    ("golden", ["schedule", "--base", "8", "--boost", "4"], "--boost 4: must be 8 to 16"),
     ("golden", ["pods", "--pods", "48"], "--pods 48: must be a power of two, 2 to 4096"),
     ("golden", ["pods", "--bank", "7"], "--bank 7: must hold two of the largest tile, 8 kB"),
     ("flow", ["--config", "/dev/full"], "--config /dev/full: cannot be read (not a regular file)"),

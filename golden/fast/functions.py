@@ -7,6 +7,7 @@ instead of selections. ``tests/golden/test_functions.py`` holds the two to equal
 import numba as nb
 import numpy as np
 
+from hbfp.golden.arrays import patterns
 from hbfp.golden.spec.tables import EXP2, FUNCTIONS, LN2, LOG2E, LOG_SPLIT, MAIN, coefficients, first_row
 
 # The kernels spell the formats out; a format that changes must change them too.
@@ -246,7 +247,7 @@ def evaluate(name: str, x: np.ndarray) -> np.ndarray:
     """
     if name not in _LOOPS:
         raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
-    x = np.ascontiguousarray(x, dtype=np.uint32)
+    x = np.ascontiguousarray(patterns(x).astype(np.uint32, copy=False))
     result = np.empty_like(x)
     _LOOPS[name](x.ravel(), result.reshape(-1))
     return result

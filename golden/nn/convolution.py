@@ -13,7 +13,7 @@ from .record import note
 
 
 def convolution(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
-                stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, formats: FormatLike = None, *,
+                stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, formats: FormatLike = "hbfp8", *,
                 stream: Stream | None = None) -> torch.Tensor:
     """``torch.nn.functional.conv1d``, ``conv2d`` and ``conv3d``; zeros around, ``same`` and ``valid``, too."""
     formats = Formats.of(formats)
@@ -39,7 +39,7 @@ def convolution(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torc
 
 def transposed(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
                stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-               formats: FormatLike = None, *, stream: Stream | None = None) -> torch.Tensor:
+               formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """``torch.nn.functional.conv_transpose1d``, ``2d`` and ``3d``."""
     formats = Formats.of(formats)
     (input, weight, bias), dtype = single(input, weight, bias)

@@ -92,15 +92,31 @@ class Formats:
             raise ValueError("Mode 'emulator' has torch's own sums: neither order nor accumulation can be chosen")
 
     @classmethod
-    def of(cls, fmt: "Formats | HBFPFormat | str | None", *, w: "HBFPFormat | str | None" = None,
-           g: "HBFPFormat | str | None" = None, order: str = "block", accumulate: str = "fp32", guard: int = GUARD,
-           growth: int = GROWTH, mode: str = "hbfp") -> "Formats":
-        """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`."""
+    def of(cls, fmt: "Formats | HBFPFormat | str" = "hbfp8", **options: Any) -> "Formats":
+        """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`.
+
+        Parameters
+        ----------
+        fmt : str, HBFPFormat or Formats
+            Of every role that ``options`` does not give.
+        options
+            ``w`` and ``g``, formats, and all that a :class:`Formats` has beside them.
+
+        Raises
+        ------
+        TypeError
+            If ``fmt`` is no format, an option is none of these or stands beside a :class:`Formats`, which has all.
+        """
+        known = ("w", "g", *_OPTIONS)
+        if unknown := [name for name in options if name not in known]:
+            raise TypeError(f"Options of a format are {', '.join(known)}, not {', '.join(unknown)}")
         if isinstance(fmt, Formats):
+            if options:
+                raise TypeError(f"A Formats has {', '.join(options)} of its own; give one of the two")
             return fmt
-        fmt = HBFPFormat() if fmt is None else named(fmt)
-        return cls(x=fmt, w=named(w) or fmt, g=named(g) or fmt, order=order, accumulate=accumulate, guard=guard,
-                   growth=growth, mode=mode)
+        fmt = checked("Format", fmt)
+        roles = {role: checked(f"Format of {role}", options.pop(role)) for role in ("w", "g") if role in options}
+        return cls(x=fmt, **{"w": fmt, "g": fmt} | roles, **options)
 
     def with_mantissa(self, mantissa: int) -> Self:
         """The same with another mantissa width in every role."""
@@ -131,8 +147,16 @@ class Formats:
         return max(lanes for lanes in range(1, 33) if self.x.terms % lanes == 0)
 
 
-#: What stands for formats: one for all roles, a name such as "hbfp8", one each, or None for the default.
-FormatLike = Formats | HBFPFormat | str | None
+#: What stands for formats: one for all roles, a name such as "hbfp8", or one each.
+FormatLike = Formats | HBFPFormat | str
+
+
+def checked(what, fmt):
+    """The format that ``fmt`` is or names; ``TypeError`` if it is none."""
+    fmt = named(fmt)
+    if not isinstance(fmt, HBFPFormat):
+        raise TypeError(f"{what} must be a name such as 'hbfp8' or an HBFPFormat, not {fmt!r}")
+    return fmt
 
 
 def named(fmt: Any) -> Any:

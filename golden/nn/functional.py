@@ -37,8 +37,8 @@ def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
     return [t.float() if t is not None and t.dtype in NARROW else t for t in tensors], dtype
 
 
-def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, formats: FormatLike = None, *,
-           stream: Stream | None = None) -> torch.Tensor:
+def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
+           formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
     return _linear("linear", input, weight, bias, Formats.of(formats), stream)
 
@@ -51,7 +51,7 @@ def _linear(operation, input, weight, bias, formats, stream):
     return y.to(dtype)
 
 
-def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = None, *,
+def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = "hbfp8", *,
            stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N), or one (K, N); ``b`` takes the format of ``w``."""
     formats = Formats.of(formats)
@@ -65,7 +65,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = None, *,
 
 def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
            stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0, dilation: int | tuple[int, int] = 1,
-           groups: int = 1, formats: FormatLike = None, *, stream: Stream | None = None) -> torch.Tensor:
+           groups: int = 1, formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """Convolution of input (N, C, H, W); zeros around. The law of its products: :mod:`golden.nn.conv`."""
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
@@ -86,8 +86,8 @@ def pair(value: int | tuple[int, int], name: str) -> tuple[int, int]:
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                                 mask: torch.Tensor | None = None, dropout: float = 0.0, formats: FormatLike = None, *,
-                                 scale: float | None = None, stream: Stream | None = None
+                                 mask: torch.Tensor | None = None, dropout: float = 0.0,
+                                 formats: FormatLike = "hbfp8", *, scale: float | None = None, stream: Stream | None = None
                                  ) -> tuple[torch.Tensor, torch.Tensor]:
     """``softmax(q k^T / sqrt(d)) v``; q, k, v (..., L, d), mask added or boolean (True takes part).
 

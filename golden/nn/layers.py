@@ -5,6 +5,7 @@ float32, bfloat16 or float16. ``stochastic`` adds one buffer, ``noise_state``: t
 """
 
 import functools
+from inspect import signature
 from typing import Any, Self
 
 import torch
@@ -79,7 +80,7 @@ class HBFPLayer(HBFPState):
         self.hbfp_reformat(formats, seed=seed)
 
     @classmethod
-    def of(cls, layer: torch.nn.Module, fmt: FormatLike = None, *, seed: int = 1, **options: Any) -> Self:
+    def of(cls, layer: torch.nn.Module, fmt: FormatLike = "hbfp8", *, seed: int = 1, **options: Any) -> Self:
         """The HBFP twin of a ``torch.nn`` layer; it shares the layer's parameters."""
         twin = cls.__new__(cls)
         twin.__dict__.update(layer.__dict__)
@@ -121,8 +122,8 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
         Seed of the ``stochastic`` lanes.
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, fmt: FormatLike = None, *, seed: int = 1,
-                 device: Any = None, **options: Any) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, fmt: FormatLike = "hbfp8", *,
+                 seed: int = 1, device: Any = None, **options: Any) -> None:
         _refuse_formats(bias=bias)
         super().__init__(in_features, out_features, bias, device=device)
         self._setup(fmt, seed, **options)
@@ -150,7 +151,7 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
     """
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 dilation: Any = 1, groups: int = 1, bias: bool = True, fmt: FormatLike = None, *, seed: int = 1,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True, fmt: FormatLike = "hbfp8", *, seed: int = 1,
                  padding_mode: str = "zeros", device: Any = None, **options: Any) -> None:
         _refuse_formats(stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
@@ -183,9 +184,11 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
         As of :class:`HBFPLinear`.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, fmt: FormatLike = None, *, seed: int = 1,
-                 **options: Any) -> None:
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, fmt: FormatLike = "hbfp8", *,
+                 seed: int = 1, **options: Any) -> None:
         _refuse_formats(num_layers=num_layers)
+        if unknown := options.keys() - signature(torch.nn.RNNBase).parameters:
+            raise TypeError(f"Options must be those of torch.nn.LSTM, not {', '.join(sorted(unknown))}")
         super().__init__(input_size, hidden_size, num_layers, **options)
         self._setup(fmt, seed)
 
@@ -244,7 +247,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
     """
 
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
-                 batch_first: bool = False, fmt: FormatLike = None, *, seed: int = 1, device: Any = None) -> None:
+                 batch_first: bool = False, fmt: FormatLike = "hbfp8", *, seed: int = 1, device: Any = None) -> None:
         _refuse_formats(dropout=dropout, bias=bias, batch_first=batch_first)
         super().__init__(embed_dim, num_heads, dropout, bias, batch_first=batch_first, device=device)
         self._setup(fmt, seed)

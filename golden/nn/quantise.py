@@ -7,7 +7,7 @@ import torch
 from hbfp.format import HBFPFormat
 
 from ..noise import Stream
-from .formats import named
+from .formats import checked
 from .functional import single
 from .products import Operand, check_float32
 
@@ -62,9 +62,7 @@ def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1
     ValueError
         If dimensions are missing, ``axis`` is none of them, or ``stochastic`` has no stream.
     """
-    fmt = named(fmt)
-    if not isinstance(fmt, HBFPFormat):
-        raise TypeError(f"Format must be an HBFPFormat, not {fmt!r}")
+    fmt = checked("Format", fmt)
     (wide,), dtype = single(x)
     check_float32(x=wide)
     needed = 2 if fmt.square else 1

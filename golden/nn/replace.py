@@ -24,7 +24,7 @@ MULTIPLIES = (torch.nn.modules.conv._ConvNd, torch.nn.RNNBase, torch.nn.RNNCellB
               torch.nn.MultiheadAttention, torch.nn.AdaptiveLogSoftmaxWithLoss)
 
 
-def convert(module: torch.nn.Module, fmt: FormatLike = None, exclude: Choice | Iterable[Choice] = (), *,
+def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable[Choice] = (), *,
             layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None, strict: bool = False,
             example: Any = None, side: Side | None = None, **options: Any) -> torch.nn.Module:
     """Make every matrix product of a model HBFP, in place; all of them, or none if a layer cannot be converted.

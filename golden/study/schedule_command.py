@@ -21,7 +21,8 @@ def add_schedule(commands: Any, examples: str) -> None:
 
 def prepare_schedule(args: argparse.Namespace) -> Callable[[], object]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    return partial(_shares, whole("base", args.base, *MANTISSA_RANGE), whole("boost", args.boost, *MANTISSA_RANGE))
+    base = whole("base", args.base, *MANTISSA_RANGE)
+    return partial(_shares, base, whole("boost", args.boost, base, MANTISSA_RANGE[1]))
 
 
 def _shares(base, boost):

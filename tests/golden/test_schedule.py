@@ -36,6 +36,7 @@ def test_each_part_alone(options, widths):
 
 @pytest.mark.parametrize("options, message", [
     (dict(first=1), "First layer's width must be 2 to 16 bits, not 1"),
+    (dict(base=8, boosted=4), "Boosted width must be the base width of 8 bits or more, not 4"),
     (dict(last=17), "Last layer's width must be 2 to 16 bits, not 17"),
     (dict(intervals=((2, 2),)), "Interval must be two epochs with 0 <= START < STOP <= 160, not 2, 2"),
     (dict(intervals=((0, 161),)), "Interval must be two epochs with 0 <= START < STOP <= 160, not 0, 161")])

@@ -38,7 +38,8 @@ def test_axis_noise_names_and_types():
 
 @pytest.mark.parametrize("call, error, message", [
     (lambda: gn.quantise(torch.ones(3).double()), TypeError, r"^x must be float32, not float64$"),
-    (lambda: gn.quantise(torch.ones(3), 8), TypeError, r"^Format must be an HBFPFormat, not 8$"),
+    (lambda: gn.quantise(torch.ones(3), 8), TypeError,
+     r"^Format must be a name such as 'hbfp8' or an HBFPFormat, not 8$"),
     (lambda: gn.quantise(torch.ones(3), gn.HBFPFormat(block=(4, 4))), ValueError,
      r"^x must have 2 dimensions or more, not 1$"),
     (lambda: gn.quantise(torch.ones(3), axis=1), ValueError, r"^Axis must be -1 to 0, not 1$"),
