@@ -85,8 +85,21 @@ def build(kind, given):
 
 
 def from_dict(kind, data):
-    """A description from what ``dataclasses.asdict`` made of one, and JSON of that."""
+    """A description from what ``dataclasses.asdict`` made of one, and JSON of that.
+
+    Raises
+    ------
+    ValueError
+        If it lacks a field, or has another one; none is filled in.
+    """
     inner = {name: about for name, about, _ in _own(kind) if not isinstance(about, Field)}
+    if not isinstance(data, dict):
+        raise ValueError(f"{kind.__name__} must be an object with its fields, not {values.shown(data)}")
+    names = [each.name for each in dataclasses.fields(kind) if each.init]
+    if lacking := [name for name in names if name not in data]:
+        raise ValueError(f"{kind.__name__} must have all of its fields, not lack {', '.join(lacking)}")
+    if others := [str(name) for name in data if name not in names]:
+        raise ValueError(f"{kind.__name__} must have no fields but its own, not {values.shown(', '.join(others))}")
     return kind(**{name: from_dict(inner[name], value) if name in inner else value for name, value in data.items()})
 
 

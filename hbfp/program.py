@@ -7,6 +7,7 @@ the lowest byte first) and ``memory.bin`` (the regions of DRAM, one after the ot
 import io
 import json
 import zipfile
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from math import prod
@@ -26,8 +27,53 @@ _HEADER, _INSTRUCTIONS, _MEMORY = ENTRIES = ("program.json", "instructions.bin",
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
+#: Beyond all addresses, which have 32 bits, and all counts.
+_MOST = (1 << 32) - 1
+
+
 class ProgramError(ValueError):
     """A program contradicts itself, or a file is none; one line."""
+
+
+def _check_whole(what, value, least=0, most=_MOST):
+    """ProgramError unless a value is a whole number that a program can have."""
+    if type(value) is not int or not least <= value <= most:
+        raise ProgramError(f"{what} must be {least} to {most}, not {shown(repr(value))}")
+
+
+def _sequence(what, values):
+    """Values as a tuple; ProgramError if they are none."""
+    if not isinstance(values, (tuple, list)):
+        raise ProgramError(f"{what} must be a list, not {shown(values)}")
+    return tuple(values)
+
+
+def _no_archive(why):
+    return ProgramError(f"A program must be an archive of {', '.join(ENTRIES)} ({why})")
+
+
+def _entries(data):
+    """The entries of a file; ProgramError unless it holds each once, stored, and no other."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            names = Counter(file.namelist())
+            if names != Counter(ENTRIES):
+                raise _no_archive("it holds " + (shown(", ".join(names.elements())) or "nothing"))
+            if any(each.compress_type != zipfile.ZIP_STORED for each in file.infolist()):
+                raise _no_archive("it is compressed")
+            return [file.read(name) for name in ENTRIES]
+    except ProgramError:
+        raise
+    except Exception as error:    # zipfile answers broken archives with errors of many kinds
+        raise _no_archive(shown(error)) from None
+
+
+def _once(pairs):
+    """The object of a JSON text; ProgramError if a name is in it twice."""
+    names = Counter(name for name, _ in pairs)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise ProgramError(f"A program must have {shown(', '.join(twice))} once, not more often")
+    return dict(pairs)
 
 
 @dataclass(frozen=True)
@@ -54,16 +100,22 @@ class Tensor:
     row: int = 0
 
     def __post_init__(self):
-        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "shape", _sequence("Shape", self.shape))
+        _check_whole("Address", self.address)
+        _check_whole("Row", self.row)
+        for side in self.shape:
+            _check_whole("Side of a shape", side, 1)
+        if self.layout == "records" and len(self.shape) != 2:
+            raise ProgramError(f"Shape of records must have 2 sides, not {len(self.shape)}")
         for what, value, choices in (("Layout", self.layout, LAYOUTS), ("Role", self.role, ROLES)):
             if value not in choices:
                 raise ProgramError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
 
     def row_bytes(self, accelerator):
         """Bytes from one row to the next."""
-        return self.row or self._needed(accelerator)
+        return self.row or self.needed(accelerator)
 
-    def _needed(self, accelerator):
+    def needed(self, accelerator):
         """Bytes of one row by itself."""
         elements = self.shape[-1] if self.shape else 1
         return 4 * elements if self.layout == "dense" else -(-elements // accelerator.lanes) * accelerator.beat
@@ -76,7 +128,7 @@ class Tensor:
             tall = max(core.rows, core.format.terms)
             records = -(-terms // tall) * tall // core.height * -(-columns // core.cols)
             return records * accelerator.record_beats * accelerator.beat
-        return (prod(self.shape[:-1]) - 1) * self.row_bytes(accelerator) + self._needed(accelerator)
+        return (prod(self.shape[:-1]) - 1) * self.row_bytes(accelerator) + self.needed(accelerator)
 
 
 @dataclass(frozen=True)
@@ -84,6 +136,9 @@ class Region:
     """Bytes of DRAM before the program runs, from ``address`` on, counted from the base register."""
     address: int
     data: bytes
+
+    def __post_init__(self):
+        _check_whole("Address", self.address)
 
     @property
     def end(self):
@@ -98,6 +153,10 @@ class Product:
     terms: int
     columns: int
     count: int = 1
+
+    def __post_init__(self):
+        for name in ("rows", "terms", "columns", "count"):
+            _check_whole(f"{name.capitalize()} of a product", getattr(self, name), 1)
 
     @property
     def macs(self):
@@ -126,7 +185,11 @@ class Layer:
     products: tuple[Product, ...] = ()
 
     def __post_init__(self):
-        object.__setattr__(self, "products", tuple(self.products))
+        if not isinstance(self.name, str):
+            raise ProgramError(f"Name of a layer must be text, not {shown(repr(self.name))}")
+        for name, most in (("first", _MOST), ("stop", _MOST), ("macs", _MOST ** 2)):
+            _check_whole(f"{name.capitalize()} of layer {shown(self.name)}", getattr(self, name), most=most)
+        object.__setattr__(self, "products", _sequence("Products", self.products))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +224,8 @@ class Program:
 
     def __post_init__(self):
         for name in ("instructions", "memory", "layers"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            object.__setattr__(self, name, _sequence(name.capitalize(), getattr(self, name)))
+        _check_whole("Limit", self.limit)
         if self.limit % self.accelerator.beat:
             raise ProgramError(f"Limit must be a multiple of the beat of {self.accelerator.beat} bytes, not "
                                f"{self.limit}")
@@ -172,6 +236,10 @@ class Program:
         ends = [(f"Region at {region.address}", region.end) for region in self.memory]
         ends += [(f"Tensor {name}", tensor.address + tensor.bytes(self.accelerator))
                  for name, tensor in self.tensors.items()]
+        for name, tensor in self.tensors.items():
+            if tensor.row and tensor.row < tensor.needed(self.accelerator):
+                raise ProgramError(f"Row of tensor {name} must be 0, or the {tensor.needed(self.accelerator)} bytes that "
+                                   f"it needs or more, not {tensor.row}")
         for what, end in ends:
             if end > self.limit:
                 raise ProgramError(f"{what} must end at the limit of {self.limit} or before it, not at {end}")
@@ -202,18 +270,21 @@ class Program:
     def from_bytes(cls, data):
         """The program of which :meth:`to_bytes` is ``data``; ProgramError if it is none."""
         try:
-            with zipfile.ZipFile(io.BytesIO(data)) as file:
-                header, words, memory = (file.read(name) for name in ENTRIES)
-            return cls._parse(json.loads(header), words, memory)
+            return cls._parse(*_entries(data))
         except IllegalInstruction as error:
             raise ProgramError(f"Instructions must be legal: {error}") from None
-        except (zipfile.BadZipFile, KeyError, TypeError, AttributeError, UnicodeDecodeError,
+        except (KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError,
                 json.JSONDecodeError) as error:
-            raise ProgramError(f"A program must be an archive of {', '.join(ENTRIES)} ({shown(error)})") from None
+            raise _no_archive(shown(error)) from None
+        except ProgramError:
+            raise
+        except ValueError as error:
+            raise ProgramError(str(error)) from None
 
     @classmethod
-    def _parse(cls, header, words, memory):
-        if header["version"] != VERSION:
+    def _parse(cls, text, words, memory):
+        header = json.loads(text, object_pairs_hook=_once)
+        if type(header["version"]) is not int or header["version"] != VERSION:
             raise ProgramError(f"Version must be {VERSION}, not {shown(header['version'])}")
         if len(words) % BYTES or len(memory) != sum(size for _, size in header["memory"]):
             raise ProgramError(f"A program must have whole instructions and regions, not {len(words)} and "

@@ -61,8 +61,18 @@ def test_plain_data_gives_the_design_again():
 
 
 def test_data_with_something_else_is_refused():
-    with pytest.raises(TypeError, match=r"^Design.__init__\(\) got an unexpected keyword argument 'colour'$"):
+    with pytest.raises(ValueError, match="^Design must have no fields but its own, not colour$"):
         Design.from_dict(Design().as_dict() | {"colour": 3})
+
+
+def test_data_that_lacks_something_is_refused():
+    """A field that is deleted is not silently its default."""
+    data = Design().as_dict()
+    del data["format"]
+    with pytest.raises(ValueError, match="^Design must have all of its fields, not lack format$"):
+        Design.from_dict(data)
+    with pytest.raises(ValueError, match="^HBFPFormat must be an object with its fields, not 8$"):
+        Design.from_dict(Design().as_dict() | {"format": 8})
 
 
 def test_same_name_only_where_the_hardware_is_the_same():

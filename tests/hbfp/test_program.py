@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import warnings
 import zipfile
 from dataclasses import replace
 
@@ -96,6 +97,31 @@ def rewritten(**entries):
     return archive.getvalue()
 
 
+def packed(*entries, method=zipfile.ZIP_STORED):
+    """An archive of (name, data)."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", method) as file, warnings.catch_warnings(action="ignore"):
+        for name, data in entries:
+            file.writestr(name, data)
+    return archive.getvalue()
+
+
+def changed(path, value):
+    """The program's file with another value in its header; DELETED takes it away."""
+    header = json.loads(HEADER)
+    *outer, last = path
+    place = header
+    for name in outer:
+        place = place[name]
+    if value is DELETED:
+        del place[last]
+    else:
+        place[last] = value
+    return rewritten(program=json.dumps(header))
+
+
+DELETED = object()
+WHOLE = "must be 0 to 4294967295, not"
 HEADER = zipfile.ZipFile(io.BytesIO(PROGRAM.to_bytes())).read("program.json")
 ENTRY_LINE = "A program must be an archive of program.json, instructions.bin, memory.bin "
 
@@ -110,6 +136,31 @@ ENTRY_LINE = "A program must be an archive of program.json, instructions.bin, me
     (rewritten(memory=bytes(202)), "A program must have whole instructions and regions, not 192 and 202 bytes"),
     (rewritten(instructions=bytes([14]) + bytes(63)),
      "Instructions must be legal: Opcode must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, not 14"),
+    (PROGRAM.to_bytes()[200:], ENTRY_LINE + "(negative seek value -200)"),
+    (packed(*[(name, b"") for name in (*ENTRIES, ENTRIES[1])]), ENTRY_LINE + (
+        "(it holds program.json, instructions.bin, instructions.bin, memory.bin)")),
+    (packed(("other", b"")), ENTRY_LINE + "(it holds other)"),
+    (packed(), ENTRY_LINE + "(it holds nothing)"),
+    (packed(*[(name, b"") for name in ENTRIES], method=zipfile.ZIP_DEFLATED), ENTRY_LINE + "(it is compressed)"),
+    (rewritten(program=HEADER.replace(b'"limit": 4096', b'"limit": 4096, "limit": 64')),
+     "A program must have limit once, not more often"),
+    (changed(["version"], True), "Version must be 1, not True"),
+    (changed(["tensors", "x", "row"], -1), f"Row {WHOLE} -1"),
+    (changed(["tensors", "x", "row"], 32),
+     "Row of tensor x must be 0, or the 64 bytes that it needs or more, not 32"),
+    (changed(["tensors", "x", "address"], -32), f"Address {WHOLE} -32"),
+    (changed(["tensors", "x", "shape"], [2, 1.5]), "Side of a shape must be 1 to 4294967295, not 1.5"),
+    (changed(["tensors", "w", "shape"], [2, 3, 4]), "Shape of records must have 2 sides, not 3"),
+    (changed(["tensors", "x", "shape"], "ab"), "Shape must be a list, not ab"),
+    (changed(["layers", 0, "name"], 1.5), "Name of a layer must be text, not 1.5"),
+    (changed(["layers", 0, "first"], 0.0), f"First of layer first {WHOLE} 0.0"),
+    (changed(["layers", 0, "macs"], "many"), "Macs of layer first must be 0 to 18446744065119617025, not 'many'"),
+    (changed(["layers", 0, "products", 0, "rows"], -2), "Rows of a product must be 1 to 4294967295, not -2"),
+    (changed(["limit"], 4096.0), f"Limit {WHOLE} 4096.0"),
+    (changed(["memory", 0], [-4, 3]), f"Address {WHOLE} -4"),
+    (changed(["accelerator", "core", "format"], DELETED), "Design must have all of its fields, not lack format"),
+    (changed(["accelerator", "queue"], DELETED), "Accelerator must have all of its fields, not lack queue"),
+    (changed(["accelerator", "core", "colour"], 1), "Design must have no fields but its own, not colour"),
     (rewritten(program=HEADER.replace(b'"rows": 8', b'"rows": 9')),
      "Block 1,16 must divide or be divided by the 9 rows along K, or be ragged")])
 def test_files_that_are_none(tmp_path, data, line):
