@@ -63,6 +63,18 @@ def alias(part):
     sys.modules[part] = import_module(f"hbfp.{part}")
 
 
+def version():
+    """Version of the package, as pyproject.toml has it: from there in a checkout, from its metadata where installed."""
+    project = _BESIDE / "pyproject.toml"
+    if (_BESIDE / PARTS[0]).is_dir() and project.exists():
+        import tomllib  # few ask
+
+        return tomllib.loads(project.read_text())["project"]["version"]
+    from importlib import metadata
+
+    return metadata.version("hbfp")
+
+
 def find_parts():
     """Let Python find the parts beside this folder, unless they are inside it."""
     if _Finder not in sys.meta_path and not (_INSIDE / PARTS[0]).is_dir():

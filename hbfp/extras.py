@@ -24,6 +24,15 @@ def missing(error, command):
     if not isinstance(error, ModuleNotFoundError) or library not in LIBRARIES:
         return None
     extra = EXTRAS.get(library) or next(PARTS[word] for word in command.split() if word in PARTS)
+    return _line(library, extra)
+
+
+def lacking(library):
+    """What is missing and what to install, in one line, or None if ``library``, one of :data:`EXTRAS`, is there."""
+    return None if find_spec(library) else _line(library, EXTRAS[library])
+
+
+def _line(library, extra):
     return f"{library} is missing; install it with: pip install 'hbfp[{extra}]'"
 
 

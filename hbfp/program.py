@@ -238,8 +238,9 @@ class Program:
                  for name, tensor in self.tensors.items()]
         for name, tensor in self.tensors.items():
             if tensor.row and tensor.row < tensor.needed(self.accelerator):
-                raise ProgramError(f"Row of tensor {name} must be 0, or the {tensor.needed(self.accelerator)} bytes that "
-                                   f"it needs or more, not {tensor.row}")
+                least = tensor.needed(self.accelerator)
+                raise ProgramError(f"Row of tensor {name} must be 0, or the {least} bytes that it needs or more, not "
+                                   f"{tensor.row}")
         for what, end in ends:
             if end > self.limit:
                 raise ProgramError(f"{what} must end at the limit of {self.limit} or before it, not at {end}")

@@ -1,8 +1,9 @@
-"""The order of files: those whose tests take long come first.
+"""The order of files: those whose tests take long come first. What all share is compiled before the first.
 
 `make test` gives files to processes in this order. At the end, when only one is left, it should be a quick one.
 """
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -25,3 +26,10 @@ def pytest_collection_modifyitems(items):
         return first.get(path, len(first)), kind, -counts[path], str(path)
 
     items.sort(key=rank)
+
+
+def pytest_runtestloop(session):
+    """Compile the golden model's kernels, if any test has loaded them: no test shall meet the line that says so."""
+    kernels = sys.modules.get("hbfp.golden.fast.kernels")
+    if kernels is not None and not session.config.option.collectonly:
+        kernels.library()

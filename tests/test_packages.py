@@ -3,6 +3,7 @@
 Covers: hbfp/__main__.py, hbfp/checkout.py.
 """
 
+import importlib.metadata
 import json
 import os
 import re
@@ -15,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
+import hbfp
+from hbfp import checkout
 from hbfp.__main__ import COMMANDS, main
 from hbfp.checkout import PARTS
+from hbfp.golden.fast import compiled
 
 ROOT = Path(__file__).parents[1]
 SEEN = f"""
@@ -55,6 +59,31 @@ def test_parts_name_each_other_as_installed(part):
         assert not re.search(rf"^\s*from ({'|'.join(PARTS)})\b", path.read_text(), re.MULTILINE), path
 
 
+def pages():
+    """The README and the pages, with their blocks of Python."""
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for block in re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL):
+            yield path, block
+
+
+def test_pages_import_what_is_there_when_installed():
+    """No short name of a checkout: the first line that a user copies works."""
+    lines = [line for _, block in pages() for line in block.splitlines() if re.match(r"\s*(import|from) hbfp\b", line)]
+    assert len(lines) > 5
+    for path, block in pages():
+        assert not re.search(rf"^\s*(import|from) ({'|'.join(PARTS)})\b", block, re.MULTILINE), path
+
+
+def test_version_is_that_of_the_package(monkeypatch):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert hbfp.__version__ == project["version"]
+    monkeypatch.setattr(checkout, "_BESIDE", ROOT / "docs")    # installed: nothing lies beside it
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"{name} 7")
+    assert hbfp.__version__ == "hbfp 7"
+    with pytest.raises(AttributeError, match="^module 'hbfp' has no attribute 'nothing'$"):
+        hbfp.nothing    # noqa: B018
+
+
 # --- The command ----------------------------------------------------------------------------------
 
 
@@ -88,7 +117,7 @@ def test_wheel_runs(tmp_path):
     """Alone, from another folder, and it brings nothing to the top but hbfp."""
     sources = tmp_path / "sources"    # setuptools leaves what it copies beside them
     sources.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "hbfp", *PARTS):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "hbfp", *PARTS):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, sources / name)
     subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sources],
                    check=True, capture_output=True)
@@ -96,10 +125,17 @@ def test_wheel_runs(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     assert {path.name for path in (tmp_path / "site").iterdir() if path.suffix != ".dist-info"} == {"hbfp"}
-    code = "import hbfp.golden.bfp as bfp; print(bfp.__file__)"
-    env = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    code, = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    code += "\nimport hbfp\nfrom hbfp.golden import matmul\nfrom hbfp.golden.fast import compiled, kernels\n" \
+            "print(matmul.__file__, kernels.library() is not None, compiled.levels() == [compiled.NATIVE])"
+    env = os.environ | {"PYTHONPATH": str(tmp_path / "site"), "HBFP_BUILD": str(tmp_path / "build")}
+    if compiled.compiler() and compiled.levels() != [compiled.NATIVE]:    # what was shipped is what runs
+        assert re.fullmatch(r"hbfp-.*-py3-none-manylinux_2_\d\d_x86_64\.whl", wheel.name)
+        env["CXX"] = "false"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert Path(done.stdout.strip()) == tmp_path / "site" / "hbfp" / "golden" / "bfp.py"
+    path, kernels, native = done.stdout.split()
+    assert Path(path) == tmp_path / "site" / "hbfp" / "golden" / "matmul.py"
+    assert (kernels == "True" and done.stderr == "") or native == "True" or not compiled.compiler()
     words = ["gen", "--rows", "2", "--block", "1,2", "--out", "out"]
     done = subprocess.run([sys.executable, "-m", "hbfp", *words], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert not done.returncode and (tmp_path / "out" / "manifest.json").exists(), done.stderr

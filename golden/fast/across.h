@@ -13,8 +13,8 @@ inline void canonical(float *y, int64_t count) {
 // (see plain_range()) and holds every sum of `terms` products with operand w (see exact()).
 class Across {
   public:
-    typedef float Floats __attribute__((vector_size(64)));
-    typedef int32_t Ints __attribute__((vector_size(64)));
+    typedef Vector<float> Floats;
+    typedef Vector<int32_t> Ints;
 
     Across(const Format &f, const Format &fw, const Span &w, int64_t terms)
         : serves_(f.rounding == 0 && exact(f, fw, terms, Span{0, 0, 0}, Span{0, 0, 0}) && w.low <= w.high
@@ -34,8 +34,8 @@ class Across {
 
         Floats rounded(Floats v) const {
             v = (v + magic) - magic;
-            v = v < -limit ? -limit : v;
-            return v > limit ? limit : v;
+            v = select(v < -limit, -limit, v);
+            return select(v > limit, limit, v);
         }
     };
 
@@ -44,18 +44,23 @@ class Across {
     Scale scale_of(const float *x, const int64_t *offset, int64_t n, int64_t count, Ints &odd) const {
         Ints largest = {};
         for (int64_t i = 0; i < n; i++) {
-            const Ints size = Ints(load<N>(x + offset[i], count)) & 0x7FFFFFFF;
-            largest = size > largest ? size : largest;
+            const Ints size = as<int32_t>(load<N>(x + offset[i], count)) & 0x7FFFFFFF;
+            largest = select(size > largest, size, largest);
         }
         const Ints top = largest >> 23, zero = top == 0;
         odd |= ~zero & ((top < bottom_) | (top > roof_));
-        const Floats step = Floats((top + steps_) << 23 & ~zero);
+        const Floats step = as<float>((top + steps_) << 23 & ~zero);
         return Scale{step * 12582912.0f, step * most_};
     }
 
     template <int N> static Floats load(const float *x, int64_t count) {
-        Floats v = {};
-        std::memcpy(&v, x, N ? 4 * N : 4 * count);
+        Floats v;
+        if constexpr (N == 16) get(v, x);
+        else {
+            float part[16] = {};
+            std::memcpy(part, x, 4 * count);
+            get(v, part);
+        }
         return v;
     }
 

@@ -11,15 +11,6 @@ template <class T> struct Aligned;
 template <> struct Aligned<float> { typedef int32_t Int; };
 template <> struct Aligned<double> { typedef int64_t Int; };
 
-// Neighbouring exponents, a lane each.
-template <class Int> inline auto exponents_at(const int32_t *from) {
-    typedef Int I __attribute__((vector_size(64)));
-    typedef int32_t Narrow __attribute__((vector_size(64 / sizeof(Int) * 4)));
-    Narrow v;
-    std::memcpy(&v, from, sizeof v);
-    return __builtin_convertvector(v, I);
-}
-
 // Exponents of the last bits of an operand with M rows: of row m and block j at row[m] + block[j].
 struct Exponents {
     const int32_t *data;
@@ -33,34 +24,35 @@ inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, co
                   typename Aligned<T>::Int *sum, typename Aligned<T>::Int *power) {
     typedef typename Aligned<T>::Int Int;
     typedef typename Vectors<T>::Type V;
-    typedef Int I __attribute__((vector_size(64)));
+    typedef Vector<Int> I;
     constexpr int64_t LANES = Vectors<T>::LANES;
     constexpr Int LONGEST = 8 * sizeof(Int) - 1;
     const I most = I{} + LONGEST;
-    I total[M] = {}, last[M];
+    I total[M] = {}, last[M] = {};
     for (int64_t j = 0; j < at.blocks; j++) {
         V p[M] = {};
         const T *from = a + at.block[j];
         for (int64_t k = 0; k < at.terms[j]; k++, b += LANES) {
             V w;
-            std::memcpy(&w, b, sizeof w);
-            for (int i = 0; i < M; i++) p[i] += from[at.row[m + i] + k * at.stride] * w;
+            get(w, b);
+            for (int i = 0; i < M; i++) p[i] += w * from[at.row[m + i] + k * at.stride];
         }
-        const I column = exponents_at<Int>(eb + j * lde);
+        I column;
+        get_whole<Int>(column, eb + j * lde);
         for (int i = 0; i < M; i++) {
-            const I fresh = __builtin_convertvector(p[i], I), step = column + Int(ea.data[ea.row[m + i] + ea.block[j]]);
+            const I fresh = convert<Int>(p[i]), step = column + Int(ea.data[ea.row[m + i] + ea.block[j]]);
             if (!j) last[i] = step;
             const I ahead = step - last[i], later = ahead > 0, back = -ahead;
-            I shift = later ? ahead : back;
-            shift = shift > most ? most : shift;
-            const I moved = later ? total[i] : fresh, kept = later ? fresh : total[i];
+            I shift = select(later, ahead, back);
+            shift = select(shift > most, most, shift);
+            const I moved = select(later, total[i], fresh), kept = select(later, fresh, total[i]);
             total[i] = kept + (((moved >> shift) + 1) & -2);
-            last[i] = later ? step : last[i];
+            last[i] = select(later, step, last[i]);
         }
     }
     for (int i = 0; i < M; i++) {
-        std::memcpy(sum + i * LANES, &total[i], 64);
-        std::memcpy(power + i * LANES, &last[i], 64);
+        put(sum + i * LANES, total[i]);
+        put(power + i * LANES, last[i]);
     }
 }
 
@@ -95,7 +87,7 @@ template <class T>
 void multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
                       int64_t n_count, int64_t lde, int32_t guard, float *y, const Flush &flush) {
     typedef typename Aligned<T>::Int Int;
-    constexpr int64_t ROWS = 8, WIDE = Vectors<T>::LANES;
+    constexpr int64_t ROWS = by_registers(8, 4, 2), WIDE = Vectors<T>::LANES;
     const int64_t k = at.depth();
     alignas(64) Int sum[ROWS * WIDE], power[ROWS * WIDE];
     for (int64_t c = 0; c < n_count; c += WIDE)

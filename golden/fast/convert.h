@@ -205,8 +205,8 @@ void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *no
 // Blocks of one column, rounding `rne`, without subnormals: 16 columns at a time, their steps in registers.
 void columns_rne(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
                  const Format &f, Span &span) {
-    typedef float Floats __attribute__((vector_size(64)));
-    typedef int32_t Ints __attribute__((vector_size(64)));
+    typedef Vector<float> Floats;
+    typedef Vector<int32_t> Ints;
     const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
     const float most = float((1 << f.magnitude) - 1);
     Ints lowest = Ints{} + (1 << 20), highest = Ints{} - 1;
@@ -217,11 +217,12 @@ void columns_rne(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t row
         for (int64_t c = 0; c < whole; c += 16) {
             const float *in = x + r * ldx + c;
             float *out = y + r * ldy + c;
-            Ints largest = {}, size;
+            Ints largest = {};
+            Floats v;
             for (int64_t i = 0; i < h; i++) {
-                std::memcpy(&size, in + i * ldx, 64);
-                size &= 0x7FFFFFFF;
-                largest = size > largest ? size : largest;
+                get(v, in + i * ldx);
+                const Ints size = as<int32_t>(v) & 0x7FFFFFFF;
+                largest = select(size > largest, size, largest);
             }
             const Ints top = largest >> 23, zero = top == 0, odd = ~zero & ((top < bottom) | (top > roof));
             int32_t any = 0;
@@ -232,17 +233,15 @@ void columns_rne(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t row
                 continue;
             }
             const Ints none = zero & (1 << 20), at_least = top | none;
-            lowest = at_least < lowest ? at_least : lowest;
-            highest = top > highest ? top : highest;
-            const Floats step = Floats((top + (1 - f.magnitude)) << 23 & ~zero), magic = step * 12582912.0f,
+            lowest = select(at_least < lowest, at_least, lowest);
+            highest = select(top > highest, top, highest);
+            const Floats step = as<float>((top + (1 - f.magnitude)) << 23 & ~zero), magic = step * 12582912.0f,
                          limit = step * most;
             for (int64_t i = 0; i < h; i++) {
-                Floats v;
-                std::memcpy(&v, in + i * ldx, 64);
+                get(v, in + i * ldx);
                 v = (v + magic) - magic;
-                v = v < -limit ? -limit : v;
-                v = (v > limit ? limit : v) + 0.0f;                 // -0 becomes 0
-                std::memcpy(out + i * ldy, &v, 64);
+                v = select(v < -limit, -limit, v);
+                put(out + i * ldy, select(v > limit, limit, v) + 0.0f);    // -0 becomes 0
             }
         }
     }

@@ -52,7 +52,9 @@ class Lane16 : public Across {
         const Scale scale = scale_of<N>(x, offset, n, count, odd);
         Floats p = {};
         for (int64_t i = 0; i < n; i++) p += scale.rounded(load<N>(x + offset[i], count)) * load<N>(w + i * ldw, count);
-        std::memcpy(out, &p, N ? 4 * N : 4 * count);
+        if constexpr (N == 16) put(out, p);
+        else
+            for (int64_t j = 0; j < count; j++) out[j] = p[j];
     }
 };
 

@@ -18,7 +18,8 @@ inline void dots(const Across::Floats *v, int64_t n, const W &w, Across::Floats 
 template <class W>
 inline void all_dots(const Across::Floats *v, int64_t n, int64_t count, const W &w, Across::Floats *sums) {
     int64_t o = 0;
-    for (; o + 8 <= count; o += 8) dots<8>(v, n, [&](int64_t i, int64_t j) { return w(i, o + j); }, sums + o);
+    constexpr int MOST = by_registers(8, 4, 2);
+    for (; o + MOST <= count; o += MOST) dots<MOST>(v, n, [&](int64_t i, int64_t j) { return w(i, o + j); }, sums + o);
     for (; o < count; o++) dots<1>(v, n, [&](int64_t i, int64_t j) { return w(i, o + j); }, sums + o);
 }
 
@@ -54,8 +55,8 @@ class Planes {
             const float *w = w_ + k * ldw_;
             all_dots(values_.data(), n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; }, sums_.data());
         }
-        for (int64_t i = count; i < 16; i++) odd[i] = 0;            // lanes behind the row
-        if (Across::any(odd)) return false;
+        for (int64_t i = 0; i < count; i++)                         // not the lanes behind the row
+            if (odd[i]) return false;
         for (int64_t i = 0; i < count; i++)
             for (int64_t o = 0; o < n_; o++) y[i * ld + o] = sums_[o][i];
         return true;
@@ -93,15 +94,13 @@ class GroupedTaps {
 
     void spread(const float *g, const int64_t *group, int64_t count, Across::Floats *out) const {
         for (int64_t o = 0; o < n_; o++) {
-            Across::Floats v = {};
+            float v[16] = {};
             if (count == 16 && group[0] == group[7] && group[8] == group[15]) {
-                float halves[16];
-                std::fill_n(halves, 8, g[group[0] + o]);
-                std::fill_n(halves + 8, 8, g[group[8] + o]);
-                std::memcpy(&v, halves, sizeof v);
+                std::fill_n(v, 8, g[group[0] + o]);
+                std::fill_n(v + 8, 8, g[group[8] + o]);
             } else
                 for (int64_t j = 0; j < count; j++) v[j] = g[group[j] + o];
-            out[o] = v;
+            get(out[o], v);
         }
     }
 };

@@ -1,14 +1,13 @@
-"""Quick paths of the golden model, compiled from kernels.cpp when first used.
+"""Quick paths of the golden model: kernels.cpp, compiled by :mod:`golden.fast.compiled`.
 
-They give the bits that :mod:`golden.bfp` and :mod:`golden.matmul` define, on whatever the machine's
-compiler makes of plain C++: no library, no threads of its own. Without a compiler everything still
-runs, on the NumPy definitions.
+They give the bits that :mod:`golden.bfp` and :mod:`golden.matmul` define, at every level of machine code: plain C++,
+no library, no threads of its own. Without them everything still runs, on the NumPy definitions.
 """
 
 import ctypes
 import os
-import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,16 +17,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from hbfp import entries, files
 from hbfp.fields import check_range
 from hbfp.format import ROUNDINGS, HBFPFormat
+from hbfp.values import shown
 
 from ..blocks import block_sides
 from ..to_fp32 import FLUSHED_BELOW
+from . import compiled
 
-_SOURCE = Path(__file__).with_name("kernels.cpp")
-_HEADERS = sorted(_SOURCE.parent.glob("*.h"))
-_FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-shared", "-fPIC", "-std=c++17")
 #: Nanoseconds of work, roughly, below which one thread does it alone: handing over costs about 50000.
 _ALONE = 200_000
 #: Nanoseconds, roughly, of one thread for an element's conversion and for a multiplication.
@@ -65,30 +62,24 @@ class Span(ctypes.Structure):
         return type(self)(min(self.low, other.low), max(self.high, other.high), self.invalid | other.invalid)
 
 
-def _key(compiler):
-    """Hash of all that decides the machine code: source, flags, compiler, processor."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
-    cpu = Path("/proc/cpuinfo")
-    flags = next((line for line in cpu.read_text().splitlines() if line.startswith(("flags", "Features"))), "") \
-        if cpu.exists() else ""
-    return files.key(*(path.read_bytes() for path in (_SOURCE, *_HEADERS)), *_FLAGS, version, flags)
-
-
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernels, or None without a C++ compiler (or with ``HBFP_KERNELS=0``)."""
-    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
-    if os.environ.get("HBFP_KERNELS") == "0" or compiler is None:
+    """The compiled kernels; None without a C++ compiler, with ``HBFP_KERNELS=0``, or if they cannot be made or loaded.
+
+    The last is said in one line on standard error.
+    """
+    which = compiled.level()
+    try:
+        path = None if which is None else compiled.file(which)
+        return None if path is None else load(path)
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        print(f"hbfp: no compiled kernels, NumPy computes instead, more slowly ({shown(error, 300)})", file=sys.stderr)
         return None
 
-    def make(folder):
-        done = subprocess.run([compiler, *_FLAGS, "-o", str(folder / "kernels.so"), str(_SOURCE)], capture_output=True,
-                              text=True)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-            raise RuntimeError(f"{compiler} cannot build {_SOURCE.name}: {''.join(lines[:1])}")
 
-    loaded = ctypes.CDLL(str(entries.entry(files.cache("kernels") / _key(compiler), make) / "kernels.so"))
+def load(path: Path) -> ctypes.CDLL:
+    """A library that :mod:`golden.fast.compiled` has made."""
+    loaded = ctypes.CDLL(str(path))
     for name, arguments in (
             ("hbfp_encode", [_PTR, _I64, _PTR, _I64, _PTR, _I64, _I64, _I64, _I64, _I64, _PTR, _PTR]),
             ("hbfp_encode_drawn", [_PTR, _I64, _PTR, *[_I64] * 5, *[_PTR] * 3]),

@@ -1,8 +1,7 @@
 // The converter lanes' xorshift generators: docs/numerics.md, section 6.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
+#include "vectors.h"
 
 namespace {
 
@@ -21,26 +20,25 @@ struct Lanes {
     }
 
   private:
-    typedef uint32_t Words __attribute__((vector_size(64)));
+    typedef Vector<uint32_t> Words;
 
     template <int N>
     void run(int32_t *out, int64_t numbers, int32_t bits) {
         Words s[N], a[N], b[N], c[N];
         for (int n = 0; n < N; n++) {
-            std::memcpy(&s[n], state + 16 * n, 64);
-            std::memcpy(&a[n], shifts[0] + 16 * n, 64);
-            std::memcpy(&b[n], shifts[1] + 16 * n, 64);
-            std::memcpy(&c[n], shifts[2] + 16 * n, 64);
+            get(s[n], state + 16 * n);
+            get(a[n], shifts[0] + 16 * n);
+            get(b[n], shifts[1] + 16 * n);
+            get(c[n], shifts[2] + 16 * n);
         }
         for (int64_t i = 0; i < numbers; i += count)
             for (int n = 0; n < N; n++) {
                 s[n] ^= s[n] << a[n];
                 s[n] ^= s[n] >> b[n];
                 s[n] ^= s[n] << c[n];
-                Words top = s[n] >> (32 - bits);
-                std::memcpy(out + i + 16 * n, &top, 64);
+                put(out + i + 16 * n, as<int32_t>(s[n] >> (32 - bits)));
             }
-        for (int n = 0; n < N; n++) std::memcpy(state + 16 * n, &s[n], 64);
+        for (int n = 0; n < N; n++) put(state + 16 * n, s[n]);
     }
 };
 

@@ -11,26 +11,23 @@
 
 namespace {
 
-typedef int32_t Ints __attribute__((vector_size(64)));
-typedef uint32_t Words __attribute__((vector_size(64)));
-typedef Vectors<float>::Type Floats;
+typedef Vector<int32_t> Ints;
+typedef Vector<float> Floats;
 
 // sums + both products of the 16-bit halves of x with those of each of w's words. One instruction on x86, which compilers
 // find in sums along a vector only, not in sums that stay in their lanes.
-inline Ints add_pairs(Ints sums, int32_t x, Ints w) {
-#if defined(__AVX512VNNI__)
-    return Ints(_mm512_dpwssd_epi32(__m512i(sums), _mm512_set1_epi32(x), __m512i(w)));
-#elif defined(__AVX512BW__)
-    return sums + Ints(_mm512_madd_epi16(_mm512_set1_epi32(x), __m512i(w)));
+template <class V> inline V add_pairs(const V &sums, int32_t x, const V &w) {
+#if defined(__AVX512BW__)
+    return sums + V(_mm512_madd_epi16(_mm512_set1_epi32(x), __m512i(w)));
 #elif defined(__AVX2__)
-    __m256i half[2];
-    std::memcpy(half, &w, sizeof w);
-    for (__m256i &h : half) h = _mm256_madd_epi16(_mm256_set1_epi32(x), h);
-    std::memcpy(&w, half, sizeof w);
-    return sums + w;
+    return sums + V(_mm256_madd_epi16(_mm256_set1_epi32(x), __m256i(w)));
 #else
-    return sums + int32_t(int16_t(x)) * (w << 16 >> 16) + (x >> 16) * (w >> 16);
+    return sums + (w << 16 >> 16) * int32_t(int16_t(x)) + (w >> 16) * (x >> 16);
 #endif
+}
+
+template <class T, int B> inline Split<T, B> add_pairs(const Split<T, B> &sums, int32_t x, const Split<T, B> &w) {
+    return {add_pairs(sums.low, x, w.low), add_pairs(sums.high, x, w.high)};
 }
 
 inline int32_t pair_of(int32_t low, int32_t high) { return int32_t((uint32_t(low) & 0xFFFF) | uint32_t(high) << 16); }
@@ -144,13 +141,14 @@ class PairedRows {
     }
 };
 
-inline Floats rounded(Ints sums) { return __builtin_convertvector(sums, Floats); }
+inline Floats rounded(const Ints &sums) { return convert<float>(sums); }
 
 // 256 upper + lower, of up to 37 bits, as a multiple of 2^20 and the 20 bits below it: both are floats, and their sum is
 // the one rounding.
-inline Floats rounded(Ints upper, Ints lower) {
-    const Ints above = (upper + (lower >> 8)) & -0x1000, below = Ints(((Words(upper) << 8) + Words(lower)) & 0xFFFFF);
-    return __builtin_convertvector(above, Floats) * 256.0f + __builtin_convertvector(below, Floats);
+inline Floats rounded(const Ints &upper, const Ints &lower) {
+    const Ints above = (upper + (lower >> 8)) & -0x1000;
+    const Ints below = as<int32_t>((as<uint32_t>(upper) << 8) + as<uint32_t>(lower)) & 0xFFFFF;
+    return convert<float>(above) * 256.0f + convert<float>(below);
 }
 
 // Operand b (k, n) in panels, and products with it.
@@ -181,9 +179,9 @@ class PairedColumns {
         for (int64_t first = 0; first < n_; first += width(n_ - first)) {
             const int64_t lanes = width(n_ - first), columns = std::min(lanes, n_ - first);
             switch (lanes / LANES) {
-                case 4: panel<4 / PARTS, 6>(a, first, y + first, ldy, columns, more); break;
-                case 2: panel<2, 12 / PARTS>(a, first, y + first, ldy, columns, more); break;
-                default: panel<1, 16 / PARTS>(a, first, y + first, ldy, columns, more);
+                case 4: panel<4 / PARTS, by_registers(6, 6 / PARTS, 1)>(a, first, y + first, ldy, columns, more); break;
+                case 2: panel<2, by_registers(12, 6, 2) / PARTS>(a, first, y + first, ldy, columns, more); break;
+                default: panel<1, by_registers(16, 6, 2) / PARTS>(a, first, y + first, ldy, columns, more);
             }
         }
     }
@@ -197,14 +195,15 @@ class PairedColumns {
 
     static int64_t width(int64_t left) { return std::min(MOST, (left > 2 * LANES ? 4 : left > LANES ? 2 : 1) * LANES); }
 
-    // One block into M x (N vectors) sums.
-    template <int N, int M>
+    // One block into M x (N vectors) sums, of a panel of WIDE vectors.
+    template <int WIDE, int N, int M>
     static void micro(const int16_t *a, const int64_t *row, int64_t stride, const float *step, const int64_t *step_row,
                       const int32_t *b, const float *b_step, int64_t pairs, float *y) {
         Ints p[PARTS][M][N] = {};
-        for (int64_t k = 0; k < pairs; k++, b += PARTS * N * LANES) {
+        for (int64_t k = 0; k < pairs; k++, b += PARTS * WIDE * LANES) {
             Ints w[PARTS][N];
-            for (int i = 0; i < PARTS * N; i++) std::memcpy(&w[i / N][i % N], b + i * LANES, sizeof(Ints));
+#pragma GCC unroll 8
+            for (int i = 0; i < PARTS * N; i++) get(w[i / N][i % N], b + (i / N * WIDE + i % N) * LANES);
 #pragma GCC unroll 16                                               // else the sums are kept in memory
             for (int m = 0; m < M; m++) {
                 int32_t x;
@@ -220,17 +219,18 @@ class PairedColumns {
 #pragma GCC unroll 4
             for (int n = 0; n < N; n++) {
                 Floats total, scale;
-                std::memcpy(&total, y + (m * N + n) * LANES, sizeof total);
-                std::memcpy(&scale, b_step + n * LANES, sizeof scale);
+                get(total, y + (m * WIDE + n) * LANES);
+                get(scale, b_step + n * LANES);
                 scale *= step[step_row[m]];
                 if constexpr (PARTS == 1) total += rounded(p[0][m][n]) * scale;
                 else total += rounded(p[0][m][n], p[1][m][n]) * scale;
-                std::memcpy(y + (m * N + n) * LANES, &total, sizeof total);
+                put(y + (m * WIDE + n) * LANES, total);
             }
     }
 
     template <int N, int M>
     void panel(const PairedRows &a, int64_t first, float *y, int64_t ldy, int64_t columns, bool more) const {
+        constexpr int AT_ONCE = by_registers(N, 1, 1);
         constexpr int64_t WIDE = N * LANES;
         float sums[M * WIDE];
         for (int64_t m = 0; m < int64_t(a.row.size()); m += M) {
@@ -243,11 +243,14 @@ class PairedColumns {
                 const int16_t *from = &a.data[a.block[j]];
                 const float *step = &a.steps[a.step_block[j]], *b_step = &steps_[blocks_ * first + j * WIDE];
                 const int64_t pairs = (terms_[j] + 1) / 2;
-                if (rows == M) micro<N, M>(from, &a.row[m], a.stride, step, &a.step_row[m], b, b_step, pairs, sums);
-                else
-                    for (int64_t i = 0; i < rows; i++)
-                        micro<N, 1>(from, &a.row[m + i], a.stride, step, &a.step_row[m + i], b, b_step, pairs,
-                                    sums + i * WIDE);
+                for (int64_t n = 0; n < WIDE; n += AT_ONCE * LANES)
+                    if (rows == M)
+                        micro<N, AT_ONCE, M>(from, &a.row[m], a.stride, step, &a.step_row[m], b + n, b_step + n, pairs,
+                                             sums + n);
+                    else
+                        for (int64_t i = 0; i < rows; i++)
+                            micro<N, AT_ONCE, 1>(from, &a.row[m + i], a.stride, step, &a.step_row[m + i], b + n,
+                                                 b_step + n, pairs, sums + i * WIDE + n);
                 b += pairs * PARTS * WIDE;
             }
             for (int64_t i = 0; i < rows; i++) std::copy_n(sums + i * WIDE, columns, y + (m + i) * ldy);

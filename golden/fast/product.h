@@ -11,11 +11,9 @@ namespace {
 
 // Vectors of 64 bytes of what holds every partial sum of a block exactly: float (24 bits) or double (53 bits).
 template <class T> struct Vectors {
-    typedef T Type __attribute__((vector_size(64)));
+    typedef Vector<T> Type;
     static constexpr int64_t LANES = 64 / sizeof(T);
 };
-
-typedef float Half __attribute__((vector_size(32)));
 
 // Below what a block sum and a running sum become +0: docs/numerics.md, sections 4 and 5; 0 keeps subnormals.
 struct Flush {
@@ -25,43 +23,49 @@ struct Flush {
 // Where no sum lies below 2^-126.
 struct Keep {};
 
-inline void add(float *y, Vectors<float>::Type p, const Keep &) {
-    Vectors<float>::Type v;
+// y += p, a register of block sums, in FP32.
+template <class V> inline void add(float *y, const V &p, const Keep &) {
+    typedef float Floats __attribute__((vector_size(sizeof(V) / sizeof(Element<V>) * sizeof(float))));
+    Floats v;
     std::memcpy(&v, y, sizeof v);
-    v += p;
+    v += __builtin_convertvector(p, Floats);
     std::memcpy(y, &v, sizeof v);
 }
 
-inline void add(float *y, Vectors<double>::Type p, const Keep &) {
-    Half v;
-    std::memcpy(&v, y, sizeof v);
-    v += __builtin_convertvector(p, Half);
-    std::memcpy(y, &v, sizeof v);
-}
-
-inline void add(float *y, Vectors<double>::Type p, const Flush &flush) {
-    p = (p < flush.sum) & (p > -flush.sum) ? p - p : p;
+template <class V> inline void add(float *y, const V &given, const Flush &flush) {
+    typedef float Floats __attribute__((vector_size(sizeof(V) / sizeof(Element<V>) * sizeof(float))));
+    const V p = (given < flush.sum) & (given > -flush.sum) ? given - given : given;
     const float least = float(flush.total);
-    Half v;
+    Floats v;
     std::memcpy(&v, y, sizeof v);
-    v += __builtin_convertvector(p, Half);
+    v += __builtin_convertvector(p, Floats);
     v = (v < least) & (v > -least) ? v - v : v;
     std::memcpy(y, &v, sizeof v);
 }
 
-// One block of `terms` along K into M x (N vectors) sums.
+template <class T, int B> inline void add(float *y, const Split<T, B> &p, const Keep &rule) {
+    add(y, p.low, rule);
+    add(y + Split<T, B>::HALF, p.high, rule);
+}
+
+template <class T, int B> inline void add(float *y, const Split<T, B> &p, const Flush &rule) {
+    add(y, p.low, rule);
+    add(y + Split<T, B>::HALF, p.high, rule);
+}
+
+// One block of `terms` along K into M x (N vectors) sums; rows of b are `ldb` apart.
 template <class T, int M, int N, class Rule>
-inline void micro(const T *a, const int64_t *row, int64_t stride, const T *b, int64_t terms, float *y, int64_t ldy,
-                  const Rule &rule) {
+inline void micro(const T *a, const int64_t *row, int64_t stride, const T *b, int64_t ldb, int64_t terms, float *y,
+                  int64_t ldy, const Rule &rule) {
     typedef typename Vectors<T>::Type V;
     constexpr int64_t LANES = Vectors<T>::LANES;
     V p[M][N] = {};
     for (int64_t k = 0; k < terms; k++) {
         V w[N];
-        for (int n = 0; n < N; n++) std::memcpy(&w[n], b + (k * N + n) * LANES, sizeof(V));
+        for (int n = 0; n < N; n++) get(w[n], b + k * ldb + n * LANES);
         for (int m = 0; m < M; m++) {
             T x = a[row[m] + k * stride];
-            for (int n = 0; n < N; n++) p[m][n] += x * w[n];
+            for (int n = 0; n < N; n++) p[m][n] += w[n] * x;
         }
     }
     for (int m = 0; m < M; m++)
@@ -82,11 +86,13 @@ struct Rows {
     }
 };
 
-// A panel of N vectors of columns; `packed` holds K rows of it. `more`: the sums go on from what y holds.
+// A panel of N vectors of columns; `packed` holds K rows of it. `more`: the sums go on from what y holds. Of N vectors
+// as many at a time as there are registers for their sums.
 template <class T, int N, int ROWS, class Rule>
 void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, int64_t columns, bool more,
            const Rule &rule) {
-    constexpr int64_t LANES = N * Vectors<T>::LANES;
+    constexpr int AT_ONCE = by_registers(N, 1, 1);
+    constexpr int64_t LANES = N * Vectors<T>::LANES, STEP = AT_ONCE * Vectors<T>::LANES;
     float sums[ROWS * LANES];
     for (int64_t m = 0; m < at.count; m += ROWS) {
         int64_t rows = std::min<int64_t>(ROWS, at.count - m);
@@ -96,10 +102,13 @@ void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, i
         const T *b = packed;
         for (int64_t j = 0; j < at.blocks; j++) {
             const T *from = a + at.block[j];
-            if (rows == ROWS) micro<T, ROWS, N>(from, at.row + m, at.stride, b, at.terms[j], sums, LANES, rule);
-            else
-                for (int64_t i = 0; i < rows; i++)
-                    micro<T, 1, N>(from, at.row + m + i, at.stride, b, at.terms[j], sums + i * LANES, LANES, rule);
+            for (int64_t n = 0; n < LANES; n += STEP)
+                if (rows == ROWS)
+                    micro<T, ROWS, AT_ONCE>(from, at.row + m, at.stride, b + n, LANES, at.terms[j], sums + n, LANES, rule);
+                else
+                    for (int64_t i = 0; i < rows; i++)
+                        micro<T, 1, AT_ONCE>(from, at.row + m + i, at.stride, b + n, LANES, at.terms[j],
+                                             sums + i * LANES + n, LANES, rule);
             b += at.terms[j] * LANES;
         }
         for (int64_t i = 0; i < rows; i++)
@@ -149,9 +158,9 @@ void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, flo
         const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
         const T *b = packed + k * first;
         switch (lanes / Vectors<T>::LANES) {
-            case 4: panel<T, 4, 6>(a, at, b, y + first, ldy, columns, more, rule); break;
-            case 2: panel<T, 2, 8>(a, at, b, y + first, ldy, columns, more, rule); break;
-            default: panel<T, 1, 16>(a, at, b, y + first, ldy, columns, more, rule);
+            case 4: panel<T, 4, by_registers(6, 6, 2)>(a, at, b, y + first, ldy, columns, more, rule); break;
+            case 2: panel<T, 2, by_registers(8, 6, 2)>(a, at, b, y + first, ldy, columns, more, rule); break;
+            default: panel<T, 1, by_registers(16, 6, 2)>(a, at, b, y + first, ldy, columns, more, rule);
         }
     }
 }

@@ -1,10 +1,14 @@
 """HBFP layers and training in PyTorch, equal to the NumPy golden model bit for bit.
 
-    import golden.nn
-    model = golden.nn.convert(model, golden.nn.HBFPFormat(mantissa=8))
+    import hbfp.golden.nn as gn    # in a checkout golden.nn is a short name of it
+    model = gn.convert(model, gn.HBFPFormat(mantissa=8))
 """
 
+from hbfp import extras
 from hbfp.format import HBFPFormat
+
+if line := extras.lacking("torch"):
+    raise ModuleNotFoundError(line, name="torch")
 
 from ..schedule import MixedMantissa
 from . import functional

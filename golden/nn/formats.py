@@ -151,7 +151,7 @@ class Formats:
 FormatLike = Formats | HBFPFormat | str
 
 
-def checked(what, fmt):
+def checked(what: str, fmt: Any) -> HBFPFormat:
     """The format that ``fmt`` is or names; ``TypeError`` if it is none."""
     fmt = named(fmt)
     if not isinstance(fmt, HBFPFormat):

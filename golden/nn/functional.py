@@ -87,8 +87,8 @@ def pair(value: int | tuple[int, int], name: str) -> tuple[int, int]:
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                  mask: torch.Tensor | None = None, dropout: float = 0.0,
-                                 formats: FormatLike = "hbfp8", *, scale: float | None = None, stream: Stream | None = None
-                                 ) -> tuple[torch.Tensor, torch.Tensor]:
+                                 formats: FormatLike = "hbfp8", *, scale: float | None = None,
+                                 stream: Stream | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """``softmax(q k^T / sqrt(d)) v``; q, k, v (..., L, d), mask added or boolean (True takes part).
 
     ``scale`` stands for ``1 / sqrt(d)``. A query that takes part in nothing gives zeros.

@@ -14,6 +14,7 @@ from torch import nn
 from hbfp.golden.lower.bert import CONFIGS, Bert
 from hbfp.golden.lower.export import exported
 from hbfp.golden.lower.source import read
+from hbfp.values import OptionError, shown
 
 from .catalogue import NAMES, SIZES
 from .fused import jobs
@@ -26,12 +27,20 @@ def torchvision() -> ModuleType:
 
     Its wheel is built against torch with CUDA. Beside a torch without, its import fails for the want of two operators
     that no classifier uses; those are declared.
+
+    Raises
+    ------
+    OptionError
+        If it fails otherwise beside the torch that is there; one line.
     """
     try:
         import torchvision
-    except RuntimeError as error:
+    except ModuleNotFoundError:
+        raise
+    except (ImportError, OSError, RuntimeError) as error:
         if "torchvision::nms" not in str(error):
-            raise
+            line = f"torchvision cannot be loaded beside torch {torch.__version__} ({shown(error)}); install both of one "
+            raise OptionError(f"{line}build: pip install 'hbfp[networks]'") from None
         for name in [each for each in sys.modules if each.split(".")[0] == "torchvision"]:
             del sys.modules[name]
         _LIBRARY.append(torch.library.Library("torchvision", "DEF"))

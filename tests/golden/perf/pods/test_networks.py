@@ -4,6 +4,8 @@ Covers: golden/perf/pods/trace.py, golden/lower/bert.py, golden/perf/pods/catalo
 """
 
 import copy
+import re
+import sys
 
 import pytest
 import torch
@@ -15,10 +17,11 @@ from golden.lower.zoo import ZOO, zoo
 from golden.nn import convert
 from golden.perf.pods.catalogue import NAMES, SIZES, STUDY
 from golden.perf.pods.graph import Reach
-from golden.perf.pods.networks import from_file, lowered, named, network
+from golden.perf.pods.networks import from_file, lowered, named, network, torchvision
 from golden.perf.pods.trace import UntileableError, trace
 from hbfp.design import Design
 from hbfp.system import Accelerator
+from hbfp.values import OptionError
 
 
 def operations(graph, size=32):
@@ -32,6 +35,18 @@ def operations(graph, size=32):
 def test_sizes(name, products, macs, tiles):
     graph = named(name)
     assert (len(graph.gemms), graph.macs, operations(graph)) == (products, macs, tiles)
+
+
+@pytest.mark.parametrize("error", ["OSError", "ImportError", "RuntimeError"])
+def test_a_torchvision_that_does_not_fit(tmp_path, monkeypatch, error):
+    (tmp_path / "torchvision.py").write_text(f"raise {error}('libcudart.so: cannot open')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [each for each in sys.modules if each.split(".")[0] == "torchvision"]:
+        monkeypatch.delitem(sys.modules, name)
+    line = (f"torchvision cannot be loaded beside torch {torch.__version__} (libcudart.so: cannot open); install both of "
+            "one build: pip install 'hbfp[networks]'")
+    with pytest.raises(OptionError, match=f"^{re.escape(line)}$"):
+        torchvision()
 
 
 def test_the_study_is_in_the_catalogue():
