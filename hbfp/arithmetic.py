@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from .fields import BLOCKS, FLOATS, INTEGERS
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic:
@@ -31,6 +33,11 @@ class Arithmetic:
     def exact(self) -> bool:
         """Whether products and their sums are exact integers."""
         return self.bits is None
+
+    @property
+    def use(self) -> str:
+        """What a core of it is, of :data:`hbfp.fields.CORES`."""
+        return BLOCKS if self.blocked else INTEGERS if self.exact else FLOATS
 
     @property
     def float_results(self) -> bool:

@@ -5,6 +5,7 @@ Names of fields must differ across nested descriptions, since command lines and 
 
 import argparse
 import dataclasses
+from functools import cache
 
 from . import values
 from .fields import KEY, Field
@@ -48,6 +49,12 @@ def declared(kind):
             raise TypeError(f"{kind.__name__} has more than one field {', '.join(sorted(twice))}")
         found |= inner
     return found
+
+
+@cache
+def unserved(kind, use):
+    """Name -> (Field, default) of those of :func:`declared` that do not serve ``use``, of :data:`hbfp.fields.USES`."""
+    return {name: (about, default) for name, (about, default) in declared(kind).items() if use not in about.serves}
 
 
 def check(description):

@@ -5,7 +5,21 @@ from math import gcd
 
 from . import describe
 from .arithmetic import KINDS
-from .fields import choice, declare, flag, nested, pair, whole
+from .fields import (
+    ACCELERATOR,
+    BLOCKS,
+    CORES,
+    FLOATS,
+    INTEGERS,
+    SYSTEMS,
+    USES,
+    choice,
+    declare,
+    flag,
+    nested,
+    pair,
+    whole,
+)
 from .format import MANTISSA_RANGE, HBFPFormat
 from .lay import Lay
 from .sparsity import DENSE, Sparsity
@@ -33,10 +47,11 @@ class ConflictError(ValueError):
     Attributes
     ----------
     name, value, rule : str
-        The parameter, its value as text, and what it must be.
+        The parameter, its value, a pair as the command line takes it, and what it must be.
     """
 
     def __init__(self, name, value, rule):
+        value = ",".join(map(str, value)) if isinstance(value, tuple) else value
         self.name, self.value, self.rule = name, value, rule
         super().__init__(f"{name.replace('_', ' ').capitalize()} {value} {rule}")
 
@@ -117,51 +132,52 @@ class Design(describe.Description):
     format: HBFPFormat = nested(HBFPFormat)
     rows: int = whole(
         32, *SIDE_RANGE, title="Rows", text="elements along K",
-        tag="r", place=4, always=True)
+        tag="r", place=4, always=True, serves=(*CORES, *SYSTEMS))
     cols: int | None = whole(
         None, *SIDE_RANGE, title="Columns", text="elements along N", usual="as many as rows",
-        tag="c", place=5, always=True)
+        tag="c", place=5, always=True, serves=(*CORES, *SYSTEMS))
     accumulate: str = choice(
         "fp32", ACCUMULATES, title="Accumulation", text="how block sums add up along K",
-        tag="", place=7, always=True, where="blocked")
+        tag="", place=7, always=True, where="blocked", serves=(BLOCKS, ACCELERATOR))
     arithmetic: str = choice(
         "hbfp", ARITHMETICS, title="Arithmetic", text="block floating point, or a baseline with the same dataflow",
         tag="", place=0, always=True)
     group: tuple[int, int] | None = pair(
         None, *SIDE_RANGE, title="Group", text="rows,columns of elements without registers between them",
-        usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True)
+        usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True,
+        serves=(*CORES, *SYSTEMS))
     multiplier: str = choice(
         "plain", MULTIPLIERS, title="Multiplier",
         text="how products are formed, quick to simulate or of least area, with equal bits",
-        tag="", place=13)
+        tag="", place=13, serves=(*CORES, *SYSTEMS))
     pipeline: int = whole(
         0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
         text="registers inside each FP32 multiply-add, or adder of block sums; 7: inside groups, too",
-        tag="p", place=14)
+        tag="p", place=14, serves=(BLOCKS, FLOATS, ACCELERATOR))
     depth: int = whole(
         512, *DEPTH_RANGE, title="Depth", unit=" rows", text="rows of X that one command may stream",
-        tag="d", place=16)
+        tag="d", place=16, serves=(*CORES, ACCELERATOR))
     share: int = whole(
         1, *SHARE_RANGE, title="Share", unit=" columns",
         text="columns that share a converter and an accumulator, where blocks are longer than the rows",
-        tag="share", place=15)
-    ragged: bool = flag(title="Ragged", text="accept a block that leaves rows idle")
+        tag="share", place=15, serves=(BLOCKS,))
+    ragged: bool = flag(title="Ragged", text="accept a block that leaves rows idle", serves=(BLOCKS,))
     sparse: tuple[int, int] = declare(Sparsity(
         low=1, high=8, title="Sparsity", usual="1,1: none", tag="sparse", place=17,
-        text="N,M for commands whose weights are N of every M along K"), DENSE)
+        serves=(BLOCKS,), text="N,M for commands whose weights are N of every M along K"), DENSE)
     guard: int = whole(
         4, 0, 16, title="Guard width", unit=" bits", text="fraction bits below a block sum, where sums are aligned",
-        tag="ag", place=11, where="aligned")
+        tag="ag", place=11, where="aligned", serves=(BLOCKS, ACCELERATOR))
     growth: int = whole(
         8, 0, 16, title="Growth width", unit=" bits", text="bits for 2^growth sums along K, where sums are integers",
-        tag="aw", place=12, where="summed_as_integers")
+        tag="aw", place=12, where="summed_as_integers", serves=(BLOCKS, INTEGERS, ACCELERATOR))
     wide: int = whole(
         0, 0, MANTISSA_RANGE[1], title="Wide mantissa", unit=" bits",
         text="mantissa bits, sign included, of operands that a command runs as two digits; 0 for none",
-        tag="wide", place=18)
+        tag="wide", place=18, serves=(BLOCKS,))
     side_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
-        usual="as many as columns", tag="side", place=19, where="sided")
+        usual="as many as columns", tag="side", place=19, where="sided", serves=(BLOCKS, FLOATS))
     banks: int = whole(
         2, *BANKS_RANGE, title="Banks",
         text="banks of accumulators; with one, commands follow the read-out of the command before",
@@ -173,29 +189,25 @@ class Design(describe.Description):
     convert_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Convert lanes",
         text="lanes of the converter, a divisor of those that it has without this option",
-        usual="as many as rows, where blocks allow it", tag="cl", place=22, where="blocked")
+        usual="as many as rows, where blocks allow it", tag="cl", place=22, where="blocked", serves=(BLOCKS,))
     fabric: str = choice(
         "gates", FABRICS, title="Fabric",
         text="what sums, products and memories are built for: gates, or the blocks of an FPGA, with equal bits",
-        tag="", place=23, rare=True)
+        tag="", place=23, rare=True, serves=(BLOCKS, FLOATS))
 
     def __post_init__(self):
         if self.cols is None:
             object.__setattr__(self, "cols", self.rows)
         describe.check(self)
+        self.require(self.number.use, vars(self))    # what a format says that has no effect is no contradiction
         self._check_wide()
-        if self.side_lanes and (self.cols % self.side_lanes or not self.sided):
-            rule = f"or divide the {self.cols} columns" if self.sided else f"where arithmetic is {self.arithmetic}"
-            raise ConflictError("side_lanes", self.side_lanes, f"must be 0 {rule}")
-        if not self.blocked and self.accumulate != "fp32":
-            raise ConflictError("accumulate", self.accumulate, f"must be fp32 where arithmetic is {self.arithmetic}")
-        most = self.number.registers
-        if self.pipeline > most:
-            raise ConflictError("pipeline", self.pipeline, f"must be 0 to {most} where arithmetic is {self.arithmetic}"
-                                if most else f"must be 0 where arithmetic is {self.arithmetic}")
+        if self.side_lanes and self.cols % self.side_lanes:
+            raise ConflictError("side_lanes", self.side_lanes, f"must be 0 or divide the {self.cols} columns")
+        if self.pipeline > (most := self.number.registers):
+            raise ConflictError("pipeline", self.pipeline, f"must be 0 to {most} where arithmetic is {self.arithmetic}")
         terms = self.format.terms
         if self.blocked and not self.ragged and terms % self.rows and self.rows % terms:
-            raise ConflictError("block", f"{self.format.block[0]},{terms}",
+            raise ConflictError("block", self.format.block,
                                 f"must divide or be divided by the {self.rows} rows along K, or be ragged")
         self._check_sparse()
         passes = self.lay(self.takes_sparse).block_tiles
@@ -212,19 +224,18 @@ class Design(describe.Description):
         if self.banks == 1 and self.share > 1:
             raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
         self._check_fabric()
-        if self.convert_lanes and (self.most_lanes % self.convert_lanes or not self.blocked):
-            rule = f"or divide the {self.most_lanes} lanes of a converter" if self.blocked else \
-                f"where arithmetic is {self.arithmetic}"
-            raise ConflictError("convert_lanes", self.convert_lanes, f"must be 0 {rule}")
+        if self.convert_lanes and self.most_lanes % self.convert_lanes:
+            raise ConflictError("convert_lanes", self.convert_lanes,
+                                f"must be 0 or divide the {self.most_lanes} lanes of a converter")
         if self.group is None:
             tall = 1 if self.pipeline and not self.blocked else _divisor(gcd(self.height, self.rows), self.GROUP[0])
             object.__setattr__(self, "group", (tall, _divisor(self.cols, self.GROUP[1])))
         wholes = gcd(self.height, self.rows), self.cols
         if any(all_of % side for side, all_of in zip(self.group, wholes, strict=True)):
-            raise ConflictError("group", ",".join(map(str, self.group)),
+            raise ConflictError("group", self.group,
                                 f"must divide {wholes[0]} rows of a segment and {wholes[1]} columns")
         if self.pipeline and not self.blocked and self.group[0] != 1:
-            raise ConflictError("group", ",".join(map(str, self.group)), "must be one row tall with a pipeline")
+            raise ConflictError("group", self.group, "must be one row tall with a pipeline")
         if self.segments > 1 and self.pipeline > (apart := self.height // self.group[0]):
             raise ConflictError("pipeline", self.pipeline, f"must be at most {apart}, the cycles between segments")
 
@@ -234,16 +245,28 @@ class Design(describe.Description):
             return
         narrow = self.format.mantissa
         most = min(2 * narrow - 1, MANTISSA_RANGE[1])
-        if not self.blocked:
-            raise ConflictError("wide", self.wide, f"must be 0 where arithmetic is {self.arithmetic}")
         if not narrow < self.wide <= most:
             raise ConflictError("wide", self.wide, f"must be 0 or {narrow + 1} to {most} where mantissas have {narrow} "
                                 "bits" if narrow < most else f"must be 0 where mantissas have {narrow} bits")
         if self.cols % 2:
             raise ConflictError("cols", self.cols, "must be even with wide mantissas: their digits take two columns")
         if self.group is not None and self.group[1] % 2:
-            raise ConflictError("group", ",".join(map(str, self.group)),
-                                "must have an even number of columns with wide mantissas")
+            raise ConflictError("group", self.group, "must have an even number of columns with wide mantissas")
+
+    def require(self, use, values=None):
+        """Raise ConflictError if a field that does not serve ``use`` has another value than its default.
+
+        Parameters
+        ----------
+        use : str
+            Of :data:`hbfp.fields.USES`.
+        values : dict, optional
+            The values that are looked at, by name; all of the design and its format by default.
+        """
+        values = describe.flat(self) if values is None else values
+        for name, (about, default) in describe.unserved(Design, use).items():
+            if values.get(name, default) != default:
+                raise ConflictError(name, values[name], f"must be {about.spelled(default)} {USES[use].format(self)}")
 
     def _check_fabric(self):
         """Raise ConflictError if the registers of an FPGA's blocks do not go with the rest."""
@@ -259,13 +282,11 @@ class Design(describe.Description):
         if not self.takes_sparse:
             return
         (kept, group), terms = self.sparse, self.format.terms
-        if not self.blocked:
-            raise ConflictError("sparse", f"{kept},{group}", f"must be 1,1 where arithmetic is {self.arithmetic}")
         if self.wide:
-            raise ConflictError("sparse", f"{kept},{group}", "must be 1,1 where mantissas may be wide")
+            raise ConflictError("sparse", self.sparse, "must be 1,1 where mantissas may be wide")
         if self.rows % kept:
             raise ConflictError("rows", self.rows, f"must be a multiple of {kept} where weights are {kept} of {group}")
-        block, wide = "{},{}".format(*self.format.block), self.reach(self.rows)
+        block, wide = self.format.block, self.reach(self.rows)
         if terms % group:
             raise ConflictError("block", block, f"must be a multiple of {group} along K where weights are {kept} of "
                                 f"{group}")
@@ -276,7 +297,7 @@ class Design(describe.Description):
             raise ConflictError("block", block, f"must divide or be divided by the {wide} terms of a sparse pass, or "
                                 "be ragged")
         if self.group is not None and self.group[0] % kept:
-            raise ConflictError("group", "{},{}".format(*self.group), f"must have a multiple of {kept} rows where "
+            raise ConflictError("group", self.group, f"must have a multiple of {kept} rows where "
                                 f"weights are {kept} of {group}")
 
     @property

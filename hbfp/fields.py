@@ -13,6 +13,13 @@ from . import values
 KEY = "declared"
 #: Place of a field in a name where none is given: behind the others, so that old names stay.
 LAST = 100
+#: What a core may be: its elements share exponents, or are floats, or integers.
+BLOCKS, FLOATS, INTEGERS = CORES = "blocks", "floats", "integers"
+#: What a core may be a part of.
+ACCELERATOR, PODS = SYSTEMS = "accelerator", "pods"
+#: What a field may serve, and how the line goes on that says where it does not.
+USES = {**{name: "where arithmetic is {0.arithmetic}" for name in CORES}, ACCELERATOR: "in an accelerator",
+        PODS: "in a pod"}
 
 
 def check_range(what, value, low, high, unit=""):
@@ -49,6 +56,9 @@ class Field:
         Whether names have it even at its default.
     where : str, optional
         The property of the description that is named which says whether the field has an effect; always by default.
+    serves : tuple of str
+        Those of :data:`USES` in which it may have another value than its default: any core, and no system around one,
+        unless said.
     rare : bool
         Whether comments in Verilog leave it out at its default.
     """
@@ -60,6 +70,7 @@ class Field:
     place: int = LAST
     always: bool = False
     where: str | None = None
+    serves: tuple[str, ...] = CORES
     rare: bool = False
 
     #: Of the command line: what stands for a value.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from . import describe
-from .fields import Pair, choice, declare, whole
+from .fields import BLOCKS, INTEGERS, SYSTEMS, Pair, choice, declare, whole
 from .values import refuse
 
 #: Rounding rules of FP32 -> HBFP; see docs/numerics.md, section 2.
@@ -64,23 +64,24 @@ class HBFPFormat:
     """
     mantissa: int = whole(
         8, *MANTISSA_RANGE, title="Mantissa width", unit=" bits", text="mantissa bits, sign included",
-        tag="m", place=1, always=True, where="integer")
+        tag="m", place=1, always=True, where="integer", serves=(BLOCKS, INTEGERS, *SYSTEMS))
     exponent: int = whole(
         10, *EXPONENT_RANGE, title="Exponent width", unit=" bits", text="bits of the shared exponent",
-        tag="e", place=2, always=True, where="blocked")
+        tag="e", place=2, always=True, where="blocked", serves=(BLOCKS, *SYSTEMS))
     block: tuple[int, int] = declare(BlockShape(
         low=1, high=BLOCK_LIMIT, title="Block", unit=" elements",
         text="1,B for B elements along K, or t,t for square tiles",
-        usual="1,32 where that fits the rows, else 1,rows", tag="b", place=3, always=True, where="blocked"), (1, 32))
+        usual="1,32 where that fits the rows, else 1,rows", tag="b", place=3, always=True, where="blocked",
+        serves=(BLOCKS, *SYSTEMS)), (1, 32))
     rounding: str = choice(
         "rne", ROUNDINGS, title="Rounding", text="rounding of the conversion from FP32",
-        tag="", place=8, where="blocked")
+        tag="", place=8, where="blocked", serves=(BLOCKS, *SYSTEMS))
     noise_bits: int = whole(
         8, 1, 24, title="Noise width", unit=" bits", text="random bits of a stochastic rounding",
-        tag="n", place=9, where="blocked")
+        tag="n", place=9, where="blocked", serves=(BLOCKS,))
     subnormals: str = choice(
         "flush", SUBNORMALS, title="Subnormals", text="FP32 subnormals in the conversion",
-        tag="s", place=10, where="blocked")
+        tag="s", place=10, where="blocked", serves=(BLOCKS,))
 
     def __post_init__(self):
         describe.check(self)

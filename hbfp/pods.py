@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from . import describe
 from .design import ConflictError, Design
-from .fields import choice, nested, whole
+from .fields import PODS, choice, nested, whole
 
 #: Networks between pods and banks, by name.
 INTERCONNECTS = ("butterfly-1", "butterfly-2", "butterfly-4", "butterfly-8", "butterfly-16", "crossbar", "benes")
@@ -49,22 +49,13 @@ class PodsDesign(describe.Description):
         if self.pods & (self.pods - 1):
             raise ConflictError("pods", self.pods, "must be a power of two")
         core, fmt = self.core, self.core.format
-        for name, value, valid in (("arithmetic", core.arithmetic, "hbfp"), ("accumulate", core.accumulate, "fp32"),
-                                   ("pipeline", core.pipeline, 0), ("wide", core.wide, 0),
-                                   ("subnormals", fmt.subnormals, "flush"), ("cols", core.cols, core.rows),
-                                   ("depth", core.depth, Design.depth), ("side_lanes", core.side_lanes, 0),
-                                   ("banks", core.banks, Design.banks),
-                                   ("weight_tiles", core.weight_tiles, Design.weight_tiles),
-                                   ("convert_lanes", core.convert_lanes, 0)):
-            if value != valid:
-                raise ConflictError(name, value, f"must be {valid} in a pod")
-        if core.takes_sparse:
-            raise ConflictError("sparse", "{},{}".format(*core.sparse), "must be 1,1 in a pod")
+        core.require(PODS)
+        if core.cols != core.rows:
+            raise ConflictError("cols", core.cols, f"must be {core.rows} in a pod")
         if fmt.rounding == "stochastic":
             raise ConflictError("rounding", fmt.rounding, "must be rne or truncate in a pod")
         if fmt.square or core.rows % fmt.terms:
-            raise ConflictError("block", "{},{}".format(*fmt.block),
-                                f"must be 1,B in a pod, B a divisor of {core.rows}")
+            raise ConflictError("block", fmt.block, f"must be 1,B in a pod, B a divisor of {core.rows}")
         if self.bank < core.rows:
             raise ConflictError("bank", self.bank, f"must hold a tile of {core.rows} rows")
 

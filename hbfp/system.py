@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from . import describe
 from .design import ConflictError, Design
-from .fields import nested, whole
+from .fields import ACCELERATOR, nested, whole
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (8, 16, 32)
@@ -112,26 +112,15 @@ class Accelerator(describe.Description):
     def __post_init__(self):
         describe.check(self)
         core = self.core
-        if not core.blocked:
-            raise ConflictError("arithmetic", core.arithmetic, "must be hbfp in an accelerator")
+        core.require(ACCELERATOR)
         if core.rows not in SIDES:
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
         if core.cols != core.rows:
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
-        for name, value, only in (("wide", core.wide, 0), ("share", core.share, 1), ("ragged", core.ragged, False),
-                                  ("side_lanes", core.side_lanes, 0), ("banks", core.banks, 2),
-                                  ("weight_tiles", core.weight_tiles, 2), ("convert_lanes", core.convert_lanes, 0),
-                                  ("fabric", core.fabric, "gates")):
-            if value != only:
-                raise ConflictError(name, value, f"must be {only} in an accelerator")
-        if core.takes_sparse:
-            raise ConflictError("sparse", ",".join(map(str, core.sparse)), "must be 1,1 in an accelerator")
         if core.format.rounding == "stochastic":
             raise ConflictError("rounding", core.format.rounding, "must be rne or truncate in an accelerator")
-        if core.format.subnormals != "flush":
-            raise ConflictError("subnormals", core.format.subnormals, "must be flush in an accelerator")
         if self.packed > core.height or core.height & core.height - 1:
-            raise ConflictError("block", "{},{}".format(*core.format.block), f"must be a power of two of at least "
+            raise ConflictError("block", core.format.block, f"must be a power of two of at least "
                                 f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
         for name in ("x_words", "w_words", "v_words", "p_words"):
             value = getattr(self, name)

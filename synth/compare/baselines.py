@@ -1,10 +1,8 @@
 """What a design is compared with: the same core for other numbers, made by the same generator."""
 
-from dataclasses import replace
-
+from hbfp import describe
 from hbfp.arithmetic import KINDS
 from hbfp.design import Design
-from hbfp.format import HBFPFormat
 
 #: Arithmetic -> the name that tables print.
 BASELINES = {name: kind.title for name, kind in KINDS.items() if not kind.blocked}
@@ -13,9 +11,9 @@ BASELINES = {name: kind.title for name, kind in KINDS.items() if not kind.blocke
 def baseline(design, arithmetic, group=None, pipeline=0):
     """The same core for other numbers: shape, dataflow and group alike.
 
-    Floats have no blocks, so a block that cut the columns into segments does not cut theirs.
+    What does not serve such a core has its default. Floats have no blocks, so a block that cut the columns into
+    segments does not cut theirs. Without registers it is built for gates.
     """
-    fmt = HBFPFormat(mantissa=design.format.mantissa) if KINDS[arithmetic].exact else HBFPFormat()
-    return replace(design, format=fmt, arithmetic=arithmetic, group=group or design.group, pipeline=pipeline,
-                   accumulate=Design.accumulate, share=Design.share, guard=Design.guard, growth=Design.growth,
-                   wide=Design.wide, sparse=Design.sparse)
+    values = describe.flat(design) | {"arithmetic": arithmetic, "group": group or design.group, "pipeline": pipeline}
+    left_out = {*describe.unserved(Design, KINDS[arithmetic].use), *(() if pipeline else ("fabric",))}
+    return describe.build(Design, {name: value for name, value in values.items() if name not in left_out})

@@ -29,8 +29,8 @@ def levels(design):
     for depth in range(PIPELINES.get(design.arithmetic, 0) + 1):
         try:
             found.append(replace(design, pipeline=depth))
-        except ConflictError:
-            break
+        except ConflictError:    # too many for its segments, or none on an FPGA
+            continue
     return found
 
 

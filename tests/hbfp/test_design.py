@@ -8,8 +8,14 @@ import re
 
 import pytest
 
+from hbfp import describe
+from hbfp.arithmetic import KINDS
 from hbfp.design import ConflictError, Design
+from hbfp.fields import ACCELERATOR, CORES, PODS, SYSTEMS, USES, Field
 from hbfp.format import HBFPFormat
+from hbfp.pods import PodsDesign
+from hbfp.system import Accelerator
+from tests.hbfp.other_values import OTHER
 
 
 def make(terms=32, side=1, mantissa=8, **options):
@@ -247,3 +253,31 @@ def test_what_sparse_weights_do_not_go_with(options, message):
 def test_wrong_sparsity(sparse, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make(sparse=sparse)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("option", OTHER)
+def test_an_option_is_refused_where_it_does_not_serve(option, use):
+    """A format's options that a core has no use for have no effect there; all others are refused, by name."""
+    arithmetic = {kind.use: name for name, kind in KINDS.items()}.get(use, "hbfp")
+    side = 16 if {"rows", "cols"} & OTHER[option].keys() and use in SYSTEMS else 8
+    values = {"rows": side, "cols": side, "block": (1, 8), "arithmetic": arithmetic} | OTHER[option]
+    kinds, without_effect = describe.declared(Design), describe.declared(HBFPFormat) if use in CORES else ()
+    refused = [name for name in describe.unserved(Design, use) if name in OTHER[option] and name not in without_effect]
+
+    def build():
+        core = describe.build(Design, values)
+        return core if use in CORES else (Accelerator if use == ACCELERATOR else PodsDesign)(core=core)
+
+    if not refused:
+        build()
+        return
+    with pytest.raises(ConflictError) as caught:
+        build()
+    about, default = kinds[refused[0]]
+    where = {ACCELERATOR: "in an accelerator", PODS: "in a pod"}.get(use, f"where arithmetic is {arithmetic}")
+    assert (caught.value.name, caught.value.rule) == (refused[0], f"must be {about.spelled(default)} {where}")
+
+
+def test_a_new_option_serves_no_system():
+    assert Field(text="", title="").serves == CORES

@@ -90,7 +90,7 @@ WRONG += [
     (["--share", "2"],
      "--share 2: must be a power of two that divides 32 columns and is at most 1, the passes of a block"),
     (["--arithmetic", "int", "--block", "1,128", "--share", "4"],
-     "--share 4: must be a power of two that divides 32 columns and is at most 1, the passes of a block"),
+     "--share 4: must be 1 where arithmetic is int"),
     (["--block", "1,128", "--share", "3"],
      "--share 3: must be a power of two that divides 32 columns and is at most 4, the passes of a block"),
     (["--block", "1,128", "--share", "8"],

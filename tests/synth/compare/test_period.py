@@ -60,5 +60,6 @@ def test_what_cannot_be_met_says_the_best(timed, goal):
 def test_levels_are_those_that_a_design_can_have():
     assert [each.pipeline for each in period.levels(Design(pipeline=2))] == list(range(8))
     assert [each.pipeline for each in period.levels(Design(arithmetic="int"))] == [0]
+    assert [each.pipeline for each in period.levels(Design(fabric="fpga", pipeline=3))] == list(range(1, 8))
     segments = Design(format=HBFPFormat(block=(1, 16)))
     assert [each.pipeline for each in period.levels(segments)] == [0, 1, 2]
