@@ -3,50 +3,21 @@
 Covers: hbfp/command.py, hbfp/loading.py, cosim/__main__.py, synth/__main__.py, synth/command/options.py.
 """
 
-import argparse
 import os
 import random
 import signal
 import subprocess
 import sys
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
 
-import cosim.__main__
-import cosim.command.core
-import cosim.command.matrix
-import cosim.command.random
-import flow.__main__
-import gen.__main__
-import golden.__main__
-import synth.__main__
-import synth.command.core
 from hbfp import command
 from hbfp.options import OPTIONS
+from tests.commands import COMMANDS, ROOT, stand_in_tools
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
-ROOT = Path(__file__).resolve().parents[1]
-#: Words before the options -> (main of the package, the parser of the options).
-COMMANDS = {
-    ("gen",): (gen.__main__.main, gen.__main__.make_parser()),
-    ("flow",): (flow.__main__.main, flow.__main__.make_parser()),
-    ("cosim",): (cosim.__main__.main, cosim.command.core.make_parser()),
-    ("cosim", "matrix"): (cosim.__main__.main, cosim.command.matrix.make_parser()),
-    ("cosim", "random"): (cosim.__main__.main, cosim.command.random.make_parser()),
-    ("synth",): (synth.__main__.main, synth.command.core.make_parser()),
-    **{("synth", name): (synth.__main__.main, each.make_parser()) for name, each in synth.__main__.COMMANDS.items()},
-}
-
-
-def subcommands(parser):
-    """Name -> parser of each real subcommand."""
-    (action,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
-    return action.choices
-
-
-COMMANDS |= {("golden", name): (golden.__main__.main, parser)
-             for name, parser in subcommands(golden.__main__.make_parser()).items()}
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A working folder with all kinds of things in it."""
@@ -94,9 +65,9 @@ def check_lines(seed, count, place, monkeypatch, capsys):
     """Run so many random command lines up to where their work would begin; how often each status came."""
     rng, seen = random.Random(seed), {}
     monkeypatch.setattr(command, "perform", lambda job: 0)
+    stand_in_tools(monkeypatch)
     before = tree(place)
-    for _ in range(count):
-        start, (main, parser) = rng.choice(list(COMMANDS.items()))
+    for start, (main, parser) in islice(cycle(COMMANDS.items()), count):
         words = [*start[1:], *line_of(rng, parser)]
         try:
             status = main(words)
@@ -116,8 +87,8 @@ def check_lines(seed, count, place, monkeypatch, capsys):
     return seen
 
 
-def test_a_thousand_random_command_lines(place, monkeypatch, capsys):
-    seen = check_lines(1, 1000, place, monkeypatch, capsys)
+def test_two_thousand_random_command_lines(place, monkeypatch, capsys):
+    seen = check_lines(1, 2000, place, monkeypatch, capsys)
     for start in COMMANDS:    # each is refused at times, and accepted at times
         assert seen[start, 0] and seen[start, 2], (start, seen)
 

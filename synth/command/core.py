@@ -57,7 +57,7 @@ examples:
 def clock_periods(design, found, recipe, cells, access):
     """Periods of the design and its baselines by arithmetic."""
     return {each.arithmetic: timing.periods(each, recipe, cells, access=access)
-            for each in [design, *(baseline(design, name) for name in found.baselines)]}
+            for each in [design, *(report.design for report in found.baselines.values())]}
 
 
 def make_parser():
@@ -97,6 +97,7 @@ def prepare(args):
         raise refuse("against", args.against, f"must be left out: --unit {args.unit} has no baseline")
     else:
         against = baselines("fp32,int" if args.against is None else args.against)
+    beside = [baseline(design, name) for name in against if name != design.arithmetic]
     folder = writable_folder("out", files.output(design.name) if args.out is None else args.out)
     for option, given in (("--timing", args.timing), ("--equal-clock", args.equal_clock),
                           ("--period", args.period)):
@@ -106,16 +107,16 @@ def prepare(args):
         period = number("period", args.period, *PERIOD_RANGE)
         recipes = RECIPES if args.recipe is None else [recipe for recipe, _ in targets]
         return partial(meet_period, args, design, period, recipes, targets[0][1], folder)
-    return partial(measure_core if args.unit == "core" else measure_part, args, design, targets, against, folder)
+    return partial(measure_core if args.unit == "core" else measure_part, args, design, targets, beside, folder)
 
 
-def measure_part(args, design, targets, against, folder):
+def measure_part(args, design, targets, others, folder):
     """The area of a part alone, in sight of the user."""
     console, (recipe, cells) = make_console(), targets[0]
     with progress_bar(console) as bar:
         progress = mover(bar, "Yosys")
         if args.unit in dot_product.DOT_PRODUCT_UNITS:
-            single, beside = dot_product.compare(design, args.unit, recipe, cells, against, progress)
+            single, beside = dot_product.compare(design, args.unit, recipe, cells, others, progress)
         else:
             single = measure(design, recipe, cells, args.unit, progress, args.bit)
     make_folder("out", folder)
@@ -147,12 +148,12 @@ def meet_period(args, design, period, recipes, cells, folder):
     console.print(f"{folder / 'period.json'}")
 
 
-def measure_core(args, design, targets, against, folder):
+def measure_core(args, design, targets, beside, folder):
     """The area of a core beside its baselines, under every recipe, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
         progress = mover(bar, "Yosys")
-        found = [_compared(design, recipe, cells, against, args, progress) for recipe, cells in targets]
+        found = [_compared(design, recipe, cells, beside, args, progress) for recipe, cells in targets]
     make_folder("out", folder)
     first, *more = found
     files.write_json(folder / "synth.json", first.as_dict() | (
@@ -177,13 +178,13 @@ def _target_name(first, other):
     return name if library == first.report.library else f"{name}, {library['name'] if library else 'no library'}"
 
 
-def _compared(design, recipe, cells, against, args, progress):
+def _compared(design, recipe, cells, beside, args, progress):
     """One recipe's figures, with the clocks that the options ask for."""
-    found = compare(design, recipe, cells, against, args.jobs, progress, args.bit)
+    found = compare(design, recipe, cells, beside, args.jobs, progress, args.bit)
     if args.timing:
         found.periods = clock_periods(design, found, recipe, cells, args.access)
     if args.equal_clock:
-        found.clocks = clocks(design, against, recipe, cells, args.jobs, progress)
+        found.clocks = clocks(design, [each.arithmetic for each in beside], recipe, cells, args.jobs, progress)
     return found
 
 

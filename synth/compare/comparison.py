@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from ..measure import memories
 from ..measure.area import Report, measure
-from .baselines import baseline
 from .prepare import prepare
 from .published import published_ratios
 
@@ -53,7 +52,7 @@ class Comparison:
                 "published": published_ratios(self.report.design.format.mantissa)}
 
 
-def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2, progress=None, bit=memories.BIT):
+def compare(design, recipe, library, baselines, jobs=2, progress=None, bit=memories.BIT):
     """Measure a design and its baselines.
 
     All units of all designs are synthesised first, in ``jobs`` processes; the reports then come from the cache.
@@ -63,16 +62,15 @@ def compare(design, recipe="area", library=None, against=("fp32", "int"), jobs=2
     design : Design
     recipe, library
         As for :func:`synth.measure.area.measure`.
-    against : sequence of str
-        Keys of :data:`synth.compare.baselines.BASELINES`.
+    baselines : list of Design
+        Such as :func:`synth.compare.baselines.baseline` makes, one of an arithmetic.
     jobs : int
     progress : callable, optional
         ``progress(done, total, name)``.
     bit : float
         NAND2-equivalents of a bit of memory.
     """
-    designs = [design] + [baseline(design, name) for name in against if name != design.arithmetic]
+    designs = [design, *baselines]
     prepare(designs, [(recipe, library)], jobs, progress)
     reports = [measure(each, recipe, library, bit=bit) for each in designs]
-    baselines = {each.arithmetic: report for each, report in zip(designs[1:], reports[1:], strict=True)}
-    return Comparison(reports[0], baselines)
+    return Comparison(reports[0], dict(zip((each.arithmetic for each in baselines), reports[1:], strict=True)))

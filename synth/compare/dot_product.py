@@ -3,7 +3,6 @@
 from hbfp.values import refuse
 
 from ..measure.area import measure
-from .baselines import baseline
 
 #: Units that are compared this way; the second converts both operands in every step.
 DOT_PRODUCT_UNITS = ("dot_product", "dot_product.both")
@@ -26,9 +25,9 @@ def baselines(unit, text):
     return names
 
 
-def compare(design, unit, recipe, library, against, progress=None):
-    """Reports of a unit and of its baselines by name."""
-    found = {name: measure(baseline(design, name), recipe, library, unit, progress) for name in against}
+def compare(design, unit, recipe, library, baselines, progress=None):
+    """Reports of a unit and, by arithmetic, of the same unit of other designs."""
+    found = {each.arithmetic: measure(each, recipe, library, unit, progress) for each in baselines}
     return measure(design, recipe, library, unit, progress), found
 
 
