@@ -6,6 +6,7 @@ if __name__ == "__main__":
     loading.watch("flow")    # before all that takes a while to load
 
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -49,7 +50,8 @@ def run_step(console, title, module, words, result):
     SystemExit
         With its status, if it has refused its input, in its own words, or was interrupted.
     """
-    console.rule(f"{title}: python -m {module} {' '.join(words)}", align="left", style="dim")
+    console.rule(title, align="left", style="dim")
+    console.print(f"python -m {module} {shlex.join(words)}", style="dim", markup=False, highlight=False, soft_wrap=True)
     start = time.monotonic()
     status = subprocess.run([sys.executable, "-m", f"hbfp.{module}", *words]).returncode
     if status in (BAD_INPUT, INTERRUPTED):
@@ -58,12 +60,6 @@ def run_step(console, title, module, words, result):
         raise StepError(f"{title}: python -m {module} {' '.join(words)} ended with status {status}")
     console.print(f"[dim]{time.monotonic() - start:.1f} s[/dim]")
     return json.loads(Path(result).read_text())
-
-
-def pictures(folder, manifest):
-    """What the steps drew: the reports' pictures and those of the co-simulation."""
-    return sorted([*folder.glob("*.png"), *folder.glob("*.html"),
-                   *(folder.parent / "cosim" / manifest.top).glob("*.png")])
 
 
 def no_accelerator(design):
@@ -75,40 +71,58 @@ def no_accelerator(design):
     return None
 
 
-def network_row(network):
-    """What the closing table says of a network on the accelerator: ``network`` is the run's results, or why not."""
+def core_rows(cosim):
+    """Rows of the core's table, what and how much: ``cosim`` are the results of its co-simulation."""
+    totals = {name: sum(outcome[name] for outcome in cosim["outcomes"]) for name in ("cycles", "compared", "mismatches")}
+    return [("cycles simulated", f"{totals['cycles']:,}"),
+            ("outputs compared with the golden model", f"{totals['compared']:,}"),
+            ("outputs that differ", f"{totals['mismatches']:,}")]
+
+
+def network_rows(network):
+    """Rows of a network on the accelerator: ``network`` are the results of its run, or why there are none."""
     if isinstance(network, str):
-        return "network on the accelerator", f"none: {network}"
-    compared, differ = f"{network['compared']:,} numbers compared with PyTorch", f"{network['mismatches']:,} differ"
-    cycles = f"{network['cycles']:,} cycles, {network['utilisation']:.1%} of the array"
-    return "network on the accelerator", f"{network['model']}: {compared}, {differ}; {cycles}"
+        return [("network on the accelerator", f"none: {network}")]
+    return [("network on the accelerator", network["model"]),
+            ("numbers compared with PyTorch", f"{network['compared']:,}"),
+            ("numbers that differ", f"{network['mismatches']:,}"),
+            ("cycles", f"{network['cycles']:,}, the array multiplies in {network['utilisation']:.1%} of them")]
 
 
-def summarise(folder, manifest, cosim, synth, network):
-    """Rows of the closing table: what, and how much."""
-    compared = sum(outcome["compared"] for outcome in cosim["outcomes"])
-    mismatches = sum(outcome["mismatches"] for outcome in cosim["outcomes"])
-    cycles = sum(outcome["cycles"] for outcome in cosim["outcomes"])
+def area_rows(synth):
+    """Rows of the area: ``synth`` is its report."""
     report, ratios = synth["report"], synth["ratios"].get("fp32", {})
-    unit = "NAND2-equivalents" if report["library"] else "NAND2-equivalents (generic gates)"
-    rows = [("files written", f"{folder / manifest.verilog}, {folder / FILE}"),
-            ("cycles simulated", f"{cycles:,}"), ("outputs compared", f"{compared:,}"),
-            ("mismatches", f"{mismatches:,}"),
-            ("core, a MAC", (f"{report['scopes']['core']:.0f} {unit}, memories and side unit apart; "
-                             f"{report['design']['multiplier']} multipliers"))]
+    gates = "NAND2-equivalents" if report["library"] else "NAND2-equivalents of generic gates"
+    rows = [("core, a multiply-accumulate", f"{report['scopes']['core']:.0f} {gates}"),
+            ("multipliers", report["design"]["multiplier"]), ("not counted", "memories, side unit")]
     if ratios:
-        rows.append(("FP32 core / this core", f"{ratios['core']:.2f} x (elements alone {ratios['element']:.2f} x)"))
-    reports = ["cosim.json", "synth.json", "synth.csv", *(["network.json"] if isinstance(network, dict) else [])]
-    rows += [network_row(network), ("reports", ", ".join(str(folder / name) for name in reports)),
-             ("pictures", ", ".join(str(path) for path in pictures(folder, manifest)) or "none")]
+        rows += [("FP32 core over this core", f"{ratios['core']:.2f}"),
+                 ("FP32 elements over these", f"{ratios['element']:.2f}")]
     return rows
+
+
+def written(*paths):
+    """Those of the files that are there, as a reader can copy them."""
+    return [str(path.resolve()) for path in paths if path.exists()]
+
+
+def tell(console, title, rows, files):
+    """Print a table of what and how much, and a line for each file, however long."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(max_width=38)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    for file in files:
+        console.print(file, markup=False, highlight=False, soft_wrap=True)
 
 
 def make_parser():
     """The command line."""
     parser = Parser(prog="python -m flow", epilog=EXAMPLES,
-                    description="Generate Verilog, compare it with the golden model on a real workload, measure it, "
-                                "and run a network on the accelerator around it.")
+                    description="Generate Verilog and compare it with the golden model on a real workload; then run a "
+                                "network on the accelerator around it, and measure its area.")
     add_design_options(parser)
     return parser
 
@@ -120,23 +134,25 @@ def prepare(words, args):
 
 
 def work(words, design, folder):
-    """All steps, and what came out in one table."""
+    """All steps, each with what came out of it: what a reader waits for comes first, what takes minutes last."""
     console = Console()
     manifest = Manifest.from_dict(run_step(console, "Generate", "gen", [*words, "--out", str(folder)], folder / FILE))
     cosim = run_step(console, "Co-simulate", "cosim",
                      [*words, "--bench", "workload", "--json", str(folder / "cosim.json")], folder / "cosim.json")
-    synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")
+    drawn = sorted((folder.parent / "cosim" / manifest.top).glob("*.png"))
+    tell(console, f"The core, {design.rows} x {design.cols}", core_rows(cosim),
+         written(folder / manifest.verilog, folder / FILE, folder / "cosim.json", *drawn))
+    console.print("Next come the accelerator around it and areas, some minutes the first time. Ctrl-C leaves what is "
+                  "above.")
     network = no_accelerator(design)
     if network is None:
         network = run_step(console, "Run a network", "cosim",
                            ["run", NETWORK, *words, "--check", "layers", "--timeline", str(folder / "network.png"),
                             "--json", str(folder / "network.json")], folder / "network.json")
-    table = Table(title=f"{design.name}, {design.rows} x {design.cols}", show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in summarise(folder, manifest, cosim, synth, network):
-        table.add_row(*row)
-    console.print(table)
+    tell(console, "The accelerator", network_rows(network), written(folder / "network.json", folder / "network.png"))
+    synth = run_step(console, "Measure", "synth", [*words, "--out", str(folder)], folder / "synth.json")
+    tell(console, "All in one", [*core_rows(cosim), *network_rows(network), *area_rows(synth)],
+         written(folder, folder / "synth.json", folder / "synth.csv"))
 
 
 def main(argv=None):

@@ -72,7 +72,7 @@ def _table(console, results):
     from rich.table import Table
 
     table = Table(title="Random designs")
-    for name, justify in (("", "right"), ("design", "left"), ("outputs compared", "right"), ("mismatches", "right"),
+    for name, justify in (("", "right"), ("design", "left"), ("outputs compared", "right"), ("differ", "right"),
                           ("corners seen", "right"), ("verdict", "left")):
         table.add_column(name, justify=justify, overflow="fold")
     for key, entry in results.items():

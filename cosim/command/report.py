@@ -8,7 +8,7 @@ from hbfp.values import writing
 
 def _table(console, design, outcomes):
     table = Table(title=f"Co-simulation of {design.name}")
-    for name, justify in (("bench", "left"), ("outputs compared", "right"), ("mismatches", "right"),
+    for name, justify in (("bench", "left"), ("outputs compared", "right"), ("differ", "right"),
                           ("corners seen", "right"), ("cycles", "right"), ("million MAC/s", "right"), ("", "left")):
         table.add_column(name, justify=justify)
     for outcome in outcomes:

@@ -1,6 +1,7 @@
 """Pictures of the design space and of the dispatcher; every line carries its name at its end."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,23 @@ def save(made: Figure, path: Path) -> None:
         made.savefig(temporary, dpi=120, format="png")
 
 
+def covers(one: tuple[Sequence[float], Sequence[float]], other: tuple[Sequence[float], Sequence[float]]) -> bool:
+    """Whether two lines, each (x, y), share a stretch: two points in a row, to 2 % of what they span."""
+    height = max(*one[1], *other[1]) - min(*one[1], *other[1])
+    at = dict(zip(*other, strict=True))
+    near = [x in at and abs(at[x] - y) <= 0.02 * height for x, y in zip(*one, strict=True)]
+    return any(both == (True, True) for both in pairwise(near))
+
+
 def lines(axes: Any, drawn: dict[str, tuple[Sequence[float], Sequence[float]]], labels: bool = True) -> None:
-    """Draw name -> (x, y), each name beside its last point, moved apart where they would meet."""
-    ends = []
-    for (name, (x, y)), colour in zip(drawn.items(), COLOURS, strict=False):
-        axes.plot(x, y, color=colour, marker=".", markersize=4, linewidth=1.4)
+    """Draw name -> (x, y), each name beside its last point, moved apart where they would meet.
+
+    A line that others cover is wider, so that it is seen on both sides of them.
+    """
+    ends, curves = [], list(drawn.values())
+    for number, ((name, (x, y)), colour) in enumerate(zip(drawn.items(), COLOURS, strict=False)):
+        width = 1.4 + 2.2 * sum(covers(other, (x, y)) for other in curves[number + 1:])
+        axes.plot(x, y, color=colour, marker=".", markersize=2.5 + width, linewidth=width)
         ends.append((name, x[-1], y[-1], colour))
     if not labels:
         return
@@ -66,7 +79,7 @@ def space(path: Path, fronts: dict[str, list[Point]], title: str) -> None:
         axes.set_ylabel(label)
     left.set_title(f"Most throughput, {title}", fontsize=10)
     right.set_title("Power of the same designs", fontsize=10)
-    right.set_ylim(0)
+    right.set_ylim(0, 1.2 * right.get_ylim()[1])
     save(drawn, path)
 
 

@@ -46,8 +46,8 @@ def tune(search: Search, folder: Path, *, memory: int | None = None,
     Returns
     -------
     list of dict
-        Of each trial ``number``, ``value`` (accuracy in percent after its last epoch), ``state``, ``epochs`` and
-        ``params``; those that were not ended early first, the best of each first.
+        Of each trial ``number``, ``value`` (accuracy in percent after its last epoch), ``state``, ``epochs``,
+        ``params`` and ``curve`` (the accuracy after each epoch); the best first, whether it was ended early or not.
 
     Raises
     ------
@@ -78,17 +78,21 @@ def tune(search: Search, folder: Path, *, memory: int | None = None,
                        report)
         finally:
             torch.set_num_threads(threads)
-        table = sorted((_row(trial) for trial in study.get_trials(deepcopy=False)),
-                       key=lambda row: (row["state"] != "complete", -row["value"], row["number"]))
+        table = ranked(study.get_trials(deepcopy=False))
         (folder / "round.pt").unlink(missing_ok=True)
         files.write_json(folder / "search.json", {"search": settings, "trials": table})
         return table
 
 
+def ranked(trials: Iterable[optuna.trial.FrozenTrial]) -> list[dict[str, Any]]:
+    """Trials as rows, the most accurate first, whether it was ended early or not."""
+    return sorted(map(_row, trials), key=lambda row: (-row["value"], row["number"]))
+
+
 def _row(trial):
     values = trial.intermediate_values
     return {"number": trial.number, "value": values[max(values)], "state": trial.state.name.lower(),
-            "epochs": max(values), "params": trial.params}
+            "epochs": max(values), "params": trial.params, "curve": [values[epoch] for epoch in sorted(values)]}
 
 
 class _Proposals(optuna.samplers.RandomSampler):

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hbfp.files import output
 from hbfp.format import BLOCK_LIMIT, MANTISSA_RANGE, ROUNDINGS
-from hbfp.values import OptionError, choice, refuse, several, whole, words_of, writable_folder
+from hbfp.values import OptionError, choice, refuse, several, whole, words_of, writable_folder, writing
 
 #: The names of golden.study.tune.SEARCHES, which needs Optuna.
 SEARCHES = ("random", "halving", "hyperband")
@@ -63,7 +63,18 @@ def _tune(tune, search, folder, memory, failure):
     table = Table("trial", "accuracy %", "epochs", *names, title=f"The ten best of {len(rows)} trials")
     for row in rows[:10]:
         table.add_row(str(row["number"]), f"{row['value']:.2f}", str(row["epochs"]),
-                      *(f"{value:.4g}" if isinstance(value := row["params"].get(name, ""), float) else str(value)
-                        for name in names))
+                      *(_shown(row["params"].get(name, "")) for name in names))
     console.print(table)
-    console.print(f"all trials {folder}/search.json, Optuna's storage {folder}/study.journal", soft_wrap=True)
+    best = rows[0]
+    console.print(f"best: trial {best['number']} with {best['value']:.2f} % after {best['epochs']} epochs: "
+                  f"{', '.join(f'{name} {_shown(value)}' for name, value in best['params'].items())}", soft_wrap=True)
+    from .tune_picture import draw  # with matplotlib
+    with writing("out", folder):
+        draw(rows, folder / "tune.png")
+    console.print(f"all trials {folder}/search.json, picture {folder}/tune.png, Optuna's storage "
+                  f"{folder}/study.journal", soft_wrap=True)
+
+
+def _shown(value):
+    """A parameter as tables have it."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

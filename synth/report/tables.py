@@ -3,6 +3,7 @@
 import csv
 import io
 
+from rich.box import SIMPLE_HEAD as NARROW
 from rich.table import Table
 
 from ..compare import dot_product
@@ -30,10 +31,8 @@ def breakdown_table(report):
     table = Table(title=f"{report.name}, recipe {report.recipe}", title_justify="left",
                   caption=f"{what}; not counted: {NOT_COUNTED}", caption_justify="left")
     table.add_column("component")
-    silicon = "um2" if report.library else "transistors"
-    heads = ("all", silicon, "share", "cells", "flip-flops", "memory bits")
-    for head in (*(["a MAC"] if report.macs > 1 else []), *heads):
-        table.add_column(head, justify="right")
+    for head in (*(["a MAC"] if report.macs > 1 else []), "all", "share", "flip-flops", "memory bits"):
+        table.add_column(head, justify="right", no_wrap=True)
 
     def row(name, area, *others):
         table.add_row(name, *([number(area / report.macs)] if report.macs > 1 else []), number(area), *others)
@@ -43,11 +42,9 @@ def breakdown_table(report):
         if not fig.cells and not fig.bits:
             continue
         share = "beside" if report.beside(name) else f"{fig.area / core.area:.1%}" if core.area else ""
-        row(name, fig.area, number(getattr(fig, silicon)), share, f"{fig.cells:,}", f"{fig.flipflops:,}",
-            f"{fig.bits:,}" if fig.bits else "")
+        row(name, fig.area, share, f"{fig.flipflops:,}", f"{fig.bits:,}" if fig.bits else "")
     table.add_section()
-    row(f"{report.unit} without memories", core.area, number(getattr(core, silicon)), "", f"{core.cells:,}",
-        f"{core.flipflops:,}", f"{core.bits:,}")
+    row(f"{report.unit} without memories", core.area, "", f"{core.flipflops:,}", f"{core.bits:,}")
     scopes = report.scopes()
     if core.bits or report.unit == "core":
         row(f"{report.unit} and memories, {report.bit:g} a bit", scopes["core and memories"] * report.macs)
@@ -59,13 +56,13 @@ def breakdown_table(report):
 def ratio_table(comparison):
     """Baseline over design, by scope."""
     table = Table(title=f"Area of the baseline, in the same group, over that of the design, recipe "
-                  f"{comparison.report.recipe}", title_justify="left")
+                  f"{comparison.report.recipe}", title_justify="left", box=NARROW,
+                  caption="last column: the baseline's core, NAND2-equivalents a MAC", caption_justify="left")
     table.add_column("against")
-    for scope in SCOPES:
-        table.add_column(scope, justify="right")
-    table.add_column("core, NAND2 a MAC", justify="right")
+    for scope in (*SCOPES, "NAND2"):
+        table.add_column(scope, justify="right", min_width=max(map(len, scope.split())))
     for name, ratios in comparison.ratios.items():
-        table.add_row(BASELINES[name], *(f"{ratios[scope]:.2f} x" if scope in ratios else "" for scope in SCOPES),
+        table.add_row(BASELINES[name], *(f"{ratios[scope]:.2f}" if scope in ratios else "" for scope in SCOPES),
                       number(comparison.baselines[name].scopes()["core"]))
     return table
 

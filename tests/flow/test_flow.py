@@ -1,15 +1,16 @@
-"""The main job: its closing table, and how it ends when a step fails.
+"""The main job: what it tells after each step, and how it ends when a step fails.
 
 Covers: flow/__main__.py.
 """
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from flow.__main__ import StepError, main, no_accelerator, run_step, summarise
+from flow.__main__ import StepError, area_rows, core_rows, main, network_rows, no_accelerator, run_step, work
 from hbfp.design import Design
 from hbfp.manifest import Manifest
 
@@ -20,32 +21,60 @@ SYNTH = {"report": {"scopes": {"core": 600.4}, "library": {"name": "osu018"}, "d
 NETWORK = {"model": "mlp", "compared": 1234, "mismatches": 2, "cycles": 5678, "utilisation": 0.8126}
 
 
-def test_table_adds_up_all_benches(tmp_path):
-    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))
-    assert rows["outputs compared"] == "1,005" and rows["mismatches"] == "1" and rows["cycles simulated"] == "27"
-    assert rows["FP32 core / this core"] == "8.65 x (elements alone 9.10 x)"
-    assert rows["core, a MAC"] == "600 NAND2-equivalents, memories and side unit apart; recoded multipliers"
+def test_rows_add_up_all_benches():
+    assert core_rows(COSIM) == [("cycles simulated", "27"), ("outputs compared with the golden model", "1,005"),
+                                ("outputs that differ", "1")]
+    assert dict(area_rows(SYNTH)) == {
+        "core, a multiply-accumulate": "600 NAND2-equivalents", "multipliers": "recoded",
+        "not counted": "memories, side unit", "FP32 core over this core": "8.65", "FP32 elements over these": "9.10"}
+    assert "FP32 core over this core" not in dict(area_rows(SYNTH | {"ratios": {}}))
 
 
-def test_table_says_what_was_drawn(tmp_path):
-    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))["pictures"] == "none"
-    (tmp_path / "digits.png").touch()
-    assert dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))["pictures"] == str(tmp_path / "digits.png")
-
-
-def test_table_shows_a_network(tmp_path):
-    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, NETWORK))
-    assert rows["network on the accelerator"] == ("mlp: 1,234 numbers compared with PyTorch, 2 differ; 5,678 cycles, "
-                                                  "81.3% of the array")
-    assert rows["reports"].endswith("network.json")
-
-
-def test_table_says_why_no_accelerator_has_the_core(tmp_path):
-    why = no_accelerator(Design(rows=32, cols=16))
-    rows = dict(summarise(tmp_path, MANIFEST, COSIM, SYNTH, why))
-    assert rows["network on the accelerator"] == "none: Cols 16 must be 32, as many as rows, in an accelerator"
-    assert not rows["reports"].endswith("network.json")
+def test_rows_of_a_network_or_why_there_is_none():
+    assert network_rows(NETWORK) == [
+        ("network on the accelerator", "mlp"), ("numbers compared with PyTorch", "1,234"), ("numbers that differ", "2"),
+        ("cycles", "5,678, the array multiplies in 81.3% of them")]
+    assert network_rows(no_accelerator(Design(rows=32, cols=16))) == [
+        ("network on the accelerator", "none: Cols 16 must be 32, as many as rows, in an accelerator")]
     assert no_accelerator(Design()) is None
+
+
+@pytest.fixture
+def told(monkeypatch, tmp_path):
+    """What the job prints on 80 columns with steps that only write their files, into a folder with a long name."""
+    results = {"Generate": MANIFEST.as_dict(), "Co-simulate": COSIM, "Run a network": NETWORK, "Measure": SYNTH}
+    folder, text = tmp_path / ("long" * 20) / "name", io.StringIO()
+    folder.mkdir(parents=True)
+
+    def step(console, title, module, words, result):
+        console.print(f"step {title}")
+        result.write_text(json.dumps(results[title]))
+        (folder / "core.v").touch()
+        return results[title]
+
+    monkeypatch.setattr("flow.__main__.run_step", step)
+    monkeypatch.setattr("flow.__main__.Console", lambda: Console(file=text, width=80))
+
+    def run(design):
+        work([], design, folder)
+        return text.getvalue(), folder
+    return run
+
+
+def test_core_comes_first_then_what_takes_minutes(told):
+    text, _ = told(Design())
+    assert [line[5:] for line in text.splitlines() if line.startswith("step ")] == [
+        "Generate", "Co-simulate", "Run a network", "Measure"]
+    assert text.index("step Co-simulate") < text.index("outputs compared") < text.index("step Run a network")
+    assert text.index("step Run a network") < text.index("compared with PyTorch") < text.index("step Measure")
+
+
+def test_lines_fit_and_paths_are_whole(told):
+    text, folder = told(Design(cols=16))
+    paths = [line for line in text.splitlines() if line.startswith("/")]
+    assert paths == [str(folder / name) for name in ("core.v", "manifest.json", "cosim.json")] + [
+        str(folder), str(folder / "synth.json")]
+    assert max(len(line) for line in text.splitlines() if line not in paths) <= 80 and "…" not in text
 
 
 def test_failing_step_stops_the_job(monkeypatch, tmp_path):

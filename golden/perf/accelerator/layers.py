@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from hbfp.isa.instructions import Opcode
@@ -97,7 +98,7 @@ def table(rows: list[dict[str, Any]], cycles: int, size: int, title: str) -> Tab
     ----------
     rows : list of dict
         Of :func:`by_layer`; with ``model_cycles`` and ``compared`` and ``mismatches``, if the caller has them. The
-        column of SCALE-Sim's cycles is there if one row has them.
+        column of SCALE-Sim's cycles is there if one row has them, that of the model's if one differs.
     cycles : int
         Of the run.
     size : int
@@ -105,14 +106,17 @@ def table(rows: list[dict[str, Any]], cycles: int, size: int, title: str) -> Tab
     title : str
         Of the table.
     """
-    titles = {"model_cycles": "model cycles", "scale_sim": "SCALE-Sim", "compared": "compared",
-              "mismatches": "mismatches"}
-    extra = [name for name in titles if any(name in row for row in rows)]
-    made = Table(title=title)
+    titles = {"model_cycles": "model's", "scale_sim": "SCALE-Sim", "compared": "compared", "mismatches": "differ"}
+    there = {name for row in rows for name in row}
+    there -= {"scale_sim"} if "compared" in there else set()    # a terminal has 80 columns
+    if all(row.get("model_cycles", row["cycles"]) == row["cycles"] for row in rows):
+        there -= {"model_cycles"}
+    extra = [name for name in titles if name in there]
+    made = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     made.add_column("layer", overflow="fold")
-    for name in ("cycles", *(titles[name] for name in extra), "MACs", "utilisation", "bytes"):
-        made.add_column(name, justify="right")
-    made.add_column("without a product: what was under way")
+    for name in ("cycles", *(titles[name] for name in extra), "MACs", "array", "bytes"):
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column("while it does not multiply")
     macs, moved_bytes = (sum(row[name] for row in rows) for name in ("macs", "bytes"))
     for row in rows:
         made.add_row(row["name"], f"{row['cycles']:,}", *(f"{row[name]:,}" if name in row else "" for name in extra),

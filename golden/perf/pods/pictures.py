@@ -67,7 +67,10 @@ def _partition(axes, rows):
 
 
 def _bars(axes, names, values, label):
+    longest = max(map(len, names))
+    axes.figure.set_size_inches(5 + 0.09 * longest, 1.2 + 0.28 * len(names))
     axes.barh(names, values, color="#0072b2")
+    axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     for place, value in enumerate(values):

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from golden.__main__ import main
+from golden.perf import pictures
 from golden.perf.command import POLICIES
 from golden.perf.dispatch.study import policy_of
 
@@ -59,3 +60,14 @@ def test_wrong_values(given, message, capsys):
         main(given)
     assert stop.value.code == 2
     assert capsys.readouterr().err == f"python -m golden: error: {message}\n"
+
+
+def test_a_line_that_another_covers_is_wider():
+    """Equal lines, and those that share a stretch, are seen; others keep their width."""
+    one, far = ([1, 2, 3, 4], [1.0, 2.0, 3.0, 9.0]), ([1, 2, 3, 4], [5.0, 6.0, 7.0, 2.0])
+    part = ([2, 3, 5], [2.0, 3.0, 0.0])
+    assert pictures.covers(one, one) and pictures.covers(part, one) and not pictures.covers(far, one)
+    _, (axes,) = pictures.figure(1)
+    pictures.lines(axes, {"one": one, "far": far, "part": part, "same": one})
+    widths = [line.get_linewidth() for line in axes.lines]
+    assert widths[0] > widths[2] > widths[1] == widths[3]

@@ -1,18 +1,21 @@
 """The tuner: jobs give the table of models one by one, a killed search ends with the same table, bad files are refused.
 
 Covers: golden/study/tune.py, golden/study/tune_command.py, golden/study/tune_jobs.py, golden/study/tune_model.py,
-golden/study/zoo/digits.py.
+golden/study/tune_picture.py, golden/study/zoo/digits.py.
 """
 
 import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("optuna")
+
+from optuna.trial import TrialState  # noqa: E402
 
 from golden.nn import fused  # noqa: E402
 from golden.study import tune as module  # noqa: E402
@@ -63,6 +66,15 @@ def test_jobs_give_the_table_of_models_one_by_one(small, tmp_path, monkeypatch):
     assert table(tmp_path / "alone") == table(tmp_path / "jobs")
     rows = json.loads(table(tmp_path / "jobs"))["trials"]
     assert {row["state"] for row in rows} == {"complete", "pruned"} and len(rows) == 8
+    assert all((row["value"], row["epochs"]) == (row["curve"][-1], len(row["curve"])) for row in rows)
+
+
+def test_best_accuracy_first_however_long_it_took():
+    def trial(number, *values):
+        state = TrialState.COMPLETE if len(values) == 3 else TrialState.PRUNED
+        return SimpleNamespace(number=number, intermediate_values=dict(enumerate(values, 1)), state=state, params={})
+    rows = module.ranked([trial(0, 30.0, 40.0, 43.75), trial(1, 50.0), trial(2, 10.0), trial(3, 20.0, 30.0, 50.0)])
+    assert [row["number"] for row in rows] == [1, 3, 0, 2]
 
 
 @pytest.mark.parametrize("place", ["before telling", "after telling", "while saving"])
@@ -178,8 +190,10 @@ def test_zoo_and_command(tmp_path, capsys):
     from golden.__main__ import main
     assert Model("digits").batch == digits.BATCH
     assert main(["tune", "--trials", "2", "--epochs", "1", "--out", str(tmp_path / "out")]) == 0
-    assert re.search(r"The ten best of 2 trials.*all trials \S+/search.json, Optuna's storage \S+/study.journal\n$",
+    assert re.search(r"The ten best of 2 trials.*\nbest: trial \d with [\d.]+ % after 1 epochs: .*\nall trials "
+                     r"\S+/search.json, picture \S+/tune.png, Optuna's storage \S+/study.journal\n$",
                      capsys.readouterr().out, re.S)
+    assert (tmp_path / "out/tune.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.mark.parametrize("options, message", [

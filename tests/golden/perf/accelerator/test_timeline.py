@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from golden.perf.accelerator.timeline import draw, share
+from golden.perf.accelerator.timeline import _name, draw, share
+from golden.perf.pictures import figure
 
 from .example import PROGRAM, TIMES
 
@@ -16,3 +17,14 @@ def test_share_of_time():
 def test_picture(tmp_path):
     path = draw(tmp_path / "timeline.png", PROGRAM, TIMES, "A run")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_names_stand_beside_each_other():
+    """Of many, those that fit in three lines; none on another, none cut."""
+    made, (axes, *_) = figure(1, rows=2)
+    axes.set_xlim(0, 100)
+    _name(made, axes, [f"layers.{place}.linear" for place in range(40)], np.linspace(0, 100, 40))
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert 10 < len(boxes) < 40 and {text.xyann[1] for text in axes.texts} == {2, 11, 20}
+    assert all(one.x1 <= made.bbox.width for one in boxes)
+    assert not any(one.overlaps(other) for at, one in enumerate(boxes) for other in boxes[:at])

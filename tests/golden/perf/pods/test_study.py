@@ -9,7 +9,8 @@ import json
 import pytest
 
 from golden.__main__ import main
-from golden.perf.pods import power, simulate, study
+from golden.perf.pictures import figure
+from golden.perf.pods import pictures, power, simulate, study
 from golden.perf.pods.check import verify
 from golden.perf.pods.fused import jobs
 from golden.perf.pods.graph import Gemm, Graph, Reach
@@ -93,3 +94,18 @@ def test_a_schedule_is_drawn_with_memories_and_power(tmp_path):
     assert data["watts"] == pytest.approx(data["watts_banks"] + data["watts_arrays"] + data["watts_network"])
     assert (tmp_path / "schedule.png").stat().st_size > 5_000
     assert data["constants"]["budget_w"]["value"] == 400.0
+
+
+def test_bars_have_room_beside_long_names():
+    """Names and figures are whole, and bars take a third of the picture at least, however many there are."""
+    rows = [{"tenants": "resnet152 + bert-medium@20", "pods": 256, "policy": f"first-fit, whole layers, {n}", "gain": n}
+            for n in range(1, 19)]
+    drawn, (axes,) = figure(1)
+    pictures.DRAW["tenancy"](axes, rows)
+    drawn.canvas.draw()
+    inside = drawn.bbox
+    for text in (*axes.get_yticklabels(), *axes.texts):
+        box = text.get_window_extent()
+        assert inside.x0 <= box.x0 and box.x1 <= inside.x1
+    assert axes.get_window_extent().width > inside.width / 3
+    assert axes.get_window_extent().height > len(rows) * axes.texts[0].get_window_extent().height * 1.5

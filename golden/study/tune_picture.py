@@ -1,0 +1,24 @@
+"""The picture of a search: accuracy by epoch, a line for each trial, the best in colour."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..perf.pictures import COLOURS, figure, save
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write the picture as PNG; ``rows`` are those of :func:`golden.study.tune.tune`, the best first."""
+    made, (axes,) = figure(1, width=8)
+    for place, row in reversed(list(enumerate(rows))):
+        best = place < len(COLOURS)
+        axes.plot(range(1, len(row["curve"]) + 1), row["curve"], marker=".", color=COLOURS[place] if best else "#cccccc",
+                  linewidth=2 if not place else 1, zorder=2 if best else 1,
+                  label=f"trial {row['number']}: {row['value']:.2f} %" if best else None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("accuracy, %")
+    axes.set_title(f"The best of {len(rows)} trials; those that end early were stopped", fontsize=10)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], frameon=False, fontsize=8)
+    save(made, path)
