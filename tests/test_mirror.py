@@ -7,12 +7,13 @@ module or something that does, or name it in a string, as in what is run as a pr
 import ast
 import pathlib
 import re
-from functools import cache
 
 import pytest
 
+from tests import reach
+from tests.reach import PACKAGES, reached
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PACKAGES = ("hbfp", "golden", "rtl", "gen", "cosim", "synth", "flow")
 MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")
                  if path.name != "__init__.py" and "spec" not in path.parts)
 
@@ -33,50 +34,6 @@ def mirrored(module):
     return ROOT / "tests" / path.parent / f"test_{path.name}"
 
 
-def files_of(name):
-    """The file of a module with dots; of a package, what is run when it is imported and as a program.
-
-    Packages are found below ``hbfp``, too, where an installation has them. A name that ends in a dot is the start of
-    one that is completed when the code runs: any module of that folder.
-    """
-    package, _, rest = name.partition(".")
-    name = rest if package == "hbfp" and rest.split(".")[0] in PACKAGES else name
-    path = ROOT / name.replace(".", "/")
-    if name.endswith("."):
-        return set(path.glob("*.py"))
-    return {file for file in (path.with_suffix(".py"), path / "__init__.py", path / "__main__.py") if file.is_file()}
-
-
-def mentions(path):
-    """Modules, with dots, that a file imports or names in a string; what is no module is among them."""
-    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[:len(package) - node.level + 1] if node.level else ()
-            module = ".".join((*base, *([node.module] if node.module else [])))
-            yield from (module, *(f"{module}.{alias.name}" for alias in node.names))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
-@cache
-def used(path):
-    """Files of ours that a file imports or names."""
-    names = {name for name in mentions(path) if re.fullmatch(rf"({'|'.join(PACKAGES)}|tests)(\.\w+)*\.?", name)}
-    return set().union(*map(files_of, names))
-
-
-def reached(path):
-    """Files of ours that a file imports or names, and those that they do, and so on."""
-    found, new = set(), {path}
-    while new:
-        found |= new
-        new = set().union(*(used(file) for file in new)) - found
-    return {str(file.relative_to(ROOT)) for file in found}
-
-
 @pytest.mark.parametrize("module", MODULES)
 def test_module_is_covered(module):
     assert mirrored(module).exists() or module in dict(COVERED)
@@ -88,7 +45,7 @@ def test_what_is_named_exists():
 
 @pytest.mark.parametrize("test", sorted({test for _, test in COVERED}))
 def test_what_is_named_is_used(test):
-    assert {name for name, where in COVERED if where == test} <= reached(ROOT / test)
+    assert {name for name, where in COVERED if where == test} <= set(reached(ROOT / test))
 
 
 def test_names_are_read():
@@ -106,5 +63,8 @@ def test_what_is_used_is_seen(tmp_path, monkeypatch):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setitem(globals(), "ROOT", tmp_path)
-    assert reached(tmp_path / "tests/test_a.py") == set(files) - {"rtl/lib/skew.py"}
+    monkeypatch.setattr(reach, "ROOT", tmp_path)
+    steps = reached(tmp_path / "tests/test_a.py")
+    assert set(steps) == set(files) - {"rtl/lib/skew.py"}
+    assert [steps[name] for name in ("tests/test_a.py", "rtl/core.py", "gen/__main__.py", "gen/units.py")
+            ] == [0, 1, 2, 3]
