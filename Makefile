@@ -18,9 +18,16 @@ all: $(VENV)/.main
 test: simulator $(VENV)/.test
 	$(BIN)/python -m pytest -m "not slow" -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations=30
 
-# Hours, not minutes: every case of the long sweeps.
+# Hours, not minutes: every case of the long sweeps; what touches files changed since SINCE comes first. One of twelve
+# parts that take equally long: make regression PART=3/12; their times, measured anew: OPTIONS=--store-durations
+PART ?= 1/1
+OPTIONS ?=
+SINCE ?= $(shell git rev-parse --quiet --verify main 2>/dev/null)
+WORDS := $(subst /, / ,$(PART))
 regression: simulator $(VENV)/.test
-	$(BIN)/python -m pytest -m slow
+	$(if $(and $(filter 3,$(words $(WORDS))),$(filter /,$(word 2,$(WORDS)))),,$(error PART=$(PART): it must be a part of a number of parts, such as 3/12))
+	$(BIN)/python -m pytest -m slow -n $(PROCESSES) --dist worksteal --timeout=7200 -o faulthandler_timeout=7260 --durations=30 \
+		--splits $(word 3,$(WORDS)) --group $(firstword $(WORDS)) --durations-path tests/durations.json $(if $(SINCE),--since=$(SINCE)) $(OPTIONS)
 
 # Bit-exactness over widths, blocks, arrays, accumulations and roundings; goes on where it stopped.
 matrix: $(VENV)/.main

@@ -1,29 +1,76 @@
-"""The order of files: those whose tests take long come first. What all share is compiled before the first.
+"""What holds for all tests: their order, their seeds, and why some were skipped.
 
 `make test` gives files to processes in this order. At the end, when only one is left, it should be a quick one.
+`make regression` puts before them what touches files that were changed.
 """
 
+import math
+import random
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+from tests.reach import naming, reached
 
 ROOT = Path(__file__).parents[1]
 #: Files that take long without a mark. On a new machine the first one waits until Yosys has compiled itself; what
 #: needs Yosys, too, comes only behind the benches, so that no other process waits with it.
 LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/rtl/test_cycles.py", "tests/gen/test_names.py",
         "tests/test_types.py")
+#: Files that differ from the commit of ``--since``.
+CHANGED = pytest.StashKey()
+
+# The same examples in every run, and no test fails because its machine is busy.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("same")
 
 
-def pytest_collection_modifyitems(items):
-    """Long files first; then, of each kind, those of many tests. Tests of one file stay as they are."""
+def pytest_addoption(parser):
+    parser.addoption("--since", metavar="COMMIT", help="tests that touch files changed since a commit come first, "
+                     "those whose imports lead there in the fewest steps before others")
+
+
+def changed(since):
+    """Files that differ from where this branch left a commit's, new ones among them."""
+    lines = []
+    for args in (["diff", "--name-only", "--merge-base", since], ["ls-files", "--others", "--exclude-standard"]):
+        done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise pytest.UsageError(f"--since={since}: it must be a commit of this checkout: "
+                                    f"{(done.stderr.splitlines() or ['git failed'])[0]}")
+        lines += done.stdout.splitlines()
+    return set(lines)
+
+
+def pytest_configure(config):
+    since = config.getoption("since")
+    config.stash[CHANGED] = changed(since) if since else set()
+
+
+def distances(paths, files):
+    """Test file -> steps along its imports to the nearest file that changed, infinite where none leads there."""
+    files = files.union(*(naming(Path(name).name) for name in files if not name.endswith(".py")))
+    return {path: min((step for name, step in reached(path).items() if name in files), default=math.inf)
+            if files else math.inf for path in paths}
+
+
+def pytest_collection_modifyitems(config, items):
+    """What touches changes first, then long files; then, of each kind, those of many tests. Tests of one file stay as
+    they are."""
     counts = Counter(item.path for item in items)
     first = {ROOT / name: number for number, name in enumerate(LONG)}
     marked = {mark: {item.path for item in items if item.get_closest_marker(mark)} for mark in ("cosim", "synth")}
+    steps = distances(counts, config.stash[CHANGED])
 
     def rank(item):
         path = item.path
         kind = 1 if path in marked["synth"] else 0 if path in marked["cosim"] else 2
-        return first.get(path, len(first)), kind, -counts[path], str(path)
+        return steps[path], first.get(path, len(first)), kind, -counts[path], str(path)
 
     items.sort(key=rank)
 
@@ -33,3 +80,27 @@ def pytest_runtestloop(session):
     kernels = sys.modules.get("hbfp.golden.fast.kernels")
     if kernels is not None and not session.config.option.collectonly:
         kernels.library()
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Every test draws the same numbers, whatever ran before it in its process."""
+    seed()
+
+
+def seed():
+    """Seed every generator that code may draw from without a seed of its own."""
+    random.seed(0)
+    np.random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many tests were skipped for which reason."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ")
+                      for report in terminalreporter.getreports("skipped") if isinstance(report.longrepr, tuple))
+    if reasons:
+        terminalreporter.section("skipped")
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count:5} {reason}")

@@ -62,9 +62,12 @@ def test_cell_agrees(cell):
 
 @pytest.mark.cosim
 @pytest.mark.slow
-def test_all_cells_agree():
-    results = regression.run_cells(regression.cells())
-    assert len(results) > 500 and all(entry["passed"] for entry in results.values())
+@pytest.mark.parametrize("mantissa, array", list(dict.fromkeys((cell[0], cell[2]) for cell in regression.cells())),
+                         ids=str)
+def test_all_cells_agree(mantissa, array):
+    chosen = [cell for cell in regression.cells() if (cell[0], cell[2]) == (mantissa, array)]
+    results = regression.run_cells(chosen, jobs=1)
+    assert results and all(entry["passed"] for entry in results.values())
 
 
 def test_known_results_are_not_built_again(tmp_path, monkeypatch):
