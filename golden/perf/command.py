@@ -166,17 +166,23 @@ def _dispatch(setting, times, study, folder, json_file):
     console = Console(highlight=False)
     result = sweeps.run_setting(setting, times)
     sweep = sweeps.run(setting, console) if study else None
+    rows = [(setting["policy"], setting["load"] if times is None else None, result),
+            *((row["policy"], row["load"], row) for row in (sweep or {"loads": []})["loads"])]
     table = Table(title=f"Batches of {setting['batch']}, timeout {setting['timeout']:g}, quanta of "
                         f"{setting['quantum']:g}; times in those of a batch")
     for head in ("policy", "load", "p50", "p99", "longest", "training, % of the time", "of what is idle", "fill, %"):
         table.add_column(head, justify="left" if head == "policy" else "right")
-    for name, load, each in [(setting["policy"], setting["load"] if times is None else None, result),
-                             *((row["policy"], row["load"], row) for row in (sweep or {"loads": []})["loads"])]:
+    for name, load, each in rows:
         idle = 1 - load if load is not None and load < 1 else None
         table.add_row(name, "file" if load is None else f"{load:g}", f"{each['p50']:.2f}", f"{each['p99']:.2f}",
                       f"{each['max']:.2f}", f"{100 * each['training']:.1f}",
                       f"{each['training'] / idle:.2f}" if idle else "-", f"{100 * each['fill']:.1f}")
     console.print(table)
+    for name, load in dict.fromkeys((name, load) for name, load, _ in rows):
+        most = sweeps.served(name, setting["quantum"])
+        if load is not None and load >= most:
+            console.print(f"load {load:g}, {name}: loads below {most:.3g} are served; above, the queue grows without "
+                          "end, and latencies with the number of requests", soft_wrap=True)
     if sweep:
         make_folder("out", folder)
         with writing("out", folder):

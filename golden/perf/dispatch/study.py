@@ -31,6 +31,12 @@ def policy_of(name: str, batch: int, timeout: float, share: int) -> Policy:
                   training=name != "inference", share=share if name == "limited" else SHARE_WHOLE)
 
 
+def served(policy: str, quantum: float) -> float:
+    """The load from which on the queue grows without end: where batches are full and a policy of turns runs a quantum
+    (in times of a batch) after each."""
+    return 1 / (1 + quantum) if policy == "alternate" else 1.0
+
+
 def run_setting(setting: dict[str, Any], times: np.ndarray | None = None) -> dict[str, float]:
     """Simulate one setting; its figures by name."""
     if times is None:

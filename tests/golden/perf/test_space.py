@@ -45,9 +45,21 @@ def test_energy_of_a_weight_moves_the_optimum(weight_pj, one, fifty, tmp_path):
     assert sources["weight_pj"] == str(tmp_path / "own.toml")
 
 
-def test_bfloat16_beside():
-    points = sweep(published("bf16")[0], lstm())
-    assert (round(best(points, 50).tops), round(best(points, 500).tops)) == (61, 125)
+@pytest.mark.parametrize("kind, number", [*(("published", number) for number in NAND2),
+                                          *(("measured", number) for number in ("hbfp8", "hbfp6", "hbfp4"))])
+def test_table_of_the_page(kind, number):
+    """As ``python -m golden space`` prints it; figures that were published elsewhere stand in brackets."""
+    points = sweep(SETS[kind](number)[0], lstm())
+    one, fifty, most = best([each for each in points if each.rows == 1]), best(points, 50), best(points, 500)
+    row = (f"{one.tops:.0f} | {fifty.tops:.0f} | {most.tops:.0f} | {most.tops / one.tops:.2f} | "
+           f"{fifty.rows}, {fifty.columns}, {fifty.ghz:g} GHz |")
+    page = re.sub(r" \([\d.]+ published\)|\*\*", "", (ROOT / "docs/dispatch.md").read_text())
+    name = number if number == "int8" else number.upper()
+    heading = ", published constants" if (kind, number) == ("published", "hbfp8") else \
+        ", areas measured here" if (kind, number) == ("measured", "hbfp8") else ""
+    first, second = page.split("| HBFP8, areas measured here |")
+    assert f"| {name}{heading} | {row}" in (first if kind == "published" else
+                                            "| HBFP8, areas measured here |" + second)
 
 
 def test_points_keep_area_and_power():
