@@ -56,7 +56,7 @@ def _quantisation_error(distribution, elements, widths, console):
     table = Table("format", *(f"block {b}" for b in error.QSNR_BLOCKS), title=f"QSNR in dB, {distribution}")
     for width, row in data.items():
         known = error.QSNR_REFERENCE.get(width) if distribution == "normal" else None
-        table.add_row(f"HBFP{width}", *(f"{v:.2f}" + (f" ({v - known[i]:+.2f})" if known else "")
+        table.add_row(f"HBFP{width}", *(f"{v:.2f}" + (f" ({v - known[i]:+z.2f})" if known else "")
                                         for i, v in enumerate(row)))
     console.print(table)
     if distribution == "normal":
