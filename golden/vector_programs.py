@@ -6,8 +6,10 @@ programs are independent of each other, but for the registers that a docstring n
 is the definition: golden and hardware execute these instructions and no other arithmetic.
 """
 
-import struct
+import math
 from typing import Any
+
+import numpy as np
 
 from .spec.vector import (
     NOTHING,
@@ -29,7 +31,8 @@ _1, _NIL = constant(ONE), constant(NOTHING)
 
 def bits(value: float) -> int:
     """FP32 pattern of a Python number, rounded to nearest even."""
-    return struct.unpack("<I", struct.pack("<f", value))[0]
+    with np.errstate(over="ignore"):
+        return int(np.float32(value).view(np.uint32))
 
 
 def load(index: int, value: float) -> Instruction:
@@ -92,6 +95,11 @@ def subtract() -> list[Instruction]:
 def scale(factor: float) -> list[Instruction]:
     """i0 * factor."""
     return [load(0, factor), vector(b=scalar(0), to="out")]
+
+
+def divide(number: float) -> list[Instruction]:
+    """i0 * (1 / number)."""
+    return scale(1 / number if number else math.copysign(math.inf, number))
 
 
 def shift(addend: float) -> list[Instruction]:

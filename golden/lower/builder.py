@@ -8,6 +8,7 @@ from hbfp.golden.spec.vector import Instruction
 from hbfp.isa.instructions import Memory, Opcode
 from hbfp.system import Accelerator
 
+from .errors import LoweringError
 from .memory import Dram, Value
 from .schedule import Ring, Schedule, Span
 
@@ -192,7 +193,8 @@ class Builder:
             for place, buffer, (one, two) in outermost(loops, 2):
                 self._store(address + place, source + buffer, 0, [(needed, self.lanes, 1), one, two])
             return
-        assert stride == 1 or size == 1
+        if stride != 1 and size != 1:
+            raise LoweringError("it would store numbers that lie apart; along another dimension than the last would do")
         whole = size // self.lanes
         parts = [(0, self.lanes, whole)] if whole else []
         parts += [(whole, size % self.lanes, 1)] if size % self.lanes else []

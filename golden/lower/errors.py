@@ -3,3 +3,8 @@
 
 class LoweringError(ValueError):
     """A layer cannot be lowered; one line with its name, why, and what would work."""
+
+
+#: Why an operation cannot be lowered that nothing here knows.
+NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
+                "host, would do")

@@ -1,27 +1,22 @@
 """The graph of a model: torch's operations and products in HBFP, what each gives, and which are constants."""
 
 import copy
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
+from torch.export.graph_signature import OutputKind
 
 from hbfp.golden.nn import convert
 from hbfp.golden.nn.side import Distance, SideMode, watched
 from hbfp.golden.side import Side
 from hbfp.system import Accelerator
 
+from .errors import NO_OPERATION, LoweringError
 from .export import exported
 from .formats import check_formats, formats
-
-aten = torch.ops.aten
-#: Operations that say something about a tensor and give none.
-_SILENT = (aten._assert_tensor_metadata.default, aten._assert_async.msg, aten.sym_constrain_range_for_size.default)
-#: Operations that give their first operand, in evaluation.
-_SAME = (aten.clone.default, aten.alias.default, aten.detach.default, aten.contiguous.default, aten.dropout.default,
-         aten.lift_fresh_copy.default, aten.to.dtype, aten.to.device, aten.to.dtype_layout, aten._to_copy.default)
+from .same import draws, shorten, spared
 
 
 @dataclass
@@ -39,6 +34,8 @@ class Graph:
     inputs : dict
         Node -> name, of the model's inputs that are real numbers.
     outputs : list of torch.fx.Node
+    wanted : list of Tensor
+        Of each output what the converted model gives, which nobody traced.
     distances : dict
         Operation -> how far the accelerator's results are from those of torch's own function.
     """
@@ -47,6 +44,7 @@ class Graph:
     constants: set[fx.Node]
     inputs: dict[fx.Node, str]
     outputs: list[fx.Node]
+    wanted: list[torch.Tensor]
     distances: dict[str, Distance]
 
 
@@ -81,20 +79,26 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
                                                             *signature.inputs_to_buffers.items())
              if key in program.constants}
     given = dict(zip(signature.user_inputs, torch.utils._pytree.tree_leaves(inputs), strict=True))
-    _shorten(program.graph)
-    return _evaluated(program.graph, held, given, Side.of(accelerator))
+    shorten(program.graph)
+    returned = [each for each, spec in zip(program.graph.output_node().args[0], signature.output_specs, strict=True)
+                if spec.kind == OutputKind.USER_OUTPUT]          # the others are what forward changes of the model
+    nodes, results, constants, names, distances = _evaluated(program.graph, held, given, Side.of(accelerator))
+    outputs = [each for each in returned if isinstance(each, fx.Node) and isinstance(results[each], torch.Tensor)]
+    return Graph(_needed(nodes, constants, outputs), results, constants, names, outputs,
+                 _wanted(model, inputs, accelerator), distances)
 
 
-def _shorten(graph):
-    """Let users of a node that gives its operand use that."""
-    for node in graph.nodes:
-        if node.target in _SAME and node.meta["val"].dtype == node.args[0].meta["val"].dtype:
-            node.replace_all_uses_with(node.args[0])
+def _wanted(model, inputs, accelerator):
+    """The tensors that a model gives, computed by PyTorch as the accelerator does."""
+    own = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, inputs)       # forward may change them
+    with torch.no_grad():
+        outputs = reference(model, accelerator)(*own)
+    return [each for each in torch.utils._pytree.tree_leaves(outputs) if isinstance(each, torch.Tensor)]
 
 
 def _evaluated(graph, held, given, side):
-    """Run a graph on the inputs."""
-    results, constants, inputs, outputs, nodes = {}, set(), {}, [], []
+    """Run a graph on the inputs: nodes, results, constants, names of inputs, distances."""
+    results, constants, inputs, nodes = {}, set(), {}, []
     chosen = set()                                     # constants that integers among the inputs decide
     with torch.no_grad(), watched() as distances, SideMode(side):
         for node in graph.nodes:
@@ -107,18 +111,21 @@ def _evaluated(graph, held, given, side):
                 else:
                     constants.add(node)
                     chosen |= {node} if node.name in given else set()
-            elif node.op == "output":
-                outputs = [each for each in torch.utils._pytree.tree_leaves(node.args[0]) if isinstance(each, fx.Node)]
-            elif node.target not in _SILENT:
+            elif node.op == "call_function":
+                if isinstance(node.target, torch._ops.HigherOrderOperator):
+                    raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = node.target(*args, **options)
                 if all(each in constants for each in node.all_input_nodes):
                     if not chosen.isdisjoint(node.all_input_nodes):
                         chosen.add(node)
-                    if node not in chosen or not _real(results[node]):
+                    if isinstance(results[node], (int, float)):
+                        _write(node, results[node])
+                    elif not _real(results[node]) or node not in chosen or all(
+                            each in chosen or not _real(results[each]) for each in node.all_input_nodes):
                         constants.add(node)
                 nodes.append(node)
-    return Graph(_needed(nodes, constants, outputs), results, constants, inputs, outputs, distances)
+    return nodes, results, constants, inputs, distances
 
 
 def _real(result):
@@ -126,26 +133,32 @@ def _real(result):
     return isinstance(first, torch.Tensor) and first.is_floating_point()
 
 
-def masked(node: fx.Node) -> fx.Node | None:
-    """Of ``masked_fill(x, all scores are -inf, 0)``, which spares rows that take part in nothing, x; else None."""
-    if node.target == aten.masked_fill.Scalar and node.args[2] == 0:
-        found = node.args[1]
-        while isinstance(found, fx.Node) and found.target in (aten.all.dim, aten.any.dim, aten.logical_not.default):
-            found = found.args[0]
-        if isinstance(found, fx.Node) and found.target == aten.eq.Scalar:
-            return node.args[0]
-    return None
+def _write(node, number):
+    """Give a node's users the number that it has."""
+    for user in list(node.users):
+        user.args, user.kwargs = fx.node.map_arg((user.args, user.kwargs),
+                                                 lambda each: number if each is node else each)
 
 
 def _needed(nodes, constants, outputs):
     """Nodes that outputs depend on and that are no constants."""
-    wanted, found = set(outputs), []
+    used, wanted, found = set(outputs), set(outputs), []
     for node in reversed(nodes):
+        if node in used:
+            if draws(node):
+                raise refusal(node, "it draws random numbers, others in each run; a model without it, or with "
+                                    "training=False where it has that, would do")
+            used |= set(node.all_input_nodes)
         if node in wanted and node not in constants:
             found.append(node)
-            source = masked(node)
-            wanted |= {source} if source is not None else set(node.all_input_nodes)
+            pair = spared(node)
+            wanted |= set(node.all_input_nodes) if pair is None else {pair[0]}
     return found[::-1]
+
+
+def refusal(node: fx.Node, why: str) -> LoweringError:
+    """The error of a node that cannot be lowered."""
+    return LoweringError(f"Layer {place(node)!r} ({kind(node)}) cannot be lowered: {why}")
 
 
 def place(node: fx.Node) -> str:
@@ -156,4 +169,4 @@ def place(node: fx.Node) -> str:
 
 def kind(node: fx.Node) -> str:
     """What a node does, for messages and tables."""
-    return "getitem" if node.target is operator.getitem else node.target.overloadpacket.__name__.strip("_")
+    return getattr(node.target, "overloadpacket", node.target).__name__.strip("_")

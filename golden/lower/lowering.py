@@ -27,7 +27,8 @@ class Lowered:
         Inputs and weights are in its memory.
     expected : dict
         Name of a tensor of the program -> float32 array of the tensor's shape: what PyTorch computes after
-        ``golden.nn.convert(model, ..., side=Side.of(accelerator))``. All outputs, and what each layer gives.
+        ``golden.nn.convert(model, ..., side=Side.of(accelerator))``. Outputs are those of that model itself; what each
+        layer gives is taken from torch's graph of it.
     orders : dict
         Name -> the dimensions of torch's tensor, in the order in which the program has them.
     outputs : list of str
@@ -66,7 +67,7 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     ------
     LoweringError
         If a layer cannot be lowered, or has a format of its own; one line with the layer's name, why, and what would
-        work.
+        work. So if the model gives other numbers than its graph, as what draws random numbers does.
     """
     build = Builder(accelerator)
     return _lowered(build, [Network(traced(model, inputs, accelerator), build)], yields)

@@ -3,15 +3,20 @@
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
+
+import torch
 
 from hbfp.program import Layer, Tensor
 
-from .errors import LoweringError
-from .graph import aten, kind, masked, place
+from .errors import NO_OPERATION, LoweringError
+from .graph import place, refusal
 from .memory import Value
 from .nodes import Nodes
 from .operations.table import handler_of
+from .same import spared
 from .tensors import channels_last
+from .views import is_view, seen
 
 
 @dataclass
@@ -23,14 +28,11 @@ class Network(Nodes):
     def layer_by_layer(self) -> Iterator[Layer]:
         """Lower all nodes, in order, and give each layer when its instructions are there."""
         for node in self.graph.nodes:
-            if node in self.done:
-                continue
             first = len(self.build.schedule.instructions)
             try:
                 last, made = self._node(node)
             except LoweringError as error:
-                raise LoweringError(f"{of_the_job(self.number)}Layer {place(node)!r} ({kind(node)}) cannot be lowered: "
-                                    f"{error}") from None
+                raise LoweringError(f"{of_the_job(self.number)}{refusal(node, str(error))}") from None
             self.build.end_layer()
             stop = len(self.build.schedule.instructions)
             if stop > first:
@@ -40,15 +42,16 @@ class Network(Nodes):
                                          sum(each.macs for each in made), made))
                 yield self.layers[-1]
         self.outputs = [self._output(node) for node in self.graph.outputs]
+        self._compare()
 
     def _output(self, node):
         """Make a node's result an output, a tensor of its own, and give its name."""
         value = self.value(node)
         name = self.name(node)
+        result = self.graph.results[node]
         if name not in self.tensors:
             first = len(self.build.schedule.instructions)
             name = f"{name}_output"
-            result = self.graph.results[node]
             fresh = self.build.dram.empty(result.shape, channels_last(result.dim()))
             self.copy(value, fresh)
             self.known_as(name, fresh, result, channels_last(result.dim()), "output")
@@ -57,39 +60,61 @@ class Network(Nodes):
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name
 
+    def _compare(self):
+        """Expect of each output what the model itself gives, and refuse a graph that gives anything else."""
+        for node, name, wanted in zip_longest(self.graph.outputs, self.outputs, self.graph.wanted):
+            if node is None or wanted is None or _differ(self.graph.results[node], wanted):
+                raise LoweringError(f"{of_the_job(self.number)}The model cannot be lowered: it gives other numbers "
+                                    "than torch's graph of it; a forward that always does the same would do")
+            self.expected[name] = wanted.float().permute(self.orders[name]).contiguous().numpy()
+
     def _node(self, node):
         """Lower a node, and those behind it that go with it: the last of them, and its products."""
-        if (source := masked(node)) is not None:
-            self.values[node] = self.value(source)
+        self._check(node)
+        if node in self.done:
             return node, ()
-        if _is_view(node.target):
+        if (pair := spared(node)) is not None:
+            softmax, mask = pair
+            if self.graph.results[mask].any():
+                raise LoweringError("a row of its softmax takes part in nothing and has no numbers on the accelerator; "
+                                    "a mask with something for every row would do")
+            self.values[node] = self.value(softmax)
+            return node, ()
+        if is_view(node.target):
             self.values[node] = self._view(node)
             return node, ()
-        handler = handler_of(node.target)
-        if handler is None:
-            raise LoweringError("the accelerator has no such operation; a model without it, or exclude it and run that "
-                                "part on the host, would do")
-        return handler(self, node)
+        return handler_of(node.target)(self, node)
+
+    def _check(self, node):
+        """Refuse what has no form here, or gives anything but numbers of float32."""
+        if not (node in self.done or spared(node) or is_view(node.target) or handler_of(node.target)):
+            raise LoweringError(NO_OPERATION)
+        first, *others = torch.utils._pytree.tree_leaves(self.graph.results[node])
+        for result in (first, *others):
+            if getattr(result, "dtype", None) != torch.float32:
+                what = str(getattr(result, "dtype", type(result).__name__)).removeprefix("torch.")
+                raise LoweringError(f"it gives {what}; numbers of float32 would do")
+        if not first.numel():
+            raise LoweringError(f"it gives no numbers: its shape is {tuple(first.shape)}; one of numbers would do")
 
     def _view(self, node):
         """A view, after a copy if there is none of what lies in DRAM."""
+        operand, *rest = node.args
         if node.target is operator.getitem:
-            source = self.values[node.args[0]]
-            return source if isinstance(source, Value) else source[node.args[1]]
-        source = self.value(node.args[0])
+            source = self.values[operand]
+            if isinstance(source, Value):
+                if rest != [0]:
+                    raise LoweringError(f"the accelerator gives the first result alone, not number {rest[0]}")
+                return source
+            return source[rest[0]]
+        source, given = self.value(operand), self.graph.results[operand]
         try:
-            return self._seen(node, source)
+            return seen(node.target, rest, node.kwargs, source, given)
         except RuntimeError:
-            return self._seen(node, self.contiguous(source))
-
-    @staticmethod
-    def _seen(node, source):
-        found = node.target(source.where, *node.args[1:], **node.kwargs)
-        if isinstance(found, (tuple, list)):
-            return [Value(part, source.home) for part in found]
-        if found.untyped_storage()._cdata != source.where.untyped_storage()._cdata:
-            raise RuntimeError("a copy")
-        return Value(found, source.home)
+            try:
+                return seen(node.target, rest, node.kwargs, self.contiguous(source), given)
+            except RuntimeError:
+                raise LoweringError(NO_OPERATION) from None
 
 
 def of_the_job(number: int | None) -> str:
@@ -97,9 +122,7 @@ def of_the_job(number: int | None) -> str:
     return "" if number is None else f"Model {number} of the job: "
 
 
-def _is_view(target):
-    """Whether an operation gives a view of its first operand, at least where there is one."""
-    if target in (operator.getitem, aten._unsafe_view.default):
-        return True
-    returned = target._schema.returns[0].alias_info
-    return returned is not None and not returned.is_write
+def _differ(one, other):
+    """Whether two tensors differ in shape, type, or a bit."""
+    return one.shape != other.shape or one.dtype != other.dtype or \
+        one.contiguous().numpy().tobytes() != other.contiguous().numpy().tobytes()

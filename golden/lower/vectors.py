@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hbfp.golden import vector_programs as programs
+from hbfp.golden.side import elements
 from hbfp.golden.spec.vector import Instruction, Kind
 from hbfp.isa.instructions import Opcode
 
@@ -41,6 +42,11 @@ def run(build: Builder, program: Sequence[Instruction], length: int, rows: int, 
         values |= slot("o0", output.start, words, words)
         writes = [output]
     build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], writes)
+
+
+def keeps_zeros(program: Sequence[Instruction], operands: int = 1) -> bool:
+    """Whether a program of each element by itself makes zeros of zeros, as those that fill up words."""
+    return not (elements(list(program), *[np.zeros(1, np.uint32)] * operands) << 1).any()
 
 
 def physical(value: Value) -> list[int]:

@@ -73,7 +73,7 @@ def _divide(side, func, a, b):
         if not _single(a, b):
             return NotImplemented
         return _each(programs.multiply(), a, _each(programs.activation("recip"), b))
-    return _each(programs.scale(1 / b), a)
+    return _each(programs.divide(b), a)
 
 
 def _softmax(side, func, x, dim, *rest):

@@ -7,13 +7,12 @@ from torch import fx
 from hbfp.golden import vector_programs as programs
 from hbfp.golden.nn.side import FUNCTIONS
 
-from ..graph import aten
+from .. import vectors
 from ..memory import Value
 from ..nodes import Nodes
 from ..products.after import After, Step
+from ..same import aten
 
-#: Functions that make zeros of zeros.
-KEEP_ZEROS = ("relu", "gelu", "silu", "tanh")
 _SUMS = (aten.add.Tensor, aten.add_.Tensor)
 _RELU = (aten.relu.default, aten.relu_.default)
 _SCALES = (aten.mul.Tensor, aten.div.Tensor)
@@ -48,8 +47,10 @@ def _step(net, last, user, order, whole):
             where = net.value(other).where.expand(net.graph.results[last].shape).permute(order)
             return Step(programs.add(), Value(where, net.value(other).home), other is user.args[0])
     name = FUNCTIONS.get(getattr(user.target, "overloadpacket", None))
-    if name is not None and user.kwargs.get("approximate", "none") == "none" and (whole or name in KEEP_ZEROS):
-        return Step(programs.activation(name))
-    if user.target in _SCALES and user.args[0] is last and isinstance(user.args[1], (int, float)):
-        return Step(programs.scale(user.args[1] if user.target is aten.mul.Tensor else 1 / user.args[1]))
-    return None
+    if name is not None and user.kwargs.get("approximate", "none") == "none":
+        step = Step(programs.activation(name))
+    elif user.target in _SCALES and user.args[0] is last and isinstance(user.args[1], (int, float)):
+        step = Step((programs.scale if user.target is aten.mul.Tensor else programs.divide)(user.args[1]))
+    else:
+        return None
+    return step if whole or vectors.keeps_zeros(step.program) else None

@@ -9,9 +9,9 @@ from torch import fx
 
 from hbfp.golden.nn.side import norm_factors
 
-from ..graph import aten
 from ..nodes import Nodes
 from ..products.weights import Steps
+from ..same import aten
 
 hbfp = torch.ops.hbfp
 #: Batch norms: which of their arguments is eps.

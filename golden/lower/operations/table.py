@@ -7,8 +7,8 @@ import torch
 from hbfp.golden import vector_programs as programs
 from hbfp.golden.nn.side import FUNCTIONS
 
-from ..graph import aten
 from ..nodes import Handler
+from ..same import aten
 from .elements import binary, divide, function, masked
 from .moves import cat, embedding, pad, pad_mode, stack
 from .products import conv2d, linear, matmul
@@ -17,13 +17,13 @@ from .steps import NORMS
 from .windows import adaptive, mean, pool, pool_1d
 
 hbfp = torch.ops.hbfp
-_add = binary(programs.add, programs.shift, False)
+_add = binary(programs.add, programs.shift)
 
 _HANDLERS: dict[Any, Handler] = {
     hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
     hbfp.add_bias.default: _add, aten.add.Tensor: _add, aten.add_.Tensor: _add,
-    aten.sub.Tensor: binary(programs.subtract, lambda b: programs.shift(-b), False),
-    aten.mul.Tensor: binary(programs.multiply, programs.scale, True), aten.div.Tensor: divide,
+    aten.sub.Tensor: binary(programs.subtract, lambda b: programs.shift(-b)),
+    aten.mul.Tensor: binary(programs.multiply, programs.scale), aten.div.Tensor: divide,
     aten.softmax.int: softmax, aten._softmax.default: softmax, aten.layer_norm.default: layer_norm,
     **dict.fromkeys(NORMS, batch_norm),
     aten.max_pool2d.default: pool(float("-inf"), programs.maximum),

@@ -19,7 +19,7 @@ Passes = list[Instruction]
 def pool(border: float, program: Callable[[int], Passes]) -> Handler:
     """A handler of pooling over images; ``program`` takes a window's elements."""
     def handler(net, node):
-        x, size, stride, padding, *rest = (*node.args, *((None,) * 4))[:len(node.args) + 4]
+        x, size, stride, padding, *rest = (*node.args, *((None,) * 5))
         size = pair(size)
         stride, padding = pair(stride or size), pair(padding or 0)
         dilation, ceil = (1, 1), False
@@ -40,7 +40,9 @@ def pool(border: float, program: Callable[[int], Passes]) -> Handler:
 def pool_1d(border: float, program: Callable[[int], Passes]) -> Handler:
     """A handler of windows over (N, C, L) as windows over images of one row."""
     def handler(net, node):
-        x, size, stride, padding, *rest = (*node.args, *((None,) * 4))[:len(node.args) + 4]
+        x, size, stride, padding, *rest = (*node.args, *((None,) * 5))
+        if net.graph.results[node].dim() != 3:
+            raise LoweringError("its operand has two dimensions; (N, C, L) would do")
         size, stride, padding = ((1, first(each)) for each in (size, stride or size, padding or 0))
         dilation = (1, first(rest[0] or 1)) if border else (1, 1)
         if rest[1 if border else 0]:
@@ -63,7 +65,11 @@ def _windows(net, node, value, size, stride, padding, dilation, border, program,
     if not vectors.taps_fit(taps):
         raise LoweringError(f"windows of {taps} elements are more than a vector instruction's; at most "
                             f"{vectors.BODY - 1} would do")
+    if len(value.shape) < 3:
+        raise LoweringError(f"its operand has {len(value.shape)} dimensions; images (N, C, H, W) would do")
     output = net.fresh(node) if output is None else output
+    if len(value.shape) == 3:                              # one image alone
+        value, output = (Value(each.where[None], each.home) for each in (value, output))
     vectors.pool(net.build, value, output, program(taps), size, stride, padding, dilation, border)
     return node, ()
 
@@ -71,7 +77,7 @@ def _windows(net, node, value, size, stride, padding, dilation, border, program,
 def adaptive(net: Nodes, node: Any) -> Made:
     """Averages of equal parts of images."""
     value, (oh, ow) = net.value(node.args[0]), pair(node.args[1])
-    h, w = value.shape[2:]
+    h, w = value.shape[-2:]
     if h % oh or w % ow:
         raise LoweringError(f"{h} x {w} pixels are no multiple of {oh} x {ow}; sides that divide would do")
     size = h // oh, w // ow

@@ -1,0 +1,75 @@
+"""Views: other shapes and strides of what lies in DRAM, where an operation is nothing more than that."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+
+from .errors import NO_OPERATION, LoweringError
+from .memory import Value
+
+
+def is_view(target: Any) -> bool:
+    """Whether an operation gives a view of its first operand, at least where there is one."""
+    if target in (operator.getitem, torch.ops.aten._unsafe_view.default):
+        return True
+    returned = target._schema.returns if isinstance(target, torch._ops.OpOverload) else []
+    return bool(returned) and returned[0].alias_info is not None and not returned[0].alias_info.is_write
+
+
+def seen(target: Any, args: Any, options: Any, source: Value, operand: torch.Tensor) -> Any:
+    """The view of a value, or a list of views.
+
+    Parameters
+    ----------
+    target
+        The operation; ``args`` and ``options`` stand behind its first operand.
+    source : Value
+        Where that lies in DRAM.
+    operand : Tensor
+        What it is in PyTorch.
+
+    Raises
+    ------
+    RuntimeError
+        If the result is no view of what lies there.
+    LoweringError
+        If the operation does more to its operand than to give its elements another order.
+    """
+    found = target(source.where, *args, **options)
+    parts = list(found) if isinstance(found, (tuple, list)) else [found]
+    if any(part.untyped_storage()._cdata != source.where.untyped_storage()._cdata for part in parts):
+        raise RuntimeError("a copy")
+    numbers = target(_numbered(operand), *args, **options)
+    places = _addresses(source.where).ravel()
+    for part, each in zip(parts, numbers if isinstance(found, (tuple, list)) else [numbers], strict=True):
+        if each.dtype != torch.float64 or not _reads(each.resolve_neg().numpy(), places, _addresses(part)):
+            raise LoweringError(NO_OPERATION)
+    made = [Value(part, source.home) for part in parts]
+    return made if isinstance(found, (tuple, list)) else made[0]
+
+
+def _reads(numbers, places, addresses):
+    """Whether elements of such numbers, of an operand at ``places``, are what lies at ``addresses``."""
+    return numbers.min(initial=0) >= 0 and np.array_equal(places[numbers.astype(np.int64)], addresses)
+
+
+def _numbered(operand):
+    """A tensor of the numbers of an operand's elements, and as far as none share memory, where those lie; -1 is what
+    lies between."""
+    count = operand.numel()
+    if len(np.unique(_addresses(operand))) < count:
+        return torch.arange(count, dtype=torch.float64).view(operand.shape)
+    room = operand.untyped_storage().nbytes() // operand.element_size()
+    numbers = torch.full((room,), -1.0, dtype=torch.float64)
+    numbers = numbers.as_strided(operand.size(), operand.stride(), operand.storage_offset())
+    return numbers.copy_(torch.arange(count, dtype=torch.float64).view(operand.shape))
+
+
+def _addresses(where):
+    """The address of each element."""
+    found = np.full((1,) * where.dim(), where.storage_offset(), np.int64)
+    for d, (size, stride) in enumerate(zip(where.shape, where.stride(), strict=True)):
+        found = found + (np.arange(size) * stride).reshape(-1, *(1,) * (where.dim() - 1 - d))
+    return found
