@@ -12,11 +12,13 @@ import torch
 from torch.nn import functional as F
 
 from ..noise import Stream
-from . import contract, convolution, functional, recurrent
+from . import contract, convolution, functional, library, recurrent
 from .formats import Formats
 from .ops import AddBias
 
 Handler = Callable[..., Any]
+#: Why a product stays as it is that HBFP does not define.
+NO_PRODUCT = "there is no such product in HBFP; write it with torch.matmul or a convolution"
 
 
 class Refused(Exception):
@@ -205,7 +207,7 @@ def _table():
         torch._grouped_mm: _grouped}
     table |= dict.fromkeys((torch.cdist, torch.matrix_power, torch.linalg.matrix_power, torch.matrix_exp,
                             torch.linalg.matrix_exp, torch.sparse.mm, torch.convolution),
-                           _without("there is no such product in HBFP; write it with torch.matmul or a convolution"))
+                           _without(NO_PRODUCT))
     for name in ("matmul", "mm", "bmm", "mv", "dot", "vdot"):
         table |= {getattr(torch, name): _matmul, getattr(T, name): _matmul}
     table |= {T.__matmul__: _matmul, torch.linalg.matmul: _matmul, torch.linalg.vecdot: _vecdot}
@@ -230,11 +232,11 @@ def _grouped(formats, stream, input, mat_b, offs=None, bias=None, out_dtype=None
     """torch.nn.functional.grouped_mm: rows (total, K) cut at ``offs``, each part with its matrix of (E, K, N)."""
     if input.dim() != 2 or mat_b.dim() != 3 or offs is None or bias is not None:
         raise Refused("grouped_mm other than of rows with a stack of matrices; write it with torch.matmul")
-    ends = offs.tolist()
-    parts = [functional.linear(input[start:end], matrix.mT, None, formats, stream=stream)
-             for start, end, matrix in zip([0, *ends], ends, mat_b, strict=False)]
-    rest = input.new_zeros(len(input) - ends[-1], mat_b.shape[-1])
-    return torch.cat((*parts, rest))
+    if library.traced(input, formats, stream):
+        (input, mat_b), dtype = functional.single(input, mat_b)
+        return library.grouped(input, mat_b, offs, formats).to(dtype)
+    return library.by_groups(input, mat_b, offs, lambda part, matrix: functional.linear(part, matrix, None, formats,
+                                                                                        stream=stream))
 
 
 def _without(reason):

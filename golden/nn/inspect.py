@@ -7,12 +7,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .matrices import counts, name_of
 from .products import in_hbfp
-
-#: Operations of torch that multiply matrices, by name without the namespace.
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "mkldnn_rnn_layer",
-            "_cudnn_rnn", "miopen_rnn", "_trilinear", "_cdist_forward", "_euclidean_dist", "_grouped_mm",
-            "linalg_matrix_exp", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 
 
 def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list[tuple[str, str]]:
@@ -62,20 +58,15 @@ def names_running(module: torch.nn.Module, outside: Any = "") -> Iterator[Callab
 
 class Watch(TorchDispatchMode):
     """Reports every product of real numbers that runs outside HBFP: name, torch's operator, arguments and result."""
+    supports_higher_order_operators = True
 
     def __init__(self, report: Callable[..., Any]) -> None:
         super().__init__()
         self.report = report
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        name = func.overloadpacket.__name__
-        out = func(*args, **(kwargs or {}))
-        if (name in PRODUCTS or "dot_product" in name) and not in_hbfp() and _real(out):
-            self.report(name, func, args, kwargs or {}, out)
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if not in_hbfp() and counts(func, (args, kwargs)):
+            self.report(name_of(func), func, args, kwargs, out)
         return out
-
-
-def _real(out):
-    """Whether a result has real or complex numbers: products of integers are another matter."""
-    first = out[0] if isinstance(out, (tuple, list)) else out
-    return first.is_floating_point() or first.is_complex()

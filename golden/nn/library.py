@@ -47,7 +47,7 @@ def _below_autograd_too():
 
 
 def _register(name: str, options: str, product: Callable[..., torch.Tensor], shape: Shape) -> Callable[..., Any]:
-    """Define ``hbfp::name(Tensor a, Tensor b, options)`` and the operator of its gradients.
+    """Define ``hbfp::name(Tensor a, Tensor b, options)`` and that of its gradients; tensors are the first options.
 
     ``product`` takes the same arguments, and autograd; ``shape`` gives the result's. The gradients' operator computes
     the product again, for nothing of it is kept in a traced program.
@@ -81,13 +81,15 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
         return tuple(g.new_empty(t.shape if need else 0) for t, need in zip((a, b), rest[-1], strict=True))
 
     def setup(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:2])
-        ctx.rest = inputs[2:]
+        tensors = [each for each in inputs if isinstance(each, torch.Tensor)]          # they come first
+        ctx.save_for_backward(*tensors)
+        ctx.rest = inputs[len(tensors):]
 
     def backward(ctx, g):
         needs = ctx.needs_input_grad[:2]
-        found = gradients(g, *ctx.saved_tensors, *ctx.rest, list(needs))
-        return *(part if need else None for part, need in zip(found, needs, strict=True)), *(None for _ in ctx.rest)
+        given = *ctx.saved_tensors, *ctx.rest
+        found = gradients(g, *given, list(needs))
+        return *(part if need else None for part, need in zip(found, needs, strict=True)), *(None for _ in given[2:])
     torch.library.register_autograd(f"hbfp::{name}", backward, setup_context=setup)
     return operator
 
@@ -129,6 +131,26 @@ _TRANSPOSED = _register(
     _transposed_shape)
 _BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0, -2), bias[None]).view(y.shape),
                   lambda y, bias: y.shape)
+
+
+def by_groups(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor,
+              product: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """Rows of x (total, K), cut at ``offs``, each part with its matrix of w (E, K, N): ``product`` of it and (N, K)."""
+    ends = offs.tolist()
+    parts = [product(x[start:end], matrix.mT) for start, end, matrix in zip([0, *ends], ends, w, strict=False)]
+    return torch.cat((*parts, x.new_zeros(len(x) - ends[-1], w.shape[-1])))
+
+
+_GROUPED = _register(
+    "grouped", "Tensor offs, str formats",
+    lambda x, w, offs, formats: by_groups(x, w, offs, lambda part, matrix: linear(part, matrix, None,
+                                                                                  Formats.read(formats), None)),
+    lambda x, w, offs, formats: (len(x), w.shape[-1]))
+
+
+def grouped(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor, formats: Formats) -> torch.Tensor:
+    """:func:`by_groups` with products in HBFP, traced."""
+    return _GROUPED(x, w, offs, formats.text)
 
 
 def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats: Formats,

@@ -11,12 +11,24 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import handlers
 from .formats import FormatLike, Formats
+from .matrices import counts, name_of
 from .products import in_hbfp
 from .record import note
 from .state import HBFPState, untraced_noise
+
+#: Why a product that no handler has met is refused.
+NOT_OURS = "it has no form in HBFP; write it with torch.matmul or a convolution"
+
+#: The same of one that torch.compile takes past all handlers.
+UNSEEN = "torch.compile does not show it; write it with torch.matmul, or do not compile"
+
+
+class Escaped(TypeError, AssertionError):
+    """The error of a product that torch.compile has captured; it passes on those of this second kind as they are."""
 
 
 class OwnProduct(BaseException):
@@ -24,11 +36,12 @@ class OwnProduct(BaseException):
 
 
 class _Here(threading.local):
-    """Where this thread is: the innermost scope and what holds in it, and whether the mode is on the stack, and on."""
+    """Where this thread is: the innermost scope and what holds in it, whether the mode is on the stack, and on, and
+    whether the guard is."""
 
     def __init__(self):
         self.scope, self.formats, self.stream = None, None, None
-        self.entered, self.off = False, False
+        self.entered, self.off, self.guarded = False, False, False
 
 
 _HERE = _Here()
@@ -49,9 +62,28 @@ class _Mode(TorchFunctionMode):
                     return handlers.run(func, args, kwargs, _HERE.formats, _HERE.stream)
                 except handlers.Refused as reason:
                     _left(func, reason)
+            elif not before and not torch.compiler.is_dynamo_compiling():
+                _guard(func, (args, kwargs))
             return func(*args, **kwargs)
         finally:
             _HERE.off = before
+
+
+class _Guard(TorchDispatchMode):
+    """Lets no product pass that is not HBFP: whatever torch runs below all functions, and higher-order operators."""
+    supports_higher_order_operators = True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        _guard(func, (args, kwargs))
+        return func(*args, **kwargs)
+
+
+def _guard(func, args):
+    """Refuse a product outside HBFP in a scope that is strict."""
+    scope = _HERE.scope
+    if _HERE.formats is not None and scope.hbfp_strict and not _inside() and counts(func, args):
+        _left(func, NOT_OURS)
 
 
 def _inside():
@@ -61,12 +93,52 @@ def _inside():
 
 def _left(func, reason):
     """Say that a product stays as it is, or refuse."""
-    scope = _HERE.scope
-    if scope.hbfp_strict:
-        where = f"Module {scope.hbfp_name!r}" if scope.hbfp_name else "The module"
-        raise TypeError(f"{where} ({type(scope).__name__}) cannot compute {func.__name__} in HBFP: {reason}; "
-                        f"exclude={[scope.hbfp_name]!r} leaves its products in FP32") from None
-    note(func.__name__, None, 0, str(reason))
+    if _HERE.scope.hbfp_strict:
+        _refuse(_HERE.scope, func, reason)
+    note(name_of(func), None, 0, str(reason))
+
+
+def _refuse(scope, func, reason, kind=TypeError):
+    where = f"Module {scope.hbfp_name!r}" if scope.hbfp_name else "The module"
+    raise kind(f"{where} ({type(scope).__name__}) cannot compute {name_of(func)} in HBFP: {reason}; "
+               f"exclude={[scope.hbfp_name]!r} leaves its products in FP32") from None
+
+
+def _captured():
+    """The nodes that torch.compile has captured so far."""
+    from torch._dynamo.symbolic_convert import InstructionTranslator
+
+    return InstructionTranslator.current_tx().output.graph
+
+
+@torch.compiler.assume_constant_result
+def _begin_captured() -> None:
+    """A scope begins, in what torch.compile traces."""
+    graph = _captured()
+    graph.__dict__.setdefault("hbfp_begun", []).append(len(graph.nodes))
+
+
+@torch.compiler.assume_constant_result
+def _end_captured(scope: "Scope") -> None:
+    """It ends: refuse products among what was captured meanwhile, of which inner scopes have answered for theirs."""
+    graph = _captured()
+    begun = graph.__dict__.get("hbfp_begun", [])
+    for node in list(graph.nodes)[begun.pop() if begun else 0:]:
+        if not node.meta.setdefault("hbfp_seen", False):
+            node.meta["hbfp_seen"] = True
+            if scope._hbfp_formats is None or node.op != "call_function":
+                continue
+            given = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta.get("example_value"))
+            unseen = node.target in _unseen()
+            if (scope.hbfp_strict or unseen) and counts(node.target, given):
+                _refuse(scope, node.target, UNSEEN if unseen else NOT_OURS, Escaped)
+
+
+@functools.cache
+def _unseen():
+    """Functions with a form in HBFP that torch.compile shows to no mode, and that would stay in FP32 there alone."""
+    shown = {func for several in torch.overrides.get_overridable_functions().values() for func in several}
+    return {func for func in handlers.HANDLERS if func not in shown}
 
 
 class Scope(HBFPState):
@@ -91,16 +163,32 @@ class Scope(HBFPState):
             _HERE.scope, _HERE.formats, _HERE.stream = self, formats, stream
             try:
                 if _HERE.entered and not _HERE.off or formats is None:
-                    return forward(*args, **kwargs)
+                    return self._hbfp_guarded(forward, args, kwargs)
                 outer = _HERE.entered, _HERE.off
                 _HERE.entered, _HERE.off = True, False
                 try:
                     with _Mode():
-                        return forward(*args, **kwargs)
+                        return self._hbfp_guarded(forward, args, kwargs)
                 finally:
                     _HERE.entered, _HERE.off = outer
             finally:
                 _HERE.scope, _HERE.formats, _HERE.stream = before
+
+    def _hbfp_guarded(self, forward, args, kwargs):
+        """``forward(*args, **kwargs)``, of which no product passes that is not HBFP if the scope is strict."""
+        if torch.compiler.is_dynamo_compiling():
+            _begin_captured()
+            y = forward(*args, **kwargs)
+            _end_captured(self)
+            return y
+        if _HERE.guarded or _HERE.formats is None or not self.hbfp_strict:
+            return forward(*args, **kwargs)
+        _HERE.guarded = True
+        try:
+            with _Guard():
+                return forward(*args, **kwargs)
+        finally:
+            _HERE.guarded = False
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class has no name of its own to be found by: it is made again."""
