@@ -2,7 +2,7 @@
 
 An executor, a host and a reader of counters, all of random pace, are played against the twin; then the same inputs
 go through the Verilog. Faults are part of it: ends that nobody asked for, quanta that do not yield, policies that are
-none, more requests than can be served, resets in the middle.
+none, more requests than can be served, resets in the middle; and waits and runs on both sides of where times wrap.
 """
 
 import random
@@ -19,6 +19,8 @@ LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 #: Cycles of a batch, and of a quantum of training.
 SERVICE, QUANTUM = 120, 25
 BATCH, TIMEOUT = 4, 300
+#: Small, so that queues fill, times wrap and counters end.
+SMALL = DispatchUnit(depth=16, address=16, tag=8, time=9, counter=10)
 #: Payload fields of each stream, lowest first; widths by :func:`_widths`.
 _FIELDS = {"i_request": ("address", "address", "tag"), "o_item": ("address", "address", "tag"),
            "o_start": ("flag", "batch"), "o_completion": ("tag", "time", "time", "time")}
@@ -36,15 +38,25 @@ class Case:
     seed: int
     pace: float = 0.8       # share of the cycles in which an output is taken
     faults: bool = False
+    service: int = SERVICE
+    quantum: int = QUANTUM
 
 
 def cases(requests=1000, seed=1):
-    """Every policy under every load, then faults under every policy."""
+    """Every policy under every load, then faults under every policy, and times that wrap under every policy."""
     found = policies(BATCH, TIMEOUT)
     plain = [Case(f"{name}, load {load}", policy, load, requests, seed + n)
              for n, (name, policy) in enumerate(found.items()) for load in LOADS]
-    return plain + [Case(f"{name}, faults", replace(policy, patience=3 * QUANTUM), 2.0, requests, seed + n, 0.5, True)
-                    for n, (name, policy) in enumerate(found.items())]
+    faults = [Case(f"{name}, faults", replace(policy, patience=3 * QUANTUM), 2.0, requests, seed + n, 0.5, True)
+              for n, (name, policy) in enumerate(found.items())]
+    most = SMALL.longest
+    # The timeout, what it leaves of the longest time, and one longer than both.
+    wraps = [Case(f"{name}, wrap {quantum}", replace(policy, timeout=min(policy.timeout, 1) * timeout), 0.1, requests,
+                  seed + n, service=service, quantum=quantum)
+             for n, (name, policy) in enumerate(found.items())
+             for timeout, service, quantum in ((2 * most // 3, SERVICE, most // 3), (most, SERVICE, most // 2),
+                                               (most - 1, most + 1, 2 * most))]
+    return plain + faults + wraps
 
 
 class _Surroundings:
@@ -64,7 +76,7 @@ class _Surroundings:
     def inputs(self):
         """What the twin sees in this cycle."""
         rng, case = self.rng, self.case
-        if self.request is None and self.left and rng.random() < case.load * BATCH / SERVICE:
+        if self.request is None and self.left and rng.random() < case.load * BATCH / case.service:
             self.request = Request(rng.getrandbits(self.unit.address), rng.getrandbits(self.unit.address),
                                    self.left % 2 ** self.unit.tag)
         if self.remaining is not None:
@@ -82,7 +94,8 @@ class _Surroundings:
                 depth = self.unit.depth
                 self.policy = case.policy if rng.random() < 0.3 else replace(
                     case.policy, batch=rng.choice((0, 1, 2, 3, BATCH, depth // 2, depth, depth + 1)),
-                    share=rng.choice((0, 1, 5, 8, 15, 16, 17)), timeout=rng.choice((0, 1, 10, 100, TIMEOUT, 1000)),
+                    share=rng.choice((0, 1, 5, 8, 15, 16, 17)),
+                    timeout=rng.choice((0, 1, 10, 100, TIMEOUT, self.unit.longest)),
                     patience=rng.choice((0, 20, 3 * QUANTUM)))
         return Inputs(self.request, self.done, self.counter, *(rng.random() < case.pace for _ in range(4)), clear,
                       self.policy)
@@ -97,8 +110,8 @@ class _Surroundings:
             self.counter = None
         if outputs.start and inputs.start_ready:
             self.kind, self.items = outputs.start.training, outputs.start.count
-            longest = QUANTUM if self.kind else SERVICE
-            duration = self.rng.randint(1, longest)
+            longest = self.case.quantum if self.kind else self.case.service
+            duration = max(1, longest - int(longest * self.rng.random()**2))
             if self.case.faults and self.kind and self.rng.random() < 0.05:
                 duration *= 30    # does not yield in time
             self.remaining = duration
@@ -237,10 +250,6 @@ def compare(player, unit, case):
     lines = [f"{case.name}, cycle {cycle}: {name} is {have:#x} instead of {want:#x}"
              for cycle, name, have, want in found[:5]]
     return Comparison(sum(len(cycles) for cycles, _ in wanted.values()), len(found), lines), len(inputs), twin
-
-
-#: Small, so that queues fill, times wrap and counters end.
-SMALL = DispatchUnit(depth=16, address=16, tag=8, time=12, counter=10)
 
 
 def words(unit):

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from hbfp.fields import check_range
 
-DEPTH_RANGE, ADDRESS_RANGE, TAG_RANGE, TIME_RANGE, COUNTER_RANGE = (2, 4096), (8, 64), (1, 64), (8, 48), (4, 64)
+DEPTH_RANGE, ADDRESS_RANGE, TAG_RANGE, TIME_RANGE, COUNTER_RANGE = (2, 4096), (8, 64), (1, 64), (5, 48), (4, 64)
 #: A quantum of training is paid for in parts of 1/16 of the time that passes.
 SHARE_WHOLE = 16
 
@@ -23,7 +23,8 @@ class DispatchUnit:
     tag : int
         Bits that come out with a request's completion as they went in, 1 to 64.
     time : int
-        Bits of a time in cycles, 8 to 48. Times wrap; no wait or run may last 2^time cycles.
+        Bits of a time in cycles, 5 to 48. Times wrap; a latency, a batch or a quantum of 2^time cycles or more counts
+        as 2^time - 1, and sets an error.
     counter : int
         Bits of a counter, 4 to 64; counters saturate.
 
@@ -62,6 +63,16 @@ class DispatchUnit:
         """Words of the counter memory: the scalars, the histogram of latencies, the batches by fill."""
         return self.fill(self.depth) + 1
 
+    @property
+    def longest(self):
+        """The longest time in cycles that is told from longer ones."""
+        return 2**self.time - 1
+
+    def check_policy(self, policy):
+        """ValueError if a time of the policy does not fit."""
+        for name in ("timeout", "patience"):
+            check_range(f"Policy's {name}", getattr(policy, name), 0, self.longest, " cycles")
+
     def histogram(self, size):
         """Address of the count of latencies of ``size`` bits: 2^(size-1) to 2^size - 1 cycles, 0 for none."""
         return len(Counter) + size
@@ -87,6 +98,7 @@ class Cause(IntEnum):
     OVERDUE = 0       # the training program did not yield within ``patience`` cycles
     UNASKED = 1       # something was done that had not been started
     POLICY = 2        # the policy's batch is not 1 to ``depth``, or its share above 16: nothing is started
+    TIME = 3          # a latency, a batch, a quantum or the wait for a start took 2^time cycles or more
 
 
 @dataclass(frozen=True, kw_only=True)

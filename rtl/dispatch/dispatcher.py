@@ -11,15 +11,24 @@ from hbfp.golden.spec.dispatch import Cause, Counter, DispatchUnit
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.memory import Ram
+from .ages import Ages
 from .choice import Choice
 from .report import Report
-from .shapes import arrival_layout, completion_layout, policy_layout, queue_layout, request_layout, start_layout
+from .shapes import (
+    arrival_layout,
+    clock_bits,
+    completion_layout,
+    policy_layout,
+    queue_layout,
+    request_layout,
+    start_layout,
+)
 from .tally import Tally
 
 
 class State(IntEnum):
     """What the executor's part of the dispatcher does."""
-    CHOOSE, START, IDLE, READ, ITEM, RUN, TIME, COUNT = range(8)
+    CHOOSE, START, IDLE, READ, ITEM, RUN, TIME, COUNT, PAUSE = range(9)
 
 
 class Dispatcher(Component):
@@ -78,25 +87,25 @@ class Dispatcher(Component):
         m.submodules.choice = choice = Choice.made(unit)
         m.submodules.report = report = Report.made(unit)
         m.submodules.tally = tally = Tally.made(unit)
+        m.submodules.ages = ages = Ages.made(unit)
+        clock = Signal(clock_bits(unit))
         connect(m, report.o_tally, tally.i_second)
         connect(m, wiring.flipped(self.i_counter), tally.i_address)
         connect(m, wiring.flipped(self.o_counter), tally.o_value)
         connect(m, wiring.flipped(self.o_completion), report.o_completion)
-        m.d.comb += choice.policy.eq(self.policy)
-        m.d.sync += self.now.eq(self.now + 1)
-        requests, takes = self._queue(m, choice, report)
-        self._executor(m, choice, report, tally, requests, takes)
+        m.d.comb += [choice.policy.eq(self.policy), self.now.eq(clock)]
+        m.d.sync += clock.eq(clock + 1)
+        requests = self._queue(m, choice, report, ages, clock)
+        self._executor(m, choice, report, tally, ages, requests, clock)
         return m
 
-    def _queue(self, m, choice, report):
+    def _queue(self, m, choice, report, ages, clock):
         """A ring of requests: those not yet reported, those that run, those that wait.
 
         Returns
         -------
         Ram
             Its ``r_en`` reads the request that runs next, and its arrival.
-        Signal
-            To be driven: the chosen batch stops waiting.
         """
         unit = self.params
         m.submodules.requests = requests = Ram(unit.depth, queue_layout(unit).size)
@@ -106,22 +115,22 @@ class Dispatcher(Component):
         free = Signal(index(unit.depth))
         place = Signal(index(unit.depth))
         push = Signal()
-        takes = Signal()
         request = self.i_request.payload
         m.d.comb += [
             self.i_request.ready.eq(held != unit.depth), push.eq(self.i_request.valid & self.i_request.ready),
-            requests.w_en.eq(push), requests.w_addr.eq(free), requests.w_data.eq(Cat(request, self.now)),
+            requests.w_en.eq(push), requests.w_addr.eq(free), requests.w_data.eq(Cat(request, clock)),
             requests.r_addr.eq(place), Cat(self.o_item.payload).eq(requests.r_data),
-            arrivals.w_en.eq(push), arrivals.w_addr.eq(free), arrivals.w_data.eq(Cat(request.tag, self.now)),
+            arrivals.w_en.eq(push), arrivals.w_addr.eq(free), arrivals.w_data.eq(Cat(request.tag, clock)),
             arrivals.r_en.eq(report.r_en), arrivals.r_addr.eq(report.r_addr), Cat(report.r_data).eq(arrivals.r_data),
-            choice.waiting.eq(waiting),
+            choice.waiting.eq(waiting), ages.turns.eq(self.now.all()), ages.waits.eq(waiting.any() | push),
+            ages.moves.eq(self.o_item.valid & self.o_item.ready), ages.tail.eq(free + push),
+            ages.head.eq(place + ages.moves),
         ]
-        m.d.sync += [free.eq(free + push), held.eq(held + push - report.freed),
-                     waiting.eq(waiting + push - Mux(takes, choice.count, 0)),
-                     place.eq(place + (self.o_item.valid & self.o_item.ready))]
-        return requests, takes
+        m.d.sync += [free.eq(ages.tail), held.eq(held + push - report.freed), place.eq(ages.head),
+                     waiting.eq(waiting + push - Mux(ages.takes, choice.count, 0))]
+        return requests
 
-    def _executor(self, m, choice, report, tally, requests, takes):
+    def _executor(self, m, choice, report, tally, ages, requests, clock):
         """One thing at a time: choose, start, hand over the batch, wait until it is done, count."""
         unit = self.params
         training = Signal()
@@ -130,25 +139,30 @@ class Dispatcher(Component):
         abandoned = Signal()
         count = Signal(unit.batch_bits, reset_less=True)
         left = Signal(unit.batch_bits, reset_less=True)
-        since = Signal(unit.time)
+        since = Signal(len(clock), reset_less=True)    # set while counters are cleared
+        halves = Signal(2, reset_less=True)    # ends of half a period since then, 3 is "or more"
         span = Signal(unit.time, reset_less=True)
-        elapsed = Signal(unit.time)
+        elapsed = Signal(len(clock))
+        excess = Signal()
+        begins = Signal()
         ends = Signal()
         overdue = Signal()
         unasked = Signal()
         choosing = Signal()
         passed = Signal()
         known = Signal()
-        oldest = requests.r_data[-unit.time:]    # once it is known
+        oldest = requests.r_data[-len(clock):]    # once it is known
         done = self.i_done.valid & self.i_done.ready
         m.d.comb += [
             choice.turn.eq(turn), choice.barred.eq(abandoned | self.error[Cause.OVERDUE]), self.overdue.eq(abandoned),
             # One clock for both waits: of the oldest request while the executor is free, of training while it runs.
-            elapsed.eq(self.now - Mux(choosing, oldest, since)), choice.old.eq(passed),
-            passed.eq(elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience)),
-            choice.settled.eq(known | ~choice.waiting.any()),
-            report.count.eq(count), report.started.eq(since), report.finished.eq(self.now),
-            report.begins.eq(ends & ~training),
+            elapsed.eq(clock - Mux(choosing, oldest, since)), choice.old.eq(passed),
+            passed.eq((elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience))
+                      | Mux(choosing, ages.waiting, excess)),
+            excess.eq(elapsed[-1] | halves.all()),
+            choice.settled.eq(tally.cleared & (known | ~choice.waiting.any())),
+            report.count.eq(count), report.started.eq(since), report.finished.eq(clock),
+            report.begins.eq(ends & ~training), report.aged.eq(ages.running), report.border.eq(ages.border),
             self.o_start.payload.training.eq(training), self.o_start.payload.count.eq(count),
         ]
         # What is done and does not run: the late end of an overdue quantum, or a mistake.
@@ -157,14 +171,21 @@ class Dispatcher(Component):
                 m.d.sync += abandoned.eq(0)
             with m.Else():
                 m.d.comb += unasked.eq(1)
-        faults = {Cause.OVERDUE: overdue, Cause.UNASKED: unasked, Cause.POLICY: ~choice.valid}
+        faults = {Cause.OVERDUE: overdue, Cause.UNASKED: unasked, Cause.POLICY: ~choice.valid,
+                  Cause.TIME: (begins & excess) | (report.freed & report.excess)}
         m.d.sync += self.error.eq(Mux(self.clear, 0, self.error) | Cat(faults[cause] for cause in Cause))
         address = Signal(range(unit.counters))
         amount = Signal(unit.time)
         m.d.comb += Cat(tally.i_first.payload).eq(Cat(address, Const(0, 1), amount))
+        # The time since the last start or end: is kept, to be counted, and starts again.
+        half = self.now[:-1].all()
+        with m.If(begins | ~tally.cleared):
+            m.d.sync += [span.eq(elapsed | excess.replicate(unit.time)), since.eq(clock), halves.eq(half)]
+        with m.Elif(half & ~halves.all()):
+            m.d.sync += halves.eq(halves + 1)
         state = Signal(State)
         with m.If(state == State.CHOOSE):
-            m.d.comb += [choosing.eq(1), self.i_done.ready.eq(1), takes.eq(choice.batch)]
+            m.d.comb += [choosing.eq(1), self.i_done.ready.eq(1), ages.takes.eq(choice.batch)]
             with m.If(choice.waiting.any() & ~known):
                 m.d.comb += requests.r_en.eq(1)
                 m.d.sync += known.eq(1)
@@ -173,10 +194,11 @@ class Dispatcher(Component):
                              turn.eq(choice.batch),
                              count.eq(Mux(choice.batch, choice.count, 0)), left.eq(choice.count)]
                 m.d.sync += state.eq(State.START)
+            with m.Elif(choice.settled & halves.any()):
+                m.d.sync += state.eq(State.PAUSE)
         with m.Elif(state == State.START):
-            m.d.comb += self.o_start.valid.eq(1)
+            m.d.comb += [self.o_start.valid.eq(1), begins.eq(self.o_start.ready)]
             with m.If(self.o_start.ready):
-                m.d.sync += [span.eq(elapsed), since.eq(self.now)]
                 m.d.sync += state.eq(State.IDLE)
         with m.Elif(state == State.IDLE):
             m.d.comb += [tally.i_first.valid.eq(1), address.eq(Counter.IDLE), amount.eq(span),
@@ -204,8 +226,8 @@ class Dispatcher(Component):
             ]
             with m.If(overdue):
                 m.d.sync += [abandoned.eq(1), late.eq(1)]
-            with m.If(ends | overdue):
-                m.d.sync += [span.eq(elapsed), since.eq(self.now)]
+            m.d.comb += begins.eq(ends | overdue)
+            with m.If(begins):
                 m.d.sync += state.eq(State.TIME)
         with m.Elif(state == State.TIME):
             m.d.comb += [tally.i_first.valid.eq(1), amount.eq(span),
@@ -214,6 +236,12 @@ class Dispatcher(Component):
                 m.d.sync += state.eq(State.COUNT)
                 with m.If(late):
                     m.d.sync += state.eq(State.CHOOSE)
+        # Long idleness is counted in parts, before their time wraps; a part ends when it is counted.
+        with m.Elif(state == State.PAUSE):
+            m.d.comb += [tally.i_first.valid.eq(1), address.eq(Counter.IDLE), amount.eq(elapsed),
+                         begins.eq(tally.i_first.ready)]
+            with m.If(begins):
+                m.d.sync += state.eq(State.CHOOSE)
         with m.Elif(state == State.COUNT):
             m.d.comb += [tally.i_first.valid.eq(1), amount.eq(1),
                          address.eq(Mux(training, Counter.QUANTA, unit.fill(0) + count))]

@@ -10,7 +10,7 @@ from hbfp.golden.spec.dispatch import Counter, DispatchUnit
 
 from ..lib.component import Component
 from ..lib.layout import index
-from .shapes import arrival_layout, completion_layout, tally_layout
+from .shapes import arrival_layout, clock_bits, completion_layout, tally_layout
 
 
 class State(IntEnum):
@@ -34,11 +34,15 @@ class Report(Component):
         A batch is done; only while not ``busy``.
     count, started, finished : ``In``
         Its requests, and its times; looked at with ``begins``.
+    aged, border : ``In(1)``, ``In``
+        The oldest of them is older than 2^time cycles, and the place of the first request that is not; likewise.
     busy : ``Out(1)``
     r_en, r_addr, r_data : ``Out(1)``, ``Out``, ``In(arrival_layout)``
         Reads arrivals; ``r_data`` comes a cycle later and stays.
     freed : ``Out(1)``
         The place of the oldest request is free again.
+    excess : ``Out(1)``
+        Its latency is 2^time cycles or more, and counts as 2^time - 1; looked at with ``freed``.
     o_completion : ``Out(stream.Signature(completion_layout))``
     o_tally : ``Out(stream.Signature(tally_layout))``
     """
@@ -48,7 +52,8 @@ class Report(Component):
     @staticmethod
     def ports(unit):
         return {
-            "begins": In(1), "count": In(unit.batch_bits), "started": In(unit.time), "finished": In(unit.time),
+            "begins": In(1), "count": In(unit.batch_bits), "started": In(unit.time),
+            "finished": In(clock_bits(unit)), "aged": In(1), "border": In(index(unit.depth)), "excess": Out(1),
             "busy": Out(1), "r_en": Out(1), "r_addr": Out(index(unit.depth)),
             "r_data": In(arrival_layout(unit)), "freed": Out(1),
             "o_completion": Out(stream.Signature(completion_layout(unit))),
@@ -60,12 +65,16 @@ class Report(Component):
         left = Signal(unit.batch_bits)
         oldest = Signal(index(unit.depth))
         started = Signal(unit.time, reset_less=True)
-        finished = Signal(unit.time, reset_less=True)
+        finished = Signal(clock_bits(unit), reset_less=True)
+        aged = Signal(reset_less=True)
+        border = Signal(index(unit.depth), reset_less=True)
         arrival = self.r_data
+        age = Signal(clock_bits(unit))
         latency = Signal(unit.time)
         size = Signal(range(unit.time + 1))
         m.d.comb += [
-            self.busy.eq(left != 0), self.r_addr.eq(oldest), latency.eq(finished - arrival.arrived),
+            self.busy.eq(left != 0), self.r_addr.eq(oldest), age.eq(finished - arrival.arrived),
+            self.excess.eq(aged | age[-1]), latency.eq(age | self.excess.replicate(unit.time)),
             self.o_completion.payload.tag.eq(arrival.tag), self.o_completion.payload.arrived.eq(arrival.arrived),
             self.o_completion.payload.started.eq(started), self.o_completion.payload.finished.eq(finished),
         ]
@@ -73,7 +82,8 @@ class Report(Component):
             with m.If(latency[bit]):
                 m.d.comb += size.eq(bit + 1)
         with m.If(self.begins):
-            m.d.sync += [left.eq(self.count), started.eq(self.started), finished.eq(self.finished)]
+            m.d.sync += [left.eq(self.count), started.eq(self.started), finished.eq(self.finished),
+                         aged.eq(self.aged), border.eq(self.border)]
 
         #: Counter, amount and whether the larger one is kept, in the order in which they change.
         steps = ((Counter.COMPLETED, 1, 0), (unit.histogram(0) + size, 1, 0), (Counter.LATENCY, latency, 0),
@@ -101,4 +111,6 @@ class Report(Component):
                 with m.If(step == len(steps) - 1):
                     m.d.sync += left.eq(left - 1)
                     m.d.sync += state.eq(State.READ)
+                    with m.If(oldest == border):
+                        m.d.sync += aged.eq(0)
         return m

@@ -31,11 +31,16 @@ def tally_layout(unit):
     return StructLayout({"address": range(unit.counters), "largest": 1, "amount": unit.time})
 
 
+def clock_bits(unit):
+    """Bits of the clock inside: differences are told up to twice the longest time that ports show."""
+    return unit.time + 1
+
+
 def queue_layout(unit):
     """What is kept of a request until it runs."""
-    return StructLayout({**request_layout(unit).members, "arrived": unit.time})
+    return StructLayout({**request_layout(unit).members, "arrived": clock_bits(unit)})
 
 
 def arrival_layout(unit):
     """What is kept of a request until it is reported."""
-    return StructLayout({"tag": unit.tag, "arrived": unit.time})
+    return StructLayout({"tag": unit.tag, "arrived": clock_bits(unit)})

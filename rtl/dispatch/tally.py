@@ -31,6 +31,8 @@ class Tally(Component):
         A counter to read; one that does not exist reads as 0.
     o_value : ``Out(stream)``
         Its value, two cycles later or more.
+    cleared : ``Out(1)``
+        All counters have been set to 0.
     """
     kind = "dispatch_tally"
     Parameters = DispatchUnit
@@ -40,14 +42,14 @@ class Tally(Component):
         change = In(stream.Signature(tally_layout(unit)))
         return {
             "i_first": change, "i_second": change, "i_address": In(stream.Signature(range(unit.counters))),
-            "o_value": Out(stream.Signature(unit.counter)),
+            "o_value": Out(stream.Signature(unit.counter)), "cleared": Out(1),
         }
 
     def body(self, platform):
         m, unit = Module(), self.params
         m.submodules.memory = memory = Ram(unit.counters, unit.counter)
         clearing = Signal(range(unit.counters + 1), init=unit.counters)    # words still to be set to 0
-        cleared = Signal()
+        cleared = self.cleared
         m.d.comb += cleared.eq(clearing == 0)
         with m.If(~cleared):
             m.d.sync += clearing.eq(clearing - 1)

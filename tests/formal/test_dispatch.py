@@ -5,18 +5,18 @@ import pytest
 from amaranth import Module, Mux, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from golden.perf.dispatch.bound import bound
+from golden.perf.dispatch.bound import OVERHEAD, bound
 from golden.spec.dispatch import SHARE_WHOLE
 from rtl.dispatch.dispatcher import Dispatcher
 from tests.formal.prove import reachable
 
-#: Cycles of the dispatcher for each thing that it starts: docs/design/07-dispatcher.md.
-OVERHEAD = 15
 BATCH, TIMEOUT, QUANTUM = 1, 3, 4
+#: Timeout and quantum are longer than a period of the shortest times; a batch of two, so that one request has to wait.
+WRAPPING = {"time": 5, "batch": 2, "timeout": 20, "quantum": 28}
 
 
 class Watched(Component):
-    """A dispatcher with an executor of free durations up to ``service`` and ``QUANTUM``; one request is watched.
+    """A dispatcher with an executor of free durations up to ``service`` and ``quantum``; one request is watched.
 
     Members
     -------
@@ -24,25 +24,26 @@ class Watched(Component):
         A request is offered; it is to be watched, if none is.
     trains : ``In(1)``
         The policy allows training in this cycle.
-    inference, quantum : ``In(6)``
+    inference, training : ``In(6)``
         Durations of what is started now, cut off at their limits.
     late : ``Out(1)``
         A watched request has been there for longer than ``limit`` cycles.
     """
 
-    def __init__(self, depth, service, limit, priority=True):
+    def __init__(self, depth, service, limit, priority=True, time=8, batch=BATCH, timeout=TIMEOUT, quantum=QUANTUM):
         self.depth, self.service, self.limit, self.priority = depth, service, limit, priority
-        super().__init__({"push": In(1), "watch": In(1), "trains": In(1), "inference": In(6), "quantum": In(6),
+        self.time, self.batch, self.timeout, self.most = time, batch, timeout, quantum
+        super().__init__({"push": In(1), "watch": In(1), "trains": In(1), "inference": In(6), "training": In(6),
                           "late": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.part = part = Dispatcher(depth=self.depth, address=8, tag=1, time=8, counter=4)
+        m.submodules.part = part = Dispatcher(depth=self.depth, address=8, tag=1, time=self.time, counter=4)
         m.d.comb += [
             part.i_request.valid.eq(self.push), part.o_start.ready.eq(1), part.o_item.ready.eq(1),
             part.o_completion.ready.eq(1), part.policy.inference.eq(1), part.policy.training.eq(self.trains),
-            part.policy.priority.eq(int(self.priority)), part.policy.batch.eq(BATCH), part.policy.timeout.eq(TIMEOUT),
-            part.policy.share.eq(SHARE_WHOLE),
+            part.policy.priority.eq(int(self.priority)), part.policy.batch.eq(self.batch),
+            part.policy.timeout.eq(self.timeout), part.policy.share.eq(SHARE_WHOLE),
         ]
         self._executor(m, part)
         watched, age = Signal(), Signal(8)
@@ -59,8 +60,8 @@ class Watched(Component):
         busy, training, left = Signal(), Signal(), Signal(6)
         m.d.comb += [part.i_done.valid.eq(busy & (left == 0)), part.i_done.payload.training.eq(training)]
         wanted, most = Signal(6), Signal(6)
-        m.d.comb += [wanted.eq(Mux(part.o_start.payload.training, self.quantum, self.inference)),
-                     most.eq(Mux(part.o_start.payload.training, QUANTUM - 1, self.service - 1))]
+        m.d.comb += [wanted.eq(Mux(part.o_start.payload.training, self.training, self.inference)),
+                     most.eq(Mux(part.o_start.payload.training, self.most - 1, self.service - 1))]
         with m.If(part.o_start.valid):
             m.d.sync += [busy.eq(1), training.eq(part.o_start.payload.training),
                          left.eq(Mux(wanted < most, wanted, most))]
@@ -70,15 +71,21 @@ class Watched(Component):
             m.d.sync += left.eq(left - 1)
 
 
-def limit(depth, service):
+def limit(depth, service, batch=BATCH, timeout=TIMEOUT, quantum=QUANTUM):
     """Cycles from acceptance to completion: one request runs while the others wait; the report adds two."""
-    return bound(BATCH, TIMEOUT, QUANTUM, service, depth - 1, OVERHEAD) + 2
+    return bound(batch, timeout, quantum, service, depth - 1, OVERHEAD) + 2
 
 
 @pytest.mark.slow
 def test_latency_keeps_its_bound():
     most = limit(2, 18)
     assert not reachable(Watched(2, 18, most), "the bound of the latency", "late", most + 20)
+
+
+@pytest.mark.slow
+def test_latency_keeps_its_bound_where_ages_exceed_a_period():
+    most = limit(2, 28, **{name: value for name, value in WRAPPING.items() if name != "time"})
+    assert not reachable(Watched(2, 28, most, **WRAPPING), "the bound where times wrap", "late", most + 20, 3000)
 
 
 def test_bound_is_nearly_reached():

@@ -1,5 +1,10 @@
 """A bound of the latency that can be stated before anything runs; derived in docs/design/07-dispatcher.md."""
 
+from ...spec.dispatch import DispatchUnit, Policy
+
+#: Cycles of the dispatcher for each thing that it starts, from the page above.
+OVERHEAD = 15
+
 
 def bound(batch: int, timeout: float, quantum: float, service: float, waiting: int, overhead: float = 0) -> float:
     """The longest that a request takes from its arrival to its completion, where inference has priority.
@@ -20,3 +25,27 @@ def bound(batch: int, timeout: float, quantum: float, service: float, waiting: i
     """
     batches = -(-waiting // batch)
     return timeout + max(quantum, service) + batches * service + (batches + 1) * overhead
+
+
+def check(unit: DispatchUnit, policy: Policy, quantum: int, service: int) -> None:
+    """Whether a unit's times hold every latency; what they do not hold, it serves in time, but reports as an error.
+
+    Parameters
+    ----------
+    unit : golden.spec.dispatch.DispatchUnit
+    policy : golden.spec.dispatch.Policy
+        With priority.
+    quantum, service : int
+        Cycles of the longest quantum of training and of the longest batch.
+
+    Raises
+    ------
+    ValueError
+        If a request that finds the queue full may take 2^time cycles or more, or a time of the policy does not fit.
+    """
+    unit.check_policy(policy)
+    longest = bound(policy.batch, policy.timeout, quantum, service, unit.depth, OVERHEAD)
+    if longest > unit.longest:
+        raise ValueError(f"Times of {unit.time} bits end at {unit.longest} cycles, but a request may take "
+                         f"{longest:.0f}: timeout {policy.timeout}, quantum {quantum}, batches {service}, "
+                         f"queue {unit.depth}")

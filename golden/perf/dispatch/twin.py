@@ -1,6 +1,7 @@
 """The cycle-true twin of the dispatcher: what every port holds in every cycle, from the inputs alone.
 
 Written from docs/design/07-dispatcher.md. :class:`Twin` is stepped once a cycle; a stream that offers nothing is None.
+Inside, times are cycles since reset that never wrap; ports show them modulo 2^time.
 """
 
 from collections import deque
@@ -137,14 +138,19 @@ class Report:
         if self.state != "OFFER":
             return None
         tag, arrived = self.left[0]
-        return Completion(tag, arrived, self.started, self.finished)
+        return Completion(tag, *(time % 2 ** self.unit.time for time in (arrived, self.started, self.finished)))
+
+    @property
+    def excess(self) -> bool:
+        """The latency of the oldest request is longer than times can tell."""
+        return self.finished - self.left[0][1] > self.unit.longest
 
     @property
     def change(self) -> Change | None:
         """The change of a counter that is wanted, or None."""
         if self.state != "COUNT":
             return None
-        latency = (self.finished - self.left[0][1]) % 2 ** self.unit.time
+        latency = min(self.finished - self.left[0][1], self.unit.longest)
         return ((Counter.COMPLETED, 1, False), (self.unit.histogram(latency.bit_length()), 1, False),
                 (Counter.LATENCY, latency, False), (Counter.LONGEST, latency, True))[self.step]
 
@@ -174,25 +180,29 @@ class Twin:
     def __init__(self, unit: DispatchUnit | None = None) -> None:
         self.unit = unit = unit or DispatchUnit()
         self.tally, self.report = Tally(unit), Report(unit)
+        self.half = 2 ** (unit.time - 1)    # idle cycles are counted at the latest once in so many
         self.waiting: deque[tuple[Request, int]] = deque()    # with the arrival of each
         self.batch: deque[tuple[Request, int]] = deque()
         self.held = self.now = self.error = self.since = self.span = self.debt = 0
         self.state, self.abandoned, self.late = "CHOOSE", False, False
-        self.training, self.turn, self.known = False, False, False
+        self.training, self.turn, self.known, self.cleared = False, False, False, False
         self.handed = 0
-
-    def _elapsed(self, start: int) -> int:
-        return (self.now - start) % 2 ** self.unit.time
+        self.policy: Policy | None = None    # the last one, whose times fit
 
     def _valid(self, policy: Policy) -> bool:
         return 1 <= policy.batch <= self.unit.depth and policy.share <= SHARE_WHOLE
 
+    @property
+    def settled(self) -> bool:
+        """Counters are set to 0, and the age of the oldest request is known: something may be chosen."""
+        return self.cleared and (not self.waiting or self.known)
+
     def choice(self, policy: Policy) -> Start | None:
         """What the policy starts now: a :class:`Start` or None."""
-        if not self._valid(policy) or (self.waiting and not self.known):
+        if not self._valid(policy) or not self.settled:
             return None
         full = len(self.waiting) >= policy.batch
-        due = policy.inference and self.waiting and (full or self._elapsed(self.waiting[0][1]) >= policy.timeout)
+        due = policy.inference and self.waiting and (full or self.now - self.waiting[0][1] >= policy.timeout)
         barred = self.abandoned or self.error >> Cause.OVERDUE & 1
         may_train = policy.training and policy.share and not barred and not self.debt
         if due and (policy.priority or not self.turn or not may_train):
@@ -202,6 +212,7 @@ class Twin:
     def _change(self) -> Change | None:
         """The change of a counter that the executor's part wants."""
         return {"IDLE": (Counter.IDLE, self.span, False),
+                "PAUSE": (Counter.IDLE, self.now - self.since, False),
                 "TIME": (Counter.TRAINING if self.training else Counter.INFERENCE, self.span, False),
                 "COUNT": (Counter.QUANTA if self.training else self.unit.fill(len(self.batch)), 1, False),
                 }.get(self.state)
@@ -217,9 +228,17 @@ class Twin:
         -------
         Outputs
             Of the same cycle.
+
+        Raises
+        ------
+        ValueError
+            If a time of the policy is longer than the unit's times.
         """
         state, policy = self.state, inputs.policy
-        changes = self._change(), self.report.change
+        if policy is not self.policy:
+            self.unit.check_policy(policy)
+            self.policy = policy
+        changes, self.cleared = (self._change(), self.report.change), not self.tally.clearing
         value = self.tally.offered
         counted, reported, counter_ready = self.tally.step(changes, inputs.counter, inputs.counter_ready)
         done_ready = state == "CHOOSE" or (state == "RUN" and (self.training or not self.report.left))
@@ -227,14 +246,15 @@ class Twin:
             request_ready=self.held != self.unit.depth, done_ready=done_ready, counter_ready=counter_ready,
             start=Start(self.training, len(self.batch)) if state == "START" else None,
             item=self.batch[self.handed][0] if state == "ITEM" else None,
-            completion=self.report.offer, counter=value, now=self.now, overdue=self.abandoned, error=self.error)
+            completion=self.report.offer, counter=value, now=self.now % 2 ** self.unit.time,
+            overdue=self.abandoned, error=self.error)
 
         fault = 0 if self._valid(policy) else 1 << Cause.POLICY
         running = self.training and state in ("IDLE", "RUN")
         done = inputs.done if done_ready else None
         ends = state == "RUN" and done is not None and bool(done) == self.training
         overdue = (state == "RUN" and self.training and not ends and policy.patience > 0
-                   and self._elapsed(self.since) >= policy.patience)
+                   and self.now - self.since >= policy.patience)
         chosen = self.choice(policy) if state == "CHOOSE" else None
         if done is not None and not ends:
             if self.abandoned and done:
@@ -243,8 +263,16 @@ class Twin:
                 fault |= 1 << Cause.UNASKED
         if overdue:
             fault |= 1 << Cause.OVERDUE
+        begins, elapsed = ends or overdue or (state == "START" and inputs.start_ready), self.now - self.since
+        late = self.report.offer is not None and inputs.completion_ready and self.report.excess
+        if late or (begins and elapsed > self.unit.longest):
+            fault |= 1 << Cause.TIME
         freed = self.report.advance(inputs.completion_ready, reported)
         self._executor(inputs, chosen, ends, overdue, counted)
+        if begins:
+            self.span = min(elapsed, self.unit.longest)
+        if begins or not self.cleared or (state == "PAUSE" and counted):
+            self.since = self.now
         limit = 2 ** (self.unit.time + 4) - 1
         self.debt = min(max(self.debt + (SHARE_WHOLE if running else 0) - policy.share, 0), limit)
         if inputs.request and outputs.request_ready:
@@ -252,7 +280,7 @@ class Twin:
             self.held += 1
         self.held -= freed
         self.error = (0 if inputs.clear else self.error) | fault
-        self.now = (self.now + 1) % 2 ** self.unit.time
+        self.now += 1
         return outputs
 
     def _executor(self, inputs: Inputs, chosen: Start | None, ends: bool, overdue: bool, counted: bool) -> None:
@@ -264,10 +292,12 @@ class Twin:
                 self.batch = deque(self.waiting.popleft() for _ in range(chosen.count))
                 self.handed, self.state = 0, "START"
                 read = self.known and chosen.training
+            elif self.settled and self.now // self.half > self.since // self.half:
+                self.state = "PAUSE"
             self.known = read
         elif self.state == "START":
             if inputs.start_ready:
-                self.span, self.since, self.state = self._elapsed(self.since), self.now, "IDLE"
+                self.state = "IDLE"
         elif self.state == "IDLE":
             if counted:
                 self.state = "RUN" if self.training else "READ"
@@ -282,7 +312,7 @@ class Twin:
                 if ends and not self.training:
                     self.report.begin([(request.tag, arrived) for request, arrived in self.batch],
                                       self.since, self.now)
-                self.span, self.since, self.state = self._elapsed(self.since), self.now, "TIME"
+                self.state = "TIME"
                 self.late, self.abandoned = overdue, self.abandoned or overdue
         elif self.state == "TIME":
             if counted:

@@ -18,8 +18,9 @@ from cosim.simulate.player import Player
 from hbfp import files, generator, yowasp
 from hbfp.manifest import Port
 
-#: Every policy under two loads, and faults under every policy.
+#: Every policy under two loads, faults under every policy, and times that wrap.
 SELECTION = [case for case in cases(30) if "load 0.5" in case.name or "load 0.9" in case.name or case.faults]
+SELECTION += [case for case in cases(8) if "wrap" in case.name and ("1022" in case.name or "priority" in case.name)]
 MUTANTS = 200
 
 

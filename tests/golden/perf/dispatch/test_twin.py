@@ -1,9 +1,12 @@
 """What the dispatcher promises, on its twin: nothing is lost, inference is served, counters are exact and end."""
 
+import random
 from collections import Counter as Count
+from dataclasses import replace
 
 import pytest
 
+from golden.perf.dispatch.bound import OVERHEAD, bound, check
 from golden.perf.dispatch.twin import Inputs, Request, Twin
 from golden.spec.dispatch import Cause, Counter, DispatchUnit, Policy
 
@@ -123,7 +126,7 @@ def test_counters_are_exact():
     fills = Count(Count(each.started for each in served.completions).values())
     assert [served.counter(UNIT.fill(count)) for count in range(1, 9)] == [fills[count] for count in range(1, 9)]
     times = Counter.INFERENCE, Counter.TRAINING, Counter.IDLE
-    assert sum(map(served.counter, times)) == served.twin.since
+    assert sum(map(served.counter, times)) == served.twin.since - (UNIT.counters - 1)    # once they were cleared
     assert served.counter(Counter.QUANTA) > 100
 
 
@@ -146,3 +149,67 @@ def test_inference_alone_and_training_alone():
     served = Served()
     served.run(Policy(batch=2, inference=False), 4000, every=50)
     assert not served.completions and len(served.taken) == UNIT.depth and served.counter(Counter.QUANTA) > 50
+
+
+def test_idle_cycles_are_counted_however_long():
+    """Nothing comes for many periods of the time, and that is no error."""
+    unit = DispatchUnit(depth=8, address=8, tag=16, time=8, counter=32)
+    served = Served(unit)
+    served.run(Policy(batch=1, training=False), 20_000, every=9000)
+    last = served.run(Policy(batch=1, training=False), 200)
+    assert len(served.completions) == 2 and last.error == 0
+    assert sum(map(served.counter, (Counter.INFERENCE, Counter.IDLE))) == served.twin.since - (unit.counters - 1)
+
+
+@pytest.mark.parametrize("kind, counter", [("latency", Counter.LONGEST), ("quantum", Counter.TRAINING),
+                                           ("wait", Counter.IDLE)])
+@pytest.mark.parametrize("cycles", [254, 255, 256, 300, 511, 512, 2000])
+def test_a_time_that_ports_cannot_tell_is_an_error(kind, counter, cycles):
+    """2^time - 1 cycles are told; more count as many, and set the error."""
+    twin = Twin(DispatchUnit(depth=8, address=8, tag=16, time=8, counter=32))
+    policy = Policy(batch=1, inference=kind == "latency", training=kind != "latency")
+    begun, waits = None, kind == "wait"
+    for cycle in range(3000):
+        reached = begun is not None and cycle - begun >= cycles
+        request = Request(0, 0, 1) if kind == "latency" and begun is None and cycle > 100 else None
+        out = twin.step(Inputs(request=request, policy=policy, start_ready=reached or not waits,
+                               done=policy.training if reached and not waits else None))
+        if begun is None and (request or out.start):
+            begun = twin.since if waits else cycle
+        if reached:
+            policy, begun = replace(policy, inference=False, training=False), 10_000
+    assert begun == 10_000 and twin.tally.values[counter] == min(cycles, 255)
+    assert twin.error == (1 << Cause.TIME if cycles > 255 else 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_the_check_allows_keeps_its_bound_and_has_no_error(seed):
+    rng = random.Random(seed)
+    unit, batch = DispatchUnit(depth=8, address=8, tag=16, time=9, counter=32), rng.choice((1, 2, 5, 8))
+    service, quantum = rng.randint(12 * batch + 4, 120), rng.randint(1, 300)
+    policy = Policy(batch=batch, timeout=rng.randint(0, 300))
+    longest = bound(batch, policy.timeout, quantum, service, unit.depth, OVERHEAD)
+    if longest > unit.longest:
+        with pytest.raises(ValueError, match=rf"^Times of 9 bits end at 511 cycles, but a request may take {longest}: "
+                           rf"timeout {policy.timeout}, quantum {quantum}, batches {service}, queue 8$"):
+            check(unit, policy, quantum, service)
+        return
+    check(unit, policy, quantum, service)
+    served = Served(unit, service, quantum)
+    for every in (1, 20, 700):
+        last = served.run(policy, 4000, every)
+    assert last.error == 0 and len(served.completions) > 10
+    assert served.counter(Counter.LONGEST) <= longest
+
+
+def test_a_time_of_the_policy_must_fit():
+    unit = DispatchUnit(depth=8, time=8)
+    for name in ("timeout", "patience"):
+        with pytest.raises(ValueError, match=f"^Policy's {name} must be 0 to 255 cycles, not 256$"):
+            Twin(unit).step(Inputs(policy=Policy(**{name: 256})))
+
+
+@pytest.mark.parametrize("time", [4, 49])
+def test_width_of_a_time(time):
+    with pytest.raises(ValueError, match=f"^Time width must be 5 to 48 bits, not {time}$"):
+        DispatchUnit(time=time)
