@@ -3,13 +3,13 @@
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from ..noise import Stream
 from . import conv_products, unfold
 from .depthwise import Depthwise
 from .formats import Formats
 from .grouped import Grouped
+from .once import once_differentiable, unviewed
 from .products import check_float32
 
 
@@ -30,7 +30,7 @@ class Conv2d(torch.autograd.Function):
         parts = [conv_products.over_channels(last, None if kept else unfold.weight_matrix(own), formats.x, formats.w,
                                              formats, stream, size, stride, dilation, kept)
                  for last, own in zip(ctx.last, w.detach().chunk(groups), strict=True)]
-        return _joined(parts).permute(0, 3, 1, 2)
+        return unviewed(_joined(parts).permute(0, 3, 1, 2))
 
     @staticmethod
     @once_differentiable

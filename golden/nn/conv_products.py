@@ -22,6 +22,7 @@ from ..fast import kernels, lanes, patches, products
 from ..noise import Stream
 from . import integers, portable, unfold
 from .formats import Formats
+from .memory import array
 from .products import Operand, pieces_of, product
 from .unfold import Pair
 
@@ -39,15 +40,15 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
     n, oh, ow, kh, kw, c = view.shape
     once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
     if unfold.compiled(x, (fmt, w_fmt), formats, stream) and once:
-        a, a_span = unfold.encoded(x.view(-1, c).numpy(), fmt, stream)
-        b, b_span = kept or unfold.encoded(w.numpy(), w_fmt, stream, 0)
+        a, a_span = unfold.encoded(array(x.view(-1, c)), fmt, stream)
+        b, b_span = kept or unfold.encoded(array(w), w_fmt, stream, 0)
         rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
         y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
         return torch.from_numpy(y).view(n, oh, ow, -1)
     if unfold.compiled(x, (fmt, w_fmt), formats, stream):
         rows, draws = unfold.patch_rows(x, size, stride, dilation), unfold.draws(fmt, stream)
         later = draws and lanes.Resumed(draws, _drawn(rows.pixels, rows.columns, fmt))    # the patches draw first
-        b, b_span = kept or unfold.encoded(w.numpy(), w_fmt, later or stream, 0)
+        b, b_span = kept or unfold.encoded(array(w), w_fmt, later or stream, 0)
         y = patches.product(rows, fmt, patches.Values.of(b, w_fmt, b_span), draws)
         if later is not None:
             draws.state[:] = later.state
@@ -83,7 +84,7 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
     pixels, out = n * oh * ow, g.shape[-1]
     flat = g.reshape(pixels, out)
     if unfold.compiled(x, (formats.x, formats.g), formats, stream):
-        b, b_span = unfold.encoded(flat.numpy(), formats.g, stream, 0)
+        b, b_span = unfold.encoded(array(flat), formats.g, stream, 0)
         draws = unfold.draws(formats.x, stream)
         if draws is None or formats.x.square:
             y = patches.turned_product(unfold.patch_rows(x, size, stride, dilation), formats.x,
@@ -91,7 +92,7 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
             return torch.from_numpy(y).view(kh, kw, c, out)
         if b.strides[1] != 4:                          # once, rather than in each of the products below
             b = kernels.turned(b.T)
-        y, source = np.empty((kh, kw, c, out), np.float32), view.numpy()
+        y, source = np.empty((kh, kw, c, out), np.float32), array(view)
         for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
             a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, draws, axis=0)
             products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])

@@ -3,11 +3,12 @@
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from ..fast import patches
 from . import unfold
 from .formats import Formats
+from .memory import array
+from .once import once_differentiable, unviewed
 
 
 class Depthwise(torch.autograd.Function):
@@ -28,7 +29,7 @@ class Depthwise(torch.autograd.Function):
         ctx.options = stride, padding, dilation, formats
         ph, pw = padding
         ctx.last = unfold.channels_last(x.detach(), (pw, pw, ph, ph))
-        return _per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation)
+        return unviewed(_per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation))
 
     @staticmethod
     @once_differentiable
@@ -42,9 +43,9 @@ class Depthwise(torch.autograd.Function):
             spread = unfold.spread(g, size, x.shape, stride, padding, dilation)
             gx = _per_channel(spread, w.detach().flip(2, 3), formats.g, formats.w, (1, 1), dilation)
         if ctx.needs_input_grad[1]:
-            top = unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, c).numpy()
+            top = array(unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, c))
             pixels, taps = unfold.taps(tuple(ctx.last.shape), size, stride, dilation)
-            rows = patches.Patches(ctx.last.numpy(), pixels, taps, c)
+            rows = patches.Patches(array(ctx.last), pixels, taps, c)
             y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*unfold.values(top, formats.g, None)))
             gw = torch.from_numpy(y).T.reshape(w.shape)
         return gx, gw, None, None, None, None
@@ -54,7 +55,7 @@ def _per_channel(last, w, fmt, w_fmt, stride, dilation):
     """Channels-last ``last``, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
     c, size = w.shape[0], tuple(w.shape[2:])
     n, oh, ow = unfold.view(last, size, stride, dilation).shape[:3]
-    rows = patches.Patches(last.numpy(), *unfold.taps(tuple(last.shape), size, stride, dilation), c)
-    taps = w.reshape(c, -1).T.contiguous().numpy()
+    rows = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), c)
+    taps = array(w.reshape(c, -1).T.contiguous())
     y = patches.depthwise(rows, fmt, patches.Values.of(*unfold.values(taps, w_fmt, None)))
     return torch.from_numpy(y).view(n, oh, ow, c).permute(0, 3, 1, 2)

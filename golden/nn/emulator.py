@@ -13,6 +13,8 @@ from hbfp.format import HBFPFormat
 
 from ..bfp import emulate
 from .formats import Formats
+from .memory import array
+from .once import once_differentiable, unviewed
 from .products import as_hbfp
 
 
@@ -26,8 +28,8 @@ def rounded(x: torch.Tensor, fmt: HBFPFormat) -> torch.Tensor:
     """``x`` in square tiles of ``x.reshape(x.shape[0], -1)``."""
     if x.device.type != "cpu":
         raise ValueError(f"Mode 'emulator' needs CPU tensors with values, not {x.device.type}")
-    noise = uniform(x.shape).numpy() if fmt.rounding == "stochastic" else None
-    return torch.from_numpy(emulate(x.detach().contiguous().numpy(), fmt.magnitude, fmt.block[0], noise))
+    noise = array(uniform(x.shape)) if fmt.rounding == "stochastic" else None
+    return torch.from_numpy(emulate(array(x.contiguous()), fmt.magnitude, fmt.block[0], noise))
 
 
 class _Rounded(torch.autograd.Function):
@@ -48,9 +50,10 @@ class _RoundedGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, y: torch.Tensor, fmt: HBFPFormat) -> torch.Tensor:
         ctx.fmt = fmt
-        return y.view_as(y)
+        return unviewed(y)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return rounded(g, ctx.fmt), None
 

@@ -9,6 +9,7 @@ from ..fast import kernels
 from ..noise import Stream
 from . import conv, layers, library, unfold
 from .formats import Formats
+from .memory import array, foreign
 from .portable import on_host
 from .products import Encoded, Operand
 from .record import note, watcher
@@ -80,6 +81,8 @@ class Frozen:
 
     def _serves(self, layer, x, formats, stream):
         """Whether a call may use kept weights: it needs no gradient, and weights can be kept for such calls."""
+        if not isinstance(x, torch.Tensor) or foreign(x) or torch.jit.is_tracing():
+            return False                                 # the general way says why
         if torch.is_grad_enabled() and (x.requires_grad or any(p.requires_grad for p in layer.parameters())):
             return False
         if torch.onnx.is_in_onnx_export():
@@ -91,7 +94,7 @@ class Frozen:
                 and all(on_host(t) and t.dtype == torch.float32 for t in (x, *layer.parameters())))
 
     def _refresh(self, key, sources, fmt, convert):
-        made_of = fmt, [(t._version, t.data_ptr(), t.stride()) for t in sources]
+        made_of = fmt, [(t._version, t.data_ptr(), t.stride(), t.is_neg()) for t in sources]
         known = self._kept.get(key)
         if known is None or known[0] != made_of:
             # With the sources kept their addresses stay taken.
@@ -111,7 +114,7 @@ class Frozen:
 
     def _product(self, layer, key, sources, weight, bias, x, formats, stream):
         out, width = sources[0].shape
-        if x.shape[-1:] != (width,) or not self._serves(layer, x, formats, stream):
+        if not self._serves(layer, x, formats, stream) or x.shape[-1:] != (width,):
             return None
         fmt, w_fmt = formats.x, formats.w
         packed, span = self._refresh(key, sources, w_fmt, lambda: _packed(weight().detach(), w_fmt))
@@ -131,8 +134,8 @@ class Frozen:
                stream: Stream | None) -> torch.Tensor | None:
         """(N, C, H, W) -> (N, O, OH, OW), or None where kept weights do not serve."""
         padding = layer.padding
-        if (layer.groups > 1 or layer.padding_mode != "zeros" or isinstance(padding, str) or x.dim() != 4
-                or not self._serves(layer, x, formats, stream)):
+        if (layer.groups > 1 or layer.padding_mode != "zeros" or isinstance(padding, str)
+                or not self._serves(layer, x, formats, stream) or x.dim() != 4):
             return None
         sources = [layer.weight, *layer.buffers(recurse=False)]
         weight, kept = self._refresh("weight", sources, formats.w, lambda: _matrix(layer.used_weight(), formats.w))
@@ -143,10 +146,10 @@ class Frozen:
 
 
 def _packed(w, fmt):
-    values, span = kernels.encoded(np.ascontiguousarray(w.numpy()), fmt)
+    values, span = kernels.encoded(np.ascontiguousarray(array(w)), fmt)
     return kernels.packed(values.T), span
 
 
 def _matrix(w, fmt):
     w = w.detach()
-    return w, kernels.encoded(unfold.weight_matrix(w).numpy(), fmt, axis=0)
+    return w, kernels.encoded(array(unfold.weight_matrix(w)), fmt, axis=0)

@@ -9,11 +9,14 @@ import math
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from ..noise import Stream
 from . import library
 from .formats import FormatLike, Formats
+from .memory import check_dense
 from .record import note
+from .state import NO_SCRIPT
 
 #: Types whose every number FP32 has.
 NARROW = (torch.bfloat16, torch.float16)
@@ -24,17 +27,29 @@ def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
 
     Raises
     ------
+    TypeError
+        If one is no tensor, or no dense one.
     NotImplementedError
-        If a function transform of ``torch.func`` runs, or an export to ONNX.
+        If a function transform of ``torch.func`` runs, forward-mode differentiation, an export to ONNX, or
+        ``torch.jit.trace``.
     """
     library.refuse_onnx()
-    if not torch.compiler.is_compiling() and any(
-            t is not None and torch._C._functorch.is_functorch_wrapped_tensor(t) for t in tensors):
-        raise NotImplementedError("HBFP products do not run under torch.func (vmap, grad and so on): give the layer "
-                                  "the whole batch, or loop; gradients come from backward()")
-    types = {t.dtype for t in tensors if t is not None}
+    given = [t for t in tensors if t is not None]
+    check_dense(*given)
+    if not torch.compiler.is_compiling():
+        if any(torch._C._functorch.is_functorch_wrapped_tensor(t) or _dual(t) for t in given):
+            raise NotImplementedError("HBFP products do not run under torch.func (vmap, grad and so on) and in forward "
+                                      "mode: give the layer the whole batch, or loop; gradients come from backward()")
+        if torch.jit.is_tracing():
+            raise NotImplementedError(NO_SCRIPT)
+    types = {t.dtype for t in given}
     dtype = next(iter(types)) if len(types) == 1 and types <= set(NARROW) else torch.float32
     return [t.float() if t is not None and t.dtype in NARROW else t for t in tensors], dtype
+
+
+def _dual(t):
+    """Whether a tensor has a tangent, as in forward-mode differentiation."""
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(t).tangent is not None
 
 
 def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
@@ -55,6 +70,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = "hbfp8", *,
            stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N), or one (K, N); ``b`` takes the format of ``w``."""
     formats = Formats.of(formats)
+    check_dense(a, b)
     if b.dim() == 2 and a.dim() > 1 and a.shape[-1] == len(b):
         return _linear("matmul", a, b.mT, None, formats, stream)
     (a, b), dtype = single(a, b)

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from ..fast import grouped, kernels, patches
 from . import conv_products, unfold
 from .formats import Formats
+from .memory import array
+from .once import once_differentiable, unviewed
 
 #: Most outputs of a group for which the weights' gradient goes through all groups at once.
 OUTPUTS = 16
@@ -46,9 +47,9 @@ class Grouped(torch.autograd.Function):
             y = torch.cat([each(i) for i in range(groups)], -1)
         else:
             sides = x.shape[2] + 2 * padding[0], x.shape[3] + 2 * padding[1]
-            planes = patches.planes(x.numpy(), sides, padding)
+            planes = patches.planes(array(x), sides, padding)
             y = _together(planes, unfold.weight_matrix(w), formats.x, formats.w, groups, size, stride, dilation, each)
-        return y.permute(0, 3, 1, 2)
+        return unviewed(y.permute(0, 3, 1, 2))
 
     @staticmethod
     @once_differentiable
@@ -70,7 +71,7 @@ def _input_gradient(g, x, w, stride, padding, dilation, formats, groups):
     if out % formats.g.terms == 0:
         return torch.cat([each(i) for i in range(groups)], -1).permute(0, 3, 1, 2)
     full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
-    planes = patches.planes(g.numpy(), (x.shape[2] + full[0], x.shape[3] + full[1]),
+    planes = patches.planes(array(g), (x.shape[2] + full[0], x.shape[3] + full[1]),
                             (full[0] - padding[0], full[1] - padding[1]), stride)
     turned = w.flip(2, 3).unflatten(0, (groups, out)).permute(3, 4, 1, 0, 2).reshape(-1, groups * channels)
     y = _together(planes, turned, formats.g, formats.w, groups, size, (1, 1), dilation, each)
@@ -82,8 +83,8 @@ def _weight_gradient(g, x, w, stride, padding, dilation, formats, groups):
     out, size, sides = w.shape[0] // groups, tuple(w.shape[2:]), (padding[1], padding[1], padding[0], padding[0])
     if out <= OUTPUTS:
         last, flat = unfold.channels_last(x, sides), unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, w.shape[0])
-        places = patches.Patches(last.numpy(), *unfold.taps(tuple(last.shape), size, stride, dilation), x.shape[1])
-        other = patches.Values.of(*unfold.values(flat.numpy(), formats.g, None))
+        places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), x.shape[1])
+        other = patches.Values.of(*unfold.values(array(flat), formats.g, None))
         y, odd = grouped.turned_product(places, formats.x, other, groups)
         if not odd:
             parts = torch.from_numpy(y).unflatten(0, size).unflatten(-1, (groups, -1))    # (kh, kw, out, groups, C)
@@ -98,7 +99,7 @@ def _weight_gradient(g, x, w, stride, padding, dilation, formats, groups):
 def _together(planes, matrix, fmt, w_fmt, groups, size, stride, dilation, each):
     """Patches of planes times ``matrix`` (K, O), (N, OH, OW, O); ``each`` makes a group that the kernel leaves."""
     rows, width, offsets = _places(planes.shape, size, stride, dilation, groups)
-    values, span = kernels.encoded(matrix.contiguous().numpy(), w_fmt, axis=0)
+    values, span = kernels.encoded(array(matrix.contiguous()), w_fmt, axis=0)
     y, odd = grouped.product(planes, rows, width, offsets, fmt, patches.Values.of(values, w_fmt, span), groups)
     found = torch.from_numpy(y).view(len(planes), -1, width, y.shape[1])
     for i in odd.nonzero()[0]:

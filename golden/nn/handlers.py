@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from ..noise import Stream
 from . import contract, convolution, functional, library, recurrent
 from .formats import Formats
+from .memory import foreign
 from .ops import AddBias
 
 Handler = Callable[..., Any]
@@ -35,7 +36,7 @@ def _add(input, y, beta=1, alpha=1):
     if beta == 0:
         return y
     if input.shape == y.shape[-1:] and beta == 1 and y.dim() == 2 and input.dtype == y.dtype == torch.float32:
-        return AddBias.apply(y, input[None])
+        return AddBias.apply(y, input)
     return y + _scaled(input, beta)
 
 
@@ -264,9 +265,9 @@ def check(args: Any) -> None:
         if isinstance(arg, (tuple, list)):
             check(arg)
         elif isinstance(arg, torch.Tensor):
-            if arg.layout != torch.strided:
-                raise Refused(f"a tensor of layout {str(arg.layout).removeprefix('torch.')}; only dense ones are "
-                              "converted")
+            other = foreign(arg)
+            if other is not None:
+                raise Refused(f"{other}; only dense ones are converted")
             if arg.is_floating_point() and arg.dtype not in (torch.float32, *functional.NARROW) or arg.is_complex():
                 raise Refused(f"a tensor of {str(arg.dtype).removeprefix('torch.')}; float32, bfloat16 and float16 are "
                               "converted")

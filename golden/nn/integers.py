@@ -9,6 +9,7 @@ from ..fast import aligned
 from ..matmul import check_aligned
 from . import unfold
 from .formats import Formats
+from .memory import array
 from .unfold import Pair
 
 
@@ -21,8 +22,8 @@ def over_channels(x: torch.Tensor, w: torch.Tensor, fmt: HBFPFormat, w_fmt: HBFP
     c, side = x.shape[-1], fmt.terms
     rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, side)
     check_aligned(fmt, w_fmt, len(blocks), formats.guard, formats.growth)
-    a = aligned.Operand.encoded(x.reshape(-1, c).numpy(), fmt, -1)
-    b = aligned.Operand.encoded(w.numpy(), w_fmt, -2)
+    a = aligned.Operand.encoded(array(x.reshape(-1, c)), fmt, -1)
+    b = aligned.Operand.encoded(array(w), w_fmt, -2)
     if a is None or b is None:
         return None
     places = aligned.Places(rows, blocks, 1, rows // side, blocks // side)
@@ -37,13 +38,13 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, size: Pair, 
     """
     c, fmt, g_fmt = x.shape[-1], formats.x, formats.g
     check_aligned(fmt, g_fmt, -(-len(g) // fmt.terms), formats.guard, formats.growth)
-    b = aligned.Operand.encoded(g.numpy(), g_fmt, -2)
+    b = aligned.Operand.encoded(array(g), g_fmt, -2)
     if b is None:
         return None
     rows, taps = unfold.taps(tuple(x.shape), size, stride, dilation)
     y = np.empty((len(taps), c, g.shape[1]), np.float32)
     for i, tap in enumerate(taps):
-        a = aligned.Operand.gathered(x.numpy(), rows + tap, c, fmt)
+        a = aligned.Operand.gathered(array(x), rows + tap, c, fmt)
         if a is None:
             return None
         y[i] = aligned.multiply(a, b, formats.guard, turned=True)

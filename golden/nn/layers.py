@@ -18,6 +18,7 @@ from ..noise import Stream
 from . import functional, recurrent
 from .convolution import convolution
 from .formats import FormatLike, Formats
+from .memory import check_dense
 from .products import check_float32
 from .state import HBFPState, untraced_noise
 
@@ -199,6 +200,7 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
         """(L, N, I), or (N, L, I) with ``batch_first``, or (L, I), or packed; returns output, (h, c)."""
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
+        check_dense(input)
         single = input.dim() == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
         if hx is not None and single:
@@ -275,6 +277,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
                 attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """As of the twin: returns the output and, with ``need_weights``, the attention weights."""
+        check_dense(query, key, value)
         if query.dim() == 2:
             raise ValueError("query must have 3 dimensions, not 2")
         if not self.batch_first:

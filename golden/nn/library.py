@@ -14,6 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from ..noise import Stream
 from . import conv, emulator, ops, volume
 from .formats import Formats
+from .once import once_differentiable, unviewed
+from .record import note
 from .state import NO_NOISE
 
 F = torch.nn.functional
@@ -46,11 +48,13 @@ def _below_autograd_too():
     return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
 
 
-def _register(name: str, options: str, product: Callable[..., torch.Tensor], shape: Shape) -> Callable[..., Any]:
+def _register(name: str, options: str, product: Callable[..., torch.Tensor], shape: Shape,
+              macs: Callable[..., int] | None = None) -> Callable[..., Any]:
     """Define ``hbfp::name(Tensor a, Tensor b, options)`` and that of its gradients; tensors are the first options.
 
-    ``product`` takes the same arguments, and autograd; ``shape`` gives the result's. The gradients' operator computes
-    the product again, for nothing of it is kept in a traced program.
+    ``product`` takes the same arguments, and autograd; ``shape`` gives the result's, and ``macs`` its multiply-
+    accumulates from result, a and b. The gradients' operator computes the product again, for nothing of it is kept in a
+    traced program.
     """
     options = f", {options}" if options else ""
     torch.library.define(f"hbfp::{name}", f"(Tensor a, Tensor b{options}) -> Tensor")
@@ -61,7 +65,10 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
     @torch.library.impl(f"hbfp::{name}", "CompositeExplicitAutograd")
     def forward(a, b, *rest):
         with torch.no_grad():
-            return product(a, b, *rest).contiguous()
+            y = unviewed(product(a, b, *rest).contiguous())
+        if macs is not None:
+            note(name, Formats.read(rest[-1]), macs(y, a, b))
+        return y
 
     @torch.library.impl(f"hbfp::{name}_backward", "CompositeExplicitAutograd")
     def both(g, a, b, *rest):
@@ -85,6 +92,7 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
         ctx.save_for_backward(*tensors)
         ctx.rest = inputs[len(tensors):]
 
+    @once_differentiable
     def backward(ctx, g):
         needs = ctx.needs_input_grad[:2]
         given = *ctx.saved_tensors, *ctx.rest
@@ -110,6 +118,14 @@ def _transposed_shape(x, w, stride, padding, output_padding, groups, dilation, f
     return x.shape[0], w.shape[1] * groups, *sides
 
 
+def _matrix_macs(y, a, b):
+    return y.numel() * a.shape[-1]
+
+
+def _convolution_macs(y, x, w):
+    return y.numel() * w[0].numel()
+
+
 def _convolution(run):
     return lambda x, w, stride, padding, dilation, groups, formats: run(
         x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding), dilation=tuple(dilation),
@@ -118,18 +134,18 @@ def _convolution(run):
 
 _CONV = "int[] stride, int[] padding, int[] dilation, int groups, str formats"
 _LINEAR = _register("linear", "str formats", lambda x, w, formats: ops.linear(x, w, Formats.read(formats)),
-                    lambda x, w, formats: (*x.shape[:-1], w.shape[0]))
+                    lambda x, w, formats: (*x.shape[:-1], w.shape[0]), _matrix_macs)
 _MATMUL = _register("matmul", "str formats", lambda a, b, formats: ops.matmul(a, b, Formats.read(formats)),
-                    lambda a, b, formats: (*a.shape[:-1], b.shape[-1]))
-_CONV2D = _register("conv2d", _CONV, _convolution(conv.conv2d), _conv_shape)
-_CONV3D = _register("conv3d", _CONV, _convolution(volume.conv3d), _conv_shape)
+                    lambda a, b, formats: (*a.shape[:-1], b.shape[-1]), _matrix_macs)
+_CONV2D = _register("conv2d", _CONV, _convolution(conv.conv2d), _conv_shape, _convolution_macs)
+_CONV3D = _register("conv3d", _CONV, _convolution(volume.conv3d), _conv_shape, _convolution_macs)
 _TRANSPOSED = _register(
     "conv_transpose3d", "int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation, str formats",
     lambda x, w, stride, padding, output_padding, groups, dilation, formats: volume.conv_transpose3d(
         x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding),
         output_padding=tuple(output_padding), groups=groups, dilation=tuple(dilation)),
-    _transposed_shape)
-_BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0, -2), bias[None]).view(y.shape),
+    _transposed_shape, lambda y, x, w: x.numel() * w[0].numel())
+_BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0, -2), bias).view(y.shape),
                   lambda y, bias: y.shape)
 
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from ..fast import kernels
 from ..noise import Stream
 from .formats import Formats
+from .memory import array
+from .once import once_differentiable
 from .pairs import Alike, Matmul
 from .products import Operand, check_float32, product
 
@@ -40,23 +41,19 @@ class AddBias(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, y: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """``y`` (models * rows, O), ``bias`` (models, O)."""
-        ctx.models = len(bias)
-        return (y.view(len(bias), -1, bias.shape[1]) + bias[:, None]).view(y.shape)
+        """``y`` (rows, O), ``bias`` (O)."""
+        return y + bias
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``y`` and ``bias``."""
-        return g, row_sums(g, ctx.models) if ctx.needs_input_grad[1] else None
+        return g, row_sums(g) if ctx.needs_input_grad[1] else None
 
 
-def row_sums(g: torch.Tensor, models: int = 1) -> torch.Tensor:
-    """Sums over the rows of each model: (models * rows, O) -> (models, O)."""
-    stacked = g.reshape(models, -1, g.shape[-1]) if g.numel() else g.reshape(models, 0, g.shape[-1])
-    if g.device.type != "cpu":
-        return stacked.sum(1)
-    return torch.from_numpy(kernels.row_sums(stacked.detach().numpy()))
+def row_sums(g: torch.Tensor) -> torch.Tensor:
+    """Sums over the rows: (rows, O) -> (O)."""
+    return g.sum(0) if g.device.type != "cpu" else torch.from_numpy(kernels.row_sums(array(g)[None])[0])
 
 
 @torch.compiler.disable
@@ -70,7 +67,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
     rows = x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(x.shape[:-1].numel(), x.shape[-1])
     y = Linear.apply(rows, w, formats, stream)
     if bias is not None:
-        y = AddBias.apply(y, bias[None])
+        y = AddBias.apply(y, bias)
     return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 

@@ -1,6 +1,5 @@
 """Wide master weights: the optimiser's copy is HBFP too, with W = 16 mantissas."""
 
-import numpy as np
 import torch
 
 from hbfp.format import HBFPFormat
@@ -8,6 +7,7 @@ from hbfp.format import HBFPFormat
 from ..bfp import decode, encode
 from ..fast import kernels
 from . import portable
+from .memory import array
 
 #: docs/numerics.md, section 8, with the published tile.
 WIDE = HBFPFormat(mantissa=16, block=(24, 24))
@@ -18,13 +18,13 @@ def store(parameter: torch.Tensor, fmt: HBFPFormat = WIDE) -> None:
     """Round a parameter of two or more dimensions, seen as (first, rest), to ``fmt`` in place."""
     if parameter.dim() < 2 or not parameter.numel():
         return
-    matrix = parameter.detach().reshape(parameter.shape[0], -1)
+    matrix = parameter.detach().reshape(parameter.shape[0], -1).contiguous()
     if not portable.on_host(matrix):
         values = portable.encoded(matrix, fmt).values()
     elif kernels.library():
-        values = torch.from_numpy(kernels.encoded(matrix.numpy(), fmt)[0])
+        values = torch.from_numpy(kernels.encoded(array(matrix), fmt)[0])
     else:
-        values = torch.from_numpy(decode(encode(np.ascontiguousarray(matrix.numpy()), fmt)))
+        values = torch.from_numpy(decode(encode(array(matrix), fmt)))
     parameter.copy_(values.view(parameter.shape))
 
 

@@ -4,11 +4,12 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from ..fast import kernels, stack
 from ..noise import Stream
 from .formats import Formats
+from .memory import array
+from .once import once_differentiable
 from .portable import on_host
 from .products import Operand, product
 from .record import watcher
@@ -54,7 +55,7 @@ class Alike:
         """As of :class:`Pairs`: all pairs, or none."""
         if not on_host(a) or not quick(self._formats) or watcher() is not None:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))
-        left, right = (_dense(x).numpy() for x in (a, b))
+        left, right = (array(_dense(x)) for x in (a, b))
         return torch.from_numpy(stack.product(left, right, _repeated(self._formats, which, len(a)))), []
 
     def formats(self, pair: int, pairs: int) -> Formats:

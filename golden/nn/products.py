@@ -22,6 +22,7 @@ from ..matmul import matmul_blocks
 from ..noise import Stream
 from . import portable
 from .formats import Formats
+from .memory import plain
 from .record import watcher
 
 _IN_HBFP = ContextVar("in_hbfp", default=False)
@@ -83,8 +84,8 @@ class Encoded:
     def __init__(self, operand: Operand, axis: int) -> None:
         self.fmt, self.axis = operand.fmt, axis
         self.on_host = portable.on_host(operand.source)
-        # Tensor.numpy() would fix the size of the storage, which FSDP empties between its uses of a parameter.
-        self.source = np.from_dlpack(operand.source) if self.on_host else operand.source
+        # What numpy() gives would fix the size of the storage, which FSDP empties between its uses of a parameter.
+        self.source = np.from_dlpack(plain(operand.source)) if self.on_host else operand.source
         self.noise = self._before = None
         self._found: tuple[Any, Any] | None = None
         stream = operand.stream if self.fmt.rounding == "stochastic" else None

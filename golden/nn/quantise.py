@@ -9,6 +9,7 @@ from hbfp.format import HBFPFormat
 from ..noise import Stream
 from .formats import checked
 from .functional import single
+from .once import unviewed
 from .products import Operand, check_float32
 
 
@@ -25,7 +26,7 @@ class _StraightThrough(torch.autograd.Function):
             y = torch.stack(parts) if parts else torch.empty_like(rows)
         else:
             y = _encoded(rows.reshape(-1, rows.shape[-1]), fmt, stream)
-        return y.reshape(rows.shape).movedim(-1, axis)
+        return unviewed(y.reshape(rows.shape).movedim(-1, axis))
 
     @staticmethod
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

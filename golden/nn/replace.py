@@ -163,7 +163,7 @@ def _check(others):
     for name, part in others:
         with _named(name, part):
             if isinstance(part, torch.jit.ScriptModule):
-                raise ValueError("TorchScript hides its products; convert the model first, then script it")
+                raise ValueError("TorchScript hides its products; convert the model that it was made of")
             if "forward" in vars(part):
                 raise ValueError("forward was replaced on the object; convert first, then replace it")
             if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):

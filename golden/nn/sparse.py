@@ -14,6 +14,7 @@ import torch
 from ..sparsity import keep_mask
 from .formats import FormatLike, Formats
 from .layers import HBFPConv2d, HBFPLayer, HBFPLinear
+from .memory import array
 from .products import check_float32
 from .quantise import quantise
 
@@ -57,7 +58,7 @@ _sparse_weight.register_autograd(lambda ctx, g: (g, None, None, None))
 
 def _obeys(mask, n, m):
     """Whether a mask keeps ``n`` of every ``m`` along K, of a shorter last group as many as it has of them."""
-    matrix = _matrix(mask).cpu().numpy()
+    matrix = array(_matrix(mask).cpu())
     starts = np.arange(0, len(matrix), m)
     wanted = np.minimum(n, len(matrix) - starts)[:, None]
     return bool((np.add.reduceat(matrix.astype(np.int64), starts) == wanted).all())
@@ -75,7 +76,7 @@ def mask_of(layer: HBFPLayer, n: int, m: int, order: str) -> torch.Tensor:
     weight = layer.weight.detach().float()
     if order == "quantise-sparsify":
         weight = _quantised(weight, getattr(layer, "groups", 1), layer.formats)
-    kept = torch.from_numpy(keep_mask(_matrix(weight).cpu().numpy(), n, m, axis=0))
+    kept = torch.from_numpy(keep_mask(array(_matrix(weight).cpu()), n, m, axis=0))
     return _unfolded(kept, weight.shape).contiguous().to(weight.device)
 
 

@@ -16,6 +16,7 @@ import torch
 
 from ..noise import Stream, lane_starts, mix
 from .formats import FormatLike, Formats
+from .memory import array
 from .side import Side, sided
 
 #: How many forward passes that may run again are remembered for each module.
@@ -24,13 +25,17 @@ REMEMBERED = 4096
 NO_NOISE = ("Products with stochastic rounding draw noise in training and cannot be traced then; call eval(), which "
             "rounds to nearest, or use rounding='rne'")
 
+#: Why a model is not TorchScript.
+NO_SCRIPT = ("HBFP products have no form in TorchScript; torch.export.export keeps every bit, with the products as "
+             "operators torch.ops.hbfp")
+
 
 class _BufferStream(Stream):
     """A stream whose state lives in a module's buffer, so that it is saved, copied and moved with it."""
 
     def __init__(self, buffer):
         self.buffer = buffer
-        self.state = buffer.cpu().numpy().view(np.uint32)      # shares memory on the CPU
+        self.state = array(buffer.cpu()).view(np.uint32)      # shares memory on the CPU
 
     def words(self, beats):
         words = super().words(beats)
@@ -170,6 +175,10 @@ class HBFPState(torch.nn.Module):
             raise RuntimeError("A forward pass with stochastic rounding runs again during the backward pass, and its "
                                "noise is not known; checkpointing needs preserve_rng_state=True")
         return _Repeated(starts[ticket], live)
+
+    def __prepare_scriptable__(self) -> Any:
+        """What ``torch.jit.script`` asks of every part of a model."""
+        raise NotImplementedError(NO_SCRIPT)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """As of torch; noise that leaves the device ``meta``, where nothing has a value, starts anew."""

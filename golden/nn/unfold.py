@@ -13,6 +13,7 @@ from hbfp.format import HBFPFormat
 from ..fast import kernels, lanes, patches
 from ..fast.lanes import Generators
 from .formats import Formats
+from .memory import array
 from .portable import on_host
 from .record import watcher
 
@@ -26,7 +27,7 @@ def channels_last(x: torch.Tensor, padding: tuple[int, int, int, int]) -> torch.
         return x.permute(0, 2, 3, 1)
     if x.device.type == "cpu" and kernels.library() is not None:
         size = x.shape[2] + top + bottom, x.shape[3] + left + right
-        return torch.from_numpy(patches.laid(x.numpy(), size, (top, left)))
+        return torch.from_numpy(patches.laid(array(x), size, (top, left)))
     x = x.permute(0, 2, 3, 1)
     return (pad(x, (0, 0, *padding)) if any(padding) else x).contiguous()
 
@@ -64,7 +65,7 @@ def runs(shape: tuple[int, ...], size: Pair, stride: Pair, dilation: Pair) -> tu
 
 def patch_rows(x: torch.Tensor, size: Pair, stride: Pair, dilation: Pair) -> patches.Patches:
     """:class:`golden.fast.patches.Patches` of channels-last ``x``."""
-    return patches.Patches(x.numpy(), *runs(tuple(x.shape), size, stride, dilation))
+    return patches.Patches(array(x), *runs(tuple(x.shape), size, stride, dilation))
 
 
 def draws(fmt: HBFPFormat, stream: Generators | None) -> Any:
@@ -117,7 +118,7 @@ def spread(g: torch.Tensor, size: Pair, shape: tuple[int, ...], stride: Pair, pa
     full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
     if g.device.type == "cpu" and kernels.library() is not None:
         corner = full[0] - padding[0], full[1] - padding[1]
-        return torch.from_numpy(patches.laid(g.numpy(), (h + full[0], wide + full[1]), corner, stride))
+        return torch.from_numpy(patches.laid(array(g), (h + full[0], wide + full[1]), corner, stride))
     y = torch.zeros(n, h + 2 * padding[0] + full[0], wide + 2 * padding[1] + full[1], g.shape[1], device=g.device)
     oh, ow = g.shape[2:]
     y[:, full[0]:full[0] + (oh - 1) * stride[0] + 1:stride[0],

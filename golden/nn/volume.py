@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from ..noise import Stream
 from . import conv_products, unfold
 from .formats import Formats
+from .once import once_differentiable, unviewed
 from .products import check_float32
 
 Triple = tuple[int, int, int]
@@ -72,7 +72,7 @@ class Conv3d(torch.autograd.Function):
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, formats, stream
         y = _output(x.detach(), w.detach(), stride, padding, dilation, formats, stream)
-        return y.unflatten(0, (x.shape[0], -1)).permute(0, 4, 1, 2, 3)
+        return unviewed(y.unflatten(0, (x.shape[0], -1)).permute(0, 4, 1, 2, 3))
 
     @staticmethod
     @once_differentiable
@@ -93,7 +93,7 @@ class ConvTranspose3d(torch.autograd.Function):
         """``x`` (N, C, D, H, W), ``w`` (C, O, kd, kh, kw) -> (N, O) and ``size``."""
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, replace(formats, x=formats.g, g=formats.x), stream
-        return _input_gradient(x.detach(), w.detach(), (x.shape[0], w.shape[1], *size), *ctx.options)
+        return unviewed(_input_gradient(x.detach(), w.detach(), (x.shape[0], w.shape[1], *size), *ctx.options))
 
     @staticmethod
     @once_differentiable

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from ...fast import patches
 from .. import unfold
 from ..layers import HBFPConv2d
+from ..memory import array
+from ..once import once_differentiable, unviewed
 from .each import Fused
 from .layers import FusedConv2d
 from .parameters import Parameters
@@ -64,7 +65,7 @@ class _Convolution(torch.autograd.Function):
         y, size = _over_channels(products, ctx.last, matrix, "y", w.shape[3:], stride, dilation)
         if bias is not None:
             y += bias.detach()[:, None]
-        return y.view(*size, -1).permute(0, 3, 1, 2)
+        return unviewed(y.view(*size, -1).permute(0, 3, 1, 2))
 
     @staticmethod
     @once_differentiable
@@ -93,7 +94,7 @@ class _Convolution(torch.autograd.Function):
 def _places(x, models, kernel, stride, dilation):
     """Where the patches of the first model lie in channels-last images of all, and numbers of a model."""
     shape = len(x) // models, *x.shape[1:]
-    return patches.Patches(x.numpy(), *unfold.runs(shape, tuple(kernel), stride, dilation)), math.prod(shape)
+    return patches.Patches(array(x), *unfold.runs(shape, tuple(kernel), stride, dilation)), math.prod(shape)
 
 
 def _over_channels(products, x, matrix, which, kernel, stride, dilation):

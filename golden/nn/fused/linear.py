@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 
 from ..layers import HBFPLinear
+from ..once import once_differentiable
 from .each import Each, Fused
 from .parameters import Parameters
 from .products import Linear, Products

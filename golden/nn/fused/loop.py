@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
+
+from ..once import once_differentiable
 
 
 class Loop(torch.autograd.Function):

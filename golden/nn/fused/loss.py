@@ -2,7 +2,8 @@
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
+
+from ..once import once_differentiable
 
 
 class _CrossEntropy(torch.autograd.Function):

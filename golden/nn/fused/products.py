@@ -10,6 +10,8 @@ from ...fast import kernels, stack
 from ...fast.patches import Patches
 from ..formats import Formats
 from ..layers import HBFPLayer
+from ..memory import array
+from ..once import once_differentiable
 from ..pairs import ROLES, quick
 from ..products import Operand, product
 from ..record import note
@@ -63,7 +65,7 @@ class Products:
             (models * R, M, N), and the pairs that are left to :meth:`general`.
         """
         formats, skip = self._kernel(which, len(a) // self.count)
-        y = torch.from_numpy(stack.product(a.numpy(), b.numpy(), formats, skip))
+        y = torch.from_numpy(stack.product(array(a), array(b), formats, skip))
         return y, [] if skip is None else skip.nonzero()[0].tolist()
 
     def note(self, operation: str, macs: int) -> None:
@@ -74,7 +76,7 @@ class Products:
     def patches(self, places: Patches, step: int, b: torch.Tensor, which: str) -> torch.Tensor:
         """Products of each model's patches, turned in the role ``gb``, with b (models, K, N); all formats are quick."""
         formats, _ = self._kernel(which, 1)
-        return torch.from_numpy(stack.patches_product(places, step, b.numpy(), formats, turned=which == "gb"))
+        return torch.from_numpy(stack.patches_product(places, step, array(b), formats, turned=which == "gb"))
 
     def formats(self, pair: int, pairs: int) -> Formats:
         """Of one pair of ``pairs``."""
@@ -103,7 +105,7 @@ class Linear(torch.autograd.Function):
         return y if bias is None else y.add_(bias.detach()[:, None])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x``, ``w`` and ``bias``."""
         x, w = ctx.saved_tensors
@@ -127,5 +129,5 @@ class Linear(torch.autograd.Function):
             if i in left_w:
                 gw[i] = product(top.along(0), one.along(0), formats, turn_a=True)
         if ctx.needs_input_grad[2]:
-            gb = torch.from_numpy(kernels.row_sums(g.numpy()))
+            gb = torch.from_numpy(kernels.row_sums(array(g)))
         return gx, gw, gb, None

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.autograd import forward_ad  # noqa: E402
 
 import golden.nn as gn  # noqa: E402
 from golden.study.resnet import resnet20  # noqa: E402
@@ -131,13 +132,40 @@ def test_autocast_does_not_round_before_the_conversion():
     assert torch.equal(inside, layer(t)) and net.qkv.weight.grad.isfinite().all()
 
 
+TRANSFORMS = (r"^HBFP products do not run under torch\.func \(vmap, grad and so on\) and in forward mode: give the "
+              r"layer the whole batch, or loop; gradients come from backward\(\)$")
+
+
 @pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad])
 def test_function_transforms_are_refused(transform):
     layer = gn.convert(torch.nn.Linear(8, 1), "hbfp4")
-    with pytest.raises(NotImplementedError, match=r"^HBFP products do not run under torch\.func \(vmap, grad and so "
-                                                  r"on\): give the layer the whole batch, or loop; gradients come from "
-                                                  r"backward\(\)$"):
+    with pytest.raises(NotImplementedError, match=TRANSFORMS):
         transform(lambda x: layer(x).sum())(torch.randn(3, 8))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_forward_mode_is_refused():
+    layer, x = gn.convert(torch.nn.Linear(8, 1), "hbfp4"), torch.randn(3, 8)
+    with forward_ad.dual_level():
+        assert torch.equal(layer(x), layer(x.clone()))
+        with pytest.raises(NotImplementedError, match=TRANSFORMS):
+            layer(forward_ad.make_dual(x, x))
+
+
+SCRIPT = (r"^HBFP products have no form in TorchScript; torch\.export\.export keeps every bit, with the products as "
+          r"operators torch\.ops\.hbfp$")
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.[a-z_]*` is deprecated")
+@pytest.mark.parametrize("frozen", [False, True])
+def test_torchscript_is_refused(frozen):
+    """A trace would hold the numbers of the example, whatever its input."""
+    net, x = gn.convert(Transformer(), "hbfp8").eval(), tokens()
+    net = gn.freeze(net) if frozen else net
+    with torch.no_grad():
+        for make in (lambda: torch.jit.trace(net, x), lambda: torch.jit.script(net)):
+            with pytest.raises(NotImplementedError, match=SCRIPT):
+                make()
 
 
 def test_functional_call():
