@@ -161,7 +161,7 @@ _GROUPED = _register(
     "grouped", "Tensor offs, str formats",
     lambda x, w, offs, formats: by_groups(x, w, offs, lambda part, matrix: linear(part, matrix, None,
                                                                                   Formats.read(formats), None)),
-    lambda x, w, offs, formats: (len(x), w.shape[-1]))
+    lambda x, w, offs, formats: (len(x), w.shape[-1]), _matrix_macs)
 
 
 def grouped(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor, formats: Formats) -> torch.Tensor:

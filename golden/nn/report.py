@@ -12,7 +12,8 @@ from torch.utils.flop_counter import flop_registry
 from hbfp.format import HBFPFormat
 
 from .formats import Formats
-from .inspect import Watch, names_running
+from .inspect import names_running, watching
+from .memory import foreign
 from .record import listening
 
 
@@ -117,22 +118,26 @@ def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
                 add(operation, _text(formats), 2 * macs)
 
         def watch(operation, func, args, kwargs, out):
-            count = flop_registry.get(func.overloadpacket)
-            flops = count(*args, **kwargs, out_val=out) if count else _estimate(args)
-            add(operation, "fp32", flops, _reason(parts, running(), reasons))
-        with torch.no_grad():
-            if hasattr(module, "hbfp_models"):
+            add(operation, "fp32", _flops(operation, func, args, kwargs, out), _reason(parts, running(), reasons))
+        if hasattr(module, "hbfp_models"):
+            with torch.no_grad():
                 module(*inputs, **options)             # a job's parts find out by trial how they have to run
-            with Watch(watch), listening(hear):
-                module(*inputs, **options)
+        with watching(watch), listening(hear):
+            module(*inputs, **options)
     return Report(list(found.values()))
 
 
-def _estimate(args):
-    """Operations where torch has no formula: each row of the first tensor times every element of the other matrices."""
-    tensors = [arg for arg in args if isinstance(arg, torch.Tensor) and arg.dim() > 1]
-    rows = tensors[0].numel() // max(1, tensors[0].shape[-1])
-    return 2 * rows * sum(t.numel() for t in tensors[1:])
+def _flops(operation, func, args, kwargs, out):
+    """Operations of one of torch's products, by torch's formula if it has one."""
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    count = flop_registry.get(getattr(func, "overloadpacket", func))
+    if count and not any(map(foreign, tensors)):
+        return count(*args, **kwargs, out_val=out)
+    if operation in ("mv", "addmv", "dot", "vdot"):
+        return 2 * tensors[-2].numel()                   # what is multiplied by a vector
+    tensors = [t for t in tensors if t.dim() > 1]
+    rows = tensors[0].numel() // max(1, tensors[0].size(-1))
+    return 2 * rows * sum(t.numel() for t in tensors[1:])        # each row times every element of the matrices
 
 
 def words(fmt: HBFPFormat) -> str:
@@ -162,11 +167,12 @@ def _reason(parts, layer, reasons):
 
 @contextmanager
 def evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """Evaluation mode, and every part's own mode again afterwards."""
+    """Evaluation mode, and every part's own mode again afterwards; an exported program has the one that it has."""
     modes = [(part, part.training) for whole in (module, *getattr(module, "hbfp_models", ()))
              for part in whole.modules()]
-    module.eval()
     try:
+        for part, _ in modes:                            # not by eval(), which an exported module refuses
+            part.training = False
         yield
     finally:
         for part, mode in modes:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import vector_programs as programs
 from ..side import DESIGN_SIDE, Side, batch_norm_factors, elements
+from .inspect import Mode
+from .memory import array
 from .products import in_hbfp
 
 __all__ = ["DESIGN_SIDE", "Distance", "Side", "SideMode", "distances"]
@@ -28,7 +29,7 @@ FUNCTIONS = {aten.relu: "relu", aten.relu_: "relu", aten.gelu: "gelu", aten.silu
 
 def patterns(tensor: torch.Tensor) -> np.ndarray:
     """A float32 tensor as bit patterns."""
-    return np.ascontiguousarray(tensor.detach().numpy()).view(np.uint32)
+    return np.ascontiguousarray(array(tensor)).view(np.uint32)
 
 
 def _tensor(bits):
@@ -213,7 +214,7 @@ class Distance:
 _WATCHES: list[dict[str, Distance]] = []
 
 
-class SideMode(TorchDispatchMode):
+class SideMode(Mode):
     """Within, operations of :data:`HANDLERS` on float32 tensors have the accelerator's values."""
 
     def __init__(self, side: Side) -> None:
@@ -222,8 +223,11 @@ class SideMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        handler = HANDLERS.get(func.overloadpacket)
-        if handler is None or in_hbfp() or not args or not _single(args[0]):
+        handler = HANDLERS.get(getattr(func, "overloadpacket", None))
+        if handler is None:
+            y = self.parts(func, args, kwargs)
+            return func(*args, **kwargs) if y is NotImplemented else y
+        if in_hbfp() or not args or not _single(args[0]):
             return func(*args, **kwargs)
         y = handler(self.side, func, *args, **kwargs)
         if y is NotImplemented:

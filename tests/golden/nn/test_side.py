@@ -50,6 +50,19 @@ def test_relu_flushes(inplace):
     np.testing.assert_array_equal(y, [0, 0, 0, 0, 0x40000000, 0x7FC00000])
 
 
+@pytest.mark.parametrize(("module", "shape"), [(nn.LayerNorm(8), (4, 8)), (nn.Softmax(-1), (4, 8)),
+                                               (nn.BatchNorm2d(3), (2, 3, 4, 4)), (nn.MaxPool2d(2), (2, 3, 4, 4)),
+                                               (nn.AdaptiveAvgPool2d(1), (2, 3, 4, 4))])
+def test_inference_mode_has_the_same_bits(module, shape):
+    x = torch.randn(shape)
+    model = golden.nn.convert(nn.Sequential(module).eval(), "hbfp8", side=SIDE)
+    with torch.no_grad():
+        want, found = model(x), golden.nn.distances(model, x)
+    with torch.inference_mode():
+        np.testing.assert_array_equal(bits(model(x)), bits(want))
+        assert golden.nn.distances(model, x) == found and found
+
+
 def lays(x):
     """A tensor (N, C, H, W) in other orders in memory, with gaps, and as one that is broadcast."""
     return [x, x.contiguous(memory_format=torch.channels_last), x.permute(1, 3, 2, 0).contiguous().permute(3, 0, 2, 1),
