@@ -9,6 +9,7 @@ from torch import fx
 from torch.export.graph_signature import OutputKind
 
 from hbfp.golden.nn import convert
+from hbfp.golden.nn.memory import plain
 from hbfp.golden.nn.side import Distance, SideMode, watched
 from hbfp.golden.side import Side
 from hbfp.system import Accelerator
@@ -105,7 +106,8 @@ def _evaluated(graph, held, given, side):
             if node.op == "placeholder":
                 real = node.name in given and isinstance(given[node.name], torch.Tensor) and given[
                     node.name].is_floating_point()
-                results[node] = (given if node.name in given else held)[node.name]
+                value = (given if node.name in given else held)[node.name]
+                results[node] = plain(value) if isinstance(value, torch.Tensor) else value
                 if real:
                     inputs[node] = node.name
                 else:

@@ -202,6 +202,12 @@ def test_operators_on_small_and_square(machine):
         check(*made(name), MACHINES[machine])
 
 
+def test_tensors_that_stand_for_other_numbers_than_memory_holds():
+    layer, x = nn.Linear(9, 5), torch.randn(3, 9)
+    layer.weight = nn.Parameter(torch._neg_view(layer.weight.detach()))
+    check(nn.Sequential(layer, nn.ReLU()), (torch.complex(x, x).conj().imag,), MACHINES["8"])
+
+
 def test_embedding_rows_are_gathered():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Embedding(20, 12), nn.Linear(12, 9)).eval()
