@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import handlers
 from .formats import FormatLike, Formats
+from .inspect import Mode
 from .matrices import counts, name_of
 from .products import in_hbfp
 from .record import note
@@ -69,14 +69,22 @@ class _Mode(TorchFunctionMode):
             _HERE.off = before
 
 
-class _Guard(TorchDispatchMode):
+class _Guard(Mode):
     """Lets no product pass that is not HBFP: whatever torch runs below all functions, and higher-order operators."""
-    supports_higher_order_operators = True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """What torch compiles meanwhile (branches of ``torch.cond``) is looked at when it runs."""
+        return True
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        _guard(func, (args, kwargs))
-        return func(*args, **kwargs)
+        nested = isinstance(func, torch._ops.HigherOrderOperator) or torch.is_inference_mode_enabled()
+        out = self.parts(func, args, kwargs) if nested else NotImplemented
+        if out is NotImplemented:
+            _guard(func, (args, kwargs))
+            out = func(*args, **kwargs)
+        return out
 
 
 def _guard(func, args):
@@ -105,33 +113,44 @@ def _refuse(scope, func, reason, kind=TypeError):
 
 
 def _captured():
-    """The nodes that torch.compile has captured so far."""
+    """What torch.compile has captured so far: the graph, and its parts by name."""
     from torch._dynamo.symbolic_convert import InstructionTranslator
 
-    return InstructionTranslator.current_tx().output.graph
+    output = InstructionTranslator.current_tx().output
+    return output.graph, output.nn_modules
 
 
 @torch.compiler.assume_constant_result
 def _begin_captured() -> None:
     """A scope begins, in what torch.compile traces."""
-    graph = _captured()
+    graph, _ = _captured()
     graph.__dict__.setdefault("hbfp_begun", []).append(len(graph.nodes))
 
 
 @torch.compiler.assume_constant_result
 def _end_captured(scope: "Scope") -> None:
     """It ends: refuse products among what was captured meanwhile, of which inner scopes have answered for theirs."""
-    graph = _captured()
+    graph, parts = _captured()
     begun = graph.__dict__.get("hbfp_begun", [])
-    for node in list(graph.nodes)[begun.pop() if begun else 0:]:
-        if not node.meta.setdefault("hbfp_seen", False):
-            node.meta["hbfp_seen"] = True
-            if scope._hbfp_formats is None or node.op != "call_function":
-                continue
-            given = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta.get("example_value"))
-            unseen = node.target in _unseen()
-            if (scope.hbfp_strict or unseen) and counts(node.target, given):
-                _refuse(scope, node.target, UNSEEN if unseen else NOT_OURS, Escaped)
+    for node in _with_branches(list(graph.nodes)[begun.pop() if begun else 0:], parts):
+        if node.meta.get("hbfp_seen"):
+            continue
+        node.meta["hbfp_seen"] = True
+        if scope._hbfp_formats is None or node.op != "call_function":
+            continue
+        given = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta.get("example_value"))
+        unseen = node.target in _unseen()
+        if (scope.hbfp_strict or unseen) and counts(node.target, given):
+            _refuse(scope, node.target, UNSEEN if unseen else NOT_OURS, Escaped)
+
+
+def _with_branches(nodes, parts):
+    """Nodes, and those of graphs that they call (``torch.cond``); ``parts`` has these by name."""
+    for node in nodes:
+        yield node
+        inner = parts.get(node.target) if node.op == "get_attr" else None
+        if isinstance(inner, torch.fx.GraphModule):
+            yield from _with_branches(inner.graph.nodes, inner._modules)
 
 
 @functools.cache

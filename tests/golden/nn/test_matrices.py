@@ -58,8 +58,8 @@ RUNS = {"eager": lambda net, x: net(x), "compiled": lambda net, x: torch.compile
 
 
 def refused(name):
-    return re.escape(f"The module (Of) cannot compute {name} in HBFP: {scope.NOT_OURS}; exclude=[''] leaves its products "
-                     "in FP32")
+    return re.escape(f"The module (Of) cannot compute {name} in HBFP: {scope.NOT_OURS}; exclude=[''] leaves its "
+                     "products in FP32")
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -105,6 +105,14 @@ def test_a_quantised_layer_is_refused():
             RUNS[run](net, X)
         assert str(caught.value) == (f"Module '0' (Linear) cannot compute linear_dynamic in HBFP: {scope.NOT_OURS}; "
                                      "exclude=['0'] leaves its products in FP32")
+
+
+def test_branches_are_looked_at():
+    def model(then):
+        return gn.convert(Of(lambda w, x: torch.cond(x.sum() > -1e9, then, torch.relu, (x,))), strict=True).eval()
+    with torch.no_grad(), pytest.raises(TypeError, match=refused("mm")):
+        model(lambda y: torch.ops.aten.mm(y.t(), y)[:8])(X)
+    assert torch.equal(model(torch.exp)(X), X.exp())
 
 
 def test_products_of_integers_are_none():
@@ -163,9 +171,9 @@ def test_all_that_has_a_form_and_all_that_torch_counts_is_known():
 #: Words of names that are close to products'; each operator with one is either known or listed below.
 NEAR = re.compile(r"mm|mv|dot|conv|linear|matmul|lstm|gru|rnn|attention|einsum|bilinear|cdist|gemm|multi_head|encoder")
 #: What of these operators multiplies nothing: words that their names have, in part.
-NOT = re.compile(r"prepack|unpack|reorder|_pack_|upsample|flatten_weight|thnn_(fused|differentiable)|cumm|gamma|convert_|"
-                 r"hamming|dummy|quantize_weight|_search$|resolve_conv|quant(ized)?::conv\w*d_(stride|padding|dilation|groups"
-                 r"|transpose|output_padding)$|symm_mem::(?!.*mm$|.*matmul)|_comm|dropout_mask|embedding|onvolution_weight")
+NOT = re.compile(r"(^|_|:)(prepack|unpack|pack|reorder|upsample|flatten|cumm\w*|hamming|dummy|search|indices|conj|norm|"
+                 r"embedding)(_|$)|thnn_(fused|differentiable)|gamma|::_*upsample|_convert_|::convert|linear_quantize|"
+                 r"::conv(_transpose)?\dd_(stride|padding|dilation|groups|transpose|output_padding)$")
 
 
 def test_no_operator_that_torch_has_registered_is_unknown_by_name():
@@ -201,20 +209,23 @@ def contracts(func, operands):
     return any(each is not None and int((each != 0).sum()) > 1 for each in turned)
 
 
-#: What only measures a distance or an angle of rows, or compares or solves with all of a matrix: no product of matrices.
-MEASURES = re.compile(r"loss|_error|entropy|cosine|pairwise|dist|norm|solve|lstsq|kl_div|divergence|cross|var|std|softmax|"
-                      r"grid_sample|cumulative|trapz|trapezoid|corr|embedding_bag|householder|ormqr|orgqr|geqrf|batch_norm")
+#: What measures a distance or an angle of rows, or compares or solves with all of a matrix: no product of matrices.
+MEASURES = re.compile(r"loss|_error|entropy|cosine|pairwise|dist|norm|solve|lstsq|kl_div|divergence|cross|var|std|"
+                      r"softmax|grid_sample|cumulative|trapz|trapezoid|corr|embedding_bag|householder|ormqr|orgqr|geqrf")
+#: What is not to be called here.
+LEFT_ALONE = ("seed", "manual_seed", "compile", "save", "load", "share_memory_", "rename", "backward")
 
 
 def test_no_function_of_torch_multiplies_unknown_when_it_runs():
     """Each is run on matrices: neither products inside it nor what its derivatives say may be unknown by its name."""
     generator = torch.Generator().manual_seed(1)
+    assert contracts(torch.matmul, [X[:, :8], X[:, 8:]]) and not contracts(torch.mul, [X, X])
     unknown, ran = {}, 0
     for module in (torch, torch.linalg, torch.special, F, torch.Tensor):
         for name in sorted(dir(module)):
             func = getattr(module, name)
-            if name.startswith(("_", "set_")) or not callable(func) or isinstance(func, type) or multiplies(func) or name in (
-                    "seed", "manual_seed", "compile", "save", "load", "share_memory_", "rename", "backward"):
+            if (name.startswith(("_", "set_")) or name in LEFT_ALONE or not callable(func) or isinstance(func, type)
+                    or multiplies(func)):
                 continue
             for count in (1, 2, 3):
                 x = [torch.rand(4, 4, generator=generator) + torch.eye(4) for _ in range(count)]
