@@ -23,7 +23,7 @@ from hbfp.values import (
 )
 
 from . import power
-from .catalogue import BERTS, NAMES, POLICIES, SIZE_RANGE, STUDIES, WAITS
+from .catalogue import BANKS, BERTS, NAMES, POLICIES, PUBLISHED_BERTS, SIZE_RANGE, STUDIES, WAITS
 from .interconnect import Interconnect, parse
 from .tile_bytes import least_bank
 
@@ -45,6 +45,7 @@ class Setting:
     policy: str
     batch: int
     waits: str
+    banks: str
     chain: int
     train: bool
     arrivals: tuple[int, ...]
@@ -78,6 +79,9 @@ def add_pods(commands: Any, epilog: str) -> None:
                       help="first-fit: what a tile waits for, the rows that it needs of the layers that are read, the "
                            f"same of those that its channels come from, or whole layers: {', '.join(WAITS)} "
                            "(default rows)")
+    pods.add_argument("--banks", metavar="NAME",
+                      help="first-fit: tiles lie in the banks in turn, numbered through the network, or from bank 0 in "
+                           f"each product: {', '.join(BANKS)} (default network)")
     pods.add_argument("--chain", metavar="N",
                       help="most operations along K whose sums go on from one to the next, the chains being added in "
                            "ascending order, as the hardware does (default: sums are added as they come)")
@@ -111,7 +115,7 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
     batch = whole("batch", args.batch, *BATCH_RANGE)
     if batch > 1 and any(isinstance(each, Path) for each in networks):
         raise refuse("batch", args.batch, "must not be given with a file, whose inputs() has its own")
-    for name in ("partition", "waits"):
+    for name in ("partition", "waits", "banks"):
         if getattr(args, name) is not None and (policy == "adaptive" or study):
             raise refuse(name, getattr(args, name), "has no effect with a study, or with --policy adaptive")
     partition = rows if args.partition is None else whole("partition", args.partition, *PARTITION_RANGE)
@@ -126,6 +130,7 @@ def prepare_pods(args: Namespace) -> Callable[[], None]:
     setting = Setting(
         networks, pods, rows, columns, _interconnect(args.interconnect), partition, policy, batch,
         "rows" if args.waits is None else choice("waits", args.waits, WAITS),
+        "network" if args.banks is None else choice("banks", args.banks, BANKS),
         0 if args.chain is None else whole("chain", args.chain, *CHAIN_RANGE), args.train,
         _each("arrival", args.arrival, len(networks), ARRIVAL_RANGE),
         _each("priority", args.priority, len(networks), PRIORITY_RANGE), bank,
@@ -153,7 +158,8 @@ def _check_study(args, study, networks):
 
 def _images(networks, study):
     """Whether a network comes from torchvision."""
-    return any(isinstance(each, str) and each.partition("@")[0] not in BERTS for each in networks) or bool(
+    berts = BERTS + PUBLISHED_BERTS
+    return any(isinstance(each, str) and each.partition("@")[0] not in berts for each in networks) or bool(
         study and study != "fused" and not networks)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from hbfp.golden.lower.bert import CONFIGS, Bert
+from hbfp.golden.lower.bert import CONFIGS, Bert, Pretraining
 from hbfp.golden.lower.export import exported
 from hbfp.golden.lower.source import read
 from hbfp.values import OptionError, shown
 
-from .catalogue import NAMES, SIZES
+from .catalogue import NAMES, PUBLISHED_BERTS, SIZES
 from .fused import jobs
 from .graph import Graph
 from .trace import on_meta, record, trace
@@ -77,8 +77,10 @@ def network(name: str, batch: int = 1) -> tuple[nn.Module, tuple[torch.Tensor, .
     if plain not in NAMES:
         raise ValueError(f"network {plain} is not in the catalogue")
     size = int(given) if given else SIZES[plain]
-    if plain in CONFIGS:
-        return Bert(CONFIGS[plain]), (torch.empty(batch, size, CONFIGS[plain].width),)
+    base = plain.removesuffix("-v1")
+    if base in CONFIGS:
+        kind = Pretraining if plain in PUBLISHED_BERTS else Bert
+        return kind(CONFIGS[base]), (torch.empty(batch, size, CONFIGS[base].width),)
     return _image_model(plain), (torch.empty(batch, 3, size, size),)
 
 

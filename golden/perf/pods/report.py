@@ -46,7 +46,7 @@ def run(setting: Any) -> None:
     tenants = [simulate.Tenant(*each) for each in zip(graphs, setting.arrivals, setting.priorities, strict=True)]
     most = largest_partition(setting.bank, setting.rows, setting.columns, constants.element_bytes,
                                     range(setting.rows, 4 * setting.rows + 1))
-    outcome = simulate.run(tenants, machine, setting.partition, setting.waits, setting.policy, most)
+    outcome = simulate.run(tenants, machine, setting.partition, setting.waits, setting.policy, most, setting.banks)
     figures = outcome.figures()
     if setting.dram is not None:
         traffic = memory.run(outcome.tiles, machine, outcome.plan, memory.Memory(

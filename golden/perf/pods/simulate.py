@@ -82,7 +82,7 @@ def joined(tenants: Sequence[Tenant]) -> tuple[list[Gemm], np.ndarray]:
 
 
 def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = None, waits: str = "rows",
-        scheduler: str = "first-fit", most: int = 4096) -> Outcome:
+        scheduler: str = "first-fit", most: int = 4096, banks: str = "network") -> Outcome:
     """Schedule networks on a machine.
 
     Parameters
@@ -97,6 +97,8 @@ def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = Non
         ``first-fit`` or ``adaptive``.
     most : int
         Adaptive: rows of X that an operation may have.
+    banks : str
+        First fit: of :data:`golden.perf.pods.catalogue.BANKS`.
     """
     gemms, tenant = joined(tenants)
     ranks = [(each.priority, each.arrival, number) for number, each in enumerate(tenants)]
@@ -107,7 +109,8 @@ def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = Non
     if scheduler == "adaptive":
         tiles, plan = adaptive(gemms, machine, order, starts, most)
     else:
-        tiles = cut(gemms, [partition] * len(gemms), machine.rows, machine.columns, waits)
+        tiles = cut(gemms, [partition] * len(gemms), machine.rows, machine.columns, waits,
+                    machine.pods if banks == "product" else 1)
         plan = first_fit(tiles, machine, order, starts)
     ends = state.ends(machine, tiles, plan)
     of = tenant[np.searchsorted(tiles.first_row, plan.add_row, "right") - 1]

@@ -49,11 +49,12 @@ class Tiles:
         return int(self.first_op[-1])
 
 
-def _starts(counts):
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+def _starts(counts, multiple=1):
+    return np.concatenate(([0], np.cumsum(-(-counts // multiple) * multiple))).astype(np.int64)
 
 
-def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int, waits: str = "rows") -> Tiles:
+def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int, waits: str = "rows",
+        multiple: int = 1) -> Tiles:
     """Cut products into tiles.
 
     Parameters
@@ -65,6 +66,8 @@ def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int
         Of a pod's array.
     waits : str
         One of :data:`golden.perf.pods.catalogue.WAITS`.
+    multiple : int
+        Tiles of X and of W of each product begin at a multiple of this number: of the pods for bank 0.
     """
     shape = np.array([(each.groups, -(-each.m // p), -(-each.k // rows), -(-each.n // columns))
                       for each, p in zip(gemms, partition, strict=True)], np.int64)
@@ -72,6 +75,7 @@ def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int
     first_row = _starts(groups * m)
     need_of, at, first, last = [], [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     needs = 0
+    first_x, first_w = _starts(groups * m * k, multiple), _starts(groups * k * n, multiple)
     for number, each in enumerate(gemms):
         tiles, steps = int(groups[number] * m[number]), int(k[number])
         kinds = _kinds(each, int(groups[number]), steps, rows) if waits == "channels" else [[each.sources] * steps]
@@ -90,10 +94,11 @@ def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int
             needs += tiles
         table = np.array([[place[id(sources)] for sources in group] for group in kinds])
         group = np.arange(tiles) % groups[number] if len(kinds) > 1 else np.zeros(tiles, np.int64)
-        need_of.append((table[group] + np.arange(tiles)[:, None]).ravel())
+        need_of += [(table[group] + np.arange(tiles)[:, None]).ravel(),
+                    np.zeros(first_x[number + 1] - first_x[number] - tiles * steps, np.int64)]
     return Tiles(tuple(gemms), np.array(partition, np.int64), shape, first_row, _starts(groups * m * k * n),
-                 _starts(groups * m * k), _starts(groups * k * n), np.concatenate(need_of), np.concatenate(at),
-                 np.concatenate(first), np.concatenate(last))
+                 first_x, first_w, np.concatenate(need_of), np.concatenate(at), np.concatenate(first),
+                 np.concatenate(last))
 
 
 def _used(reach, waits):

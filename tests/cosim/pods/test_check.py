@@ -12,6 +12,8 @@ import pytest
 from cosim.pods.check import check
 from cosim.pods.run import Pods
 from golden import core
+from golden.perf.pods.first_fit import first_fit
+from golden.perf.pods.tiling import cut
 from golden.pods.compiler import compiled
 from golden.pods.execute import execute, outputs
 from golden.pods.layers import Layer, ProgramError
@@ -51,6 +53,17 @@ def test_every_bit_and_every_cycle(pods, chain):
     assert result.passed and not result.values.first and not result.cycles.first
     assert result.figures["cycles"] == result.figures["simulated"] == job.outcome.cycles
     assert result.values.compared > 500 and result.cycles.compared > 500
+
+
+def test_short_products_share_rounds(pods):
+    """Their tiles lie in different banks, which are read at once; numbered from bank 0 in each, they would wait."""
+    rng = np.random.default_rng(3)
+    layers = [Layer(f"head {n}", *rng.normal(size=(2, 2, 2)).astype(np.float32)) for n in range(4)]
+    job = compiled(pods.design, layers)
+    assert compare(pods, "heads", job, pods.run(job.program)).passed
+    assert job.outcome.plan.round.tolist() == [0, 0, 0, 0]
+    tiles = cut(job.outcome.tiles.gemms, [2] * 4, 2, 2, multiple=4)
+    assert first_fit(tiles, job.outcome.machine, range(4), [0] * 4).round.tolist() == [0, 1, 2, 3]
 
 
 def test_manifest_has_the_cycles_of_the_simulator(pods):

@@ -43,6 +43,18 @@ def test_resnet50_as_published(tmp_path):
         assert abs(data["cycles"] / 70_172 - 1) < 0.05 and data["round_cycles"] == 33
 
 
+@pytest.mark.parametrize("banks, partition, cycles, error", [
+    ("product", 16, 96_415, 0.06), ("product", 32, 60_331, 0.06), ("product", 50, 55_124, 0.06),
+    ("product", 64, 66_576, 0.06), ("product", 100, 73_852, 0.15), ("network", 32, 60_331, 0.06),
+    ("network", 100, 52_539, 0.01)])
+def test_bert_beside_the_published_simulator(banks, partition, cycles, error, tmp_path):
+    """Heads of few rows run one after the other where each has its tiles of X in the first banks, and only there."""
+    data = run(tmp_path, "--network", "bert-medium-v1@100", "--waits", "layer", "--banks", banks, "--partition",
+               partition)
+    assert data["operations"] == {16: 181_264, 32: 103_696, 50: 51_984, 64: 51_984, 100: 26_128}[partition]
+    assert abs(data["cycles"] / cycles - 1) < error
+
+
 def test_two_tenants(mine, tmp_path):
     data = run(tmp_path, "--network", mine, "--network", mine, "--pods", 16)
     alone = run(tmp_path, "--network", mine, "--pods", 16)
@@ -50,7 +62,7 @@ def test_two_tenants(mine, tmp_path):
 
 
 NAMES = ("inception, resnet50, resnet101, resnet152, densenet121, densenet169, densenet201, resnet50-v1, "
-         "resnet101-v1, resnet152-v1, bert-medium, bert-base, bert-large")
+         "resnet101-v1, resnet152-v1, bert-medium, bert-base, bert-large, bert-medium-v1, bert-base-v1, bert-large-v1")
 
 
 @pytest.mark.parametrize("given, message", [
@@ -64,6 +76,9 @@ NAMES = ("inception, resnet50, resnet101, resnet152, densenet121, densenet169, d
     (["--interconnect", "butterfly-3"],
      "--interconnect butterfly-3: must be butterfly-K (K 1, 2, 4, 8 or 16), crossbar or benes"),
     (["--waits", "none"], "--waits none: must be one of rows, channels, layer"),
+    (["--banks", "none"], "--banks none: must be one of network, product"),
+    (["--study", "banks", "--banks", "product"],
+     "--banks product: has no effect with a study, or with --policy adaptive"),
     (["--partition", "0"], "--partition 0: must be 1 to 4096"),
     (["--policy", "best"], "--policy best: must be one of first-fit, adaptive"),
     (["--policy", "adaptive", "--partition", "32"],

@@ -47,7 +47,8 @@ def case(seed):
     machine = Machine(int(2 ** rng.integers(1, 5)), rows, columns,
                       parse(str(rng.choice(["butterfly-1", "butterfly-2", "butterfly-4", "crossbar", "benes"]))))
     partition = [int(each) for each in rng.integers(1, 9, len(gemms))] if rng.integers(2) else [5] * len(gemms)
-    tiles = cut(gemms, partition, rows, columns, str(rng.choice(["rows", "channels", "layer"])))
+    tiles = cut(gemms, partition, rows, columns, str(rng.choice(["rows", "channels", "layer"])),
+                machine.pods if seed % 3 == 0 else 1)
     return tiles, machine, [int(each) for each in rng.integers(0, 4, len(gemms))]
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from golden.lower.bert import Bert, Config
 from golden.lower.formats import formats
 from golden.lower.graph import traced
 from golden.lower.zoo import ZOO, zoo
@@ -31,7 +32,8 @@ def operations(graph, size=32):
 @pytest.mark.parametrize("name, products, macs, tiles", [
     ("resnet50", 54, 4089184256, 140720), ("resnet50-v1", 54, 3857973248, 133520),
     ("densenet121", 121, 2834161664, 92128),
-    ("bert-medium@128", 64, 8 * (12 * 128 * 512**2 + 2 * 128**2 * 512), 102400)])
+    ("bert-medium@128", 64, 8 * (12 * 128 * 512**2 + 2 * 128**2 * 512), 102400),
+    ("bert-medium-v1@100", 8 * 22 + 3, 2624979968, 103696)])
 def test_sizes(name, products, macs, tiles):
     graph = named(name)
     assert (len(graph.gemms), graph.macs, operations(graph)) == (products, macs, tiles)
@@ -51,6 +53,14 @@ def test_a_torchvision_that_does_not_fit(tmp_path, monkeypatch, error):
 
 def test_the_study_is_in_the_catalogue():
     assert len(set(STUDY)) == 10 and set(STUDY) < set(NAMES) == set(SIZES)
+
+
+def test_heads_apart_give_the_same_numbers():
+    torch.manual_seed(1)
+    config, x = Config(2, 16, 4), torch.randn(2, 5, 16)
+    together, apart = Bert(config), Bert(config, True)
+    apart.load_state_dict(together.state_dict())
+    torch.testing.assert_close(apart(x), together(x))
 
 
 def test_batches_and_sizes():

@@ -40,6 +40,16 @@ def test_a_row_behind_attention_needs_that_row_of_each_head(waits, wanted):
     assert needs(tiles, 1) == wanted
 
 
+def test_tiles_of_each_product_begin_at_a_multiple():
+    """Numbers alone change: as many tiles, with the same needs, from bank 0 of eight on."""
+    gemms = [Gemm("a", 2, 9, 12, 20, height=9), Gemm("b", 1, 9, 20, 4, height=9, sources={0: Reach()})]
+    plain, apart = cut(gemms, [4, 4], 4, 4), cut(gemms, [4, 4], 4, 4, multiple=8)
+    assert (plain.first_x.tolist(), plain.first_w.tolist()) == ([0, 18, 33], [0, 30, 35])
+    assert (apart.first_x.tolist(), apart.first_w.tolist()) == ([0, 24, 40], [0, 32, 40])
+    assert [needs(apart, n)[:len(needs(plain, n))] for n in (0, 1)] == [needs(plain, n) for n in (0, 1)]
+    assert apart.operations == plain.operations
+
+
 def test_a_head_needs_its_own_rows():
     gemms = [Gemm("a", 2, 4, 4, 4, 2, 4, 1, True), Gemm("b", 2, 4, 4, 4, 2, 4, 1, True, {0: Reach()})]
     assert needs(cut(gemms, [2, 2], 4, 4), 1) == [{0}, {1}, {2}, {3}]
