@@ -1,8 +1,11 @@
 """Arguments that are arrays: what is none, or of another type, is refused in one line; no number is cast on the way."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from hbfp.values import given
 
 
 def as_array(x: Any, what: str) -> np.ndarray:
@@ -55,6 +58,26 @@ def flags(x: Any, what: str) -> np.ndarray:
     if x.dtype.kind not in "biu":
         raise TypeError(f"{what} must be of type bool, not {x.dtype}")
     return x
+
+
+def listed(x: Any, what: str) -> list[Any]:
+    """What is in a sequence, an array or an iterator; ``TypeError`` if ``x`` is none of these."""
+    if isinstance(x, (str, bytes, dict)) or not isinstance(x, Iterable):
+        raise TypeError(f"{what} must be a sequence, not {type(x).__name__}")
+    return list(x)
+
+
+def check_axis(axis: Any, ndim: int) -> None:
+    """``ValueError`` unless ``axis`` is one of ``ndim`` axes."""
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+        raise ValueError(f"Axis must be {-ndim} to {ndim - 1}, not {given(axis)}")
+
+
+def check_shape(what: str, shape: Any) -> None:
+    """``ValueError`` unless ``shape`` is a tuple or list of whole numbers from 0 on."""
+    if not isinstance(shape, (tuple, list)) or any(
+            isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0 for side in shape):
+        raise ValueError(f"{what} must be a tuple of whole numbers, not {given(shape)}")
 
 
 def check_broadcast(what: str, *arrays: np.ndarray) -> tuple[int, ...]:

@@ -6,9 +6,10 @@ compiled where there is a compiler; ``encode_plain`` and ``decode_plain`` are wh
 
 import numpy as np
 
-from hbfp.fields import check_range
+from hbfp.fields import check_kind, check_range
 from hbfp.format import HBFPFormat
 
+from .arrays import as_array
 from .blocks import (
     CANONICAL_NAN,
     Blocks,
@@ -109,7 +110,7 @@ def _check_noise(x, fmt, noise):
         return None
     if noise is None:
         raise ValueError("Rounding 'stochastic' needs noise, one integer per element")
-    noise = np.asarray(noise)
+    noise = as_array(noise, "Noise")
     if noise.shape != x.shape:
         raise ValueError(f"Noise must have the shape of x, {x.shape}, not {noise.shape}")
     if noise.dtype.kind not in "iu":
@@ -128,6 +129,7 @@ def decode(blocks: Blocks) -> np.ndarray:
         Shape of the tensor. Exact because FP32 holds every such number of -126 <= E <= 128,
         the smallest as subnormals. :func:`decode_plain` is the definition, to the same bits.
     """
+    check_kind("Blocks", blocks, Blocks)
     if kernels.library() is None or blocks.mantissa.dtype != np.int32:
         return decode_plain(blocks)
     return conversion.decoded(blocks)
@@ -135,6 +137,7 @@ def decode(blocks: Blocks) -> np.ndarray:
 
 def decode_plain(blocks: Blocks) -> np.ndarray:
     """The definition of :func:`decode`, in NumPy."""
+    check_kind("Blocks", blocks, Blocks)
     fmt, shape = blocks.fmt, blocks.mantissa.shape
     exponent = spread(blocks.exponent, shape, fmt, blocks.axis)
     with np.errstate(all="ignore"):

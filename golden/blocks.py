@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.fields import check_kind, check_range
 from hbfp.format import HBFPFormat
 
-from .arrays import as_array
+from .arrays import as_array, check_axis
 
 #: The one NaN that ever leaves the hardware.
 CANONICAL_NAN = np.uint32(0x7FC00000)
@@ -57,13 +58,14 @@ def canonical(x: np.ndarray) -> np.ndarray:
 
 def block_axis(ndim: int, fmt: HBFPFormat, axis: int) -> int:
     """``axis`` counted from the end, checked against the number of dimensions."""
+    check_kind("Format", fmt, HBFPFormat)
+    check_range("Dimensions", ndim, 0, 64)
     least = 2 if fmt.square else 1
     if ndim < least:
         raise ValueError(f"Blocks {fmt.block} need {least} or more dimensions, not {ndim}")
     if fmt.square:
         return -1
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"Axis must be {-ndim} to {ndim - 1}, not {axis!r}")
+    check_axis(axis, ndim)
     return axis - ndim if axis >= 0 else axis
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hbfp.design import Design
+from hbfp.fields import check_kind
 
 from . import bfp, fp32
 from .arrays import patterns
@@ -28,6 +29,7 @@ def encode(design: Design, x: np.ndarray, axis: int = -1, *, seed: int = 1, wide
     wide : bool
         Whether mantissas have the design's ``wide`` bits.
     """
+    check_kind("Design", design, Design)
     fmt = design.widest if wide else design.format
     random = None
     if fmt.rounding == "stochastic":
@@ -83,6 +85,7 @@ def matmul(design: Design, x: Any, w: Any, *, scale: np.ndarray | None = None, b
     -------
     ndarray of float32, (M, N); int64 for ``int``
     """
+    check_kind("Design", design, Design)
     if not design.number.float_results:
         return matmul_int(x, w)
     if design.blocked:

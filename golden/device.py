@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hbfp.design import Design
+from hbfp.fields import check_kind
 
 from . import core
 from .blocks import Blocks
@@ -49,6 +50,7 @@ class Golden:
     """
 
     def __init__(self, design: Design) -> None:
+        check_kind("Design", design, Design)
         self.design = design
 
     def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1, wide: bool = False) -> Blocks:

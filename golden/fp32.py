@@ -19,7 +19,7 @@ Large FP32 arrays go through :mod:`golden.fast.fp32`, which gives the same bits.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.fields import check_choice
+from hbfp.fields import check_choice, check_kind
 from hbfp.format import SUBNORMALS
 
 from .arrays import check_broadcast, flags, integers, patterns
@@ -116,8 +116,7 @@ def exact_sum(sign_x: np.ndarray, x: np.ndarray, exponent_x: np.ndarray, sign_y:
 
 def _operands(fmt, *given):
     """Operands as arrays of patterns of a format, whose shapes broadcast."""
-    if not isinstance(fmt, FloatFormat):
-        raise TypeError(f"Format must be a FloatFormat, not {fmt!r}")
+    check_kind("Format", fmt, FloatFormat)
     arrays = [patterns(x, width=fmt.width) for x in given]
     check_broadcast("Operands", *arrays)
     return arrays
@@ -343,6 +342,7 @@ def to_int32(a: ArrayLike, fmt: FloatFormat = FP32, subnormals: str = "gradual",
 def convert(a: ArrayLike, source: FloatFormat, target: FloatFormat, subnormals: str = "gradual") -> np.ndarray:
     """Floats of format ``source`` to ``target``, rounded to nearest even."""
     a, = _operands(source, a)
+    check_kind("Target", target, FloatFormat)
     x = Number(a, source, subnormals)
     result = round_pack(x.sign, x.significand, x.exponent, False, target, subnormals)
     return _special(result, [(x.inf, _signed_inf(x.sign, target)), (x.nan, target.nan)])

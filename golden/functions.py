@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.fields import check_choice
 from hbfp.golden.spec.tables import (
     EXP2,
     EXPONENT_BITS,
@@ -270,6 +271,5 @@ def normcdf(x: ArrayLike) -> np.ndarray:
 
 def evaluate(name: str, x: ArrayLike) -> np.ndarray:
     """Apply the function called ``name``, one of :data:`golden.spec.tables.FUNCTIONS`."""
-    if name not in FUNCTIONS:
-        raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+    check_choice("Function", name, FUNCTIONS)
     return globals()[name](x)

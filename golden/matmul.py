@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hbfp.design import ACCUMULATES
-from hbfp.fields import check_choice, check_range
+from hbfp.fields import check_choice, check_kind, check_range
 from hbfp.format import HBFPFormat
 
 from . import fp32, narrow
@@ -65,8 +65,11 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
     ValueError
         If shapes, formats, options or the number of blocks do not fit.
     """
+    check_choice("Accumulation", accumulate, ACCUMULATES)
     x, w = _operands(as_float32(x), as_float32(w, "w"))
-    w_fmt = w_fmt or fmt
+    w_fmt = fmt if w_fmt is None else w_fmt
+    for each in (fmt, w_fmt):
+        check_kind("Format", each, HBFPFormat)
     if accumulate == "fp32" and noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.library():
         a, x_span = kernels.encoded(np.ascontiguousarray(x), fmt)
         b, w_span = kernels.encoded(np.ascontiguousarray(w), w_fmt, axis=0)
@@ -82,6 +85,8 @@ def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int 
     ``w`` is encoded with ``axis=0``. ``plain`` takes the defining integer path.
     """
     check_choice("Accumulation", accumulate, ACCUMULATES)
+    check_kind("x", x, Blocks)
+    check_kind("w", w, Blocks)
     _operands(x.mantissa, w.mantissa)
     if x.fmt.terms != w.fmt.terms:
         raise ValueError(f"Blocks of x and w must have equal terms along K, not {x.fmt.terms} and {w.fmt.terms}")

@@ -5,12 +5,15 @@ nowhere else: element i (row-major) of a block sits in beat ``i // lanes`` of th
 ``i % lanes``; blocks follow each other in stream order, padding included.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 
 from hbfp.fields import check_range
 from hbfp.format import HBFPFormat
 
+from .arrays import check_shape
 from .blocks import block_axis, cut, join
 from .fast import kernels, lanes
 from .spec.noise import LANE_STEP, TRIPLES
@@ -58,6 +61,7 @@ def lane_starts(seed: int, lanes: int) -> np.ndarray:
 
 def lane_triples(lanes: int) -> np.ndarray:
     """Shifts of each lane's generator: uint8 ``(lanes, 3)``."""
+    check_range("Lanes", lanes, 1, 1 << 20)
     return np.array(TRIPLES, np.uint8)[np.arange(lanes) % len(TRIPLES)]
 
 
@@ -94,6 +98,7 @@ class Stream:
 
     def words(self, beats: int) -> np.ndarray:
         """Next states: uint32 ``(beats, lanes)``, each lane stepped before use."""
+        check_range("Beats", beats, 0, 1 << 40)
         if kernels.library() is not None and len(self.state) <= lanes.MOST:
             return lanes.words(self, beats)
         out = np.empty((beats, len(self.state)), np.uint32)
@@ -102,12 +107,13 @@ class Stream:
 
     def draw(self, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
         """Noise of the next tensor; see :func:`noise`."""
+        check_shape("Shape", shape)
         axis, count = block_axis(len(shape), fmt, axis), len(self.state)
         elements = fmt.block[0] * fmt.terms
         if elements % count:
             raise ValueError(f"Lanes must divide the {elements} elements of a block, not {count!r}")
         pieces = cut(np.empty(shape, np.int8), fmt, axis).shape
-        words = self.words(int(np.prod(pieces, dtype=np.int64)) // count)
+        words = self.words(math.prod(pieces) // count)
         values = (words >> np.uint32(32 - fmt.noise_bits)).astype(np.int32)
         if fmt.square:
             *lead, rows, side, columns, _ = pieces

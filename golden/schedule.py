@@ -11,6 +11,11 @@ from typing import Any
 from hbfp.fields import check_range
 from hbfp.format import MANTISSA_RANGE
 
+from .arrays import listed
+
+#: Most of any count.
+MOST = 1 << 60
+
 
 @dataclass(frozen=True, kw_only=True)
 class MixedMantissa:
@@ -55,7 +60,7 @@ class MixedMantissa:
         check_range("Epochs", self.epochs, 1, 1_000_000)
         check_range("Last epochs", self.last_epochs, 0, self.epochs)
         for name, width in (("First layer's width", self.first), ("Last layer's width", self.last)):
-            if width:
+            if type(width) is not int or width:
                 check_range(name, width, *MANTISSA_RANGE, " bits")
         for start, stop in self.intervals:
             if not 0 <= start < stop <= self.epochs:
@@ -65,6 +70,7 @@ class MixedMantissa:
     def mantissa(self, layer: int, layers: int, epoch: int) -> int:
         """Width of ``layer`` of ``layers`` in ``epoch``, each counted from 0; the widest of all that is asked for."""
         check_range("Epoch", epoch, 0, self.epochs - 1)
+        check_range("Layers", layers, 1, MOST)
         check_range("Layer", layer, 0, layers - 1)
         asked = self._end(layer, layers)
         return max([self.boosted, *asked]) if self._whole(epoch) else max(asked, default=self.base)
@@ -109,6 +115,9 @@ class MixedMantissa:
         dict of int to float
             Width -> share, adding up to 1.
         """
+        macs = listed(macs, "Multiply-accumulates")
+        for count in macs:
+            check_range("Multiply-accumulates", count, 0, MOST)
         done: dict[int, int] = {}
         kinds = {self._whole(epoch): epoch for epoch in range(self.epochs)}
         whole = sum(map(self._whole, range(self.epochs)))
@@ -123,16 +132,21 @@ class MixedMantissa:
 
 def linear_macs(*sizes: int) -> list[int]:
     """Per layer of a network of fully connected layers, from inputs to outputs."""
+    for size in sizes:
+        check_range("Size", size, 1, MOST)
     return [a * b for a, b in zip(sizes, sizes[1:], strict=False)]
 
 
 def convolution_macs(side: int, kernel: int, channels_in: int, channels: int) -> int:
     """Multiply-accumulates of a convolution with ``side`` x ``side`` outputs."""
+    for name, value in (("Side", side), ("Kernel", kernel), ("Channels in", channels_in), ("Channels", channels)):
+        check_range(name, value, 1, MOST)
     return side * side * kernel * kernel * channels_in * channels
 
 
 def resnet20_macs(classes: int = 10) -> list[int]:
     """Per layer for one 32 x 32 image; shortcuts of option A have no arithmetic (He et al. 2016)."""
+    check_range("Classes", classes, 1, MOST)
     macs, channels = [convolution_macs(32, 3, 3, 16)], 16
     for width, side in ((16, 32), (32, 16), (64, 8)):
         for _ in range(3):
@@ -143,6 +157,7 @@ def resnet20_macs(classes: int = 10) -> list[int]:
 
 def resnet50_macs(classes: int = 1000) -> list[int]:
     """Per layer for one 224 x 224 image; the stride of a bottleneck lies in its 3 x 3 convolution (v1.5)."""
+    check_range("Classes", classes, 1, MOST)
     macs, channels, side = [convolution_macs(112, 7, 3, 64)], 64, 56
     for width, blocks, out_side in ((64, 3, 56), (128, 4, 28), (256, 6, 14), (512, 3, 7)):
         for block in range(blocks):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hbfp.fields import check_range
+from hbfp.fields import check_kind, check_range
 from hbfp.golden.spec.vector import LANES_RANGE, Instruction, Source, Target, VectorUnit
 from hbfp.system import Accelerator
 
 from . import fp32, functions
-from .arrays import check_broadcast, patterns
+from .arrays import check_broadcast, listed, patterns
 from .fast import elements as fast
 from .fast import kernels
 from .vector import Machine, second_step
@@ -78,7 +78,9 @@ def registers(program: Iterable[Instruction]) -> int:
 
 def elements(program: list[Instruction], *inputs: np.ndarray) -> np.ndarray:
     """What a program without sums gives for each element of ``inputs``, which broadcast to one shape."""
-    inputs = _inputs(inputs)
+    inputs, program = _inputs(inputs), listed(program, "Program")
+    for each in program:
+        check_kind("Instruction", each, Instruction)
     quick = None if kernels.library() is None else fast.compiled(tuple(program))
     if quick is not None and quick.rows == len(inputs):
         return second_step(quick.function, fast.run(quick, [np.ascontiguousarray(part, np.uint32) for part in inputs]))

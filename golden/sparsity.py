@@ -1,9 +1,13 @@
 """Structured and unstructured pruning: which weights stay, and how those of N:M groups are packed."""
 
+from numbers import Real
+
 import numpy as np
 
 from hbfp.fields import check_range
+from hbfp.values import given
 
+from .arrays import as_array, check_axis, integers
 from .blocks import as_float32
 
 #: Weights of a group.
@@ -20,8 +24,7 @@ def keep_mask(w: np.ndarray, n: int, m: int, axis: int = 0) -> np.ndarray:
     w = as_float32(w, "w")
     check_range("Group M", m, *GROUP_RANGE, " elements")
     check_range("Kept N", n, 0, m, f" of a group of {m}")
-    if not -w.ndim <= axis < w.ndim:
-        raise ValueError(f"Axis must be {-w.ndim} to {w.ndim - 1}, not {axis!r}")
+    check_axis(axis, w.ndim)
     moved = np.moveaxis(_magnitude(w), axis, -1)
     length = moved.shape[-1]
     # Padding ranks below zero, so that a ragged last group keeps its own elements first.
@@ -72,8 +75,8 @@ def prune_fraction(w: np.ndarray, fraction: float) -> np.ndarray:
         If the fraction is not within 0 to 1.
     """
     w = as_float32(w, "w")
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"Fraction must be 0 to 1, not {fraction!r}")
+    if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= fraction <= 1:
+        raise ValueError(f"Fraction must be 0 to 1, not {given(fraction)}")
     kept = w.size - round(fraction * w.size)
     order = np.argsort(-_magnitude(w).ravel(), kind="stable")
     y = np.zeros(w.size, np.float32)
@@ -115,8 +118,8 @@ def compress(w: np.ndarray, n: int, m: int, axis: int = 0) -> tuple[np.ndarray, 
         If ``n``, ``m`` or the axis is out of range, or a group holds more than ``n``.
     """
     _check_groups(n, m)
-    if not -w.ndim <= axis < w.ndim:
-        raise ValueError(f"Axis must be {-w.ndim} to {w.ndim - 1}, not {axis!r}")
+    w = as_array(w, "w")
+    check_axis(axis, w.ndim)
     moved = np.moveaxis(w, axis, -1)
     moved = np.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, -moved.shape[-1] % m)])
     groups = moved.reshape(*moved.shape[:-1], moved.shape[-1] // m, m)
@@ -135,9 +138,11 @@ def read_index(index: np.ndarray, n: int, m: int, axis: int = 0) -> np.ndarray:
     Place e of a group meets terms e to e + m - n: an index outside of these is read as the nearest of them.
     """
     _check_groups(n, m)
+    index = integers(index, "Index")
+    check_axis(axis, index.ndim)
     place = np.arange(index.shape[axis]) % n
     place = place.reshape([-1 if each == axis % index.ndim else 1 for each in range(index.ndim)])
-    return place + np.clip(index.astype(np.int64) - place, 0, m - n)
+    return place + np.clip(index - place, 0, m - n)
 
 
 def expand(values: np.ndarray, index: np.ndarray, n: int, m: int, axis: int = 0) -> np.ndarray:
@@ -150,6 +155,9 @@ def expand(values: np.ndarray, index: np.ndarray, n: int, m: int, axis: int = 0)
     ndarray
         ``values`` with the axis ``m / n`` times as long.
     """
+    values, index = as_array(values, "Values"), integers(index, "Index")
+    if values.shape != index.shape:
+        raise ValueError(f"Values and index must have equal shapes, not {values.shape} and {index.shape}")
     place = read_index(index, n, m, axis)
     values, place = np.moveaxis(values, axis, -1), np.moveaxis(place, axis, -1)
     groups = values.shape[-1] // n

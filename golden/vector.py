@@ -10,8 +10,10 @@ from functools import partial
 
 import numpy as np
 
+from hbfp.fields import check_kind, check_range
+
 from . import fp32, functions
-from .arrays import patterns
+from .arrays import check_shape, listed, patterns
 from .fast import functions as fast
 from .spec.vector import (
     CONSTANTS,
@@ -43,6 +45,8 @@ class ReservedInstruction(ValueError):
 
 def check(word: int, unit: VectorUnit) -> None:
     """Raise :class:`ReservedInstruction` unless ``unit`` may execute ``word``."""
+    check_range("Word", word, 0, (1 << 64) - 1)
+    check_kind("Unit", unit, VectorUnit)
     f = field_values(word)
 
     def need(condition, what):
@@ -90,6 +94,8 @@ class Machine:
 
     def __init__(self, unit: VectorUnit | None = None, shape: tuple[int, ...] = ()) -> None:
         self.unit = VectorUnit() if unit is None else unit
+        check_kind("Unit", self.unit, VectorUnit)
+        check_shape("Shape", shape)
         self.shape = tuple(shape)
         self.registers = np.full((self.unit.registers, *self.shape, self.unit.longest), UNDEFINED, dtype=np.uint32)
         self.scalars = np.full((SCALARS, *self.shape), UNDEFINED, dtype=np.uint32)
@@ -119,8 +125,8 @@ class Machine:
         ValueError
             If there are more or fewer rows than passes that read the stream.
         """
-        rows, outputs = iter(inputs), []
-        for item in program:
+        rows, outputs = iter(listed(inputs, "Inputs")), []
+        for item in listed(program, "Program"):
             word = item.encode() if isinstance(item, Instruction) else item
             check(word, self.unit)
             result = self._step(word, field_values(word), rows)

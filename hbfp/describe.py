@@ -8,7 +8,7 @@ import dataclasses
 from functools import cache
 
 from . import values
-from .fields import KEY, Field
+from .fields import KEY, Field, check_kind
 
 
 class Description:
@@ -67,7 +67,9 @@ def check(description):
     """
     for name, about, default in _own(type(description)):
         value = getattr(description, name)
-        if isinstance(about, Field) and not (value is None and default is None):
+        if not isinstance(about, Field):
+            check_kind(name.capitalize(), value, about)
+        elif not (value is None and default is None):
             object.__setattr__(description, name, about.check(value))
 
 

@@ -5,7 +5,9 @@ A description is a frozen dataclass. Each of its fields is made by :func:`whole`
 """
 
 import dataclasses
+import math
 from dataclasses import dataclass
+from numbers import Real
 
 from . import values
 
@@ -25,13 +27,25 @@ USES = {**{name: "where arithmetic is {0.arithmetic}" for name in CORES}, ACCELE
 def check_range(what, value, low, high, unit=""):
     """Raise ``ValueError`` with one line if ``value`` is not an int in ``low..high``."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{what} must be {low} to {high}{unit}, not {value!r}")
+        raise ValueError(f"{what} must be {low} to {high}{unit}, not {values.given(value)}")
+
+
+def check_number(what, value, low):
+    """Raise ``ValueError`` with one line if ``value`` is not a finite number, ``low`` at least."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value < math.inf:
+        raise ValueError(f"{what} must be a number from {low} on, not {values.given(value)}")
 
 
 def check_choice(what, value, choices):
     """Raise ``ValueError`` with one line if ``value`` is none of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{what} must be one of {', '.join(choices)}, not {values.given(value)}")
+
+
+def check_kind(what, value, kind):
+    """Raise ``TypeError`` with one line if ``value`` is no instance of a class."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be of type {kind.__name__}, not {type(value).__name__}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +181,7 @@ class Pair(Field):
     def check(self, value):
         """The value as a tuple, or ValueError."""
         if not isinstance(value, (tuple, list)) or len(value) != 2:
-            raise ValueError(f"{self.title} must be a pair{self.shape}, not {value!r}")
+            raise ValueError(f"{self.title} must be a pair{self.shape}, not {values.given(value)}")
         for side in value:
             check_range(f"{self.title} side", side, self.low, self.high, self.unit)
         return tuple(value)

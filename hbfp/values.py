@@ -40,6 +40,14 @@ def shown(value, most=SHOWN):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def given(value):
+    """A value as the message of a function shows it: as Python writes it, on one line and not too long."""
+    try:
+        return shown(repr(value))
+    except ValueError:    # an integer of thousands of digits
+        return shown(value)
+
+
 def flag(name):
     """The option's name as users write it."""
     return f"--{name.replace('_', '-')}"

@@ -7,6 +7,7 @@ instead of selections. ``tests/golden/test_functions.py`` holds the two to equal
 import numba as nb
 import numpy as np
 
+from hbfp.fields import check_choice
 from hbfp.golden.arrays import patterns
 from hbfp.golden.spec.tables import EXP2, FUNCTIONS, LN2, LOG2E, LOG_SPLIT, MAIN, coefficients, first_row
 
@@ -245,8 +246,7 @@ def evaluate(name: str, x: np.ndarray) -> np.ndarray:
 
     The first call of a function compiles it (about a second).
     """
-    if name not in _LOOPS:
-        raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+    check_choice("Function", name, _LOOPS)
     x = np.ascontiguousarray(patterns(x).astype(np.uint32, copy=False))
     result = np.empty_like(x)
     _LOOPS[name](x.ravel(), result.reshape(-1))

@@ -41,6 +41,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hbfp.design import Design
+from hbfp.fields import check_kind, check_range
 
 from .shared_accumulator import SharedAccumulator
 
@@ -79,6 +80,9 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
     -------
     list of Command
     """
+    check_kind("Design", design, Design)
+    for name, value in (("M", count), ("K", terms), ("N", width)):
+        check_range(name, value, 0, 1 << 40)
     lay, (kept, group) = design.lay(sparse), design.sparse if sparse else (1, 1)
     length, span = -(-terms // group) * kept, lay.block
     if lay.block_tiles > 1:    # every block starts in a new pass

@@ -14,6 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
+from hbfp.fields import check_kind, check_number, check_range
+
+from ..arrays import listed
 from .constants import Constants
 from .workloads import Product
 
@@ -42,6 +45,12 @@ def _cycles(constants: Constants, workload: Sequence[Product], rows: int, column
 
 def point(constants: Constants, workload: Sequence[Product], rows: int, ghz: float) -> Point | None:
     """The largest design of so many rows at a clock, or None if not even one array fits."""
+    check_kind("Constants", constants, Constants)
+    workload = listed(workload, "Workload")
+    for each in workload:
+        check_kind("Product", each, Product)
+    check_range("Rows", rows, 1, 1 << 20)
+    check_number("Clock in GHz", ghz, 1e-6)
     w = constants.array_columns
     column_pj = constants.scale(ghz) * (
         constants.element_bytes * constants.weight_pj + rows * constants.mac_pj

@@ -67,7 +67,7 @@ def test_integers_that_are_too_large(call, line):
     (lambda: fp32.from_int(1.5), "Value must be integers, not float64"),
     (lambda: fp32.from_int(1, 0, 0.5), "Invalid must be of type bool, not float64"),
     (lambda: fp32.select(0.5, 1, 2), "Condition must be of type bool, not float64"),
-    (lambda: fp32.add(1, 2, "bf16"), "Format must be a FloatFormat, not 'bf16'"),
+    (lambda: fp32.add(1, 2, "bf16"), "Format must be of type FloatFormat, not str"),
     (lambda: to_fp32(0.5, 0), "Total must be integers, not float64"),
     (lambda: shift_rne(0.5, 1), "Value must be integers, not float64"),
     (lambda: bit_length(0.5), "x must be integers, not float64")])

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hbfp.fields import check_choice, check_number, check_range
+
 #: Name -> what it is.
 KINDS = {"poisson": "independent requests at a constant rate",
          "bursts": "a tenth of the time at five times the rate, the rest at five ninths of it",
@@ -32,8 +34,10 @@ def times(kind: str, count: int, rate: float, seed: int = 0) -> np.ndarray:
     ValueError
         If there is no such kind.
     """
-    if kind not in KINDS:
-        raise ValueError(f"Arrivals must be one of {', '.join(KINDS)}, not {kind}")
+    check_choice("Arrivals", kind, KINDS)
+    check_range("Requests", count, 1, 1 << 32)
+    check_range("Seed", seed, 0, 1 << 63)
+    check_number("Rate", rate, 1e-300)
     rng = np.random.default_rng(seed)
     steady = np.cumsum(rng.exponential(1 / rate, count))    # as many requests as at a rate of 1 in warped time
     if kind == "poisson":

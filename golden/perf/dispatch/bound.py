@@ -1,5 +1,7 @@
 """A bound of the latency that can be stated before anything runs; derived in docs/design/07-dispatcher.md."""
 
+from hbfp.fields import check_number, check_range
+
 from ...spec.dispatch import DispatchUnit, Policy
 
 #: Cycles of the dispatcher for each thing that it starts, from the page above.
@@ -23,6 +25,10 @@ def bound(batch: int, timeout: float, quantum: float, service: float, waiting: i
     overhead : number
         Of the dispatcher, for each thing that it starts.
     """
+    check_range("Batch", batch, 1, 1 << 40)
+    check_range("Waiting", waiting, 0, 1 << 40)
+    for name, value in (("Timeout", timeout), ("Quantum", quantum), ("Service", service), ("Overhead", overhead)):
+        check_number(name, value, 0)
     batches = -(-waiting // batch)
     return timeout + max(quantum, service) + batches * service + (batches + 1) * overhead
 

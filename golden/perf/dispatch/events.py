@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hbfp.fields import check_kind, check_number
+
+from ...arrays import as_array
 from ...spec.dispatch import SHARE_WHOLE, Policy
 
 
@@ -97,6 +100,11 @@ def simulate(arrivals: np.ndarray, policy: Policy, service: float | Callable[[in
     ValueError
         If the policy serves no requests.
     """
+    check_kind("Policy", policy, Policy)
+    check_number("Quantum", quantum, 0)
+    arrivals = as_array(arrivals, "Arrivals")
+    if arrivals.ndim != 1 or arrivals.dtype.kind not in "fiu":
+        raise ValueError(f"Arrivals must be a line of numbers, not {arrivals.dtype} of shape {arrivals.shape}")
     if not policy.inference:
         raise ValueError("Policy must serve requests to be simulated")
     time_of: Callable[[int], float] = service if callable(service) else lambda count: service

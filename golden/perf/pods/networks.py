@@ -39,8 +39,8 @@ def torchvision() -> ModuleType:
         raise
     except (ImportError, OSError, RuntimeError) as error:
         if "torchvision::nms" not in str(error):
-            line = f"torchvision cannot be loaded beside torch {torch.__version__} ({shown(error)}); install both of one "
-            raise OptionError(f"{line}build: pip install 'hbfp[networks]'") from None
+            line = f"torchvision cannot be loaded beside torch {torch.__version__} ({shown(error)})"
+            raise OptionError(f"{line}; install both of one build: pip install 'hbfp[networks]'") from None
         for name in [each for each in sys.modules if each.split(".")[0] == "torchvision"]:
             del sys.modules[name]
         _LIBRARY.append(torch.library.Library("torchvision", "DEF"))

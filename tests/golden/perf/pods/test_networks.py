@@ -45,8 +45,8 @@ def test_a_torchvision_that_does_not_fit(tmp_path, monkeypatch, error):
     monkeypatch.syspath_prepend(tmp_path)
     for name in [each for each in sys.modules if each.split(".")[0] == "torchvision"]:
         monkeypatch.delitem(sys.modules, name)
-    line = (f"torchvision cannot be loaded beside torch {torch.__version__} (libcudart.so: cannot open); install both of "
-            "one build: pip install 'hbfp[networks]'")
+    line = (f"torchvision cannot be loaded beside torch {torch.__version__} (libcudart.so: cannot open); install both "
+            "of one build: pip install 'hbfp[networks]'")
     with pytest.raises(OptionError, match=f"^{re.escape(line)}$"):
         torchvision()
 
