@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hbfp.fields import check_kind
+from hbfp.golden.arrays import listed
 from hbfp.golden.nn.side import Distance
 from hbfp.program import Program
 from hbfp.system import Accelerator
@@ -69,6 +71,8 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
         If a layer cannot be lowered, or has a format of its own; one line with the layer's name, why, and what would
         work. So if the model gives other numbers than its graph, as what draws random numbers does.
     """
+    check_kind("accelerator", accelerator, Accelerator)
+    check_kind("model", model, torch.nn.Module)
     build = Builder(accelerator)
     return _lowered(build, [Network(traced(model, inputs, accelerator), build)], yields)
 
@@ -99,6 +103,10 @@ def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...
     LoweringError
         As of :func:`lower`, with the model's number before it.
     """
+    check_kind("accelerator", accelerator, Accelerator)
+    models = listed(models, "Models")
+    for model in models:
+        check_kind("model", model, torch.nn.Module)
     build, parts = Builder(accelerator), []
     for number, (model, given) in enumerate(zip(models, inputs, strict=True)):
         try:

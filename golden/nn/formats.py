@@ -9,6 +9,7 @@ from typing import Any, Self
 from hbfp.design import ACCUMULATES
 from hbfp.fields import check_choice
 from hbfp.format import MANTISSA_RANGE, HBFPFormat
+from hbfp.values import given
 
 from ..matmul import check_widths
 
@@ -155,7 +156,7 @@ def checked(what: str, fmt: Any) -> HBFPFormat:
     """The format that ``fmt`` is or names; ``TypeError`` if it is none."""
     fmt = named(fmt)
     if not isinstance(fmt, HBFPFormat):
-        raise TypeError(f"{what} must be a name such as 'hbfp8' or an HBFPFormat, not {fmt!r}")
+        raise TypeError(f"{what} must be a name such as 'hbfp8' or an HBFPFormat, not {given(fmt)}")
     return fmt
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hbfp.fields import check_kind
+
 from ..fast import kernels
 from ..noise import Stream
 from . import conv, layers, library, unfold
@@ -40,6 +42,7 @@ def freeze(module: torch.nn.Module) -> torch.nn.Module:
         If a layer's weights cannot be kept in the module's present mode, training or evaluation; no layer is then
         frozen.
     """
+    check_kind("module", module, torch.nn.Module)
     chosen = [(name, layer) for name, layer in module.named_modules()
               if isinstance(layer, layers.HBFPLayer)]
     for name, layer in chosen:
@@ -51,6 +54,7 @@ def freeze(module: torch.nn.Module) -> torch.nn.Module:
 
 def thaw(module: torch.nn.Module) -> torch.nn.Module:
     """Undo :func:`freeze`: the converted weights are given up."""
+    check_kind("module", module, torch.nn.Module)
     for layer in module.modules():
         if isinstance(layer, layers.HBFPLayer):
             layer.frozen = None

@@ -4,8 +4,10 @@ from typing import Any
 
 import torch
 
+from hbfp.fields import check_kind
 from hbfp.format import HBFPFormat
 
+from ..arrays import check_axis
 from ..noise import Stream
 from .formats import checked
 from .functional import single
@@ -64,11 +66,11 @@ def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1
         If dimensions are missing, ``axis`` is none of them, or ``stochastic`` has no stream.
     """
     fmt = checked("Format", fmt)
+    check_kind("x", x, torch.Tensor)
     (wide,), dtype = single(x)
     check_float32(x=wide)
     needed = 2 if fmt.square else 1
     if x.dim() < needed:
         raise ValueError(f"x must have {needed} dimensions or more, not {x.dim()}")
-    if not -x.dim() <= axis < x.dim():
-        raise ValueError(f"Axis must be {-x.dim()} to {x.dim() - 1}, not {axis}")
+    check_axis(axis, x.dim())
     return _StraightThrough.apply(wide, fmt, axis, stream).to(dtype)

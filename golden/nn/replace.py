@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hbfp.fields import check_range
+from hbfp.fields import check_kind, check_range
 
 from . import scope
 from .formats import FormatLike, Formats
@@ -267,6 +267,7 @@ def hbfp_layers(module: torch.nn.Module, *, own: bool = False) -> list[tuple[str
     own : bool
         Also modules without weights of their own that may multiply, such as attention in a model's own code.
     """
+    check_kind("module", module, torch.nn.Module)
     found: list[tuple[str, HBFPLayer | scope.OwnProducts]] = []
     for name, part in module.named_modules():
         if isinstance(part, HBFPLayer):

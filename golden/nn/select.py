@@ -19,7 +19,11 @@ def inside(name: str, containers: Iterable[str]) -> bool:
 
 def choices(given: Choice | Iterable[Choice]) -> Iterable[Choice]:
     """One choice or several, as several."""
-    return [given] if isinstance(given, (str, type)) or callable(given) else given
+    if isinstance(given, (str, type)) or callable(given):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(f"Choices must be names, classes, functions or a list of these, not {type(given).__name__}")
+    return given
 
 
 def matches(module: torch.nn.Module, choice: Any, argument: str) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import torch
 
-from hbfp.fields import check_choice, check_range
+from hbfp.fields import check_choice, check_kind, check_range
+from hbfp.values import given
 
 from ..sparsity import GROUP_RANGE
 from .layers import HBFPConv2d, HBFPLinear
@@ -103,6 +104,7 @@ def densify(module: torch.nn.Module) -> torch.nn.Module:
     torch.nn.Module
         ``module``.
     """
+    check_kind("module", module, torch.nn.Module)
     for layer in module.modules():
         if isinstance(layer, Sparse):
             layer.weight.copy_(layer.used_weight())
@@ -146,7 +148,7 @@ def _named_sparsity(sparsity):
     """N and M of text such as ``"2:4"``."""
     n, colon, m = sparsity.partition(":") if isinstance(sparsity, str) else ("", "", "")
     if not (colon and n.isdecimal() and m.isdecimal()):
-        raise ValueError(f"Sparsity must be N:M such as '2:4', not {sparsity!r}")
+        raise ValueError(f"Sparsity must be N:M such as '2:4', not {given(sparsity)}")
     check_range("Group M", int(m), *GROUP_RANGE, " elements")
     check_range("Kept N", int(n), 0, int(m), f" of a group of {m}")
     return int(n), int(m)

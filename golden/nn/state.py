@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hbfp.fields import check_kind
+
 from ..noise import Stream, lane_starts, mix
 from .formats import FormatLike, Formats
 from .memory import array
@@ -207,4 +209,5 @@ OURS = ("noise_state", "weight_mask", "mask_rule")
 
 def weights(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     """The ``state_dict`` without noise and masks: what the model has in plain torch; sparse weights are dense in it."""
+    check_kind("module", module, torch.nn.Module)
     return {name: value for name, value in module.state_dict().items() if name.rpartition(".")[2] not in OURS}

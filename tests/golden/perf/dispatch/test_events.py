@@ -112,5 +112,5 @@ def test_arrivals_ascend_at_the_mean_rate(kind):
 
 
 def test_wrong_kind_of_arrivals():
-    with pytest.raises(ValueError, match="^Arrivals must be one of poisson, bursts, day, not nope$"):
+    with pytest.raises(ValueError, match="^Arrivals must be one of poisson, bursts, day, not 'nope'$"):
         times("nope", 1, 1.0)
