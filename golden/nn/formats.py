@@ -116,8 +116,8 @@ class Formats:
                 raise TypeError(f"A Formats has {', '.join(options)} of its own; give one of the two")
             return fmt
         fmt = checked("Format", fmt)
-        roles = {role: checked(f"Format of {role}", options.pop(role)) for role in ("w", "g") if role in options}
-        return cls(x=fmt, **{"w": fmt, "g": fmt} | roles, **options)
+        every: dict[str, Any] = {"w": fmt, "g": fmt} | options
+        return cls(x=fmt, **every | {role: checked(f"Format of {role}", every[role]) for role in ("w", "g")})
 
     def with_mantissa(self, mantissa: int) -> Self:
         """The same with another mantissa width in every role."""
