@@ -41,7 +41,7 @@ area: $(VENV)/.main
 
 # The pages as a site, with the API from the docstrings: build/docs/index.html. A warning is an error.
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -b html docs build/docs
 
 clean:
 	rm -rf build

@@ -46,17 +46,38 @@ def test_every_package_has_an_api_page():
     assert packages == {path.stem for path in (ROOT / "docs/api").glob("*.rst")}
 
 
+def site(docs, out, *options):
+    """Exit status and messages of a build from nothing, in which a warning is an error."""
+    for name in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(name)
+    done = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", out / "doctrees",
+                           *options, docs, out / "site"], capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+def test_pages_and_docstrings_build_without_warnings(tmp_path):
+    """Every page is in the contents, its links lead somewhere, and every docstring is valid."""
+    assert site(ROOT / "docs", tmp_path, "-b", "dummy", "-t", "docstrings") == (0, "")
+
+
+def test_warnings_are_errors(tmp_path):
+    """A link that only files have, a page outside the contents, a docstring that is no reStructuredText."""
+    for name, text in {"docs/conf.py": (ROOT / "docs/conf.py").read_text(), "README.md": "# Top\n",
+                       "docs/index.md": "# Site\n\n[top](../README.md#top)\n\n```{toctree}\napi/gen\n```\n",
+                       "docs/lost.rst": "Lost\n====\n", "docs/api/gen.rst": "gen\n===\n",
+                       "gen/one.py": 'def one():\n    """One *two."""\n'}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    status, errors = site(tmp_path / "docs", tmp_path / "out", "-b", "dummy", "-t", "docstrings")
+    found = ("Unknown source document", "document isn't included in any toctree", "emphasis start-string without")
+    assert status == 1 and [text in errors for text in found] == [True] * 3 and errors.count("WARNING") == 3, errors
+
+
 @pytest.mark.slow
 def test_site_builds_without_warnings(tmp_path):
-    """Every page is in the contents and every docstring is valid.
+    """As ``make docs`` builds it, with the API that autodoc finds.
 
     The theme has no part in that: the plain one does not draw all contents anew beside every page, a sixth of the time.
     """
-    pytest.importorskip("sphinx")
-    pytest.importorskip("myst_parser")
-    pytest.importorskip("furo")
-    done = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d",
-                           tmp_path / "doctrees", "-D", "html_theme=basic", ROOT / "docs", tmp_path / "site"],
-                          capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert site(ROOT / "docs", tmp_path, "-b", "html", "-D", "html_theme=basic") == (0, "")
     assert "hbfp.golden.bfp.encode" in (tmp_path / "site/api/golden.html").read_text()
