@@ -73,10 +73,9 @@ def no_accelerator(design):
 
 def core_rows(cosim):
     """Rows of the core's table, what and how much: ``cosim`` are the results of its co-simulation."""
-    totals = {name: sum(outcome[name] for outcome in cosim["outcomes"]) for name in ("cycles", "compared", "mismatches")}
-    return [("cycles simulated", f"{totals['cycles']:,}"),
-            ("outputs compared with the golden model", f"{totals['compared']:,}"),
-            ("outputs that differ", f"{totals['mismatches']:,}")]
+    rows = {"cycles": "cycles simulated", "compared": "outputs compared with the golden model",
+            "mismatches": "outputs that differ"}
+    return [(text, f"{sum(outcome[name] for outcome in cosim['outcomes']):,}") for name, text in rows.items()]
 
 
 def network_rows(network):

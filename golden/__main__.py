@@ -23,7 +23,6 @@ from .study.train_command import add_train, prepare_sweep, prepare_train
 from .study.tune_command import add_tune, prepare_tune
 
 EXAMPLES = """\
-examples:
   python -m golden train --task teacher --mantissa 4 --block 1,16
   python -m golden train --task digits --mantissa 3 --block 1,16 --boost 6 --seed 2
   python -m golden sweep --task teacher --seeds 5           fp32, hbfp8, 6, 4, 4 boosted, 3, 3 boosted
@@ -63,11 +62,14 @@ COMMANDS = {
 
 def make_parser() -> Parser:
     """The command line."""
-    parser = Parser(prog="python -m golden", description=__doc__, epilog=EXAMPLES)
+    parser = Parser(prog="python -m golden", description=__doc__, epilog=f"examples:\n{EXAMPLES}")
     commands = parser.add_subparsers(dest="command", metavar="|".join(COMMANDS), required=True)
     for add in (add_train, add_tune, add_error, add_layers, add_schedule,
                 add_space, add_dispatch, add_silicon, add_pods, add_perf, add_program):
-        add(commands, EXAMPLES)
+        add(commands)
+    for name, each in commands.choices.items():
+        own = [line for line in EXAMPLES.splitlines() if line.split()[3] == name]
+        each.epilog = "\n".join(["examples:", *own])
     return parser
 
 

@@ -20,11 +20,19 @@ def as_called(text):
     return re.sub(r"python -m (?=\w)", "hbfp ", text) if Path(sys.argv[0]).stem == "hbfp" else text
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help in which every option names its default, unless its text does, or there is none."""
+
+    def _get_help_string(self, action):
+        plain = action.default in (None, False, "", argparse.SUPPRESS) or "default" in action.help
+        return action.help if plain else f"{action.help} (default %(default)s)"
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose every complaint is one line and exit status 2."""
 
     def __init__(self, *args, **kwargs):
-        super().__init__(*args, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+        super().__init__(*args, allow_abbrev=False, formatter_class=_Help, **kwargs)
         self.prog = as_called(self.prog)
 
     def format_help(self):

@@ -49,8 +49,8 @@ def given(value):
 
 
 def flag(name):
-    """The option's name as users write it."""
-    return f"--{name.replace('_', '-')}"
+    """The option's name as users write it; one in capitals is what help calls a value without an option."""
+    return name if name.isupper() else f"--{name.replace('_', '-')}"
 
 
 def refuse(name, value, rule):

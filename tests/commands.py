@@ -51,7 +51,7 @@ _PLACEHOLDER = re.compile(r"\b(N|NS|NAME|FILE|FOLDER)\b|\||\.\.\.")
 
 
 def _lines(text):
-    """(words behind ``python -m``, comment) of each line that a text shows, those with something to fill in left out."""
+    """(words behind ``python -m``, comment) of each line that a text shows, but of those with something to fill in."""
     for match in _SHOWN.finditer(text):
         shown, _, comment = (match[1] or match[2]).partition("  ")
         for line in re.split("; | && ", shown):

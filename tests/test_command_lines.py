@@ -18,6 +18,7 @@ from hbfp.options import OPTIONS
 from tests.commands import COMMANDS, ROOT, stand_in_tools
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A working folder with all kinds of things in it."""

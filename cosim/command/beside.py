@@ -7,11 +7,11 @@ from rich.table import Table
 
 from hbfp.files import write_json
 from hbfp.golden.perf.accelerator.command import lowered
+from hbfp.golden.progress import Bars
 from hbfp.system import SHARES
 from hbfp.values import OptionError, refuse, writing
 
 from ..emit import emit_accelerator
-from .core import Bars
 
 #: Options of ``run`` that belong to one program.
 _ALONE = ("timeline", "trace", "program", "waves")

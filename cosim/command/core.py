@@ -3,10 +3,10 @@
 from functools import partial
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output
+from hbfp.golden.progress import Bars
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import OptionError, choice, refuse, whole, writable_file
 
@@ -111,19 +111,6 @@ def _too_long(design, terms=None):
 
     terms, most = terms or max(SIZES[:-1]), most_terms(design)
     return f"its products are {terms} terms long, and a command holds {most}" if terms > most else ""
-
-
-class Bars:
-    """Progress in sight of the user: a bar for each step, whose callback takes (done, total)."""
-    COLUMNS = (TextColumn("{task.description:<32}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-               TimeElapsedColumn())
-
-    def __init__(self, console, quiet):
-        self.progress = Progress(*self.COLUMNS, console=console, disable=quiet, transient=True)
-
-    def __call__(self, text):
-        task = self.progress.add_task(text, total=None)
-        return lambda done, total: self.progress.update(task, completed=done, total=total)
 
 
 def run_core(args, design):

@@ -15,6 +15,7 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.perf.accelerator.command import lowered
 from hbfp.golden.perf.accelerator.scale_sim import scale_sim
+from hbfp.golden.progress import Bars
 from hbfp.options import add_system_options, system_from_args
 from hbfp.program import Product
 from hbfp.system import Accelerator
@@ -23,7 +24,6 @@ from hbfp.values import whole, writing
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
-from .core import Bars
 from .numbered import add_numbered, numbered_from_args
 
 EXAMPLES = """\

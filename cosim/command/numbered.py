@@ -1,9 +1,9 @@
 """Options of commands that do one thing many times, each time as a number says."""
 
+from hbfp.golden.progress import Bars
 from hbfp.values import whole, writable_file
 
 from ..emit import emit_accelerator
-from .core import Bars
 
 COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**31 - 1)
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write_json
+from hbfp.golden.lower.names import zoo_text
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_outputs,
@@ -22,6 +23,7 @@ from hbfp.golden.perf.accelerator.command import (
 )
 from hbfp.golden.perf.accelerator.command import lowered as lowered_network
 from hbfp.golden.perf.accelerator.layers import table
+from hbfp.golden.progress import Bars
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import choice, make_folder, writable_file, writing
@@ -30,7 +32,6 @@ from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
 from . import beside
-from .core import Bars
 
 EXAMPLES = """\
 examples:
@@ -46,8 +47,9 @@ HERE = object()
 
 def make_parser():
     """The command line."""
-    parser = Parser(prog="python -m cosim run", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
-    parser.add_argument("model", metavar="MODEL", help="FILE.py, or a name of the zoo")
+    parser = Parser(prog="python -m cosim run", epilog=EXAMPLES,
+                    description="\n".join((__doc__.split("\n\n", 1)[1], zoo_text())))
+    parser.add_argument("model", metavar="MODEL", help="FILE.py, or a name of the zoo, above")
     add_system_options(parser, Accelerator, "accelerator")
     group = parser.add_argument_group("run")
     add_memory_options(group)

@@ -9,10 +9,9 @@ from hbfp.golden.study.resnet import ResNet50, resnet20
 from hbfp.golden.study.tasks import load
 
 from .bert import CONFIGS, Bert
+from .names import IMAGES, PRODUCT, ZOO
 from .source import Source, read
 
-#: Images of a run.
-IMAGES = 10
 #: Steps, batch, and rate of what is trained here.
 EPOCHS, BATCH, RATE = 2, 64, 5e-3
 
@@ -107,14 +106,6 @@ def _lstm():
 
 _MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm,
            "resnet50": _resnet50, "bert-base": _bert}
-#: Name -> what it is.
-ZOO = {"mlp": "64-128-64-10 on the 360 test images of the digits, trained here",
-       "cnn": "two convolutions with batch norm and pooling on the 360 test images of the digits, trained here",
-       "resnet20": f"ResNet-20 on {IMAGES} digits of 32 x 32 pixels, trained here",
-       "transformer": "two encoder layers, 2 x 16 words",
-       "lstm": f"an LSTM of 3 steps on {IMAGES} digits",
-       "resnet50": "ResNet-50 on a random image of 224 x 224 pixels, not trained",
-       "bert-base": "the encoder of BERT-base on 128 random tokens, not trained"}
 
 
 #: A product of any shape has a name, too.
@@ -131,7 +122,7 @@ def zoo(name: str) -> Source:
     """
     product = _PRODUCT.fullmatch(name)
     if name not in _MAKERS and not product:
-        raise ValueError(f"Model must be one of {', '.join(ZOO)}, gemm-MxKxN or a Python file, not {name!r}")
+        raise ValueError(f"Model must be one of {', '.join(ZOO)}, {PRODUCT} or a Python file, not {name!r}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         return _product(*map(int, product.groups())) if product else _MAKERS[name]()

@@ -21,13 +21,13 @@ from .errors import Fault, MachineError
 from .machine import Machine
 
 
-def add_program(commands: Any, epilog: str) -> None:
+def add_program(commands: Any) -> None:
     """Add the parsers of ``program`` and ``run``."""
-    program = commands.add_parser("program", help="what a program file of the accelerator holds", epilog=epilog)
+    program = commands.add_parser("program", help="what a program file of the accelerator holds")
     program.add_argument("file", metavar="FILE", help="a program, as the lowering writes them")
     program.add_argument("--disassemble", action="store_true", help="print its instructions, and "
                          "the words of the vector unit that they load")
-    run = commands.add_parser("run", help="execute a program of the accelerator, untimed", epilog=epilog)
+    run = commands.add_parser("run", help="execute a program of the accelerator, untimed")
     run.add_argument("file", metavar="FILE", help="a program, as the lowering writes them")
     run.add_argument("--races", action="store_true", help="check that waits order all accesses")
     run.add_argument("--json", metavar="FILE", help="also write the results there")
@@ -35,13 +35,13 @@ def add_program(commands: Any, epilog: str) -> None:
 
 def prepare_program(args: Namespace) -> Callable[[], None]:
     """From parsed arguments to the work."""
-    return partial(_describe, load(args.file, name="file"), args.disassemble)
+    return partial(_describe, load(args.file, name="FILE"), args.disassemble)
 
 
 def prepare_run(args: Namespace) -> Callable[[], None]:
     """The same of ``run``."""
     path = None if args.json is None else writable_file("json", args.json)
-    return partial(_run, load(args.file, name="file"), args.file, args.races, path)
+    return partial(_run, load(args.file, name="FILE"), args.file, args.races, path)
 
 
 def _describe(program: Program, disassemble: bool) -> None:
@@ -80,9 +80,9 @@ def _run(program: Program, file: str, races: bool, path: Path | None) -> None:
     try:
         machine.run()
     except Fault as error:
-        raise refuse("file", file, f"stops with cause {error.cause.value} ({error.cause.name}). {error}") from None
+        raise refuse("FILE", file, f"stops with cause {error.cause.value} ({error.cause.name}). {error}") from None
     except MachineError as error:
-        raise refuse("file", file, str(error)) from None
+        raise refuse("FILE", file, str(error)) from None
     results = {}
     for name, tensor in program.tensors.items():
         if tensor.role == "output":

@@ -33,10 +33,9 @@ NUMBERS = ("hbfp8", "hbfp6", "hbfp4", "bf16", "int8")
 MOST_REQUESTS = 100_000_000
 
 
-def add_space(commands: Any, epilog: str) -> None:
+def add_space(commands: Any) -> None:
     """Add the parser of ``space``."""
-    space = commands.add_parser("space", help="throughput, power and area against latency, analytically",
-                                epilog=epilog)
+    space = commands.add_parser("space", help="throughput, power and area against latency, analytically")
     space.add_argument("--number", default="hbfp8", metavar="NAME", help=f"of `points`: {', '.join(NUMBERS)}")
     space.add_argument("--set", default="published", metavar="NAME",
                        help="constants: published, or measured (this project's areas)")
@@ -45,10 +44,9 @@ def add_space(commands: Any, epilog: str) -> None:
     _outputs(space, "space")
 
 
-def add_dispatch(commands: Any, epilog: str) -> None:
+def add_dispatch(commands: Any) -> None:
     """Add the parser of ``dispatch``."""
-    dispatch = commands.add_parser("dispatch", help="latency of inference and time for training, by simulation",
-                                   epilog=epilog)
+    dispatch = commands.add_parser("dispatch", help="latency of inference and time for training, by simulation")
     for name, default, text in (
             ("load", "0.5", "share of the time that full batches would take, 0.001 to 1.5"),
             ("batch", "14", "requests of a batch"),

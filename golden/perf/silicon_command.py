@@ -13,9 +13,9 @@ from hbfp import files
 from hbfp.values import writable_file, writing
 
 
-def add_silicon(commands: Any, epilog: str) -> None:
+def add_silicon(commands: Any) -> None:
     """Add the parser of ``silicon``."""
-    silicon = commands.add_parser("silicon", help="area times time of training in 4 bits, boosted to 6", epilog=epilog)
+    silicon = commands.add_parser("silicon", help="area times time of training in 4 bits, boosted to 6")
     silicon.add_argument("--json", metavar="FILE", help="also write the results there")
 
 

@@ -14,12 +14,11 @@ from hbfp.values import OptionError, choice, make_folder, refuse, whole, writabl
 from .. import options
 
 
-def add_error(commands: Any, examples: str) -> None:
+def add_error(commands: Any) -> None:
     """Add the subcommand."""
-    error = commands.add_parser("error", help="signal to quantisation noise; pruning with quantisation",
-                                epilog=examples)
+    error = commands.add_parser("error", help="signal to quantisation noise; pruning with quantisation")
     error.add_argument("--distribution", default="normal", help="normal, uniform or laplace, unit variance")
-    error.add_argument("--elements", default="4000000")
+    error.add_argument("--elements", default="4000000", help="numbers that are drawn")
     error.add_argument("--prune", metavar="N:M", help="compare both orders of N:M pruning and quantisation")
     error.add_argument("--out", help="folder for error.json")
     options.add_options(error, options.FORMAT)

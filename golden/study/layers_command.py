@@ -14,13 +14,13 @@ from hbfp.values import OptionError, make_folder, readable_file, refuse, whole, 
 from .. import options
 
 
-def add_layers(commands: Any, examples: str) -> None:
+def add_layers(commands: Any) -> None:
     """Add the subcommand."""
-    layers = commands.add_parser("layers", help="errors of a model's operands, layer by layer", epilog=examples)
+    layers = commands.add_parser("layers", help="errors of a model's operands, layer by layer")
     layers.add_argument("--model", default="digits", help="digits, or a Python file like golden/study/zoo/digits.py")
     layers.add_argument("--params", default="", help="what its trial suggests: hidden=64,rate=0.1; others are drawn")
     layers.add_argument("--checkpoint", help="file of its state_dict; without it the weights are those of model()")
-    layers.add_argument("--seed", default="0")
+    layers.add_argument("--seed", default="0", help="of what is drawn")
     layers.add_argument("--out", default=str(output("golden", "layers")), help="folder of layers.json and layers.png")
     options.add_options(layers, options.FORMAT)
 

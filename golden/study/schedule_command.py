@@ -12,11 +12,11 @@ from hbfp.format import MANTISSA_RANGE
 from hbfp.values import whole
 
 
-def add_schedule(commands: Any, examples: str) -> None:
+def add_schedule(commands: Any) -> None:
     """Add the subcommand."""
-    schedule = commands.add_parser("schedule", help="share of the arithmetic at each mantissa width", epilog=examples)
-    schedule.add_argument("--base", default="4")
-    schedule.add_argument("--boost", default="6")
+    schedule = commands.add_parser("schedule", help="share of the arithmetic at each mantissa width")
+    schedule.add_argument("--base", default="4", help="bits of most of the arithmetic")
+    schedule.add_argument("--boost", default="6", help="bits of the last epoch, and of the first and the last layer")
 
 
 def prepare_schedule(args: argparse.Namespace) -> Callable[[], object]:

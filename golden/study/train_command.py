@@ -28,10 +28,10 @@ from hbfp.values import (
 from .. import options
 
 
-def add_train(commands: Any, examples: str) -> None:
+def add_train(commands: Any) -> None:
     """Add the two subcommands."""
-    train = commands.add_parser("train", help="one training run; continues where it was killed", epilog=examples)
-    sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves", epilog=examples)
+    train = commands.add_parser("train", help="one training run; continues where it was killed")
+    sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves")
     for command in (train, sweep):
         command.add_argument("--task", default="digits", help="digits or teacher (separates HBFP4 from FP32)")
         command.add_argument("--epochs", default="0", help="0: the task's recipe")
@@ -41,7 +41,7 @@ def add_train(commands: Any, examples: str) -> None:
         command.add_argument("--out", default=str(output("golden")), help="folder of results, checkpoints and pictures")
     options.add_options(train, options.TRAINING)
     options.add_options(sweep, options.SWEEP)
-    train.add_argument("--seed", default="0")
+    train.add_argument("--seed", default="0", help="of weights and batches")
     train.add_argument("--boost", default="0", help="width of the last epoch and of the first and last layer; 0: none")
     train.add_argument("--last-epochs", default="1", help="boosted epochs at the end")
     train.add_argument("--intervals", default="", help="further boosted epochs, from 0: 10-12,20-22")

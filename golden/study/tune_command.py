@@ -16,21 +16,23 @@ from hbfp.values import OptionError, choice, refuse, several, whole, words_of, w
 SEARCHES = ("random", "halving", "hyperband")
 
 
-def add_tune(commands: Any, examples: str) -> None:
+def add_tune(commands: Any) -> None:
     """Add the subcommand."""
-    tune = commands.add_parser("tune", help="search for hyper-parameters and formats; goes on where it was killed",
-                               epilog=examples)
-    tune.add_argument("--model", default="digits", help="digits, or a Python file like golden/study/zoo/digits.py")
-    tune.add_argument("--trials", default="32")
-    tune.add_argument("--epochs", default="9", help="epochs of a trial that is not ended early")
-    tune.add_argument("--together", default="16", help="trials of a round, which share jobs")
-    tune.add_argument("--search", default="hyperband", help=", ".join(SEARCHES))
-    tune.add_argument("--mantissa", default="8", help="widths to choose from, 0 for FP32: 0,4,6,8")
-    tune.add_argument("--block", default="16", help="block lengths to choose from")
-    tune.add_argument("--rounding", default="rne", help=f"to choose from: {', '.join(ROUNDINGS)}")
-    tune.add_argument("--seed", default="0")
-    tune.add_argument("--memory", default="0", help="MiB for a job; 0: half of the machine's")
-    tune.add_argument("--out", default=str(output("golden", "tune")), help="folder of the search's state and table")
+    tune = commands.add_parser("tune", help="search for hyper-parameters and formats; goes on where it was killed")
+    tune.add_argument("--model", default="digits", metavar="NAME",
+                      help="digits, or a Python file like golden/study/zoo/digits.py")
+    tune.add_argument("--trials", default="32", metavar="N", help="how many, 1 to 1000000")
+    tune.add_argument("--epochs", default="9", metavar="N", help="epochs of a trial that is not ended early")
+    tune.add_argument("--together", default="16", metavar="N", help="trials of a round, which share jobs")
+    tune.add_argument("--search", default="hyperband", metavar="NAME",
+                      help=f"what ends trials early: {', '.join(SEARCHES)}")
+    tune.add_argument("--mantissa", default="8", metavar="LIST", help="widths to choose from, 0 for FP32: 0,4,6,8")
+    tune.add_argument("--block", default="16", metavar="LIST", help="block lengths to choose from")
+    tune.add_argument("--rounding", default="rne", metavar="LIST", help=f"to choose from: {', '.join(ROUNDINGS)}")
+    tune.add_argument("--seed", default="0", metavar="N", help="of proposals and training")
+    tune.add_argument("--memory", default="0", metavar="N", help="MiB for a job; 0: half of the machine's")
+    tune.add_argument("--out", default=str(output("golden", "tune")), metavar="DIR",
+                      help="folder of the search's state and table")
 
 
 def prepare_tune(args: argparse.Namespace) -> Callable[[], object]:

@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from hbfp import files, generator
+from hbfp.golden.lower.names import zoo_text
+from hbfp.golden.progress import Bars
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
@@ -19,11 +21,12 @@ from hbfp.values import OptionError, readable_file, refuse, whole, writable_file
 LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
 
 
-def add_perf(commands: Any, epilog: str) -> None:
+def add_perf(commands: Any) -> None:
     """Add the parser of ``perf``."""
-    perf = commands.add_parser("perf", help="cycles of a network on the accelerator, layer by layer", epilog=epilog)
-    perf.add_argument("model", metavar="MODEL", help="FILE.py with model(), one or a list, and inputs(), or a name of "
-                      "the zoo")
+    perf = commands.add_parser("perf", help="cycles of a network on the accelerator, layer by layer",
+                               description=f"Cycles of a network on the accelerator, layer by layer.\n\n{zoo_text()}")
+    perf.add_argument("model", metavar="MODEL", help="FILE.py with model(), one or a list, and inputs(); or a name of "
+                      "the zoo, above")
     add_system_options(perf, Accelerator, "accelerator")
     add_memory_options(perf)
     add_outputs(perf)
@@ -63,7 +66,7 @@ def check_outputs(args: Namespace) -> None:
             setattr(args, name, writable_file(name, getattr(args, name)))
 
 
-def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str = "model") -> Any:
+def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str = "MODEL") -> Any:
     """A network, or a job of several, as a program, and what PyTorch computes; OptionError if it cannot be one.
 
     ``yields``: with a YIELD behind each layer; ``name`` is the option that gave it.
@@ -124,17 +127,21 @@ def _estimate(args, accelerator):
 
 def _perf(args, accelerator, memory, estimate):
     """Lower, step through, tell."""
-    console = Console(highlight=False)
-    program = lowered(args.model, accelerator).program
+    console, core = Console(highlight=False), accelerator.core
+    bar = Bars(console)
+    with bar.progress:
+        bar(f"lower {args.model}")
+        program = lowered(args.model, accelerator).program
 
-    from .layers import by_layer, table
-    from .model import times  # with Numba
+        from .layers import by_layer, table
+        from .model import times  # with Numba
 
-    core = accelerator.core
-    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-    begun = time.perf_counter()
-    found = times(program, latency, *memory)
-    seconds = time.perf_counter() - begun
+        bar("generate the core")
+        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+        bar(f"{len(program.instructions):,} instructions")
+        begun = time.perf_counter()
+        found = times(program, latency, *memory)
+        seconds = time.perf_counter() - begun
     size, macs = core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     rows = by_layer(program, found)
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"

@@ -61,9 +61,9 @@ class Setting:
     json: Path | None
 
 
-def add_pods(commands: Any, epilog: str) -> None:
+def add_pods(commands: Any) -> None:
     """Add the parser of ``pods``."""
-    pods = commands.add_parser("pods", help="networks on many arrays behind a network of their own", epilog=epilog)
+    pods = commands.add_parser("pods", help="networks on many arrays behind a network of their own")
     pods.add_argument("--network", action="append", metavar="NAME",
                       help=f"{', '.join(NAMES)}, each also as NAME@SIZE (pixels, tokens), or a FILE.py with model(), "
                            "one or a list, and inputs(); more than once: tenants (default resnet50)")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hbfp import files
+from hbfp.golden.progress import Bars
 from hbfp.values import OptionError, make_folder, shown, writing
 
 from .catalogue import STUDY
@@ -28,6 +29,15 @@ def _graphs(networks, batch, train):
             raise OptionError(f"--network {shown(text, 400)}") from None
 
 
+def _traced(networks, setting, bar):
+    """Graphs of networks, with a bar."""
+    move, found = bar("trace networks"), []
+    for graph in _graphs(networks, setting.batch, setting.train):
+        found.append(graph)
+        move(len(found), len(networks))
+    return found
+
+
 def _machine(setting):
     return Machine(setting.pods, setting.rows, setting.columns, setting.interconnect,
                    chains=setting.chain)
@@ -35,8 +45,16 @@ def _machine(setting):
 
 def run(setting: Any) -> None:
     """Schedule the networks, print and write the figures."""
-    start = time.perf_counter()
-    graphs = list(_graphs(setting.networks, setting.batch, setting.train))
+    start, console = time.perf_counter(), Console(highlight=False)
+    bar = Bars(console)
+    with bar.progress:
+        graphs = _traced(setting.networks, setting, bar)
+        bar("schedule")
+        _run(setting, graphs, console, start)
+
+
+def _run(setting, graphs, console, start):
+    """Schedule, print and write."""
     from ..constants import as_dict
     from . import memory, power, simulate
     from .tile_bytes import largest_partition
@@ -58,7 +76,6 @@ def run(setting: Any) -> None:
                 "watts_network": watts.network, "joules": watts.total * figures["occupancy"] * outcome.cycles
                 / (constants.ghz * 1e9), "tops": 2e-3 * outcome.macs * constants.ghz / outcome.cycles,
                 "seconds": time.perf_counter() - start}
-    console = Console(highlight=False)
     console.print(_networks(setting, graphs, outcome, figures))
     console.print(f"{figures['cycles']} cycles, {figures['rounds']} rounds of up to {figures['round_cycles']}; pods "
                   f"taken {100 * figures['occupancy']:.1f} %, array used {100 * figures['utilisation']:.1f} %; "
@@ -101,24 +118,13 @@ def _write_json(setting, data):
 
 def study(setting: Any) -> None:
     """Run a study; print its table, write it as CSV, JSON and picture."""
-    name = setting.study
-    start = time.perf_counter()
-    if name == "fused" and not setting.networks:
-        from .step import digits, lstm
-        graphs = [digits(), lstm(512)]
-    else:
-        graphs = list(_graphs(setting.networks or STUDIED.get(name, STUDY), setting.batch, setting.train))
+    name, console = setting.study, Console(highlight=False)
+    start, bar = time.perf_counter(), Bars(console)
+    with bar.progress:
+        rows, graphs = _study(setting, name, bar)
     from ..constants import as_dict
-    from . import pictures, power
-    from .study import STUDIES, Base
+    from . import pictures
 
-    sets = {key: made()[0] for key, made in power.SETS.items()} if name == "granularity" else {}
-    base = Base(tuple(graphs), _machine(setting), sets | {"given": setting.constants[0]} if name != "granularity"
-                else sets, setting.policy, setting.jobs, setting.scheduler)
-    try:
-        rows = STUDIES[name](base)
-    except ValueError as error:
-        raise OptionError(str(error)) from None
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = Table(title=f"{name}, {setting.pods} pods of {setting.rows} x {setting.columns}, {setting.policy}")
     for head in columns:
@@ -135,6 +141,25 @@ def study(setting: Any) -> None:
                   f"{time.perf_counter() - start:.0f} s", soft_wrap=True)
     _write_json(setting, {"study": name, "rows": rows, "networks": [each.name for each in graphs],
                           "constants": as_dict(*setting.constants)})
+
+
+def _study(setting, name, bar):
+    """Rows of a study, and the networks that it was made on."""
+    if name == "fused" and not setting.networks:
+        from .step import digits, lstm
+        graphs = [digits(), lstm(512)]
+    else:
+        graphs = _traced(setting.networks or STUDIED.get(name, STUDY), setting, bar)
+    from . import power
+    from .study import STUDIES, Base
+
+    sets = {key: made()[0] for key, made in power.SETS.items()} if name == "granularity" else {
+        "given": setting.constants[0]}
+    base = Base(tuple(graphs), _machine(setting), sets, setting.policy, setting.jobs, setting.scheduler, bar(name))
+    try:
+        return STUDIES[name](base), graphs
+    except ValueError as error:
+        raise OptionError(str(error)) from None
 
 
 def _text(value):

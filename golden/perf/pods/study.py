@@ -33,11 +33,16 @@ class Base:
     scheduler: str
     jobs: int = 1
     address: str | None = None
+    progress: Callable[[int, int], object] = lambda done, total: None
 
 
 def _all(base: Base, function: Callable[..., Any], points: Iterable[tuple]) -> list[Any]:
+    calls, found = [joblib.delayed(function)(*point) for point in points], []
     with dask_workers(base.address) if base.address else nullcontext():
-        return joblib.Parallel(base.jobs)(joblib.delayed(function)(*point) for point in points)
+        for result in joblib.Parallel(base.jobs, return_as="generator")(calls):
+            found.append(result)
+            base.progress(len(found), len(calls))
+    return found
 
 
 def _cycles(graph: Graph, machine: Machine, partition: int | None = None, scheduler: str = "first-fit") -> int:

@@ -106,5 +106,5 @@ def test_command(file, manifest, tmp_path, monkeypatch, capsys):
 def test_models_that_cannot_be_lowered(tmp_path):
     path = tmp_path / "none.py"
     path.write_text("x = 1\n")
-    with pytest.raises(OptionError, match=f"^--model {path}: Model {path} must define model\\(\\)$"):
+    with pytest.raises(OptionError, match=f"^MODEL {path}: Model {path} must define model\\(\\)$"):
         lowered(str(path), ACCELERATOR)

@@ -85,12 +85,12 @@ def test_programs_that_cannot_run(tmp_path, capsys, number, instruction, options
     with pytest.raises(SystemExit) as ended:
         main(["run", str(tmp_path / "bad"), *options])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == f"python -m golden: error: --file {tmp_path / 'bad'}: {line}\n"
+    assert capsys.readouterr().err == f"python -m golden: error: FILE {tmp_path / 'bad'}: {line}\n"
 
 
 def test_file_that_is_none(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["program", str(tmp_path / "none")])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == (f"python -m golden: error: --file {tmp_path / 'none'}: cannot be read (No such "
+    assert capsys.readouterr().err == (f"python -m golden: error: FILE {tmp_path / 'none'}: cannot be read (No such "
                                        "file or directory)\n")
