@@ -6,6 +6,7 @@ if __name__ == "__main__":
     loading.watch("flow")    # before all that takes a while to load
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -53,7 +54,8 @@ def run_step(console, title, module, words, result):
     console.rule(title, align="left", style="dim")
     console.print(f"python -m {module} {shlex.join(words)}", style="dim", markup=False, highlight=False, soft_wrap=True)
     start = time.monotonic()
-    status = subprocess.run([sys.executable, "-m", f"hbfp.{module}", *words]).returncode
+    status = subprocess.run([sys.executable, "-m", f"hbfp.{module}", *words],
+                            env=os.environ | {"COLUMNS": str(console.width)}).returncode
     if status in (BAD_INPUT, INTERRUPTED):
         raise SystemExit(status)
     if status:

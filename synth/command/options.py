@@ -18,8 +18,8 @@ RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
 
 
 def make_console():
-    """Where tables go: as wide as the terminal, or 120 columns."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
+    """Where tables go: as wide as the terminal or as ``COLUMNS`` says, or 120 columns."""
+    return Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=120)
 
 
 def progress_bar(console):
