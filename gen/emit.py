@@ -8,13 +8,19 @@ from amaranth.back import rtlil
 from amaranth.lib.wiring import In
 
 from .heading import comment, ports
+from .text import FIRST_NUMBER, tidy
 
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
 _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
-#: Sums are wider than their operands on purpose; Verilator warns of each unless told so. Files read after this one
-#: keep their warnings.
-HEADER = "/* verilator lint_save */\n/* verilator lint_off WIDTHEXPAND */\n"
+#: What Verilator is told of all of a file; files read after this one keep their warnings.
+HEADER = """\
+/* verilator lint_save */
+// Sums are wider than their operands on purpose.
+/* verilator lint_off WIDTHEXPAND */
+// One file has all modules.
+/* verilator lint_off DECLFILENAME */
+"""
 FOOTER = "/* verilator lint_restore */\n"
 #: RTLIL cells with the initial values of a memory. It holds nothing until it is written: X to a simulator with four
 #: states, and no line for every word in the text.
@@ -80,13 +86,14 @@ def verilog(emitter):
     """Verilog-2005 text of everything that ``emitter`` gathered."""
     yosys = find_yosys(lambda version: version >= (0, 40))
     removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES)
-    script = [f"read_rtlil <<rtlil\n{_MEMORY_VALUES.sub('', text)}\nrtlil" for text in emitter.texts.values()]
+    texts = [f"autoidx {FIRST_NUMBER}", *(_MEMORY_VALUES.sub("", text) for text in emitter.texts.values())]
+    script = [f"read_rtlil <<rtlil\n{text}\nrtlil" for text in texts]
     script += ["proc -nomux -norom", "memory_collect", f"attrmap {removed}", f"attrmap -modattr {removed}",
                "write_verilog -norename"]
     # Amaranth's own flow silences the same warning: every process that it writes can be printed.
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     # A logical not of a vector is a reduction: said so, no linter has to guess.
-    text = re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text))
+    text = tidy(re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text)))
     text = re.sub(r"^module (\w+)\(([^)]*)\);$",
                   lambda found: _head(emitter.cells[found[1]], re.findall(r"[^\s,]+", found[2])), text,
                   flags=re.MULTILINE)

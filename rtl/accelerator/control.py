@@ -174,7 +174,8 @@ class Control(Part):
 
     def _errors(self, m, state, timer, found, pc, active):
         """What ends the program that has the machine, and its instruction. The last that holds counts."""
-        aligned, starting = max(BYTES, self.params.beat), Signal()
+        aligned = max(BYTES, self.params.beat)
+        starting = Signal()
         wrong = Signal()
         m.d.comb += [starting.eq(state == State.START),
                      wrong.eq((self.origin & aligned - 1).any() | self.base[:12].any())]

@@ -100,7 +100,7 @@ class Load(Part):
         bits = (lanes - 1).bit_length()
         m.submodules.rotate = rotate = Rotate(lanes)
         first = Signal(bits + 1)
-        end = Signal(bits + 1)
+        stop = Signal(bits + 1)
         room = Signal(bits + 1)
         second = Signal()
         upper = Signal()
@@ -109,16 +109,16 @@ class Load(Part):
         into = Signal(index(lanes))
         m.d.comb += [
             into.eq(piece.place[:bits]), room.eq(lanes - piece.lane), follows.eq(place[0]),
-            # Of a run's elements this beat has those from `first` to `end`, counted from lane 0 of its first word.
+            # Of a run's elements this beat has those from `first` to `stop`, counted from lane 0 of its first word.
             first.eq(into + Mux(follows, room, 0)),
-            end.eq(into + Mux((piece.run > room) & ~follows, room, piece.run)),
-            upper.eq(second | first[-1]), straddles.eq(piece.elements & ~upper & (end > lanes)),
+            stop.eq(into + Mux((piece.run > room) & ~follows, room, piece.run)),
+            upper.eq(second | first[-1]), straddles.eq(piece.elements & ~upper & (stop > lanes)),
             rotate.i.eq(self.beat.payload), rotate.by.eq(Mux(piece.elements, into - piece.lane, 0)),
             self.v.en.eq(valid & (piece.memory == Memory.V)), Value.cast(self.v.data).eq(Value.cast(rotate.o)),
             self.v.addr.eq(piece.place + step), self.v.mask.eq(~0),
         ]
         with m.If(piece.elements):
-            m.d.comb += [self.v.addr.eq(piece.place[bits:] + upper), self.v.mask.eq(covered(lanes, upper, first, end))]
+            m.d.comb += [self.v.addr.eq(piece.place[bits:] + upper), self.v.mask.eq(covered(lanes, upper, first, stop))]
         with m.If(self.v.en & self.v.grant):
             m.d.sync += second.eq(straddles)
         return straddles

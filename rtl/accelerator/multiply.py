@@ -55,7 +55,7 @@ class Multiply(Part):
     def body(self, platform):
         m, core = Module(), self.params.core
         new, held = self.instruction.payload, self.held
-        active, there, zero, final = (Signal(name=name) for name in ("active", "there", "zero", "final"))
+        active, there, zero, ending = (Signal(name=name) for name in ("active", "there", "zero", "ending"))
         start, step, room = (Signal(name=name) for name in ("start", "step", "room"))
         loops = Loops(m, "loop", (12, 12, 12, 8, 8, 12), start, step)
         loops.count((held.rows0, held.rows1, held.passes0, held.passes1, held.passes2, held.columns))
@@ -75,7 +75,7 @@ class Multiply(Part):
             self.x.en.eq(room & ~outside), self.x.addr.eq(address), step.eq(room & (outside | self.x.grant)),
         ]
         with m.If(step):
-            m.d.sync += [there.eq(1), zero.eq(outside), final.eq(loops.last)]
+            m.d.sync += [there.eq(1), zero.eq(outside), ending.eq(loops.last)]
         with m.Elif(self.o_x.ready):
             m.d.sync += there.eq(0)
         with m.If(step & loops.last):
@@ -103,5 +103,5 @@ class Multiply(Part):
         # The row for the core.
         zeros = x_layout(self.params).const({"exponent": [max(-126, core.format.exponent_range[0])] * core.segments})
         m.d.comb += [self.o_x.valid.eq(there), self.o_x.payload.eq(Mux(zero, zeros, self.x.data))]
-        m.d.sync += self.done.eq(there & self.o_x.ready & final)
+        m.d.sync += self.done.eq(there & self.o_x.ready & ending)
         return m

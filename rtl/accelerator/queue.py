@@ -102,7 +102,7 @@ class Queue(Component):
         m.submodules.fifo = fifo = Fifo(params.depth, layout.size)
         head = Signal(layout)
         at = Signal(range(WAITS))
-        wait = Signal(wait_layout())
+        awaited = Signal(wait_layout())
         counted = Signal(COUNT_BITS)
         holds = Signal()
         last = Signal()
@@ -113,9 +113,9 @@ class Queue(Component):
         m.d.comb += [
             fifo.i.payload.eq(Cat(entry[name] for name in names)), fifo.i.valid.eq(self.i.valid),
             self.i.ready.eq(fifo.i.ready),
-            head.eq(fifo.o.payload), wait.eq(Array([*(head.waits[n] for n in range(WAITS)), head.waits[0]])[at]),
-            counted.eq(Array([0, *(self.counts[n] for n in range(len(Unit)))])[wait.unit]),
-            holds.eq(counted >= wait.count),
+            head.eq(fifo.o.payload), awaited.eq(Array([*(head.waits[n] for n in range(WAITS)), head.waits[0]])[at]),
+            counted.eq(Array([0, *(self.counts[n] for n in range(len(Unit)))])[awaited.unit]),
+            holds.eq(counted >= awaited.count),
             last.eq(~Array([later[0] | later[1], later[1], 0, 0])[at]),
             ready.eq(fifo.o.valid & holds & last),
             self.waiting.eq(fifo.o.valid & ~(holds & last)),

@@ -208,10 +208,10 @@ class Walk(Component):
         extent = Signal(max(16, (params.height).bit_length()))    # words, rows or elements in the memory
         first = Signal(ELEMENT_BITS)
         last = Signal(ELEMENT_BITS + 1)
-        end = Signal(OFFSET_BITS + 1)
+        stop = Signal(OFFSET_BITS + 1)
         m.d.comb += [
             size.eq(count << low), extent.eq(count), first.eq(place[:ADDRESS_BITS]), last.eq(first + extent - 1),
-            end.eq(offset + size),
+            stop.eq(offset + size),
         ]
         words = (params.v_words - 1).bit_length()
         beyond = last[words:].any()
@@ -230,6 +230,6 @@ class Walk(Component):
         wrong = Signal()
         out = Signal()
         m.d.comb += [wrong.eq(offset[:2].any() | (~fields.elements & offset[2:low].any())),
-                     out.eq((end > self.limit) | beyond)]
+                     out.eq((stop > self.limit) | beyond)]
         with m.If(segment & (wrong | out)):
             m.d.sync += [state.eq(State.FAULT), self.misaligned.eq(wrong), self.outside.eq(~wrong)]

@@ -48,8 +48,8 @@ class Weights(Part):
     def body(self, platform):
         m, side = Module(), (self.params.core.rows - 1).bit_length()
         new, held = self.instruction.payload, self.held
-        active, there, final, start, step, room = (
-            Signal(name=name) for name in ("active", "there", "final", "start", "step", "room"))
+        active, there, ending, start, step, room = (
+            Signal(name=name) for name in ("active", "there", "ending", "start", "step", "room"))
         loops = Loops(m, "loop", (16 + side, 16), start, step)
         loops.count((Cat(Const(0, side), held.tiles), held.repeats))
         address = loops.follow("address", ADDRESS_BITS, new.base, (1, None))
@@ -63,12 +63,12 @@ class Weights(Part):
             self.o_w.payload.exponent.eq(self.w.scales.exponent), self.o_w.payload.invalid.eq(self.w.scales.invalid),
         ]
         with m.If(step):
-            m.d.sync += [there.eq(1), final.eq(loops.last)]
+            m.d.sync += [there.eq(1), ending.eq(loops.last)]
         with m.Elif(self.o_w.ready):
             m.d.sync += there.eq(0)
         with m.If(step & loops.last):
             m.d.sync += active.eq(0)
         with m.If(start):
             m.d.sync += [active.eq(~refused), self.fault.eq(refused)]
-        m.d.sync += self.done.eq(there & self.o_w.ready & final)
+        m.d.sync += self.done.eq(there & self.o_w.ready & ending)
         return m

@@ -186,9 +186,9 @@ class CreditDrain(Component):
         """Whether a row may be read, ``turns`` cycles after the last one."""
         if self.params.turns == 1:
             return 1
-        wait = Signal(range(self.params.turns))
-        m.d.sync += wait.eq(Mux(issue, self.params.turns - 1, Mux(wait == 0, 0, wait - 1)))
-        return wait == 0
+        rest = Signal(range(self.params.turns))
+        m.d.sync += rest.eq(Mux(issue, self.params.turns - 1, Mux(rest == 0, 0, rest - 1)))
+        return rest == 0
 
     def _operands(self, m, start, pending, steps):
         """Rows in the side unit share their operands: the last command's have to be past them first.

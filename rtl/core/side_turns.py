@@ -174,7 +174,8 @@ class FreeTurns(Component):
         m.d.comb += self.loaded.eq(load.any() & (writes == params.turns - 1))
         with m.If(load.any()):
             m.d.sync += writes.eq(Mux(self.loaded, 0, writes + 1))
-        asked, operands = Signal(range(params.turns)), []
+        asked = Signal(range(params.turns))
+        operands = []
         m.d.comb += [asked[bit].eq(Cat(turns[n] for n in range(params.turns) if n >> bit & 1).any())
                      for bit in range(len(asked))]
         vector = _choose(m, "vector", self.v, width, writes)

@@ -58,9 +58,10 @@ class Ram(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        m.submodules.memory = memory = Memory(shape=params.width, depth=params.depth, init=[])
-        write = memory.write_port(granularity=params.width // params.granules)
-        read = memory.read_port()
+        contents = Memory(shape=params.width, depth=params.depth, init=[])
+        m.submodules.contents = contents
+        write = contents.write_port(granularity=params.width // params.granules)
+        read = contents.read_port()
         m.d.comb += [write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data),
                      read.en.eq(self.r_en), read.addr.eq(self.r_addr), self.r_data.eq(read.data)]
         return m

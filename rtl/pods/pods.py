@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Many pods: banks, networks, pods, post-processors; see docs/design/10-pods.md."""
 
 from amaranth import Module, Signal

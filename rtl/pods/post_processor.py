@@ -114,11 +114,11 @@ class PostProcessor(Component):
         load_bias = delay(m, load_scale, 1, "load_bias", reset_less=False)
         scale, bias, relu = (delay(m, more[step], cycles, step)
                              for step, cycles in zip(STEPS, range(2, 2 + len(STEPS)), strict=True))
-        before = self._keep(m, walk, more)
+        kept = self._keep(m, walk, more)
         for column in range(params.design.cols):
             m.submodules[f"add{column}"] = add = Add(pipeline=0, enable=False, **RULES["flush"])
             m.submodules[f"lane{column}"] = lane = SideLane()
-            m.d.comb += [add.a.eq(before.word_select(column, 32)), add.b.eq(self.sums[column])]
+            m.d.comb += [add.a.eq(kept.word_select(column, 32)), add.b.eq(self.sums[column])]
             m.d.comb += [
                 lane.en.eq(1), lane.steps.scale.eq(scale), lane.steps.bias.eq(bias), lane.steps.relu.eq(relu),
                 lane.load_scale.eq(load_scale), lane.load_bias.eq(load_bias),
@@ -133,15 +133,15 @@ class PostProcessor(Component):
         late = 1 + SideLane.LATENCY
         m.submodules.results = results = Ram(self.params.depth, len(self.vectors.data))
         adds = delay(m, walk.en & more.add, 1, "adds", reset_less=False)
-        before = Signal(len(results.r_data))
+        kept = Signal(len(results.r_data))
         m.d.comb += [
             self.kept.eq(delay(m, walk.en & more.keep, late, "kept", reset_less=False)),
             self.kept_address.eq(delay(m, walk.address, late, "kept_address")),
             results.w_en.eq(self.kept), results.w_addr.eq(self.kept_address), results.w_data.eq(self.value),
             results.r_en.eq(walk.en | self.host.en), results.r_addr.eq(Mux(walk.en, walk.address, self.host.address)),
-            before.eq(results.r_data & adds.replicate(len(before))), self.host_o.eq(results.r_data),
+            kept.eq(results.r_data & adds.replicate(len(kept))), self.host_o.eq(results.r_data),
         ]
-        return before
+        return kept
 
     def _convert(self, m):
         """Rows of X, a converter for each of their blocks; nothing ever waits."""

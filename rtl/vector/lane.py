@@ -95,7 +95,7 @@ class VectorLane(Component):
         if not functions:
             m.d.comb += self.o.eq(bypass)
             return m
-        m.submodules.special = function = Function(functions, pipeline=pipeline)
+        m.submodules.functions = function = Function(functions, pipeline=pipeline)
         m.d.comb += function.a.eq(value)
         if pipeline:
             m.d.comb += function.en.eq(self.en)

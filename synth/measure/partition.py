@@ -3,9 +3,6 @@
 import re
 from dataclasses import dataclass, field
 
-#: Names that Yosys' Verilog writer makes up, and what it counts them with.
-_HELPER = re.compile(r"(\$auto\$verilog_backend\.cc:\d+:dump_module\$)\d+\b")
-
 
 @dataclass
 class Unit:
@@ -33,17 +30,9 @@ class Unit:
 
 
 def split(text):
-    """Name -> text of each module, without the numbers that follow from its place in the file."""
-    return {found[1]: _renumbered(found[0]) for found in
+    """Name -> text of each module."""
+    return {found[1]: found[0] for found in
             re.finditer(r"^module (\w+)\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)}
-
-
-def _renumbered(body):
-    """A module whose helper registers (Yosys' ``$auto$verilog_backend...$7``, which counts all modules of a file) are
-    numbered from 0: equal modules of two files have equal texts, and are synthesised once.
-    """
-    numbers = {}
-    return _HELPER.sub(lambda found: f"{found[1]}{numbers.setdefault(found[0], len(numbers))}", body)
 
 
 def instances(body, names):

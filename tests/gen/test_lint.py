@@ -35,7 +35,7 @@ def test_icarus(file):
 def test_verilator(file):
     from cosim.simulate.verilator import find_tool
     tool = find_tool()
-    done = subprocess.run([str(tool.program), "--lint-only", "--top-module", file.stem, file.name],
+    done = subprocess.run([str(tool.program), "--lint-only", "-Wall", "--top-module", file.stem, file.name],
                           cwd=file.parent, capture_output=True, text=True, env=tool.environment())
     warnings = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("%")]
     assert (done.returncode, warnings) == (0, [])

@@ -55,19 +55,6 @@ MANIFEST = Manifest.from_dict({"top": "hbfp_top", "verilog": "hbfp_top.v", "modu
     "hbfp_top": {"kind": "core", "count": 1, "area": "control", "apart": None, "inline": 4}}})
 
 
-HELPER = "  reg {0}  = 0;\n  always @* begin\n    if ({0} ) begin end\n  end\n".format(
-    "\\$auto$verilog_backend.cc:2355:dump_module${0}")
-
-
-def test_a_module_is_the_same_in_every_file():
-    """Yosys numbers a helper register by the module's place in the file; two in one module stay two."""
-    def leaf(*numbers):
-        helpers = "".join(HELPER.format(n) for n in numbers)
-        return split(TEXT.replace("  assign o = &a;\n", helpers + "  assign o = &a;\n"))["hbfp_leaf_w2"]
-    assert leaf(7) == leaf(6) == leaf(0) and leaf(12, 7) == leaf(0, 1)
-    assert leaf(7) != leaf(7, 8)
-
-
 def test_modules_and_instances_are_found():
     bodies = split(TEXT)
     assert list(bodies) == ["hbfp_leaf_w2", "hbfp_ram_d4", "hbfp_group_x", "hbfp_top"]
