@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .extras import missing
-from .values import OptionError, flag, shown
+from .values import OptionError, shown
 
 #: Exit statuses: bad input; the reader of our output has gone; Ctrl-C.
 BAD_INPUT, NO_READER, INTERRUPTED = 2, 1, 130
@@ -38,13 +38,10 @@ class Parser(argparse.ArgumentParser):
     def format_help(self):
         return as_called(super().format_help())
 
-    def parse_known_args(self, args=None, namespace=None):
-        found, rest = super().parse_known_args(args, namespace)
-        for name, value in vars(found).items():
-            # Of --name=-- argparse removes the value; an option that may come more than once gives a list of values.
-            if value == [] or isinstance(value, list) and [] in value:
-                self.error(f"argument {flag(name)}: expected one argument")
-        return found, rest
+    def _get_values(self, action, arg_strings):
+        if action.option_strings and arg_strings == ["--"]:    # of --name=-- some versions of argparse drop the value
+            return self._get_value(action, *arg_strings)
+        return super()._get_values(action, arg_strings)
 
     def error(self, message):
         print(f"{self.prog}: error: {shown(message, LINE)}", file=sys.stderr)

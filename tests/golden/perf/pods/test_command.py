@@ -133,8 +133,10 @@ def test_a_network_too_small_for_its_pixels(capsys):
             "(64x0x0). Output size is too small\n"))
 
 
-def test_an_option_for_several_networks_without_a_value(capsys):
+@pytest.mark.parametrize("words, line", [
+    (["--network", "--"], "python -m golden pods: error: argument --network: expected one argument"),
+    (["--network=--"], f"python -m golden: error: --network --: must be a FILE.py or of {NAMES}")])
+def test_two_dashes_are_a_value_only_behind_an_equals_sign(words, line, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["pods", "--network=--"])
-    assert (stop.value.code, capsys.readouterr().err) == (
-        2, "python -m golden pods: error: argument --network: expected one argument\n")
+        main(["pods", *words])
+    assert (stop.value.code, capsys.readouterr().err) == (2, f"{line}\n")
