@@ -102,7 +102,7 @@ class Device(Model):
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
 
     def set_pauses(self, share, seed=1):
-        """Let each channel of the DRAM stand still in that share of the cycles, 0 to below 1, drawn from a seed."""
+        """Let each channel of the DRAM and the host stand still in that share of cycles, 0 to below 1, by a seed."""
         self._library.sim_pauses(self._handle, round(share * (2**32 - 1)), seed)
 
     def poison(self, begin, end):

@@ -1,4 +1,4 @@
-// A DRAM behind AXI4: latency, a bandwidth that reads and writes share, errors on request; checks its master.
+// A DRAM behind AXI4: latency, a bandwidth that reads and writes share, errors on request; checks its master, always.
 //
 // Times, in cycles of the bus; nothing is random:
 //   - A burst of reads whose address is taken in cycle t gives its first beat in cycle t + latency or later, a beat a
@@ -49,6 +49,24 @@ struct Complaint {
     }
 };
 
+// A channel on which the accelerator offers: a payload that waits must stay and stay the same, all bits of it.
+template <class Payload>
+struct Channel {
+    const char* name;
+    bool waits = false;
+    Payload kept = {};
+
+    // Whether the payload is taken in this cycle.
+    bool moves(Complaint& complaint, uint64_t now, bool valid, bool ready, const Payload& payload) {
+        if (waits && !valid) complaint.tell(now, "%svalid fell before %sready was high", name, name);
+        if (waits && valid && !(payload == kept))
+            complaint.tell(now, "the payload of %s changed before %sready was high", name, name);
+        waits = valid && !ready;
+        if (valid) kept = payload;
+        return valid && ready;
+    }
+};
+
 struct Memory {
     // Settings.
     uint8_t* bytes = nullptr;
@@ -68,7 +86,7 @@ struct Memory {
         reads.clear(), writes.clear(), buffer.clear(), responses.clear();
         arready = awready = wready = rvalid = bvalid = false;
         credit = 0, turn = false, worst = OKAY;
-        for (bool& waits : waiting) waits = false;
+        ar_channel.waits = aw_channel.waits = w_channel.waits = false;
     }
 
     // The begin of a cycle: moves at most one beat each way and sets what the channels show.
@@ -97,13 +115,13 @@ struct Memory {
     // The end of a cycle: what the master offered and took.
     void end(uint64_t now, bool arvalid, Address ar, bool awvalid, Address aw, bool wvalid, const uint8_t* data,
              const uint8_t* strobes, bool last, bool rready, bool bready) {
-        if (hold(0, "ar", now, arvalid, arready, ar, ar_kept)) {
+        if (ar_channel.moves(complaint, now, arvalid, arready, ar)) {
             check("ar", now, ar);
             bool mute = false;
             for (const Range& range : silent) mute |= range.holds(ar.address, uint64_t(ar.beats) * BEAT);
             reads.push_back({ar, now + latency, mute, 0});
         }
-        if (hold(1, "aw", now, awvalid, awready, aw, aw_kept)) {
+        if (aw_channel.moves(complaint, now, awvalid, awready, aw)) {
             check("aw", now, aw);
             writes.push_back({aw, 0, false, 0});
         }
@@ -111,9 +129,18 @@ struct Memory {
         std::memcpy(beat.data, data, BEAT);
         std::memcpy(beat.strobes, strobes, BEAT / 8);
         beat.last = last;
-        if (hold(2, "w", now, wvalid, wready, beat, w_kept)) buffer.push_back(beat);
+        if (w_channel.moves(complaint, now, wvalid, wready, beat)) buffer.push_back(beat);
         if (rvalid && rready) rvalid = false;
         if (bvalid && bready) bvalid = false;
+    }
+
+    // Whether a channel stands still in this cycle.
+    bool pause() {
+        if (!pauses) return false;
+        noise ^= noise << 13;
+        noise ^= noise >> 17;
+        noise ^= noise << 5;
+        return noise < pauses;
     }
 
     bool idle() const { return reads.empty() && writes.empty() && buffer.empty() && responses.empty() && !rvalid; }
@@ -142,18 +169,10 @@ private:
     std::deque<Beat> buffer;
     std::deque<Answer> responses;
     uint64_t credit = 0;
-    bool turn = false, waiting[3] = {};
+    bool turn = false;
     Response worst = OKAY;
-    Address ar_kept, aw_kept;
-    Beat w_kept;
-
-    bool pause() {
-        if (!pauses) return false;
-        noise ^= noise << 13;
-        noise ^= noise >> 17;
-        noise ^= noise << 5;
-        return noise < pauses;
-    }
+    Channel<Address> ar_channel{"ar"}, aw_channel{"aw"};
+    Channel<Beat> w_channel{"w"};
 
     Response answer(uint64_t address) const {
         if (address + BEAT > size) return DECERR;
@@ -198,18 +217,6 @@ private:
         }
         buffer.pop_front();
         ++beats_written;
-    }
-
-    // Whether a payload is taken in this cycle; one that waits must stay and stay the same.
-    template <class Payload>
-    bool hold(int channel, const char* name, uint64_t now, bool valid, bool ready, const Payload& payload,
-              Payload& kept) {
-        if (waiting[channel] && !valid) complaint.tell(now, "%svalid fell before %sready was high", name, name);
-        if (waiting[channel] && valid && !(payload == kept))
-            complaint.tell(now, "the payload of %s changed before %sready was high", name, name);
-        waiting[channel] = valid && !ready;
-        if (valid) kept = payload;
-        return valid && ready;
     }
 
     void check(const char* name, uint64_t now, const Address& at) {

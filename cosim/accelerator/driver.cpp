@@ -31,12 +31,20 @@ struct Host {
     bool done() const { return !(aw || w || b || ar || r); }
 };
 
+// A response to the host; one to a write has no data.
+struct Response {
+    uint32_t data;
+    uint8_t code;
+    bool operator==(const Response&) const = default;
+};
+
 struct Simulation {
     VerilatedContext context;
     Vdut top{&context};
     dram::Memory memory;
     uint64_t cycle = 0;
     Host host{};
+    dram::Channel<Response> b{"s_axil_b"}, r{"s_axil_r"};
     std::vector<Event> events;
     bool recording = false;
 #if VM_TRACE
@@ -96,25 +104,27 @@ struct Simulation {
         if (top.s_axil_arvalid && top.s_axil_arready) next.ar = false;
         if (top.s_axil_bvalid) {
             if (!host.b || host.aw || host.w) memory.complaint.tell(cycle, "s_axil_bvalid is high without a write");
-            next.b = false;
-            next.code = top.s_axil_bresp;
         }
         if (top.s_axil_rvalid) {
             if (!host.r || host.ar) memory.complaint.tell(cycle, "s_axil_rvalid is high without a read");
-            next.r = false;
-            next.code = top.s_axil_rresp;
-            next.data = top.s_axil_rdata;
         }
+        Response written{0, top.s_axil_bresp}, read{top.s_axil_rdata, top.s_axil_rresp};
+        if (b.moves(memory.complaint, cycle, top.s_axil_bvalid, top.s_axil_bready, written))
+            next.b = false, next.code = written.code;
+        if (r.moves(memory.complaint, cycle, top.s_axil_rvalid, top.s_axil_rready, read))
+            next.r = false, next.code = read.code, next.data = read.data;
         return next;
     }
 
+    // What the host has still to offer and to take; what is offered stays, and what comes may have to wait.
     void offer(const Host& now) {
+        auto offers = [&](bool wanted, bool before) { return wanted && (before || !memory.pause()); };
+        top.s_axil_awvalid = offers(now.aw, host.aw && top.s_axil_awvalid);
+        top.s_axil_wvalid = offers(now.w, host.w && top.s_axil_wvalid);
+        top.s_axil_arvalid = offers(now.ar, host.ar && top.s_axil_arvalid);
+        top.s_axil_bready = offers(now.b, false);
+        top.s_axil_rready = offers(now.r, false);
         host = now;
-        top.s_axil_awvalid = host.aw;
-        top.s_axil_wvalid = host.w;
-        top.s_axil_bready = host.b;
-        top.s_axil_arvalid = host.ar;
-        top.s_axil_rready = host.r;
     }
 
     // A transfer from begin to end; the response's code, or -1 if it does not come within `limit` cycles.
@@ -155,6 +165,7 @@ struct Simulation {
         top.aresetn = 0;
         offer({});
         memory.reset();
+        b.waits = r.waits = false;
         for (uint32_t i = 0; i < cycles; ++i) {
             if (i && (top.m_axi_arvalid || top.m_axi_awvalid || top.m_axi_wvalid))
                 memory.complaint.tell(cycle, "arvalid, awvalid and wvalid must be low in reset");

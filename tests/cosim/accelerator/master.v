@@ -49,7 +49,7 @@ module master #(parameter BEAT = 32, LEN = 4, parameter [2:0] SIZE = 5) (
     age <= age + 1;
     if (s_axil_awvalid && s_axil_awready) begin aw_there <= 1; aw <= s_axil_awaddr; end
     if (s_axil_wvalid && s_axil_wready) begin w_there <= 1; w <= s_axil_wdata; end
-    if (s_axil_bvalid && s_axil_bready) s_axil_bvalid <= 0;
+    if (s_axil_bvalid && (s_axil_bready || fault == 13)) s_axil_bvalid <= 0;
     if (aw_there && w_there && !s_axil_bvalid) begin
       aw_there <= 0; w_there <= 0; s_axil_bvalid <= 1;
       s_axil_bresp <= aw == 12'hffc ? 2 : 0;
@@ -64,6 +64,7 @@ module master #(parameter BEAT = 32, LEN = 4, parameter [2:0] SIZE = 5) (
       endcase
     end
     if (s_axil_rvalid && s_axil_rready) s_axil_rvalid <= fault == 10;
+    if (s_axil_rvalid && fault == 12) s_axil_rdata <= ~s_axil_rdata;
     if (fault == 11 && state == TAKE) s_axil_bvalid <= 1;
     if (s_axil_arvalid && s_axil_arready) begin
       s_axil_rvalid <= 1;

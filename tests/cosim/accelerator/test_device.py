@@ -125,16 +125,19 @@ FAULTS = {
     3: "aw burst of 4 beats at 0x8fe0 crosses 4 KiB", 4: "arvalid, awvalid and wvalid must be low in reset",
     5: "the payload of w changed before wready was high", 6: "araddr must be a multiple of 32, not 0x1001",
     7: "wlast must be 0 in beat 3 of a burst of 4, not 1", 8: "awburst must be 1 (INCR), not 0",
-    10: "s_axil_rvalid is high without a read", 11: "s_axil_bvalid is high without a write"}
+    10: "s_axil_rvalid is high without a read", 11: "s_axil_bvalid is high without a write",
+    12: "the payload of s_axil_r changed before s_axil_rready was high",
+    13: "s_axil_bvalid fell before s_axil_bready was high"}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_broken_rules_are_named(device, fault):
     device.set_pauses(0.5)
-    device.write(FAULT, fault)
     with pytest.raises(BusError, match=rf"^Cycle \d+: {re.escape(FAULTS[fault])}$"):
+        device.write(FAULT, fault)
         copy(device, bursts=40)
-        device.read(STATUS)
+        for _ in range(10):
+            device.read(STATUS)
         device.idle(10)
         device.reset()
 
