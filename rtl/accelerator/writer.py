@@ -19,7 +19,8 @@ class Writer(Part):
 
     A request that is taken is on the bus in the next cycle; the first beat of a burst is there no sooner than its
     address, and two cycles after it came. While ``abort`` is high nothing is taken; a beat that is offered on the bus
-    stays as it is, and all other beats of the bursts that were announced go out without strobes.
+    stays as it is, and all other beats of the bursts that were announced go out without strobes: those that wait
+    here, and then as many as are missing, which show the last one's data.
 
     Members
     -------
@@ -98,7 +99,7 @@ class Writer(Part):
             self.wdata.eq(head.data),
             self.wstrb.eq(Cat(lane.replicate(4) for lane in head.lanes) & ~filling.replicate(system.beat)),
             self.wlast.eq(ends), self.wvalid.eq(lengths.o.valid & (beats.o.valid | filling)),
-            lengths.o.ready.eq(goes & ends), beats.o.ready.eq(goes | filling),
+            lengths.o.ready.eq(goes & ends), beats.o.ready.eq(goes),
         ]
         m.d.sync += [held.eq(held + (beats.i.valid & beats.i.ready) - (beats.o.valid & beats.o.ready)),
                      filling.eq(self.abort & (filling | ~self.wvalid | self.wready))]

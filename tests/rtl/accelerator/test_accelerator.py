@@ -255,6 +255,26 @@ def test_what_an_error_cuts_short_leaves_no_trace(device, name):
     good(device)
 
 
+@pytest.mark.parametrize("pauses", [0.3, 0.7, 0.95])
+def test_what_is_offered_stays_when_a_program_is_stopped(device, pauses):
+    """At any cycle of loads and stores, in front of channels that stand still: the bench looks at every cycle."""
+    rng = np.random.default_rng(int(100 * pauses))
+    copy = [load(count0=64), store([(Unit.LOAD, 1)], offset=0xA000, count0=64), load(offset=0x4000, count0=64),
+            store(elements=1, run=3, offset=0xC000, count0=40, dram0=36, buffer0=1), HALT]
+    caught = 0
+    for turn in range(40):
+        device.set_pauses(pauses, turn + 1)
+        start(device, copy)
+        device.idle(int(rng.integers(0, 400 / (1 - pauses))))
+        write(device, control=2)
+        assert device.run(20_000)
+        caught += read(device, "status") == 4
+        assert read(device, "cause") in (0, Cause.STOPPED)
+    assert caught > 20
+    device.set_pauses(0)
+    good(device)
+
+
 def test_bus_errors(device):
     """Of loads, fetch and stores."""
     for begin, cause in ((0x4000, (Cause.BUS, 2)), (0x6000, (Cause.BUS, 3))):
