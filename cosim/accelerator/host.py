@@ -109,12 +109,10 @@ def prepare(device, program, context=0, **options):
 
 
 def ring(device, program, context=0, **options):
-    """:func:`prepare` a context, and ring its doorbell; the first cycle in which it is rung."""
+    """:func:`prepare` a context, and ring its doorbell."""
     prepare(device, program, context, **options)
     device.record()
-    cycle = device.cycle
     write(device, "control", 1, context)
-    return cycle
 
 
 def finish(device):

@@ -99,8 +99,8 @@ def execute(device, pair, *, after=(0, 0), **options):
     rung = []
     for context, cycles in enumerate(after):
         device.idle(cycles)
-        rung.append(device.cycle)
         write(device, "control", 1, context)
+        rung.append(device.cycle - 2)    # what was written is answered a cycle later
     results = [None, None]
     while None in results:
         finish(device)

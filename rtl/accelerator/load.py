@@ -37,7 +37,7 @@ class Load(Part):
     request : ``Out(stream.Signature(request_layout))``
         A burst; taken when the bus takes it.
     beat : ``In(stream)``
-        Data, in the order of requests.
+        Data, in the order of requests; ``ready`` does not follow from them.
     v, w, w_scales, p : ``Out(write_port)``
         Of the memories.
     begins, misaligned, outside : ``Out(1)``
@@ -76,7 +76,7 @@ class Load(Part):
         ends = Signal()
         m.d.comb += [
             Value.cast(piece).eq(pieces.o.payload), valid.eq(self.beat.valid & pieces.o.valid),
-            ends.eq(step + 1 == piece.beats), self.beat.ready.eq(taken),
+            ends.eq(step + 1 == piece.beats), taken.eq(self.beat.valid & self.beat.ready),
             pieces.o.ready.eq(taken & ends), self.done.eq(taken & ends & piece.last),
         ]
         with m.If(taken):
@@ -91,7 +91,7 @@ class Load(Part):
             Value.cast(self.p.data).eq(self.beat.payload),
         ]
         granted = Array([self.v.grant & ~straddles, Mux(scales, self.w_scales.grant, self.w.grant), self.p.grant, 0])
-        m.d.comb += taken.eq(valid & granted[piece.memory])
+        m.d.comb += self.beat.ready.eq(pieces.o.valid & granted[piece.memory])
         return m
 
     def _to_v(self, m, valid, piece, step, place, taken):

@@ -1,6 +1,6 @@
 """The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority."""
 
-from amaranth import Cat, Module, Mux, Shape, Signal
+from amaranth import Cat, Const, Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
 from ..lib.memory import Ram
@@ -38,7 +38,7 @@ def share_members(system):
 
 
 def arbitrate(m, name, ports, words, step=1, share=None):
-    """Grant the first of the ports that asks.
+    """Grant the first of the ports that asks; a grant does not follow from whether its own port asks.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def arbitrate(m, name, ports, words, step=1, share=None):
     Returns
     -------
     tuple of Signal
-        Whether there is an access to a legal address; its word; each port's grant.
+        Whether there is an access to a legal address; its word; whether each port is the one that has it.
     """
     low, high = (step - 1).bit_length(), (words - 1).bit_length()
     address = Signal(ADDRESS_BITS, name=f"{name}_address")
@@ -62,26 +62,27 @@ def arbitrate(m, name, ports, words, step=1, share=None):
     for port in reversed(ports):
         with m.If(port.en):
             m.d.comb += [any_access.eq(1), address.eq(port.addr)]
-    taken, grants = 0, []
+    taken, chosen = Const(0, 1), []
     for port in ports:
-        m.d.comb += [port.grant.eq(port.en & ~taken), port.fault.eq(port.grant & beyond)]
-        grants.append(port.grant)
+        mine = port.en & ~taken
+        m.d.comb += [port.grant.eq(~taken), port.fault.eq(mine & beyond)]
+        chosen.append(mine)
         taken = taken | port.en
     m.d.comb += legal.eq(any_access & ~beyond)
     if not hasattr(share, "share_first"):
         m.d.comb += beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0)
-        return legal, address[low:high], grants
+        return legal, address[low:high], chosen
     part = high - FIRST_BITS    # bits of an address in a sixteenth
     upper = Signal(FIRST_BITS, name=f"{name}_sixteenth")
     m.d.comb += [beyond.eq(address[part:] >= share.share_size), upper.eq(address[part:] + share.share_first)]
-    return legal, Cat(address[low:part], upper), grants
+    return legal, Cat(address[low:part], upper), chosen
 
 
-def choose(ports, grants, name):
-    """What the granted port gives, of those that all have it; that of the last if none is granted."""
+def choose(ports, chosen, name):
+    """What the chosen port gives, of those that all have it; that of the last if none is chosen."""
     value = getattr(ports[-1], name)
-    for port, grant in reversed(list(zip(ports[:-1], grants[:-1], strict=True))):
-        value = Mux(grant, getattr(port, name), value)
+    for port, mine in reversed(list(zip(ports[:-1], chosen[:-1], strict=True))):
+        value = Mux(mine, getattr(port, name), value)
     return value
 
 
@@ -113,10 +114,10 @@ class VMemory(Part):
         readers = [getattr(self, f"read_{name}") for name in self.READERS]
         writers = [getattr(self, f"write_{name}") for name in self.WRITERS]
         reads, r_addr, _ = arbitrate(m, "read", readers, system.v_words, share=self)
-        writes, w_addr, grants = arbitrate(m, "write", writers, system.v_words, share=self)
+        writes, w_addr, chosen = arbitrate(m, "write", writers, system.v_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), ram.w_addr.eq(w_addr),
-                     ram.w_en.eq(choose(writers, grants, "mask") & writes.replicate(system.lanes)),
-                     ram.w_data.eq(choose(writers, grants, "data")),
+                     ram.w_en.eq(choose(writers, chosen, "mask") & writes.replicate(system.lanes)),
+                     ram.w_data.eq(choose(writers, chosen, "data")),
                      *(port.data.as_value().eq(ram.r_data) for port in readers)]
         return m
 
@@ -185,10 +186,10 @@ class WMemory(Part):
                      self.read.scales.as_value().eq(scales.r_data)]
         for memory, name, step in ((ram, "write", packed), (scales, "scales", height)):
             ports = [getattr(self, f"{name}_{writer}") for writer in self.WRITERS]
-            writes, w_addr, grants = arbitrate(m, name, ports, rows, step, self)
-            mask = choose(ports, grants, "mask") & writes.replicate(packed) if name == "write" else writes
+            writes, w_addr, chosen = arbitrate(m, name, ports, rows, step, self)
+            mask = choose(ports, chosen, "mask") & writes.replicate(packed) if name == "write" else writes
             m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
-                         memory.w_data.eq(choose(ports, grants, "data"))]
+                         memory.w_data.eq(choose(ports, chosen, "data"))]
         return m
 
 

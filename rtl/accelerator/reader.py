@@ -19,7 +19,8 @@ class Reader(Part):
     """Reads for fetch and load, ``reads`` bursts under way at most; their beats come back in the order of requests.
 
     In a cycle in which both ask, fetch goes before load. A request that is taken is on the bus in the next cycle.
-    Beats go on in the cycle in which they come. While ``abort`` is high no request is taken, and what comes is dropped.
+    Beats go on in the cycle in which they come. While ``abort`` is high no request is taken, and what comes is dropped;
+    an error response is what makes it high in the next cycle. ``rready`` follows from no input of the bus in its cycle.
 
     Members
     -------
@@ -30,7 +31,7 @@ class Reader(Part):
     fetched : ``Out(1)``
         ``rdata`` is a beat for fetch, which takes it.
     loaded, ready : ``Out(1)``, ``In(1)``
-        ``rdata`` is a beat for load, which takes it.
+        ``rdata`` is a beat for load; load takes one that is there.
     abort : ``In(1)``
     idle : ``Out(1)``
         Nothing is under way.
@@ -82,6 +83,6 @@ class Reader(Part):
         m.d.comb += [
             self.of_load.eq(load), self.error.eq(self.rvalid & self.rresp[1] & ~self.abort),
             self.fetched.eq(good & ~load), self.loaded.eq(good & load),
-            self.rready.eq(self.abort | ~load | self.rresp[1] | self.ready),
+            self.rready.eq(self.abort | ~load | self.ready),
         ]
         return m

@@ -37,9 +37,9 @@ def lite_members(system):
 class Registers(Part):
     """Registers by the map of :mod:`hbfp.isa.registers`.
 
-    A write is taken when address and data are there, and its response follows one cycle later; strobes count. A read
-    is answered two cycles after its address. Addresses without a register read as 0. Every response is OKAY. What is
-    written counts from the next cycle, also while a program runs.
+    A write is taken in the cycle after the first in which address and data are there and no response waits, and its
+    response follows one cycle later; strobes count. A read is answered two cycles after its address. Addresses without
+    a register read as 0. Every response is OKAY. What is written counts from the next cycle, also while a program runs.
 
     Members
     -------
@@ -101,10 +101,10 @@ class Registers(Part):
 
     def _takes(self, m):
         """The write channels; name -> whether that register is written in this cycle."""
-        takes = Signal()
-        m.d.comb += [takes.eq(self.awvalid & self.wvalid & ~self.bvalid), self.awready.eq(takes),
-                     self.wready.eq(takes)]
-        m.d.sync += self.bvalid.eq(takes | (self.bvalid & ~self.bready))
+        takes = Signal()    # a register: what is offered stays until it is taken
+        m.d.comb += [self.awready.eq(takes), self.wready.eq(takes)]
+        m.d.sync += [takes.eq(self.awvalid & self.wvalid & ~takes & ~self.bvalid),
+                     self.bvalid.eq(takes | (self.bvalid & ~self.bready))]
         return {register.name: takes & (self.awaddr[2:] == register.address >> 2)
                 for register in registers(self.params.contexts)}
 

@@ -17,9 +17,10 @@ from .layouts import (
 def read_port(shape):
     """Word ``addr`` is asked for while ``en`` is high, until ``grant`` in the same cycle.
 
-    ``data`` is the word in the cycle after the grant, and until the cycle after the memory's next grant of a read to
-    anyone: it is the memory's own output, and who needs it for longer keeps it. ``fault`` comes with the grant of an
-    address beyond the memory, which reads nothing.
+    ``grant`` does not follow from the port's own ``en``: it is high whenever a wish would be granted. ``data`` is the
+    word in the cycle after both were high, and until the cycle after the memory's next such read for anyone: it is the
+    memory's own output, and who needs it for longer keeps it. ``fault`` comes with the grant of an address beyond the
+    memory, which reads nothing.
     """
     return Signature({"en": Out(1), "addr": Out(ADDRESS_BITS), "grant": In(1), "fault": In(1), "data": In(shape)})
 
@@ -27,8 +28,8 @@ def read_port(shape):
 def write_port(shape, parts=0):
     """``data`` goes to ``addr`` at the end of the cycle in which ``en`` and ``grant`` are high; a read sees it then.
 
-    ``mask``, where a word has parts that can be written alone, has a bit for each of them. ``fault`` comes with the
-    grant of an address beyond the memory, which writes nothing.
+    ``grant`` as of :func:`read_port`. ``mask``, where a word has parts that can be written alone, has a bit for each of
+    them. ``fault`` comes with the grant of an address beyond the memory, which writes nothing.
     """
     mask = {"mask": Out(parts)} if parts else {}
     return Signature({"en": Out(1), "addr": Out(ADDRESS_BITS), "data": Out(shape), **mask, "grant": In(1),

@@ -52,9 +52,9 @@ class Served(Bench):
         return given
 
     def _allow(self, port, pauses):
-        """Grant a port's wishes while the signal is high."""
+        """Grant a port's wishes while the signal is high, whether it has one or not."""
         allow = Signal()
-        self._top.d.comb += port.grant.eq(port.en & allow)
+        self._top.d.comb += port.grant.eq(allow)
         return allow, pauses or Pauses()
 
     def process(self, function, *args, background=False):
