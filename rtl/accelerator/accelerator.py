@@ -209,9 +209,9 @@ class Accelerator(Part):
               for name in ("illegal", "beyond", "halted", "paused", "takes")),
             *(getattr(registers, name).eq(getattr(control, name))
               for name in ("busy", "waiting", "done", "error", "cause", "error_pc", "ends", "fails")),
-            registers.count.eq(counters.r_data), counters.r_en.eq(registers.count_en),
-            counters.r_addr.eq(registers.count_addr), counters.clear.eq(control.begins),
-            self.trace_started.eq(started), self.trace_completed.eq(issue.completed),
+            registers.count.eq(counters.r_data), registers.count_known.eq(counters.r_known),
+            counters.r_en.eq(registers.count_en), counters.r_addr.eq(registers.count_addr),
+            counters.clear.eq(control.begins), self.trace_started.eq(started), self.trace_completed.eq(issue.completed),
             self.trace_waiting.eq(issue.waiting), self.trace_running.eq(control.counts),
         ]
         events = {"cycles": control.counts, "words_loaded": running & reader.loaded & reader.ready,

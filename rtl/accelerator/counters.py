@@ -32,14 +32,15 @@ class Counters(Component):
     Members
     -------
     clear : ``In(1)``
-        All counters of the context that is there in the next cycle are 0 from then on.
+        All counters of the context that is there in the next cycle are 0 from then on, as all are after reset.
     owner : ``In(1)``
         Where there are several.
     events : ``In(count)``
         Bit n: counter n counts this cycle.
     r_en, r_addr : ``In``
-        A counter is read; its value is ``r_data`` in the next cycle. The context stands above the counter's number.
-    r_data : ``Out(32)``
+        A counter is read; its value is there in the next cycle. The context stands above the counter's number.
+    r_data, r_known : ``Out(32)``, ``Out(1)``
+        The value; while the memory does not have it yet it is not known and 0, whatever ``r_data`` is.
     """
     kind, area, apart = "counters", "accelerator control", True
 
@@ -52,7 +53,7 @@ class Counters(Component):
     def ports(params):
         context = {"owner": In(1)} if params.contexts > 1 else {}
         return {"clear": In(1), **context, "events": In(params.count), "r_en": In(1),
-                "r_addr": In(index(params.count).width + params.contexts - 1), "r_data": Out(32)}
+                "r_addr": In(index(params.count).width + params.contexts - 1), "r_data": Out(32), "r_known": Out(1)}
 
     def body(self, platform):
         m, count = Module(), self.params.count
@@ -63,7 +64,7 @@ class Counters(Component):
         local = [Signal(LOCAL_BITS, name=f"local{n}") for n in range(count)]
         turn = Signal(index(count))
         written = Signal(index(count))
-        fresh = Signal()    # no turn has come since all were cleared
+        fresh = Signal(init=1)    # not all turns have come since all were cleared
         adds = Signal()
         first = Signal()
         amount = Signal(LOCAL_BITS)
@@ -74,6 +75,7 @@ class Counters(Component):
         ]
         choices = Array([*local, *[0] * (2 ** len(turn) - count)])
         m.d.sync += [adds.eq(~self.r_en & ~self.clear), written.eq(turn), amount.eq(choices[turn]), first.eq(fresh)]
+        self._know(m, fresh | first)
         for n, value in enumerate(local):
             mine = ~self.r_en & (turn == n)
             m.d.sync += value.eq(Mux(self.clear, 0, Mux(mine, 0, value) + self.events[n]))
@@ -84,3 +86,15 @@ class Counters(Component):
             with m.If(turn == count - 1):
                 m.d.sync += fresh.eq(0)
         return m
+
+    def _know(self, m, sweeps):
+        """Whether the memory has what is read; while it ``sweeps`` it has not all of the context that is there."""
+        if self.params.contexts == 1:
+            m.d.sync += self.r_known.eq(~sweeps)
+            return
+        has = [Signal(name=f"has{context}") for context in range(self.params.contexts)]    # it was swept since reset
+        for context, swept in enumerate(has):
+            with m.If(~sweeps & (self.owner == context)):
+                m.d.sync += swept.eq(1)
+        asked = self.r_addr[-1]
+        m.d.sync += self.r_known.eq(Mux(asked, has[1], has[0]) & ~(sweeps & (asked == self.owner)))

@@ -56,7 +56,7 @@ class Registers(Part):
     ends, fails : ``In``
         The program of a context comes to its end, or to an error: they set the bits of ``interrupt_status``.
     interrupt : ``Out(1)``
-    count_en, count_addr, count : ``Out``, ``Out``, ``In(32)``
+    count_en, count_addr, count, count_known : ``Out``, ``Out``, ``In(32)``, ``In(1)``
         Read port of the counters, of which number 0 is ``cycles``; the context stands above the number.
     """
     kind, area, apart = "registers", "accelerator control", True
@@ -70,7 +70,8 @@ class Registers(Part):
                 "done": In(contexts), "error": In(contexts),
                 "cause": In(ArrayLayout((max(Cause)).bit_length(), contexts)),
                 "error_pc": In(ArrayLayout(NUMBER_BITS, contexts)), "ends": In(contexts), "fails": In(contexts),
-                "interrupt": Out(1), "count_en": Out(1), "count_addr": Out(number + contexts - 1), "count": In(WORD)}
+                "interrupt": Out(1), "count_en": Out(1), "count_addr": Out(number + contexts - 1), "count": In(WORD),
+                "count_known": In(1)}
 
     def body(self, platform):
         m, contexts = Module(), self.params.contexts
@@ -129,14 +130,14 @@ class Registers(Part):
         address = Signal(len(self.araddr) - 2)
         takes = Signal()
         pending = Signal()
-        counter = Signal()
+        counter = Signal()    # one that is not known is 0, as addresses without a register are
         value = Signal(WORD)
         asked, place = self.araddr[2:], (len(COUNTERS) - 1).bit_length()
         m.d.comb += [
             self.arready.eq(~pending & ~self.rvalid), takes.eq(self.arvalid & self.arready),
             self.count_en.eq(takes & (asked[:low] >= first)),
             self.count_addr.eq(Cat((asked[:low] - first)[:place], asked[low:]) if contexts > 1 else asked - first),
-            counter.eq((address[:low] >= first) & (address[:low] < first + len(COUNTERS))),
+            counter.eq((address[:low] >= first) & (address[:low] < first + len(COUNTERS)) & self.count_known),
         ]
         with m.Switch(address):
             for name, what in shown.items():
