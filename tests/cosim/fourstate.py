@@ -130,6 +130,34 @@ def _bench(manifest):
                          **{name: "".join(part).rstrip("\n") for name, part in lines.items()})
 
 
+def build(folder, text, bench, **parameters):
+    """Compile a design, whose initial values are taken away, with a bench of the module ``bench``, to ``bench.vvp``.
+
+    ``parameters`` are those of the bench; one of text is a macro.
+
+    Raises
+    ------
+    RuntimeError
+        If Icarus Verilog is not there, or refuses the text.
+    """
+    if shutil.which("iverilog") is None:
+        raise RuntimeError("iverilog is missing: apt-get install iverilog")
+    (folder / "dut.v").write_text(without_initial_values(text))
+    (folder / "bench.v").write_text(bench)
+    options = [f"-D{name}={value}" if isinstance(value, str) else f"-Pbench.{name}={value}"
+               for name, value in parameters.items()]
+    done = subprocess.run(["iverilog", "-g2005", "-o", "bench.vvp", "-s", "bench", *options, "bench.v", "dut.v"],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode or done.stderr:
+        raise RuntimeError(done.stdout + done.stderr)
+
+
+def run(folder, *words):
+    """Run what :func:`build` has built; the lines that it prints."""
+    done = subprocess.run(["vvp", "-n", "bench.vvp", *words], cwd=folder, capture_output=True, text=True)
+    return (done.stdout + done.stderr).strip().splitlines()
+
+
 class FourState:
     """A design in Icarus Verilog, with those calls of :class:`cosim.simulate.simulation.Simulation` that a core makes.
 
@@ -152,19 +180,11 @@ class FourState:
     """
 
     def __init__(self, manifest, folder, text=None):
-        if shutil.which("iverilog") is None:
-            raise RuntimeError("iverilog is missing: apt-get install iverilog")
         self.manifest, self.folder = manifest, folder
         self.streams = manifest.streams
         self.cycle = self._runs = 0
         self._ahead = {}
-        text = manifest.verilog.read_text() if text is None else text
-        (folder / "dut.v").write_text(without_initial_values(text))
-        (folder / "bench.v").write_text(_bench(manifest))
-        done = subprocess.run(["iverilog", "-g2005", "-o", "bench.vvp", "-s", "bench", "bench.v", "dut.v"],
-                              cwd=folder, capture_output=True, text=True)
-        if done.returncode or done.stderr:
-            raise RuntimeError(done.stdout + done.stderr)
+        build(folder, manifest.verilog.read_text() if text is None else text, _bench(manifest))
 
     def reset(self):
         """What was kept to be sent ahead is sent no more."""
@@ -196,8 +216,7 @@ class FourState:
                 beats = outputs.get(name, 0)
             enter, leave = (pauses or {}).get(name, Pause()).chances()
             words += [f"+beats_{name}={beats}", f"+enter_{name}={enter}", f"+leave_{name}={leave}"]
-        done = subprocess.run(["vvp", "-n", "bench.vvp", *words], cwd=self.folder, capture_output=True, text=True)
-        last = (done.stdout + done.stderr).strip().splitlines()[-1]
+        last = run(self.folder, *words)[-1]
         if last != "done":
             raise ProtocolError(last)
         return _Run({name: self._payloads(stream) for name, stream in self.streams.items()
