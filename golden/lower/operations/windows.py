@@ -19,7 +19,7 @@ Passes = list[Instruction]
 def pool(border: float, program: Callable[[int], Passes]) -> Handler:
     """A handler of pooling over images; ``program`` takes a window's elements."""
     def handler(net, node):
-        x, size, stride, padding, *rest = (*node.args, *((None,) * 5))
+        x, size, stride, padding, *rest = _padded(node.args)
         size = pair(size)
         stride, padding = pair(stride or size), pair(padding or 0)
         dilation, ceil = (1, 1), False
@@ -40,7 +40,7 @@ def pool(border: float, program: Callable[[int], Passes]) -> Handler:
 def pool_1d(border: float, program: Callable[[int], Passes]) -> Handler:
     """A handler of windows over (N, C, L) as windows over images of one row."""
     def handler(net, node):
-        x, size, stride, padding, *rest = (*node.args, *((None,) * 5))
+        x, size, stride, padding, *rest = _padded(node.args)
         if net.graph.results[node].dim() != 3:
             raise LoweringError("its operand has two dimensions; (N, C, L) would do")
         size, stride, padding = ((1, first(each)) for each in (size, stride or size, padding or 0))
@@ -58,6 +58,11 @@ def pool_1d(border: float, program: Callable[[int], Passes]) -> Handler:
     def first(value):
         return value if isinstance(value, int) else value[0]
     return handler
+
+
+def _padded(args: Any) -> list[Any]:
+    """A window's arguments, None for those behind the last."""
+    return [*args, None, None, None, None, None]
 
 
 def _windows(net, node, value, size, stride, padding, dilation, border, program, output=None):
