@@ -5,8 +5,9 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hbfp import entries, files
-from hbfp.design import ACCUMULATES, MULTIPLIERS, PIPELINES
+from hbfp import describe, entries, files
+from hbfp.arithmetic import KINDS
+from hbfp.design import ACCUMULATES, MULTIPLIERS, PIPELINES, Design
 from hbfp.format import EXPONENT_RANGE, MANTISSA_RANGE, ROUNDINGS, SUBNORMALS
 from hbfp.options import design_from_values
 from hbfp.sparsity import SHAPES
@@ -16,8 +17,8 @@ from ..emit import EmitError, emit
 from ..manifest import Manifest
 from ..simulate.verilator import BuildError
 
-#: Half of the designs are HBFP; the baselines have few options.
-_ARITHMETICS = ("hbfp",) * 6 + ("int", "int", "fp32", "fma", "bf16")
+#: Half of the designs are HBFP, of which more contradict themselves; the baselines have few options.
+_ARITHMETICS = ("hbfp",) * 12 + ("int", "int", "fp32", "fma", "bf16")
 #: Operator of the emitted text -> what a planted fault makes of it.
 _FAULTS = {"+": "-", "-": "+", "*": "+", "&": "|", "|": "&", "^": "|", "==": "!=", "<": ">="}
 #: An escaped name on the left, such as ``\$7 ``, ends in a space; an index may follow.
@@ -42,8 +43,9 @@ def draw(seed, number=0, *, side=6, block=12, depth=24, recoded=64):
         values = _values(rng, side, block, depth)
         if not rng.randrange(5):
             values |= _sparse_values(rng, side, block)
+        unserved = describe.unserved(Design, KINDS[values["arithmetic"]].use)
         try:
-            design = design_from_values(values)
+            design = design_from_values({name: value for name, value in values.items() if name not in unserved})
         except ContradictionError:
             continue
         if not design.recoded or design.rows * design.cols * design.format.mantissa <= recoded:
@@ -79,8 +81,8 @@ def _values(rng, side, block, depth):
     lanes = [number for number in range(1, cols + 1) if not cols % number]
     most = max(number for number in range(1, min(terms, rows) + 1) if not terms % number)
     fewer = [number for number in range(1, most + 1) if not most % number]
-    values["convert_lanes"] = rng.choice((0, 0, rng.choice(fewer))) if values["arithmetic"] == "hbfp" else 0
-    return values | {"side_lanes": rng.choice((0, rng.choice(lanes))) if values["arithmetic"] != "int" else 0}
+    return values | {"convert_lanes": rng.choice((0, 0, rng.choice(fewer))),
+                     "side_lanes": rng.choice((0, rng.choice(lanes)))}
 
 
 @dataclass(frozen=True)

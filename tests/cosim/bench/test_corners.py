@@ -27,7 +27,8 @@ FORMATS = [HBFPFormat(mantissa=mantissa, exponent=exponent, block=block, roundin
 
 
 def core(fmt, rows=3, **other):
-    return Design(format=fmt, rows=rows, cols=2, depth=other.pop("depth", 5), ragged=True, **other)
+    return Design(format=fmt, rows=rows, cols=2, depth=other.pop("depth", 5),
+                  ragged="arithmetic" not in other, **other)
 
 
 def counted(design, names):
