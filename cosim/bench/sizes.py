@@ -35,6 +35,7 @@ def smaller(design, limit=None):
     cols = min(design.cols, most)
     lanes = max(lanes for lanes in range(1, min(terms, rows) + 1) if terms % lanes == 0)
     return replace(design, format=replace(fmt, block=block), rows=rows, cols=cols, group=group,
-                   depth=min(design.depth, 64), share=min(design.share, most), ragged=design.ragged or design.blocked and not fits,
-                   pipeline=pipeline, side_lanes=math.gcd(design.side_lanes, cols) if design.side_lanes else 0,
+                   depth=min(design.depth, 64), share=min(design.share, most),
+                   ragged=design.ragged or design.blocked and not fits, pipeline=pipeline,
+                   side_lanes=math.gcd(design.side_lanes, cols) if design.side_lanes else 0,
                    convert_lanes=math.gcd(design.convert_lanes, lanes) if design.convert_lanes else 0)
