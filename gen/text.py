@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 FIRST_NUMBER = 1_000_000_000
 _MADE_UP = re.compile(r"(\$auto\$[\w.]+:\d+:\w+\$)(1\d{9})\b")
 _DECLARATION = re.compile(r"  (input|output|wire|reg) (?:\[(\d+):0\] )?(?:\\(\S+) |(\w+))( \[\d+:0\])?(?: += .*)? ?;")
+#: What wakes every ``always @*`` at the start. A value at its declaration comes too early for that in SystemVerilog.
+_WAKES = re.compile(r"  reg (\\\$auto\$verilog_backend\S+ ) = 0;$")
 _ATTRIBUTE = re.compile(r"  \(\* .* \*\)$")
 _ASSIGNMENT = re.compile(r"  assign (.*?) = (.*);$")
 _STATEMENT = re.compile(r" +(?:else )?(?:if \((.*?)\) )?(\S.*?) <?= (.*);$")
@@ -29,6 +31,7 @@ RESET = "PROCASSINIT", "A value at power-up, beside that after a reset."
 UNREAD = "UNUSEDSIGNAL", "Not read here: names of values, and ports that such modules have with other parameters."
 PARTLY = "UNUSEDSIGNAL", "Read in part: carries, signs, and fields that are for others."
 WORD = "SYMRSVDWORD", "A word of C++, too."
+WAKES = "INITIALDLY", "Behind all else of the start, so that every always @* sees a change."
 
 
 @dataclass
@@ -90,8 +93,10 @@ class Body:
             if _ATTRIBUTE.match(line):
                 attributes.append(line)
                 continue
-            found = _DECLARATION.match(line)
-            if found:
+            if found := _WAKES.match(line):
+                line = f"  reg {found[1]};"
+                self.logic += _waived([WAKES], [f"  initial {found[1]}<= 0;"])
+            if found := _DECLARATION.match(line):
                 self._declare(found, [*attributes, line])
             else:
                 self.logic += [*attributes, line]
@@ -132,7 +137,9 @@ class Body:
         """The logic, line by line."""
         result, pins = [], None
         for text in _with_defaults(self.logic):
-            if found := _INSTANCE.match(text):
+            if text.startswith(("  //", "  /*")):
+                result.append(Line(text, []))
+            elif found := _INSTANCE.match(text):
                 pins = outputs[found[1]]
                 result.append(Line(text, []))
             elif found := _PIN.match(text):
@@ -179,10 +186,14 @@ class Body:
                         *[PARTLY] * (0 < bits < entry.bits), *[WORD] * (name in CPP_WORDS))
             groups.setdefault(warnings, []).extend(entry.lines)
         for warnings in sorted(groups):
-            yield from (f"  // {reason}" for _, reason in warnings)
-            yield from (f"  /* verilator lint_off {code} */" for code, _ in warnings)
-            yield from groups[warnings]
-            yield from (f"  /* verilator lint_on {code} */" for code, _ in warnings)
+            yield from _waived(warnings, groups[warnings])
+
+
+def _waived(warnings, lines):
+    """Lines of which a linter says this, below the reason."""
+    return [*(f"  // {reason}" for _, reason in warnings),
+            *(f"  /* verilator lint_off {code} */" for code, _ in warnings), *lines,
+            *(f"  /* verilator lint_on {code} */" for code, _ in warnings)]
 
 
 def _with_defaults(lines):

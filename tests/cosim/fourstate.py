@@ -146,7 +146,7 @@ def build(folder, text, bench, **parameters):
     (folder / "bench.v").write_text(bench)
     options = [f"-D{name}={value}" if isinstance(value, str) else f"-Pbench.{name}={value}"
                for name, value in parameters.items()]
-    done = subprocess.run(["iverilog", "-g2005", "-o", "bench.vvp", "-s", "bench", *options, "bench.v", "dut.v"],
+    done = subprocess.run(["iverilog", "-g2012", "-o", "bench.vvp", "-s", "bench", *options, "bench.v", "dut.v"],
                           cwd=folder, capture_output=True, text=True)
     if done.returncode or done.stderr:
         raise RuntimeError(done.stdout + done.stderr)
