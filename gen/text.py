@@ -16,6 +16,8 @@ _DECLARATION = re.compile(r"  (input|output|wire|reg) (?:\[(\d+):0\] )?(?:\\(\S+
 _WAKES = re.compile(r"  reg (\\\$auto\$verilog_backend\S+ ) = 0;$")
 _ATTRIBUTE = re.compile(r"  \(\* .* \*\)$")
 _ASSIGNMENT = re.compile(r"  assign (.*?) = (.*);$")
+#: An assignment that computes nothing. What computes stays in Yosys' order: area recipes see it.
+_ALIAS = re.compile(r"  assign .* = (?:\\\S+ |\d+'[bdh]\w+|[\w$]+|[{}\[\]:, ])+;$")
 _STATEMENT = re.compile(r" +(?:else )?(?:if \((.*?)\) )?(\S.*?) <?= (.*);$")
 _INSTANCE = re.compile(r"  (\w+) (?:\\\S+|\w+) +\($")
 _PIN = re.compile(r"    \.(?:\\(\S+) |(\w+))\((.*)\),?$")
@@ -80,12 +82,14 @@ class Body:
     Attributes
     ----------
     declared : dict of str to Declaration
+    wakes : list of str
+        What starts its combinational processes.
     logic : list of str
-        The lines that declare nothing.
+        The other lines that declare nothing.
     """
 
     def __init__(self, text):
-        numbers, self.declared, self.logic, attributes = {}, {}, [], []
+        numbers, attributes, self.declared, self.wakes, self.logic = {}, [], {}, [], []
         text = _MADE_UP.sub(lambda found: f"{found[1]}{numbers.setdefault(found[0], len(numbers))}", text)
         self.head, rest = text.split(";\n", 1)
         *lines, self.foot = rest.split("\n")
@@ -95,7 +99,7 @@ class Body:
                 continue
             if found := _WAKES.match(line):
                 line = f"  reg {found[1]};"
-                self.logic += _waived([WAKES], [f"  initial {found[1]}<= 0;"])
+                self.wakes = _waived([WAKES], [f"  initial {found[1]}<= 0;"])
             if found := _DECLARATION.match(line):
                 self._declare(found, [*attributes, line])
             else:
@@ -128,18 +132,16 @@ class Body:
                 break
             lines = kept
         first = len(lines)
-        while first and lines[first - 1].assigns:
+        while first and _ALIAS.match(lines[first - 1].text):
             first -= 1
         logic = [line.text for line in lines[:first]] + sorted((line.text for line in lines[first:]), key=natural)
-        return "\n".join([f"{self.head};", *self._declarations(read, lines), *logic, self.foot])
+        return "\n".join([f"{self.head};", *self._declarations(read, lines), *self.wakes, *logic, self.foot])
 
     def _lines(self, outputs):
         """The logic, line by line."""
         result, pins = [], None
         for text in _with_defaults(self.logic):
-            if text.startswith(("  //", "  /*")):
-                result.append(Line(text, []))
-            elif found := _INSTANCE.match(text):
+            if found := _INSTANCE.match(text):
                 pins = outputs[found[1]]
                 result.append(Line(text, []))
             elif found := _PIN.match(text):
