@@ -52,13 +52,6 @@ def _dual(t):
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(t).tangent is not None
 
 
-def _check_tensors(**named: Any) -> None:
-    """``TypeError`` if one is no tensor."""
-    for name, value in named.items():
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
-
-
 def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
            formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
@@ -67,7 +60,6 @@ def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
 
 def _linear(operation, input, weight, bias, formats, stream):
     """:func:`linear` under the name of what it stands for."""
-    _check_tensors(input=input, weight=weight)
     (input, weight, bias), dtype = single(input, weight, bias)
     y = library.linear(input, weight, bias, formats, stream)
     note(operation, formats, input.numel() * weight.shape[0], y=y)
@@ -78,7 +70,6 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = "hbfp8", *,
            stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N), or one (K, N); ``b`` takes the format of ``w``."""
     formats = Formats.of(formats)
-    _check_tensors(a=a, b=b)
     check_dense(a, b)
     if b.dim() == 2 and a.dim() > 1 and a.shape[-1] == len(b):
         return _linear("matmul", a, b.mT, None, formats, stream)
@@ -95,7 +86,6 @@ def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
     formats = Formats.of(formats)
-    _check_tensors(input=input, weight=weight)
     (input, weight, bias), dtype = single(input, weight, bias)
     y = library.conv2d(input, weight, formats, stream, stride=stride, padding=padding, dilation=dilation, groups=groups)
     note("conv2d", formats, y.numel() * weight[0].numel(), y=y)

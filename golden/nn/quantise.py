@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 
-from hbfp.fields import check_kind
 from hbfp.format import HBFPFormat
 
 from ..arrays import check_axis
@@ -66,7 +65,6 @@ def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1
         If dimensions are missing, ``axis`` is none of them, or ``stochastic`` has no stream.
     """
     fmt = checked("Format", fmt)
-    check_kind("x", x, torch.Tensor)
     (wide,), dtype = single(x)
     check_float32(x=wide)
     needed = 2 if fmt.square else 1

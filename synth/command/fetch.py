@@ -17,9 +17,9 @@ def work():
     """Fetch both, in sight of the user."""
     console = make_console()
     path = library.fetch()
-    console.print(f"{path}: {library.load(path).name}")
+    console.print(f"{path}: {library.load(path).name}", soft_wrap=True)
     if library.fetch_timer(opensta.OPENSTA):
-        console.print(f"{opensta.find()}: OpenSTA, for --timing")
+        console.print(f"{opensta.find()}: OpenSTA, for --timing", soft_wrap=True)
 
 
 def main(argv):

@@ -62,7 +62,7 @@ def test_the_program_around_is_legal_with_and_without_a_word():
 
 def test_words_are_of_all_kinds():
     program, at = words.around(ACCELERATOR)
-    kinds = [words.expected(program, at, words.random_word(ACCELERATOR, number))[0] for number in range(60)]
+    kinds = [words.expected(program, at, words.random_word(ACCELERATOR, number))[0] for number in range(80)]
     assert set(kinds) == {"illegal", "fault", "part", "executed", "undefined"}
     assert words.random_word(ACCELERATOR, 7) == words.random_word(ACCELERATOR, 7) < 1 << 512
 

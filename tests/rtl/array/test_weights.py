@@ -23,8 +23,8 @@ SHAPES = [(4, 4, 4, (2, 2)), (4, 4, 2, (1, 2)), (8, 2, 2, (2, 1)), (1, 1, 1, (1,
 
 
 def make(rows, cols, terms, group, arithmetic="hbfp", pipeline=0, weight_tiles=2):
-    return Design(format=HBFPFormat(mantissa=5, block=(1, terms)), rows=rows, cols=cols, group=group, ragged=True,
-                  arithmetic=arithmetic, pipeline=pipeline, weight_tiles=weight_tiles)
+    return Design(format=HBFPFormat(mantissa=5, block=(1, terms)), rows=rows, cols=cols, group=group,
+                  ragged=arithmetic == "hbfp", arithmetic=arithmetic, pipeline=pipeline, weight_tiles=weight_tiles)
 
 
 class Tiles:

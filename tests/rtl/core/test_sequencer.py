@@ -17,7 +17,8 @@ AHEAD = {"pipeline": 1, "fabric": "fpga"}
 
 
 def make(terms=4, rows=4, **options):
-    return Design(format=HBFPFormat(block=(1, terms)), rows=rows, cols=1, depth=DEPTH, ragged=True, **options)
+    return Design(format=HBFPFormat(block=(1, terms)), rows=rows, cols=1, depth=DEPTH,
+                  ragged="arithmetic" not in options, **options)
 
 
 def command(design, rows, tiles, steps=()):
