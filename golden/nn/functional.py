@@ -60,6 +60,7 @@ def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
 
 def _linear(operation, input, weight, bias, formats, stream):
     """:func:`linear` under the name of what it stands for."""
+    check_dense(input, weight)
     (input, weight, bias), dtype = single(input, weight, bias)
     y = library.linear(input, weight, bias, formats, stream)
     note(operation, formats, input.numel() * weight.shape[0], y=y)
@@ -86,6 +87,7 @@ def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
     formats = Formats.of(formats)
+    check_dense(input, weight)
     (input, weight, bias), dtype = single(input, weight, bias)
     y = library.conv2d(input, weight, formats, stream, stride=stride, padding=padding, dilation=dilation, groups=groups)
     note("conv2d", formats, y.numel() * weight[0].numel(), y=y)
