@@ -73,7 +73,7 @@ def make_parser() -> Parser:
     return parser
 
 
-def prepare(args: argparse.Namespace) -> Callable[[], object]:
+def prepare(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     return COMMANDS[args.command](args)
 

@@ -4,13 +4,16 @@ The law is docs/numerics.md, sections 2 and 10. Nothing here uses log2, pow or d
 compiled where there is a compiler; ``encode_plain`` and ``decode_plain`` are what they have to equal.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hbfp.fields import check_kind, check_range
 from hbfp.format import HBFPFormat
 
-from .arrays import as_array
-from .blocks import (
+from .fast import conversion, kernels
+from .number.arrays import as_array
+from .number.blocks import (
     CANONICAL_NAN,
     Blocks,
     as_float32,
@@ -23,12 +26,14 @@ from .blocks import (
     spread,
     used_blocks,
 )
-from .fast import conversion, kernels
-from .rounding import shift_rne, shift_stochastic, shift_truncate
+from .number.rounding import shift_rne, shift_stochastic, shift_truncate
 
 __all__ = ["CANONICAL_NAN", "Blocks", "as_float32", "block_axis", "cut", "decode", "decode_plain", "emulate", "encode",
            "encode_plain", "join", "per_line", "spread", "used_blocks"]
 
+#: Rounding -> shift right by that rule.
+_SHIFTS: dict[str, Callable[..., np.ndarray]] = {"rne": shift_rne, "truncate": shift_truncate,
+                                                 "stochastic": shift_stochastic}
 #: float32(1e-8), which the published research emulator adds to the maximum.
 _EMULATOR_EPSILON = np.uint32(0x322BCC77)
 #: Thresholds T of the emulator mode: (lowest k, highest k, T); 22 beyond. docs/numerics.md, section 10.
@@ -90,13 +95,8 @@ def _encode(x, fmt, noise, axis):
     significand = np.where(field > 0, fraction | 1 << 23, fraction if gradual else 0)
     shift = exponent + 126 - np.maximum(field, 1) + 24 - fmt.magnitude
     shift = np.maximum(shift, 0)                     # below 0 (clamped exponent) saturation decides anyway
-    match fmt.rounding:
-        case "rne":
-            magnitude = shift_rne(significand, shift)
-        case "truncate":
-            magnitude = shift_truncate(significand, shift)
-        case "stochastic":
-            magnitude = shift_stochastic(significand, shift, cut(noise, fmt, axis).astype(np.int64), fmt.noise_bits)
+    drawn = () if noise is None else (cut(noise, fmt, axis).astype(np.int64), fmt.noise_bits)
+    magnitude = _SHIFTS[fmt.rounding](significand, shift, *drawn)
     magnitude = np.where(invalid, 0, np.minimum(magnitude, fmt.limit))
     mantissa = np.where(bits >> 31, -magnitude, magnitude)
     return Blocks(join(mantissa.astype(np.int32), x.shape, fmt, axis),

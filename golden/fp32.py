@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from hbfp.fields import check_choice, check_kind
 from hbfp.format import SUBNORMALS
 
-from .arrays import check_broadcast, flags, integers, patterns
-from .rounding import bit_length
+from .number.arrays import check_broadcast, flags, integers, patterns
+from .number.rounding import bit_length
 from .spec.floats import BF16, FP32, FloatFormat
 
 #: Sign of results that are flushed to zero.

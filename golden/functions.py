@@ -33,7 +33,7 @@ from hbfp.golden.spec.tables import (
     first_row,
 )
 
-from .arrays import patterns
+from .number.arrays import patterns
 from .spec.tables import TableFormat
 
 NAN, INF, SIGN = 0x7FC00000, 0x7F800000, 0x80000000

@@ -9,8 +9,8 @@ from hbfp.design import FLOAT_SUMS
 from hbfp.golden.spec.floats import FP32, FloatFormat
 
 from . import fp32
-from .arrays import patterns
-from .blocks import canonical
+from .number.arrays import patterns
+from .number.blocks import canonical
 
 #: Accumulation -> format of its sums, where it is narrower than FP32.
 NARROW = {name: FloatFormat(FP32.exponent, fraction) for name, fraction in FLOAT_SUMS.items()

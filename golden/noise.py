@@ -13,9 +13,9 @@ from numba import njit
 from hbfp.fields import check_range
 from hbfp.format import HBFPFormat
 
-from .arrays import check_shape
-from .blocks import block_axis, cut, join
 from .fast import kernels, lanes
+from .number.arrays import check_shape
+from .number.blocks import block_axis, cut, join
 from .spec.noise import LANE_STEP, TRIPLES
 
 _MASK = 0xFFFFFFFF

@@ -11,7 +11,7 @@ from typing import Any
 from hbfp.fields import check_range
 from hbfp.format import MANTISSA_RANGE
 
-from .arrays import listed
+from .number.arrays import listed
 
 #: Most of any count.
 MOST = 1 << 60

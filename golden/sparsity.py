@@ -7,8 +7,8 @@ import numpy as np
 from hbfp.fields import check_range
 from hbfp.values import given
 
-from .arrays import as_array, check_axis, integers
-from .blocks import as_float32
+from .number.arrays import as_array, check_axis, integers
+from .number.blocks import as_float32
 
 #: Weights of a group.
 GROUP_RANGE = (1, 1024)

@@ -7,8 +7,8 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from ..blocks import Blocks, per_line
-from . import conversion, kernels
+from ..number.blocks import Blocks, per_line
+from . import conversion, kernels, products
 
 #: What int32 holds, less a bit for the half of a rounding.
 _INT32 = 2 ** 30 - 1
@@ -34,7 +34,6 @@ class Operand(NamedTuple):
         """From numbers in blocks ``(1, B)`` along ``axis``, -1 or -2; None if one is Inf or NaN."""
         mantissa, exponent, invalid = conversion.mantissas(x, fmt, None, axis, np.float32)
         return None if invalid.any() else cls(mantissa, exponent - fmt.magnitude, fmt)
-
 
     @classmethod
     def gathered(cls, x: np.ndarray, rows: np.ndarray, columns: int, fmt: HBFPFormat) -> Self | None:
@@ -85,14 +84,14 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
         ``a`` is anything contiguous, whose rows lie so.
     """
     (k, n), side = b.mantissa.shape, a.fmt.terms
-    first, terms = kernels.even_blocks(k, side, 1)
+    first, terms = products.even_blocks(k, side, 1)
     blocks = len(first)
     if places is None:
         m = a.mantissa.shape[1 if turned else 0]
         steps = ((1, m), (1, m)) if turned else ((k, 1), (blocks, 1))
         (row, stride), (last_row, last_stride) = steps
-        places = Places(kernels.even_rows(m, row), kernels.even_blocks(k, side, stride)[0], stride,
-                        kernels.even_rows(m, last_row), kernels.even_rows(blocks, last_stride))
+        places = Places(products.even_rows(m, row), products.even_blocks(k, side, stride)[0], stride,
+                        products.even_rows(m, last_row), products.even_rows(blocks, last_stride))
     m, y = len(places.row), np.empty((len(places.row), n), np.float32)
     a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
     b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels

@@ -7,7 +7,7 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from ..blocks import Blocks
+from ..number.blocks import Blocks
 from . import kernels
 
 #: Nanoseconds, roughly, of one thread for an element.

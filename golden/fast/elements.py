@@ -1,7 +1,7 @@
 """Compiled programs of the vector unit, for those without sums and operations on scalars.
 
-They give the bits of :class:`golden.vector.Machine`, all passes over a piece of the elements before the next piece. A
-function can only come last.
+They give the bits of :class:`golden.vector.unit.Machine`, all passes over a piece of the elements before the next
+piece. A function can only come last.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hbfp.golden.spec.vector import CONSTANTS, SCALARS, Instruction, Kind, Op, Operand, Reduce, Source, Target
+from hbfp.golden.spec.vector import CONSTANTS, SCALARS, Kind, Op, Operand, Reduce, Source, Target, VectorInstruction
 
 from . import kernels
 
@@ -65,7 +65,7 @@ class Passes:
 
 
 @lru_cache(1024)
-def compiled(program: tuple[Instruction, ...]) -> Passes | None:
+def compiled(program: tuple[VectorInstruction, ...]) -> Passes | None:
     """A legal program for :func:`run`; None if it is none for it, or reads a register that nothing wrote."""
     passes: list[_Pass] = []
     written: set[int] = set()

@@ -8,7 +8,7 @@ import numba as nb
 import numpy as np
 
 from hbfp.fields import check_choice
-from hbfp.golden.arrays import patterns
+from hbfp.golden.number.arrays import patterns
 from hbfp.golden.spec.tables import EXP2, FUNCTIONS, LN2, LOG2E, LOG_SPLIT, MAIN, coefficients, first_row
 
 # The kernels spell the formats out; a format that changes must change them too.

@@ -7,7 +7,7 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from ..blocks import block_sides
+from ..number.blocks import block_sides
 from ..spec.noise import TRIPLES
 from . import kernels
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from ..blocks import block_sides
+from ..number.blocks import block_sides
 from . import kernels, lanes
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from hbfp.golden.spec.vector import Instruction
+from hbfp.golden.spec.vector import VectorInstruction
 from hbfp.isa.instructions import Memory, Opcode
 from hbfp.system import Accelerator
 
@@ -64,7 +64,7 @@ class Builder:
         """All instructions of a layer are there: give back what was kept for it."""
         self.forget()
 
-    def program(self, instructions: Sequence[Instruction]) -> Span:
+    def program(self, instructions: Sequence[VectorInstruction]) -> Span:
         """Where in P a program of the vector unit is; loads it if it is not there."""
         words = tuple(each.encode() for each in instructions)
         if words in self._programs:

@@ -14,6 +14,7 @@ import torch
 from torch import fx
 
 from hbfp.golden.nn.state import HBFPState
+from hbfp.golden.ops.table import decompositions
 
 from .errors import LoweringError
 
@@ -28,7 +29,7 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
     inputs : tuple
         What its ``forward`` takes, there.
     pure : bool
-        Whether no operation may change an operand.
+        Whether it has operations of core ATen as the table has them, of which none changes an operand.
 
     Raises
     ------
@@ -50,8 +51,9 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
 def _traced(model, inputs, pure):
     """A model's graph by torch.export."""
     program = torch.export.export(model, inputs, strict=False)
-    if pure and any(_in_place(node) for node in program.graph.nodes):
-        program = program.run_decompositions({})
+    parts = decompositions(program.graph) if pure else None
+    if parts is not None or pure and any(_in_place(node) for node in program.graph.nodes):
+        program = program.run_decompositions(parts or {})
     return program
 
 

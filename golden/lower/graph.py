@@ -11,7 +11,9 @@ from torch.export.graph_signature import OutputKind
 from hbfp.golden.nn import convert
 from hbfp.golden.nn.memory import plain
 from hbfp.golden.nn.side import Distance, SideMode, watched
-from hbfp.golden.side import Side
+from hbfp.golden.ops.patterns import recognise
+from hbfp.golden.ops.table import operation_of
+from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
 from .errors import NO_OPERATION, LoweringError
@@ -81,12 +83,22 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
              if key in program.constants}
     given = dict(zip(signature.user_inputs, torch.utils._pytree.tree_leaves(inputs), strict=True))
     shorten(program.graph)
+    recognise(program.graph, _fixed(program.graph, given))
     returned = [each for each, spec in zip(program.graph.output_node().args[0], signature.output_specs, strict=True)
                 if spec.kind == OutputKind.USER_OUTPUT]          # the others are what forward changes of the model
     nodes, results, constants, names, distances = _evaluated(program.graph, held, given, Side.of(accelerator))
     outputs = [each for each in returned if isinstance(each, fx.Node) and isinstance(results[each], torch.Tensor)]
     return Graph(_needed(nodes, constants, outputs), results, constants, names, outputs,
                  _wanted(model, inputs, accelerator), distances)
+
+
+def _fixed(graph, given):
+    """Says whether a node depends on none of the inputs."""
+    moving = set()
+    for node in graph.nodes:
+        if node.op == "placeholder" and node.name in given or not moving.isdisjoint(node.all_input_nodes):
+            moving.add(node)
+    return lambda node: node not in moving
 
 
 def _wanted(model, inputs, accelerator):
@@ -171,4 +183,15 @@ def place(node: fx.Node) -> str:
 
 def kind(node: fx.Node) -> str:
     """What a node does, for messages and tables."""
-    return getattr(node.target, "overloadpacket", node.target).__name__.strip("_")
+    operation = operation_of(node.target)
+    return operation.name if operation else _called(node).strip("_")
+
+
+def named(node: fx.Node) -> str:
+    """The name of a node: torch's own, with that of the table for its operation."""
+    own = node.name.replace(_called(node), kind(node), 1) if operation_of(node.target) else node.name
+    return own.lstrip("_")
+
+
+def _called(node):
+    return getattr(node.target, "overloadpacket", node.target).__name__

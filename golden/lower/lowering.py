@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from hbfp.fields import check_kind
-from hbfp.golden.arrays import listed
 from hbfp.golden.nn.side import Distance
+from hbfp.golden.number.arrays import listed
 from hbfp.program import Program
 from hbfp.system import Accelerator
 

@@ -7,15 +7,16 @@ from itertools import zip_longest
 
 import torch
 
+from hbfp.golden.ops.table import operation_of
 from hbfp.program import Layer, Tensor
 
 from .errors import NO_OPERATION, LoweringError
-from .graph import place, refusal
+from .graph import named, place, refusal
 from .memory import Value
 from .nodes import Nodes
 from .operations.table import handler_of
 from .same import spared
-from .tensors import channels_last
+from .tensors import channels_last, first_of
 from .views import is_view, seen
 
 
@@ -36,9 +37,9 @@ class Network(Nodes):
             self.build.end_layer()
             stop = len(self.build.schedule.instructions)
             if stop > first:
-                name = self.prefix + (place(node) or last.name)
+                name = self.prefix + (place(node) or named(last))
                 used = {layer.name for layer in self.layers}
-                self.layers.append(Layer(name if name not in used else f"{name} {last.name}", first, stop,
+                self.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first, stop,
                                          sum(each.macs for each in made), made))
                 yield self.layers[-1]
         self.outputs = [self._output(node) for node in self.graph.outputs]
@@ -47,8 +48,10 @@ class Network(Nodes):
     def _output(self, node):
         """Make a node's result an output, a tensor of its own, and give its name."""
         value = self.value(node)
+        if node.target is operator.getitem and self.values.get(node.args[0]) is value:    # the first of several
+            node = node.args[0]
         name = self.name(node)
-        result = self.graph.results[node]
+        result = first_of(self.graph.results[node])
         if name not in self.tensors:
             first = len(self.build.schedule.instructions)
             name = f"{name}_output"
@@ -87,15 +90,19 @@ class Network(Nodes):
 
     def _check(self, node):
         """Refuse what has no form here, or gives anything but numbers of float32."""
-        if not (node in self.done or spared(node) or is_view(node.target) or handler_of(node.target)):
-            raise LoweringError(NO_OPERATION)
-        first, *others = torch.utils._pytree.tree_leaves(self.graph.results[node])
-        for result in (first, *others):
-            if getattr(result, "dtype", None) != torch.float32:
-                what = str(getattr(result, "dtype", type(result).__name__)).removeprefix("torch.")
+        operation = operation_of(node.target)
+        results = torch.utils._pytree.tree_leaves(self.graph.results[node])
+        results = results[:1] if operation and operation.kept else results       # the rest is for gradients
+        kinds = [getattr(each, "dtype", type(each)) for each in results]
+        known = node in self.done or spared(node) or is_view(node.target) or handler_of(node.target)
+        for each in kinds:
+            if each != torch.float32 and (known or getattr(each, "is_floating_point", False)):
+                what = getattr(each, "__name__", str(each)).removeprefix("torch.")
                 raise LoweringError(f"it gives {what}; numbers of float32 would do")
-        if not first.numel():
-            raise LoweringError(f"it gives no numbers: its shape is {tuple(first.shape)}; one of numbers would do")
+        if not known:
+            raise LoweringError(NO_OPERATION)
+        if not results[0].numel():
+            raise LoweringError(f"it gives no numbers: its shape is {tuple(results[0].shape)}; one of numbers would do")
 
     def _view(self, node):
         """A view, after a copy if there is none of what lies in DRAM."""

@@ -9,7 +9,9 @@ from torch import fx
 aten = torch.ops.aten
 #: Copies of their first operand, where the type of number stays.
 _COPIES = (aten.clone, aten.alias, aten.detach, aten.contiguous, aten.lift_fresh_copy, aten.to, aten._to_copy)
-_SOFTMAX = (aten.softmax.int, aten._softmax.default)
+_SOFTMAX = aten._softmax.default
+#: Views of another shape.
+_VIEWS = (aten.view.default, aten._unsafe_view.default)
 
 
 def argument(node: fx.Node, name: str, default: Any = None) -> Any:
@@ -32,13 +34,18 @@ def draws(node: fx.Node) -> bool:
 def shorten(graph: fx.Graph) -> None:
     """Let users of a node that gives its operand, a copy or dropout that is off, use that.
 
-    All nodes have their arguments by place afterwards, as far as their operations allow it.
+    All nodes have their arguments by place afterwards, as far as their operations allow it. Views of other shapes may
+    be copies then, which stood before them.
     """
     for node in graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload):
             _by_place(node)
+            if node.target in _VIEWS:
+                node.target = aten.reshape.default
             if _same(node):
                 node.replace_all_uses_with(node.args[0])
+            if _same(node) or node.target == aten._assert_tensor_metadata.default:
+                graph.erase_node(node)
 
 
 def _by_place(node):
@@ -66,7 +73,7 @@ def spared(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
 
     Without such a row the node gives the softmax as it is.
     """
-    if node.target != aten.masked_fill.Scalar or node.args[2] != 0 or node.args[0].target not in _SOFTMAX:
+    if node.target != aten.masked_fill.Scalar or node.args[2] != 0 or node.args[0].target != _SOFTMAX:
         return None
     softmax, mask = node.args[:2]
     equal = _of_all(mask, softmax)

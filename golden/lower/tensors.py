@@ -10,7 +10,7 @@ from hbfp.program import Tensor
 
 from . import vectors
 from .builder import Builder
-from .graph import Graph
+from .graph import Graph, named
 from .memory import Value, located
 
 
@@ -56,20 +56,18 @@ class Tensors:
 
     def name(self, node: fx.Node) -> str:
         """What a node's tensor is called."""
-        return self.prefix + node.name
+        return self.prefix + named(node)
 
     def known_as(self, name: str, value: Value, result: Any, order: list[int], role: str) -> None:
         """Make a tensor known under a name."""
-        result = result[0] if isinstance(result, (tuple, list)) else result
-        laid = result.permute(order)
+        laid = first_of(result).permute(order)
         self.orders[name] = list(order)
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
         self.expected[name] = laid.contiguous().numpy()
 
     def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
         """Space for a node's result (the first of them), which gets its name."""
-        result = self.graph.results[node]
-        result = result[0] if isinstance(result, (tuple, list)) else result
+        result = first_of(self.graph.results[node])
         order = channels_last(result.dim()) if order is None else order
         value = self.build.dram.empty(result.shape, order)
         self.values[node] = value
@@ -82,19 +80,27 @@ class Tensors:
 
     def contiguous(self, value: Value) -> Value:
         """A copy in torch's own order of elements, without gaps."""
-        count = int(np.prod(value.shape, dtype=np.int64))
-        home = self.build.dram.home(1, count)
+        target = self.dense(value.shape)
+        self.copy(value, target)
+        return target
+
+    def dense(self, shape: tuple[int, ...]) -> Value:
+        """Space for a tensor in torch's own order of elements, without gaps."""
+        home = self.build.dram.home(1, int(np.prod(shape, dtype=np.int64)))
         self.build.dram.zeros(home)
         strides: list[int] = []
         step = 1
-        for size in reversed(value.shape):
+        for size in reversed(shape):
             strides.insert(0, step)
             step *= size
-        target = Value(located(value.shape, strides, home.address), home)
-        self.copy(value, target)
-        return target
+        return Value(located(shape, strides, home.address), home)
 
 
 def channels_last(dims: int) -> list[int]:
     """The order in which the dimensions of a tensor lie: of images, channels innermost."""
     return [0, 2, 3, 1] if dims == 4 else list(range(dims))
+
+
+def first_of(result: Any) -> Any:
+    """A result, or the first of several."""
+    return result[0] if isinstance(result, (tuple, list)) else result

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hbfp.golden import vector_programs as programs
-from hbfp.golden.side import elements
-from hbfp.golden.spec.vector import Instruction, Kind
+from hbfp.golden.spec.vector import Kind, VectorInstruction
+from hbfp.golden.vector import programs
 from hbfp.isa.instructions import Opcode
 
 from .boxes import boxes, joint, ranges
@@ -18,7 +17,7 @@ from .schedule import Span
 BODY = 255
 
 
-def split(program: Sequence[Instruction]) -> tuple[list[Instruction], list[Instruction]]:
+def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
     """Constants, which are set once, and the rest, which runs for every row."""
     return ([each for each in program if each.kind == Kind.SET], [each for each in program if each.kind != Kind.SET])
 
@@ -28,8 +27,8 @@ def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str
     return {f"{name}_base": base, f"{name}_inner": words % 256, f"{name}_stride0": row, f"{name}_stride1": outer}
 
 
-def run(build: Builder, program: Sequence[Instruction], length: int, rows: int, words: int, inputs: Sequence[Span],
-        output: Span | None) -> None:
+def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows: int, words: int,
+        inputs: Sequence[Span], output: Span | None) -> None:
     """A program over ``rows`` rows of ``length`` elements, ``words`` words each, behind each other in V."""
     once, each = split(program)
     once = [*once, programs.length(length)]
@@ -44,25 +43,20 @@ def run(build: Builder, program: Sequence[Instruction], length: int, rows: int, 
     build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], writes)
 
 
-def keeps_zeros(program: Sequence[Instruction], operands: int = 1) -> bool:
-    """Whether a program of each element by itself makes zeros of zeros, as those that fill up words."""
-    return not (elements(list(program), *[np.zeros(1, np.uint32)] * operands) << 1).any()
-
-
 def physical(value: Value) -> list[int]:
     """Dimensions, outermost first, as they lie in DRAM."""
     dims = value.dims()
     return sorted(range(len(dims)), key=lambda d: (-dims[d][1], d) if dims[d][0] > 1 else (-1 << 60, d))
 
 
-def by_rows(build: Builder, program: Sequence[Instruction], operands: Sequence[Value], order: Sequence[int],
+def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],
             output: Value, flat: bool = False) -> None:
     """A program over all rows of operands of one shape; the last of ``order`` is the rows' dimension.
 
     With ``flat`` the program does each element by itself and makes zeros of zeros: rows are then as long as they can.
     """
     *outer, inner = order
-    length = output.shape[inner]
+    length = operands[0].shape[inner]                      # of the output the first of them may be all
     words = -(-length // build.lanes)
     most = max(1, build.v.size // (2 * (len(operands) + 1)) // words)
     every = joint([[value.dims()[d] for d in outer] for value in (*operands, output)])
@@ -99,7 +93,7 @@ def copy(build: Builder, value: Value, output: Value) -> None:
             build.store(span.start + done * words, words, output, (), inner, skip=skips[1], rows=lines[1])
 
 
-def elementwise(build: Builder, program: Sequence[Instruction], words: int, inputs: Sequence[Span], output: Span
+def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int, inputs: Sequence[Span], output: Span
                 ) -> None:
     """A program of each element by itself: words as rows of the longest length, and what is left as one more."""
     long = min(words, build.accelerator.row_words)
@@ -119,7 +113,7 @@ def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) ->
         run(build, programs.load_row(number), length, 1, words, [span], None)
 
 
-def pool(build: Builder, value: Value, output: Value, program: Sequence[Instruction], size: tuple[int, int],
+def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorInstruction], size: tuple[int, int],
          stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], border: float) -> None:
     """Windows over (N, C, H, W), channels innermost; ``program`` takes their taps, kernel row by kernel row."""
     kh, sh, dh, (ph, pw) = size[0], stride[0], dilation[0], padding

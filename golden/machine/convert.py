@@ -6,8 +6,8 @@ from hbfp.design import Design
 from hbfp.isa.instructions import Instruction
 from hbfp.system import Accelerator
 
-from .. import core
-from ..blocks import Blocks, per_line
+from ..core import core
+from ..number.blocks import Blocks, per_line
 from .loops import nest
 from .memories import Memories
 

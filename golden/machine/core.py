@@ -14,9 +14,9 @@ from hbfp.isa.instructions import Instruction, Unit
 from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator
 
-from .. import core as golden
-from ..blocks import Blocks
+from ..core import core as golden
 from ..matmul import matmul_blocks
+from ..number.blocks import Blocks
 from .errors import Fault, MachineError
 from .loops import nest
 from .memories import Memories, once

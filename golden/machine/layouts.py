@@ -5,7 +5,8 @@ import numpy as np
 from hbfp.program import Tensor
 from hbfp.system import Accelerator
 
-from .. import bfp, core
+from .. import bfp
+from ..core import core
 
 
 def pack(accelerator: Accelerator, tensor: Tensor, values: np.ndarray) -> bytes:

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from hbfp.isa.instructions import ENDS, IllegalInstruction, Instruction, Opcode, Unit
+from hbfp.isa.instructions import IllegalInstruction, Instruction, Opcode
 from hbfp.isa.legal import check
 from hbfp.isa.registers import Cause
 from hbfp.program import Program
@@ -96,7 +96,7 @@ class Machine:
         except IllegalInstruction as error:
             raise Fault(Cause.ILLEGAL, str(error)) from None
         self.order.meet(number, instruction)
-        if instruction.opcode in ENDS:
+        if (unit := instruction.unit) is None:
             self.core.finish()
             if instruction.opcode == Opcode.HALT:
                 return True
@@ -107,7 +107,7 @@ class Machine:
             self._core[instruction.opcode](instruction, number)
         else:
             self._work[instruction.opcode](instruction)
-            self.order.complete(Unit(instruction.unit), number)
+            self.order.complete(unit, number)
         return False
 
     # --- Tensors --------------------------------------------------------------------------------

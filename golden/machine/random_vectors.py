@@ -6,18 +6,18 @@ from random import Random
 from ..spec.vector import (
     POSTS,
     STREAM,
-    Instruction,
     Kind,
     Op,
     Operand,
     Reduce,
     Target,
+    VectorInstruction,
     VectorUnit,
     constant,
     register,
     scalar,
 )
-from ..vector_programs import bits, length
+from ..vector.programs import bits, length
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class _Maker:
     def _set(self):
         index = self.pick.randrange(16)
         self.scalars.append(index)
-        return Instruction(kind=Kind.SET, target_index=index, immediate=bits(self.pick.uniform(-2, 2)))
+        return VectorInstruction(kind=Kind.SET, target_index=index, immediate=bits(self.pick.uniform(-2, 2)))
 
     def _begin(self):
         """A register that the body may add to."""
         index = self.pick.randrange(self.unit.registers)
-        made = Instruction(a=self._operand(False), target=Target.REGISTER, target_index=index)
+        made = VectorInstruction(a=self._operand(False), target=Target.REGISTER, target_index=index)
         self.registers.append(index)
         return made
 
@@ -101,8 +101,8 @@ class _Maker:
     def _pass(self, stream, last):
         pick = self.pick
         if not last and self.scalars and pick.random() < 0.2:
-            return Instruction(kind=Kind.SCALAR, a=scalar(pick.choice(self.scalars)), c=self._number(),
-                               target=Target.SCALAR, target_index=pick.choice(self.scalars), post=self._post())
+            return VectorInstruction(kind=Kind.SCALAR, a=scalar(pick.choice(self.scalars)), c=self._number(),
+                                     target=Target.SCALAR, target_index=pick.choice(self.scalars), post=self._post())
         operands: list[Operand] = [STREAM if stream else self._operand(False), self._operand(stream),
                                    self._operand(stream)]
         pick.shuffle(operands)
@@ -113,9 +113,9 @@ class _Maker:
         index = pick.randrange(self.unit.registers) if target == Target.REGISTER else 0
         reduce = pick.choice((Reduce.NONE, Reduce.NONE, Reduce.SUM, Reduce.MAX))
         reduced = pick.randrange(16) if reduce else 0
-        made = Instruction(a=a, b=b, c=c, op=pick.choice(list(Op)), negate_a=pick.random() < 0.3,
-                           negate_c=pick.random() < 0.3, post=self._post(), target=target, target_index=index,
-                           reduce=reduce, reduce_index=reduced)
+        made = VectorInstruction(a=a, b=b, c=c, op=pick.choice(list(Op)), negate_a=pick.random() < 0.3,
+                                 negate_c=pick.random() < 0.3, post=self._post(), target=target, target_index=index,
+                                 reduce=reduce, reduce_index=reduced)
         if target == Target.REGISTER:
             self.registers.append(index)
         if target == Target.STREAM:

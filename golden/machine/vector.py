@@ -8,8 +8,8 @@ from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Instruction
 from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator
 
-from .. import vector as golden
 from ..spec.vector import Kind, Source, Target, VectorUnit, field_values
+from ..vector import unit as golden
 from .errors import Fault, MachineError
 from .memories import Memories
 

@@ -17,7 +17,7 @@ def convolution(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torc
                 stream: Stream | None = None) -> torch.Tensor:
     """``torch.nn.functional.conv1d``, ``conv2d`` and ``conv3d``; zeros around, ``same`` and ``valid``, too."""
     formats = Formats.of(formats)
-    (input, weight, bias), dtype = single(input, weight, bias)
+    (input, weight, bias), dtype = single(input, weight, bias=bias)
     if input.dim() == dims + 1:
         y = convolution(dims, input[None], weight, bias, stride, padding, dilation, groups, formats, stream=stream)
         return y[0].to(dtype)
@@ -42,7 +42,7 @@ def transposed(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch
                formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """``torch.nn.functional.conv_transpose1d``, ``2d`` and ``3d``."""
     formats = Formats.of(formats)
-    (input, weight, bias), dtype = single(input, weight, bias)
+    (input, weight, bias), dtype = single(input, weight, bias=bias)
     if input.dim() == dims + 1:
         y = transposed(dims, input[None], weight, bias, stride, padding, output_padding, groups, dilation, formats,
                        stream=stream)

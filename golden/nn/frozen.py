@@ -7,7 +7,7 @@ import torch
 
 from hbfp.fields import check_kind
 
-from ..fast import kernels
+from ..fast import kernels, products
 from ..noise import Stream
 from . import conv, layers, library, unfold
 from .formats import Formats
@@ -124,11 +124,11 @@ class Frozen:
         packed, span = self._refresh(key, sources, w_fmt, lambda: _packed(weight().detach(), w_fmt))
         state = None if stream is None else stream.state.copy()
         a = Encoded(Operand(x.detach().reshape(-1, width), fmt, stream), -1)
-        if a.span is None or not kernels.exact(fmt, w_fmt, a.span, span):
+        if a.span is None or not products.exact(fmt, w_fmt, a.span, span):
             if stream is not None:
                 stream.state[:] = state                              # as if nothing had been drawn
             return None
-        y = torch.from_numpy(kernels.packed_product(a.values, packed, fmt.terms, out))
+        y = torch.from_numpy(products.packed_product(a.values, packed, fmt.terms, out))
         if bias is not None:
             y += bias.detach()
         note("linear", formats, x.numel() * out)
@@ -151,7 +151,7 @@ class Frozen:
 
 def _packed(w, fmt):
     values, span = kernels.encoded(np.ascontiguousarray(array(w)), fmt)
-    return kernels.packed(values.T), span
+    return products.packed(values.T), span
 
 
 def _matrix(w, fmt):

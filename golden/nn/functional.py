@@ -22,8 +22,8 @@ from .state import NO_SCRIPT
 NARROW = (torch.bfloat16, torch.float16)
 
 
-def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
-    """The tensors with narrow types widened to float32, and the type of a result.
+def single(*operands: torch.Tensor, bias: torch.Tensor | None = None) -> tuple[list[Any], torch.dtype]:
+    """Operands and bias with narrow types widened to float32, and the type of a result.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
         ``torch.jit.trace``.
     """
     library.refuse_onnx()
-    given = [t for t in tensors if t is not None]
+    given = [*operands] if bias is None else [*operands, bias]
     check_dense(*given)
     if not torch.compiler.is_compiling():
         if any(torch._C._functorch.is_functorch_wrapped_tensor(t) or _dual(t) for t in given):
@@ -44,7 +44,7 @@ def single(*tensors: torch.Tensor | None) -> tuple[list[Any], torch.dtype]:
             raise NotImplementedError(NO_SCRIPT)
     types = {t.dtype for t in given}
     dtype = next(iter(types)) if len(types) == 1 and types <= set(NARROW) else torch.float32
-    return [t.float() if t is not None and t.dtype in NARROW else t for t in tensors], dtype
+    return [t.float() if t is not None and t.dtype in NARROW else t for t in (*operands, bias)], dtype
 
 
 def _dual(t):
@@ -55,15 +55,10 @@ def _dual(t):
 def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
            formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
-    return _linear("linear", input, weight, bias, Formats.of(formats), stream)
-
-
-def _linear(operation, input, weight, bias, formats, stream):
-    """:func:`linear` under the name of what it stands for."""
-    check_dense(input, weight)
-    (input, weight, bias), dtype = single(input, weight, bias)
+    formats = Formats.of(formats)
+    (input, weight, bias), dtype = single(input, weight, bias=bias)
     y = library.linear(input, weight, bias, formats, stream)
-    note(operation, formats, input.numel() * weight.shape[0], y=y)
+    note("linear", formats, input.numel() * weight.shape[0], y=y)
     return y.to(dtype)
 
 
@@ -71,11 +66,11 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = "hbfp8", *,
            stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N), or one (K, N); ``b`` takes the format of ``w``."""
     formats = Formats.of(formats)
-    check_dense(a, b)
+    (a, b, _), dtype = single(a, b)
     if b.dim() == 2 and a.dim() > 1 and a.shape[-1] == len(b):
-        return _linear("matmul", a, b.mT, None, formats, stream)
-    (a, b), dtype = single(a, b)
-    y = library.matmul(a, b, formats, stream)
+        y = library.linear(a, b.mT, None, formats, stream)
+    else:
+        y = library.matmul(a, b, formats, stream)
     note("matmul", formats, a.numel() * b.shape[-1], y=y)
     return y.to(dtype)
 
@@ -87,8 +82,7 @@ def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
     formats = Formats.of(formats)
-    check_dense(input, weight)
-    (input, weight, bias), dtype = single(input, weight, bias)
+    (input, weight, bias), dtype = single(input, weight, bias=bias)
     y = library.conv2d(input, weight, formats, stream, stride=stride, padding=padding, dilation=dilation, groups=groups)
     note("conv2d", formats, y.numel() * weight[0].numel(), y=y)
     return (y if bias is None else y + bias[:, None, None]).to(dtype)

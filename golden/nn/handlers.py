@@ -234,7 +234,7 @@ def _grouped(formats, stream, input, mat_b, offs=None, bias=None, out_dtype=None
     if input.dim() != 2 or mat_b.dim() != 3 or offs is None or bias is not None:
         raise Refused("grouped_mm other than of rows with a stack of matrices; write it with torch.matmul")
     if library.traced(input, formats, stream):
-        (input, mat_b), dtype = functional.single(input, mat_b)
+        (input, mat_b, _), dtype = functional.single(input, mat_b)
         return library.grouped(input, mat_b, offs, formats).to(dtype)
     return library.by_groups(input, mat_b, offs, lambda part, matrix: functional.linear(part, matrix, None, formats,
                                                                                         stream=stream))

@@ -10,7 +10,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
-from .matrices import counts, multiplies, name_of
+from ..ops.matrices import counts, multiplies, name_of
 from .memory import foreign
 from .products import in_hbfp
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..bfp import decode
-from ..blocks import Blocks, cut, inner_axes, public, spread
+from ..number.blocks import Blocks, cut, inner_axes, public, spread
 from .formats import Formats
 from .inspect import names_running
 from .products import Encoded

@@ -14,9 +14,9 @@ import torch
 
 from hbfp.format import HBFPFormat
 
-from ..blocks import CANONICAL_NAN, block_sides
 from ..matmul import check_aligned
 from ..narrow import NARROW
+from ..number.blocks import CANONICAL_NAN, block_sides
 
 _NAN = int(CANONICAL_NAN)
 #: Integers up to two to this are exact in float32.
@@ -70,7 +70,7 @@ def _pad_cut(x, high, wide):
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A matrix in HBFP: :class:`golden.blocks.Blocks` as tensors.
+    """A matrix in HBFP: :class:`golden.number.blocks.Blocks` as tensors.
 
     Attributes
     ----------
@@ -197,13 +197,13 @@ def _scaled(total, exponent, subnormals):
 
 
 def _add(y, part, subnormals):
-    """:func:`golden.to_fp32.add_fp32`, NaN apart."""
+    """:func:`golden.number.to_fp32.add_fp32`, NaN apart."""
     y = y + part
     return torch.where(y.abs() < 2.0 ** -126, torch.zeros_like(y), y) if subnormals == "flush" else y
 
 
 def _half_up(value, shift):
-    """:func:`golden.rounding.shift_half_up`; a shift below 0 is none."""
+    """:func:`golden.number.rounding.shift_half_up`; a shift below 0 is none."""
     shift = shift.long().clamp(0, 63)
     below = (value >> (shift - 1).clamp(min=0)) & 1
     return (value >> shift) + torch.where(shift > 0, below, torch.zeros_like(below))
@@ -218,7 +218,7 @@ def _bit_length(x):
 
 
 def _rounded(total, exponent, subnormals):
-    """:func:`golden.to_fp32.to_fp32` of int64 integers."""
+    """:func:`golden.number.to_fp32.to_fp32` of int64 integers."""
     exponent, magnitude = exponent.long(), total.abs()
     drop = _bit_length(magnitude) - 24
     if subnormals == "gradual":

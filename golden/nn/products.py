@@ -16,10 +16,10 @@ import torch
 from hbfp.format import HBFPFormat
 
 from ..bfp import decode, encode
-from ..blocks import Blocks
 from ..fast import kernels, lanes, products
 from ..matmul import matmul_blocks
 from ..noise import Stream
+from ..number.blocks import Blocks
 from . import portable
 from .formats import Formats
 from .memory import plain

@@ -6,11 +6,10 @@ import torch
 
 from hbfp.format import HBFPFormat
 
-from ..arrays import check_axis
 from ..noise import Stream
+from ..number.arrays import check_axis
 from .formats import checked
 from .functional import single
-from .memory import check_dense
 from .once import unviewed
 from .products import Operand, check_float32
 
@@ -66,8 +65,7 @@ def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1
         If dimensions are missing, ``axis`` is none of them, or ``stochastic`` has no stream.
     """
     fmt = checked("Format", fmt)
-    check_dense(x)
-    (wide,), dtype = single(x)
+    (wide, _), dtype = single(x)
     check_float32(x=wide)
     needed = 2 if fmt.square else 1
     if x.dim() < needed:

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ..ops.matrices import counts, name_of
 from . import handlers
 from .formats import FormatLike, Formats
 from .inspect import Mode
-from .matrices import counts, name_of
 from .products import in_hbfp
 from .record import note
 from .state import HBFPState, untraced_noise

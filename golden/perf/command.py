@@ -76,7 +76,8 @@ def _checked_outputs(args):
 
 def prepare_space(args: Namespace) -> Callable[[], None]:
     """From parsed arguments to the work."""
-    from .constants import SETS, override
+    from .constants import SETS
+    from .prices import override
     from .workloads import WORKLOADS
 
     choice("number", args.number, NUMBERS)
@@ -94,7 +95,7 @@ def prepare_space(args: Namespace) -> Callable[[], None]:
 
 def _space(number_name, constants, workload, folder, json_file):
     from . import pictures
-    from .constants import as_dict
+    from .prices import as_dict
     from .space import Point, as_dicts, best, front, sweep
     from .workloads import WORKLOADS
 

@@ -90,7 +90,7 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
         passes = whole * -(-span // design.rows) + -(-rest // design.rows)
     else:
         passes = -(-length // lay.tile_rows)
-    columns = int(design.cols) // (1 + any(wide))    # type: ignore[arg-type]    # None until the design is made
+    columns = design.cols // (1 + any(wide))
     parts = [min(design.depth, count - top) for top in range(0, count, design.depth)]
     return [Command(rows, passes, vectors, 1 + wide[0], sparse) for _ in range(-(-width // columns)) for rows in parts]
 

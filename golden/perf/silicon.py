@@ -10,13 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..schedule import MixedMantissa, resnet20_macs, resnet50_macs
-from .constants import NAND2
+from .prices import FP32_CORE, NAND2, WIDE_CORE
 
 #: Cycles of a multiply-accumulate with both mantissas wide: two beats of a row, two columns of a weight.
 WIDE_CYCLES = 4
-#: NAND2-equivalents a multiply-accumulate of cores of 32 x 32, blocks (1, 32): docs/design/06-area.md, 08-wide.md.
-WIDE_CORE = 190.2
-FP32_CORE = 3918.6
 EPOCHS = (90, 160, 330)
 #: Network -> multiply-accumulates of its layers.
 NETWORKS = {"ResNet-20": resnet20_macs(), "ResNet-50": resnet50_macs()}

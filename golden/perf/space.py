@@ -7,18 +7,17 @@ weight and every array one activation a row::
     area           = rows * columns * element + SRAM + other
     a product      = rows of X a sample * ceil(K * N / columns) + rows + w + 32 cycles
 
-Method and published constants: :mod:`golden.perf.constants`. Source of the toy model: the same publication's slides.
+Method and published constants: :mod:`golden.perf.constants`.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 
 from hbfp.fields import check_kind, check_number, check_range
+from hbfp.program import Product
 
-from ..arrays import listed
+from ..number.arrays import listed
 from .constants import Constants
-from .workloads import Product
 
 ROWS = range(1, 257)
 #: Clocks that are tried, GHz.
@@ -40,7 +39,7 @@ class Point:
 def _cycles(constants: Constants, workload: Sequence[Product], rows: int, columns: int) -> int:
     """Cycles of one batch of ``rows`` samples."""
     fixed = rows + constants.array_columns + constants.step_cycles
-    return sum(each.times * (each.rows * -(-each.k * each.n // columns) + fixed) for each in workload)
+    return sum(each.count * (each.rows * -(-each.terms * each.columns // columns) + fixed) for each in workload)
 
 
 def point(constants: Constants, workload: Sequence[Product], rows: int, ghz: float) -> Point | None:
@@ -92,23 +91,3 @@ def front(points: Iterable[Point]) -> list[Point]:
 def as_dicts(points: Iterable[Point]) -> list[dict[str, float]]:
     """Points as plain data."""
     return [asdict(each) for each in points]
-
-
-def toy(rows: int, columns: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """The toy model, where an SRAM access costs as much as ten operations, for n columns and large n.
-
-    Power 10 c + 10 r + r c, throughput r c, latency n / c.
-
-    Parameters
-    ----------
-    rows : int
-        r.
-    columns : Fraction
-        c / n.
-
-    Returns
-    -------
-    (Fraction, Fraction, Fraction)
-        Power / n (10 r vanishes beside it), throughput / n, latency.
-    """
-    return (10 + rows) * columns, rows * columns, 1 / columns

@@ -1,21 +1,10 @@
-"""Networks as lists of matrix products, worked out from their published shapes."""
+"""Networks as lists of matrix products, worked out from their published shapes.
 
-from typing import NamedTuple
+``rows`` of a product are those of X for one sample; its ``count`` are made one after the other.
+"""
 
 from hbfp.fields import check_range
-
-
-class Product(NamedTuple):
-    """``times`` products one after the other, each of ``rows`` rows of X a sample with a (k, n) matrix."""
-    rows: int
-    k: int
-    n: int
-    times: int = 1
-
-    @property
-    def macs(self) -> int:
-        """Multiply-accumulates of one sample."""
-        return self.rows * self.k * self.n * self.times
+from hbfp.program import Product
 
 
 def _check(**sizes):

@@ -8,12 +8,13 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 from hbfp.pods import PodsDesign
+from hbfp.program import ProgramError
 
 from ..perf.pods import chains
 from ..perf.pods.graph import Graph
-from ..perf.pods.simulate import Outcome, Tenant, run
+from ..perf.pods.simulate import Scheduled, Tenant, run
 from ..perf.pods.state import NONE
-from .layers import Layer, ProgramError, gemms
+from .layers import Layer, gemms
 from .machine import WHOLE, machine
 from .places import Shelf
 from .program import Operation, Pass, Program, Spot, Tile
@@ -24,7 +25,7 @@ from .tiles import converted, padded, w_tile, x_tile
 class Compiled:
     """A program, and the simulator's schedule that it was made from."""
     program: Program
-    outcome: Outcome
+    outcome: Scheduled
 
 
 def compiled(design: PodsDesign, layers: Sequence[Layer], partition: int | None = None, chain: int = WHOLE

@@ -7,9 +7,9 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..bfp import encode
-from ..core import side
+from ..core.core import side
 from ..matmul import mantissa_dot, matmul
-from ..to_fp32 import add_fp32, to_fp32
+from ..number.to_fp32 import add_fp32, to_fp32
 from .program import Operation, Program, Spot, Tile
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hbfp.format import HBFPFormat
+from hbfp.program import ProgramError
 
 from ..perf.pods.chains import SAME
 from ..perf.pods.graph import Gemm
@@ -33,10 +34,6 @@ class Layer:
     bias: np.ndarray | None = None
     relu: bool = False
     fmt: HBFPFormat | None = None
-
-
-class ProgramError(ValueError):
-    """What is asked for cannot be a program of this machine; the message is one line."""
 
 
 def rows(layers: Sequence[Layer], number: int) -> int:

@@ -3,7 +3,8 @@
 import heapq
 from collections import defaultdict
 
-from .layers import ProgramError
+from hbfp.program import ProgramError
+
 from .program import Spot
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .layers import ProgramError
+from hbfp.program import ProgramError
 
 
 class Spot(NamedTuple):

@@ -49,35 +49,35 @@ class DispatchUnit:
         check_range("Counter width", self.counter, *COUNTER_RANGE, " bits")
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, int]:
         """Name and value of each."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def batch_bits(self):
+    def batch_bits(self) -> int:
         """Bits of a number of requests, 0 to ``depth``."""
         return self.depth.bit_length()
 
     @property
-    def counters(self):
+    def counters(self) -> int:
         """Words of the counter memory: the scalars, the histogram of latencies, the batches by fill."""
         return self.fill(self.depth) + 1
 
     @property
-    def longest(self):
+    def longest(self) -> int:
         """The longest time in cycles that is told from longer ones."""
         return 2**self.time - 1
 
-    def check_policy(self, policy):
+    def check_policy(self, policy: "Policy") -> None:
         """ValueError if a time of the policy does not fit."""
         for name in ("timeout", "patience"):
             check_range(f"Policy's {name}", getattr(policy, name), 0, self.longest, " cycles")
 
-    def histogram(self, size):
+    def histogram(self, size: int) -> int:
         """Address of the count of latencies of ``size`` bits: 2^(size-1) to 2^size - 1 cycles, 0 for none."""
         return len(Counter) + size
 
-    def fill(self, count):
+    def fill(self, count: int) -> int:
         """Address of the count of batches of ``count`` requests, 1 to ``depth``."""
         return self.histogram(self.time) + count
 
@@ -130,7 +130,7 @@ class Policy:
     patience: int = 0
 
 
-def policies(batch, timeout):
+def policies(batch: int, timeout: float) -> dict[str, Policy]:
     """The policies by name, for a batch size and a timeout in cycles."""
     return {
         "priority": Policy(batch=batch, timeout=timeout),

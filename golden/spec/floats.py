@@ -33,32 +33,32 @@ class FloatFormat:
         check_range("Float fraction width", self.fraction, *FRACTION_RANGE, " bits")
 
     @property
-    def width(self):
+    def width(self) -> int:
         """Bits of the whole pattern."""
         return 1 + self.exponent + self.fraction
 
     @property
-    def precision(self):
+    def precision(self) -> int:
         """Bits of a significand, hidden one included."""
         return self.fraction + 1
 
     @property
-    def bias(self):
+    def bias(self) -> int:
         """Exponent field of 1.0."""
         return 2 ** (self.exponent - 1) - 1
 
     @property
-    def top(self):
+    def top(self) -> int:
         """Exponent field of Inf and NaN."""
         return 2 ** self.exponent - 1
 
     @property
-    def inf(self):
+    def inf(self) -> int:
         """Bit pattern of +Inf."""
         return self.top << self.fraction
 
     @property
-    def nan(self):
+    def nan(self) -> int:
         """Bit pattern of the one NaN that operations give: quiet, positive, no payload."""
         return self.inf | 1 << (self.fraction - 1)
 

@@ -37,22 +37,22 @@ class NetworkUnit:
         check_range("Width", self.width, *WIDTH_RANGE, " bits")
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, int]:
         """Name and value of each."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def label_bits(self):
+    def label_bits(self) -> int:
         """Bits of a port's label."""
         return self.ports.bit_length() - 1
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[int, ...]:
         """Of each column of switches, first to last, the bit of the label that it works on."""
         return ()
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, tuple[int, int]]:
         """Fields of a round's settings from bit 0 upwards: name -> bits of an element, elements.
 
         ``enable`` has a bit for each output; one that is 0 has the output give zeros. Of a ``switch`` a bit is the bit
@@ -65,7 +65,7 @@ class CrossbarUnit(NetworkUnit):
     """Sizes of a crossbar."""
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, tuple[int, int]]:
         """``enable``; ``source``: the input of each output."""
         return {"enable": (1, self.ports), "source": (self.label_bits, self.ports)}
 
@@ -78,13 +78,13 @@ class BenesUnit(NetworkUnit):
     """
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[int, ...]:
         """The packing, the copying, and both halves of the Benes network."""
         up, down = tuple(range(self.label_bits)), tuple(range(self.label_bits))[::-1]
         return (*up, *down, *up, *down[1:])
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, tuple[int, int]]:
         """``enable``; ``switch``: of each column the bit of each output."""
         return {"enable": (1, self.ports), "switch": (1, len(self.columns) * self.ports)}
 
@@ -106,17 +106,17 @@ class ButterflyUnit(NetworkUnit):
             raise ValueError(f"Copies must be one of {', '.join(map(str, COPIES))}, not {self.copies}")
 
     @property
-    def copy_bits(self):
+    def copy_bits(self) -> int:
         """Bits of a copy's number."""
         return self.copies.bit_length() - 1
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[int, ...]:
         """Those of each copy: from the highest bit to the lowest."""
         return tuple(range(self.label_bits))[::-1]
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, tuple[int, int]]:
         """``enable``; ``copy``: that of each output, if there is a choice; ``switch``, by copy, column and output."""
         copy = {"copy": (self.copy_bits, self.ports)} if self.copy_bits else {}
         return {"enable": (1, self.ports), **copy, "switch": (1, self.copies * self.label_bits * self.ports)}

@@ -44,12 +44,12 @@ class TableFormat:
     used: tuple[int, ...]
 
     @property
-    def degree(self):
+    def degree(self) -> int:
         """Degree of the polynomials."""
         return len(self.fraction) - 1
 
     @property
-    def word(self):
+    def word(self) -> int:
         """Bits of index and position together: the argument of a row."""
         return self.index + self.position
 
@@ -66,7 +66,7 @@ USES = {"exp": (), "log": ("log",), "recip": ("recip",), "rsqrt": ("rsqrt",), "t
         "sigmoid": ("logistic",), "silu": ("logistic",), "gelu": ("mills",), "normcdf": ("mills",)}
 
 
-def first_row(table):
+def first_row(table: str) -> int:
     """Address of the first row of ``table`` in MAIN."""
     row = 0
     for name, rows in ROWS:
@@ -77,7 +77,7 @@ def first_row(table):
 
 
 @cache
-def coefficients(name):
+def coefficients(name: str) -> tuple[tuple[int, ...], ...]:
     """Coefficients of table ``exp2`` or ``main``.
 
     Returns

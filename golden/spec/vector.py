@@ -55,7 +55,7 @@ POSTS = ("none", "relu", *FUNCTIONS)
 SCALARS = 16
 REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 1024)
 
-#: Instruction fields from bit 0 up; the kind is in the top four bits, all others must be zero.
+#: Fields of an instruction from bit 0 up; the kind is in the top four bits, all others must be zero.
 FIELDS = (("a_source", 2), ("a", 4), ("b_source", 2), ("b", 4), ("c_source", 2), ("c", 4), ("target", 2),
           ("target_index", 4), ("op", 3), ("negate_a", 1), ("negate_c", 1), ("post", 4), ("reduce", 2),
           ("reduce_index", 4))
@@ -69,17 +69,17 @@ class Operand:
     index: int = 0
 
 
-def register(index):
+def register(index: int) -> Operand:
     """Vector register."""
     return Operand(Source.REGISTER, index)
 
 
-def scalar(index):
+def scalar(index: int) -> Operand:
     """Scalar, broadcast."""
     return Operand(Source.SCALAR, index)
 
 
-def constant(index):
+def constant(index: int) -> Operand:
     """One of :data:`CONSTANTS`."""
     return Operand(Source.CONSTANT, index)
 
@@ -88,7 +88,7 @@ STREAM = Operand(Source.STREAM)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Instruction:
+class VectorInstruction:
     """``u = post(op(a, b, c))`` over a row (or once), its target, and a reduction of u into a scalar.
 
     ``negate_a`` negates the product of MULADD (a of MAX and GATE), ``negate_c`` the addend. The defaults pass ``a``
@@ -108,7 +108,7 @@ class Instruction:
     reduce_index: int = 0
     immediate: int = 0
 
-    def encode(self):
+    def encode(self) -> int:
         """The 64-bit word."""
         if self.kind == Kind.SET:
             return self.kind << KIND | self.target_index << 32 | self.immediate
@@ -125,7 +125,7 @@ class Instruction:
         return word
 
 
-def field_values(word):
+def field_values(word: int) -> dict[str, int]:
     """Fields of a word as integers, ``kind`` and what lies between as ``spare`` included."""
     result, position = {"kind": word >> KIND}, 0
     for name, width in FIELDS:
@@ -175,21 +175,21 @@ class VectorUnit:
                 raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
 
     @property
-    def longest(self):
+    def longest(self) -> int:
         """Most elements of a row."""
         return self.lanes * self.beats
 
     @property
-    def pass_cycles(self):
+    def pass_cycles(self) -> int:
         """Cycles of a pass beyond its beats: issue, operands, product, sum, functions, result."""
         return 5 + (self.pipeline if self.functions else 0)
 
     @property
-    def reduce_cycles(self):
+    def reduce_cycles(self) -> int:
         """Cycles more with a reduction: one a level of the tree of lanes, one to write the scalar."""
         return (self.lanes - 1).bit_length() + 1
 
     @property
-    def posts(self):
+    def posts(self) -> tuple[int, ...]:
         """Legal codes of the second step."""
         return tuple(code for code, name in enumerate(POSTS) if code < 2 or name in self.functions)

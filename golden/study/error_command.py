@@ -11,7 +11,7 @@ from rich.table import Table
 from hbfp.files import write_json
 from hbfp.values import OptionError, choice, make_folder, refuse, whole, writable_folder, writing
 
-from .. import options
+from ..command import options
 
 
 def add_error(commands: Any) -> None:
@@ -24,7 +24,7 @@ def add_error(commands: Any) -> None:
     options.add_options(error, options.FORMAT)
 
 
-def prepare_error(args: argparse.Namespace) -> Callable[[], object]:
+def prepare_error(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     from .error import DISTRIBUTIONS
     elements = whole("elements", args.elements, 1000, 10 ** 9)

@@ -13,9 +13,9 @@ from hbfp import files
 from hbfp.fields import check_choice, check_range
 from hbfp.format import HBFPFormat
 
+from ..command.options import BATCH_RANGE, EPOCHS_RANGE, SEED_RANGE
 from ..nn.optimiser import wide_weights
 from ..nn.replace import convert, hbfp_layers
-from ..options import BATCH_RANGE, EPOCHS_RANGE, SEED_RANGE
 from ..schedule import MixedMantissa
 from . import shares, tasks
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from hbfp.files import output, write
 from hbfp.values import OptionError, make_folder, readable_file, refuse, whole, words_of, writable_folder, writing
 
-from .. import options
+from ..command import options
 
 
 def add_layers(commands: Any) -> None:
@@ -25,7 +25,7 @@ def add_layers(commands: Any) -> None:
     options.add_options(layers, options.FORMAT)
 
 
-def prepare_layers(args: argparse.Namespace) -> Callable[[], object]:
+def prepare_layers(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     params = dict(_assigned(word) for word in words_of("params", args.params)) if args.params else {}
     checkpoint = None if args.checkpoint is None else Path(readable_file("checkpoint", args.checkpoint))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import as_float32
+from ..number.blocks import as_float32
 
 #: Elements that share a scale.
 MX_BLOCK = 32

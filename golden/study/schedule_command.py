@@ -19,7 +19,7 @@ def add_schedule(commands: Any) -> None:
     schedule.add_argument("--boost", default="6", help="bits of the last epoch, and of the first and the last layer")
 
 
-def prepare_schedule(args: argparse.Namespace) -> Callable[[], object]:
+def prepare_schedule(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     base = whole("base", args.base, *MANTISSA_RANGE)
     return partial(_shares, base, whole("boost", args.boost, base, MANTISSA_RANGE[1]))

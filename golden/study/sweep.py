@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..workers import dask_workers
+from ..command.workers import dask_workers
 from .experiment import Run, train
 
 

@@ -25,7 +25,7 @@ from hbfp.values import (
     writing,
 )
 
-from .. import options
+from ..command import options
 
 
 def add_train(commands: Any) -> None:
@@ -76,7 +76,7 @@ def _runs(args, design, configurations, seeds, boosts=None):
     return runs
 
 
-def prepare_train(args: argparse.Namespace) -> Callable[[], object]:
+def prepare_train(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     seed, boost = whole("seed", args.seed, *options.SEED_RANGE), whole("boost", args.boost, 0, 16)
     folder = writable_folder("out", args.out)
@@ -153,7 +153,7 @@ def _configurations(text):
     return parsed
 
 
-def prepare_sweep(args: argparse.Namespace) -> Callable[[], object]:
+def prepare_sweep(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     seeds = range(whole("seeds", args.seeds, 1, 10_000))
     jobs = -1 if args.jobs == "-1" else whole("jobs", args.jobs, *JOBS_RANGE)

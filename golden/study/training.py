@@ -18,7 +18,7 @@ from .experiment import RECIPES
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class TrainingProduct:
     """One product of a step of training, ``result = x @ w + bias``, as :mod:`golden.nn` computed it.
 
     Attributes
@@ -58,18 +58,18 @@ class _Layer:
     def _gradient(self, name, value):
         setattr(self, name, value.numpy())
 
-    def products(self, where: str) -> Iterator[Product]:
+    def products(self, where: str) -> Iterator[TrainingProduct]:
         """Those of the last step."""
         mantissa = self.layer.formats.x.mantissa
         weight, bias = (part.detach().numpy().copy() for part in (self.layer.weight, self.layer.bias))
-        yield Product(f"{where} y", mantissa, self.x, weight.T, self.y, bias)
+        yield TrainingProduct(f"{where} y", mantissa, self.x, weight.T, self.y, bias)
         if self.gx is not None:
-            yield Product(f"{where} gx", mantissa, self.g, weight, self.gx)
-        yield Product(f"{where} gw", mantissa, self.g.T, self.x, self.layer.weight.grad.numpy())
+            yield TrainingProduct(f"{where} gx", mantissa, self.g, weight, self.gx)
+        yield TrainingProduct(f"{where} gw", mantissa, self.g.T, self.x, self.layer.weight.grad.numpy())
 
 
 def products(schedule: MixedMantissa, fmt: HBFPFormat, accumulate: str = "fp32", *, steps: int = 0,
-             seed: int = 0) -> Iterator[Product]:
+             seed: int = 0) -> Iterator[TrainingProduct]:
     """Train the digits network, and give each product before the weights change.
 
     Parameters

@@ -35,7 +35,7 @@ def add_tune(commands: Any) -> None:
                       help="folder of the search's state and table")
 
 
-def prepare_tune(args: argparse.Namespace) -> Callable[[], object]:
+def prepare_tune(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     mantissas = tuple(whole("mantissa", word, 0, MANTISSA_RANGE[1]) for word in words_of("mantissa", args.mantissa))
     if 0 < min((width for width in mantissas if width), default=MANTISSA_RANGE[0]) < MANTISSA_RANGE[0]:

@@ -12,22 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden import (
-    bfp,
-    blocks,
-    core,
-    device,
-    fp32,
-    functions,
-    matmul,
-    noise,
-    schedule,
-    side,
-    sparsity,
-    to_fp32,
-    vector,
-    vector_programs,
-)
+from golden import bfp, fp32, functions, matmul, noise, schedule, sparsity
+from golden.core import baselines, core, device
+from golden.number import blocks, to_fp32
 from golden.perf import cycles, space, workloads
 from golden.perf.constants import published
 from golden.perf.dispatch import arrivals, bound, events
@@ -36,6 +23,9 @@ from golden.spec.floats import FloatFormat
 from golden.spec.format import HBFPFormat
 from golden.spec.tables import FUNCTIONS
 from golden.spec.vector import VectorUnit
+from golden.vector import programs as vector_programs
+from golden.vector import side
+from golden.vector import unit as vector
 from hbfp.design import Design
 from hbfp.system import Accelerator
 
@@ -91,10 +81,10 @@ CALLS = {
                        "- - - - whole whole"),
     "matmul_blocks": (matmul.matmul_blocks, {"x": BLOCKS, "w": bfp.encode(W, FORMAT, axis=0), "accumulate": "fp32"},
                       "object object word"),
-    "matmul_fp32": (matmul.matmul_fp32, {"x": X, "w": W, "rows": 8}, "matrix matrix whole"),
-    "matmul_bf16": (matmul.matmul_bf16, {"x": X, "w": W, "rows": 8}, "matrix matrix whole"),
-    "matmul_fma": (matmul.matmul_fma, {"x": X, "w": W, "rows": 8}, "matrix matrix whole"),
-    "matmul_int": (matmul.matmul_int, {"x": np.ones((2, 3), int), "w": np.ones((3, 2), int)}, "integers integers"),
+    "matmul_fp32": (baselines.matmul_fp32, {"x": X, "w": W, "rows": 8}, "matrix matrix whole"),
+    "matmul_bf16": (baselines.matmul_bf16, {"x": X, "w": W, "rows": 8}, "matrix matrix whole"),
+    "matmul_fma": (baselines.matmul_fma, {"x": X, "w": W, "rows": 8}, "matrix matrix whole"),
+    "matmul_int": (baselines.matmul_int, {"x": np.ones((2, 3), int), "w": np.ones((3, 2), int)}, "integers integers"),
     "mantissa_dot": (matmul.mantissa_dot, {"a": [1, 2], "b": [3, 4]}, "integers integers"),
     **{f"fp32.{name}": (getattr(fp32, name), {"a": ONES, "b": ONES, "fmt": fp32.FP32, "subnormals": "flush"},
                         "patterns patterns object word")

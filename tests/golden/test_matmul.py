@@ -1,4 +1,7 @@
-"""Matrix products: order, widths, special blocks; docs/numerics.md, sections 3 to 5."""
+"""Matrix products: order, widths, special blocks; docs/numerics.md, sections 3 to 5.
+
+Covers: golden/ways.py.
+"""
 
 from fractions import Fraction
 from math import floor
@@ -7,8 +10,10 @@ import numpy as np
 import pytest
 
 from golden.bfp import Blocks, encode, spread
-from golden.matmul import mantissa_dot, matmul, matmul_bf16, matmul_blocks, matmul_fma, matmul_fp32, matmul_int
-from golden.to_fp32 import to_fp32
+from golden.fast import kernels
+from golden.matmul import mantissa_dot, matmul, matmul_blocks
+from golden.number.to_fp32 import to_fp32
+from golden.ways import WAYS
 from hbfp.format import HBFPFormat
 
 from .exact import exact_fp32
@@ -84,6 +89,25 @@ def test_quick_path_equals_plain_path(mantissa, block, subnormals):
         assert (quick[3] == 0x7FC00000).all()
 
 
+@pytest.mark.parametrize("accumulate", WAYS)
+def test_every_way_has_its_turn_and_the_bits_of_the_definition(accumulate):
+    taken = set()
+    for mantissa, subnormals, scale in ((8, "flush", 0), (16, "flush", 0), (8, "gradual", 0), (8, "flush", -68),
+                                        (16, "gradual", -520)):
+        fmt = HBFPFormat(mantissa=mantissa, block=(1, 16), subnormals=subnormals)
+        blocks = [encode(x, fmt, axis=axis) for x, axis in zip(operands(2, spread_=6), (-1, 0), strict=True)]
+        blocks = [Blocks(each.mantissa, each.exponent + scale, each.invalid, fmt, each.axis) for each in blocks]
+        *quick, definition = WAYS[accumulate]
+        assert definition.serves(*blocks)
+        want = definition.gives(*blocks, 4).view(np.uint32)
+        serving = [way for way in quick if way.serves(*blocks)]
+        for way in serving:
+            assert (way.gives(*blocks, 4).view(np.uint32) == want).all()
+        taken.add((serving or [definition])[0])
+    whole = set(WAYS[accumulate]) if accumulate != "aligned" else {WAYS["aligned"][kernels.library() is None]}
+    assert taken == whole
+
+
 @pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
 @pytest.mark.parametrize("mantissa", [8, 16])
 def test_extreme_mantissas_fit_the_widths(mantissa, accumulate):
@@ -148,76 +172,6 @@ def test_empty_and_tiny(shape, accumulate):
         assert got.shape == (m, n) and (got == k).all()
 
 
-# --- Baselines ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rows", [1, 8, 32])
-@pytest.mark.parametrize("scale", [0, -62, 57])
-def test_fp32_baseline(rows, scale):
-    x, w = operands(5, 4, 40, 3, 3, scale)
-    want = np.zeros((4, 3), np.int64)
-    for i, j in np.ndindex(4, 3):
-        acc = 0
-        for top in range(0, 40, rows):
-            psum = 0
-            for k in range(top, min(top + rows, 40)):
-                product = exact_fp32(Fraction(float(x[i, k])) * Fraction(float(w[k, j])))
-                psum = exact_fp32(fraction(psum) + fraction(product))
-            acc = exact_fp32(fraction(acc) + fraction(psum))
-        want[i, j] = acc
-    assert (matmul_fp32(x, w, rows).view(np.uint32) == want).all()
-
-
-@pytest.mark.parametrize("rows", [1, 8, 32])
-def test_bf16_baseline(rows):
-    x, w = operands(6, 4, 40, 3)
-    cut = [np.uint32([[round(Fraction(int(v), 65536)) << 16 for v in row] for row in a.view(np.uint32)])
-           .view(np.float32) for a in (x, w)]
-    for i, j in np.ndindex(4, 3):
-        acc = 0
-        for top in range(0, 40, rows):
-            psum = 0
-            for k in range(top, min(top + rows, 40)):
-                psum = exact_fp32(fraction(psum) + Fraction(float(cut[0][i, k])) * Fraction(float(cut[1][k, j])))
-            acc = exact_fp32(fraction(acc) + fraction(psum))
-        assert int(matmul_bf16(x, w, rows)[i, j].view(np.uint32)) == acc
-
-
-@pytest.mark.parametrize("rows", [1, 8, 32])
-@pytest.mark.parametrize("scale", [0, -70])
-def test_fma_baseline(rows, scale):
-    """One rounding a term, subnormals kept: at 2^-140 most sums are."""
-    x, w = operands(8, 4, 40, 3, scale=scale)
-    want = np.zeros((4, 3), np.uint32)
-    for i, j in np.ndindex(4, 3):
-        acc = 0
-        for top in range(0, 40, rows):
-            psum = 0
-            for k in range(top, min(top + rows, 40)):
-                exact = fraction(psum) + Fraction(float(x[i, k])) * Fraction(float(w[k, j]))
-                psum = exact_fp32(exact, "gradual")
-            acc = exact_fp32(fraction(acc) + fraction(psum), "gradual")
-        want[i, j] = acc
-    got = matmul_fma(x, w, rows)
-    assert (got.view(np.uint32) == want).all()
-    assert (np.abs(got) < 2.0 ** -126).any() == (scale < 0)
-    if rows > 1 or scale:
-        assert (got != matmul_fp32(x, w, rows)).any()
-
-
-def test_baselines_pass_nan_on():
-    x, w = operands(7)
-    x[1, 2] = np.nan
-    for product in (matmul_fp32, matmul_fma, matmul_bf16):
-        got = product(x, w, 16).view(np.uint32)
-        assert (got[1] == 0x7FC00000).all() and not np.isnan(got[[0, 2]].view(np.float32)).any()
-
-
-def test_int_baseline_is_exact():
-    x = np.full((2, 1000), 32767)
-    assert (matmul_int(x, x.T) == 1000 * 32767 ** 2).all()
-
-
 def test_mantissa_dot_is_exact():
     assert mantissa_dot([32767] * 1024, [-32767] * 1024) == -1024 * 32767 ** 2
 
@@ -245,8 +199,6 @@ F = np.float32
      r"^Accumulator must be at most 62 bits wide in the golden model, not 73$"),
     (lambda: matmul_blocks(encode(np.ones((2, 3), F), HBFPFormat()), encode(np.ones((3, 2), F), HBFPFormat())),
      ValueError, r"^Blocks of x must run along axis 1 and those of w along axis 0$"),
-    (lambda: matmul_fp32(np.ones((2, 3), F), np.ones((3, 2), F), 0), ValueError, r"^Rows must be 1 to 256, not 0$"),
-    (lambda: matmul_int(np.ones((2, 3)), np.ones((3, 2), int)), TypeError, r"^x must be integers, not float64$"),
 ])
 def test_wrong_operands(call, error, message):
     with pytest.raises(error, match=message):

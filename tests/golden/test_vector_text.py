@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from golden import vector_programs
 from golden.spec.vector import KIND, Kind, VectorUnit
 from golden.spec.vector_text import TextError, line, parse
-from golden.vector import ReservedInstruction, check
+from golden.vector import programs as vector_programs
+from golden.vector.unit import ReservedInstruction, check
 
 LARGEST = VectorUnit(lanes=64, beats=1024, registers=16)
 PROGRAMS = (vector_programs.softmax(), vector_programs.layer_norm(64), vector_programs.gelu_gradient(),

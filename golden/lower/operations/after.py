@@ -4,18 +4,19 @@ from typing import Any
 
 from torch import fx
 
-from hbfp.golden import vector_programs as programs
-from hbfp.golden.nn.side import FUNCTIONS
+from hbfp.golden.ops.operation import Elements, Shape, keeps_zeros
+from hbfp.golden.ops.table import operation_of
+from hbfp.golden.vector import programs
 
-from .. import vectors
+from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Nodes
 from ..products.after import After, Step
 from ..same import aten
+from .vector import formed
 
 _SUMS = (aten.add.Tensor, aten.add_.Tensor)
 _RELU = (aten.relu.default, aten.relu_.default)
-_SCALES = (aten.mul.Tensor, aten.div.Tensor)
 
 
 def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node]:
@@ -46,11 +47,13 @@ def _step(net, last, user, order, whole):
                 and net.graph.results[user].shape == net.graph.results[last].shape:
             where = net.value(other).where.expand(net.graph.results[last].shape).permute(order)
             return Step(programs.add(), Value(where, net.value(other).home), other is user.args[0])
-    name = FUNCTIONS.get(getattr(user.target, "overloadpacket", None))
-    if name is not None and user.kwargs.get("approximate", "none") == "none":
-        step = Step(programs.activation(name))
-    elif user.target in _SCALES and user.args[0] is last and isinstance(user.args[1], (int, float)):
-        step = Step((programs.scale if user.target is aten.mul.Tensor else programs.divide)(user.args[1]))
-    else:
+    operation = operation_of(user.target)
+    if operation is None or operation.shape != Shape.ELEMENT:
         return None
-    return step if whole or vectors.keeps_zeros(step.program) else None
+    try:
+        form, operands = formed(net, user)
+    except LoweringError:                                  # which it meets again when its own turn comes
+        return None
+    if not isinstance(form, Elements) or operands != [last] or not whole and not keeps_zeros(form.program):
+        return None
+    return Step(form.program)

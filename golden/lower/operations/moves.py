@@ -1,13 +1,18 @@
-"""Operations that only move numbers: concatenation, borders, rows of a table."""
+"""Operations that only move numbers: concatenation, borders, rows of a table, masks."""
 
 from typing import Any
 
 import numpy as np
+import torch
+
+from hbfp.golden.vector import programs
 
 from .. import vectors
 from ..errors import LoweringError
 from ..memory import Value
-from ..nodes import Made, Nodes
+from ..nodes import Handler, Made, Nodes
+from ..same import aten
+from .vector import elementwise
 
 
 def cat(net: Nodes, node: Any) -> Made:
@@ -71,3 +76,19 @@ def embedding(net: Nodes, node: Any) -> Made:
         net.copy(Value(value.where[int(rows[place_])][None], value.home),
                   Value(output.where[place_][None], output.home))
     return node, ()
+
+
+def masked(net: Nodes, node: Any) -> Made:
+    """``masked_fill`` with a constant mask, as a gate and an addend."""
+    x, mask, number = node.args
+    if not net.is_constant(mask):
+        raise LoweringError("its mask depends on the inputs; a constant mask would do")
+    shut = net.constant(mask)
+    gate = net.build.dram.constant((~shut).float().numpy())
+    addend = net.build.dram.constant(torch.where(shut, number, -0.0).numpy())
+    return elementwise(net, node, programs.choose(), gate, net.value(x), addend)
+
+
+MOVES: dict[Any, Handler] = {
+    aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack,
+    aten.embedding.default: embedding, aten.masked_fill.Scalar: masked}

@@ -7,15 +7,17 @@ import numpy as np
 import torch
 from torch import fx
 
-from hbfp.golden.nn.side import norm_factors
+from hbfp.golden.nn.side import patterns
+from hbfp.golden.ops.operation import Rows
+from hbfp.golden.ops.table import operation_of
 
+from ..errors import LoweringError
 from ..nodes import Nodes
 from ..products.weights import Steps
 from ..same import aten
+from .vector import formed
 
 hbfp = torch.ops.hbfp
-#: Batch norms: which of their arguments is eps.
-NORMS = {aten.batch_norm.default: 7, aten._native_batch_norm_legit_no_training.default: 6}
 
 
 def steps_behind(net: Nodes, node: Any, channel: int) -> tuple[Steps, fx.Node]:
@@ -25,11 +27,10 @@ def steps_behind(net: Nodes, node: Any, channel: int) -> tuple[Steps, fx.Node]:
     if (user := net.follower(last, hbfp.add_bias.default, aten.add.Tensor)) is not None \
             and len(user.args) == 2 and not user.kwargs and _bias(net, user, channel) is not None:
         steps.bias, last = _bias(net, user, channel), user
-    norm = net.follower(last, *NORMS)
-    if norm is not None and steps.bias is None and channel == 1 and learned(norm):
-        first = net.follower(norm, operator.getitem)
-        factor, addend = norm_rows(net, norm)
-        steps.scale, steps.bias, last = factor.view(np.float32), addend.view(np.float32), first or norm
+    if steps.bias is None and channel == 1 and (found := _norm(net, last)) is not None:
+        norm, (factor, addend) = found
+        steps.scale, steps.bias = factor.view(np.float32), addend.view(np.float32)
+        last = net.follower(norm, operator.getitem) or norm
     if (user := net.follower(last, aten.relu.default, aten.relu_.default)) is not None:
         steps.relu, last = True, user
     each = node
@@ -39,10 +40,18 @@ def steps_behind(net: Nodes, node: Any, channel: int) -> tuple[Steps, fx.Node]:
     return steps, last
 
 
-def norm_rows(net: Nodes, node: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Factor and addend of each channel of a batch norm, as bit patterns."""
-    weight, bias, mean, variance = (net.constant(each) for each in node.args[1:5])
-    return norm_factors(weight, bias, mean, variance, node.args[NORMS[node.target]])
+def _norm(net, last):
+    """The batch norm behind a node, with factor and addend of each channel as bit patterns; None if there is none."""
+    user = net.only_user(last)
+    operation = None if user is None else operation_of(user.target)
+    if operation is None or operation.name != "batch_norm":
+        return None
+    try:
+        form, _ = formed(net, user)
+    except LoweringError:                                  # which it meets again when its own turn comes
+        return None
+    assert isinstance(form, Rows)
+    return user, form.fixed(*map(patterns, form.numbers))
 
 
 def _bias(net, node, channel):
@@ -57,8 +66,3 @@ def _bias(net, node, channel):
     if shape[channel] != full or any(size != 1 for d, size in enumerate(shape) if d != channel % dims):
         return None
     return numbers.reshape(-1).numpy()
-
-
-def learned(norm: Any) -> bool:
-    """Whether a batch norm has statistics of its own."""
-    return norm.target != aten.batch_norm.default or norm.args[3] is not None and not norm.args[5]

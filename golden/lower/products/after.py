@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hbfp.golden.spec.vector import Instruction
+from hbfp.golden.spec.vector import VectorInstruction
 
 from .. import vectors
 from ..boxes import Loops
@@ -20,14 +20,14 @@ class Step:
 
     Attributes
     ----------
-    program : sequence of Instruction
+    program : sequence of VectorInstruction
         Of one row, or of two.
     operand : Value or None
         The other tensor, of the product's shape.
     front : bool
         Whether the other one is the program's first row.
     """
-    program: Sequence[Instruction]
+    program: Sequence[VectorInstruction]
     operand: Value | None = None
     front: bool = False
 

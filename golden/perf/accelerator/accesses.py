@@ -10,7 +10,7 @@ from hbfp.isa.instructions import BYTES, Instruction, Memory, Opcode
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from .programs import LENGTH, PASS, READS, WRITES, words
+from .programs import words
 from .times import layers_of, moved
 
 #: What is counted: multiply-adds of the array, those with zeros that fill up included; FP32 numbers that a pass of the
@@ -116,11 +116,11 @@ def _vector_steps(program):
         body = firsts[number] + each["before"]
         for first, stop, times in ((firsts[number], body, 1),
                                    (body, body + each["body"], each["count0"] * each["count1"])):
-            for word in every[first:stop].tolist():
-                if word[LENGTH]:
-                    width = -(-word[LENGTH] // lanes)
+            for passes, length, reads, writes, _ in every[first:stop].tolist():
+                if length:
+                    width = -(-length // lanes)
                 done = times * width
-                total.update({"P": 8 * times, "vector": (0, done * lanes, times)[word[PASS]],
-                              "V": done * beat * (word[READS] + word[WRITES])})
+                total.update({"P": 8 * times, "vector": (0, done * lanes, times)[passes],
+                              "V": done * beat * (reads + writes)})
         found[number] = total
     return found

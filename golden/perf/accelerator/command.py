@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from hbfp import files, generator
+from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.names import zoo_text
-from hbfp.golden.progress import Bars
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
@@ -100,7 +100,7 @@ def write_pictures(args: Namespace, program: Any, times: Any, title: str) -> lis
     return made
 
 
-def prepare_perf(args: Namespace) -> Callable[[], object]:
+def prepare_perf(args: Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work."""
     accelerator = system_from_args(args, Accelerator)
     memory = memory_from_args(args, accelerator)
@@ -162,7 +162,7 @@ def _perf(args, accelerator, memory, estimate):
 
 def _estimated(console, program, rows, estimate):
     """Print throughput by area and the energy; add them to the rows; what the JSON has of the whole."""
-    from ..constants import as_dict
+    from ..prices import as_dict
     from . import accesses, energy
 
     area, constants, sources = estimate

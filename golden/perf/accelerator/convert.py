@@ -2,131 +2,128 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from hbfp.design import Design
-from hbfp.isa.instructions import Opcode
+from hbfp.isa.instructions import Unit
+from hbfp.system import Accelerator
 
-from .decode import places
+from . import ports
+from .record import Record, made, record
 
-State = NDArray[np.int64]
-_C = places(Opcode.CONVERT)
-_COLUMNS, _TO_W, _WORDS, _ROWS = (_C[name] for name in ("columns", "to_w", "words", "rows"))
-
-#: Places of the state: terms of a block, rows of the core, whether blocks are square, segments;
-(TERMS, SIDE, SQUARE, SEGMENTS,
- # whether an instruction is under way, and what it says; whether the unit was busy in the last cycle;
- ACTIVE, BY_COLUMNS, TURNED, TO_W, WORDS, ROWS, WAS_BUSY,
- # the word that V gives: whether there is one, it is to be converted, it ends a segment, its row in the square; the
- # same of its mantissas one cycle later;
- WORD, CONVERTS, SEGMENT, ROW, LATER, LATER_ROW,
- # the transposer: whether columns are read, which; whether one leaves, which.
- READING, COLUMN, LEAVES, LEAVING,
- # the loops, the innermost first.
- LOOP) = range(22)
+UNIT = int(Unit.CONVERT)
+_V_READ, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_read", "w_write", "w_scales"))
 _LOOPS = 6
-SIZE = LOOP + _LOOPS
+
+STATE = record(
+    # Terms of a block, rows of the core, segments.
+    "terms side segments "
+    # Of the instruction, as its fields.
+    "words rows "
+    # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
+    # are read, and leave.
+    "row later_row column leaving",
+    # Whether blocks are square; an instruction is under way, and what it says; the unit was busy in the last cycle.
+    "square active by_columns turned to_w was_busy "
+    # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
+    # one cycle later; the transposer's columns are read, leave.
+    "word converts segment later reading leaves",
+    loop=(np.int64, (_LOOPS,)))    # the innermost first
 
 
-def fresh(core: Design) -> State:
+def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
-    state = np.zeros(SIZE, np.int64)
-    state[[TERMS, SIDE, SQUARE, SEGMENTS]] = core.format.terms, core.rows, core.format.square, core.segments
-    return state
+    core = accelerator.core
+    return made(STATE, terms=core.format.terms, side=core.rows, square=core.format.square, segments=core.segments)
 
 
 @njit
-def busy(s: State) -> bool:
+def _busy(s):
     """Whether the unit is at work."""
-    return s[ACTIVE] + s[WORD] + s[LATER] + s[READING] + s[LEAVES] > 0
+    return s.active or s.word or s.later or s.reading or s.leaves
 
 
 @njit
 def _row(s):
     """The row of the matrix whose word is next."""
-    r, side = s[LOOP], s[SIDE]
-    if s[TERMS] <= side:    # rows of a block, twice if need be, blocks of a square, words, squares of rows
-        return r + s[LOOP + 2] * s[TERMS] + s[LOOP + 4] * side
-    high = s[SQUARE] or s[BY_COLUMNS]
-    return r + s[LOOP + 2] * side + s[LOOP + 5] * (s[TERMS] if high else side)
+    if s.terms <= s.side:    # rows of a block, twice if need be, blocks of a square, words, squares of rows
+        return s.loop[0] + s.loop[2] * s.terms + s.loop[4] * s.side
+    high = s.square or s.by_columns
+    return s.loop[0] + s.loop[2] * s.side + s.loop[5] * (s.terms if high else s.side)
 
 
 @njit
-def reads(s: State) -> bool:
-    """Whether a word of V is asked for."""
-    return s[ACTIVE] == 1 and _row(s) < s[ROWS]
-
-
-@njit
-def writes_w(s: State) -> bool:
-    """Whether mantissas are written to W."""
-    return s[TO_W] == 1 and ((s[LATER] == 1 and s[BY_COLUMNS] == 1) or s[LEAVES] == 1)
-
-
-@njit
-def writes_scales(s: State) -> bool:
-    """Whether exponents are written to W."""
-    height = s[SIDE] // s[SEGMENTS]
-    return s[TO_W] == 1 and ((s[WORD] & s[CONVERTS] & s[SEGMENT] & s[BY_COLUMNS]) == 1
-                             or (s[LEAVES] == 1 and s[LEAVING] % height == height - 1))
+def ask(m: Record) -> None:
+    """What it asks for in this cycle."""
+    s = m.units.convert
+    if s.active and _row(s) < s.rows:
+        ports.ask(m.ports, _V_READ, UNIT)
+    if s.to_w:
+        if (s.later and s.by_columns) or s.leaves:
+            ports.ask(m.ports, _W_WRITE, UNIT)
+        height = s.side // s.segments
+        if (s.word and s.converts and s.segment and s.by_columns) or (
+                s.leaves and s.leaving % height == height - 1):
+            ports.ask(m.ports, _W_SCALES, UNIT)
 
 
 @njit
 def _advance(s):
-    """The loops, one word further; whether it was to be converted, ends a segment, and was the last one."""
-    terms, side, row = s[TERMS], s[SIDE], _row(s)
-    reach = row + 1 >= s[ROWS]
-    plain = s[BY_COLUMNS] == 0 and s[TURNED] == 0
-    c0, c1, c2, c3, c4 = s[LOOP], s[LOOP + 1], s[LOOP + 2], s[LOOP + 3], s[LOOP + 4]
+    """The loops, one word further; whether it was the last one."""
+    terms, side, row = s.terms, s.side, _row(s)
+    reach = row + 1 >= s.rows
+    plain = not s.by_columns and not s.turned
+    c0, c1, c2, c3, c4 = s.loop[0], s.loop[1], s.loop[2], s.loop[3], s.loop[4]
     if terms <= side:
-        twice = 1 if s[SQUARE] else s[BY_COLUMNS]
+        twice = 1 if s.square or s.by_columns else 0
         stop = plain and reach
-        converts, segment = c1 == twice, c0 == terms - 1
-        ends = (c0 == terms - 1 or stop, converts, c2 == side // terms - 1 or stop, c3 + 1 == s[WORDS], reach, True)
+        s.converts, s.segment = c1 == twice, c0 == terms - 1
+        ends = (c0 == terms - 1 or stop, c1 == twice, c2 == side // terms - 1 or stop, c3 + 1 == s.words, reach, True)
     else:
         count = terms // side
-        wide, high = s[SQUARE] or not s[BY_COLUMNS], s[SQUARE] or s[BY_COLUMNS]
-        end = c4 * (count if wide else 1) + c1 + 1 >= s[WORDS]
-        converts, segment = c3 == 1, c0 == side - 1
+        wide, high = s.square or not s.by_columns, s.square or s.by_columns
+        end = c4 * (count if wide else 1) + c1 + 1 >= s.words
+        s.converts, s.segment = c3 == 1, c0 == side - 1
         ends = (c0 == side - 1 or (plain and reach), c1 == count - 1 or end or not wide,
-                c2 == count - 1 or not high or (s[BY_COLUMNS] == 0 and reach), converts, end, reach)
+                c2 == count - 1 or not high or (not s.by_columns and reach), c3 == 1, end, reach)
     for loop in range(_LOOPS):
         if not ends[loop]:
-            s[LOOP + loop] += 1
-            return converts, segment, False
-        s[LOOP + loop] = 0
-    return converts, segment, True
+            s.loop[loop] += 1
+            return False
+        s.loop[loop] = 0
+    return True
 
 
 @njit
-def step(s: State, offered: bool, fields: State, granted: bool) -> tuple[bool, bool]:
-    """A cycle: whether an instruction is taken, and whether one is done; ``granted``: V gives what is asked for."""
-    now = busy(s)
-    done = s[WAS_BUSY] == 1 and not now
-    taken = offered and not now
-    s[WAS_BUSY] = now
-    side = s[SIDE]
-    # The transposer, from what its registers are.
-    complete = s[LATER] == 1 and s[TURNED] == 1 and s[LATER_ROW] == side - 1
-    s[LEAVES], s[LEAVING] = s[READING], s[COLUMN]
-    if s[READING]:
-        s[COLUMN] += 1
-        if s[COLUMN] == side:
-            s[READING], s[COLUMN] = 0, 0
+def _transpose(s):
+    """The transposer, from what its registers are."""
+    complete = s.later and s.turned and s.later_row == s.side - 1
+    s.leaves, s.leaving = s.reading, s.column
+    if s.reading:
+        s.column += 1
+        if s.column == s.side:
+            s.reading, s.column = False, 0
     if complete:
-        s[READING], s[COLUMN] = 1, 0
-    # The words.
-    s[LATER], s[LATER_ROW] = s[WORD] & s[CONVERTS], s[ROW]
-    s[WORD] = s[ACTIVE] == 1 and (granted or _row(s) >= s[ROWS])
-    if s[WORD]:
-        s[ROW] = _row(s) % side
-        converts, segment, last = _advance(s)
-        s[CONVERTS], s[SEGMENT] = converts, segment
-        if last:
-            s[ACTIVE] = 0
-    if taken:
-        s[ACTIVE] = 1
-        s[BY_COLUMNS], s[TO_W], s[TURNED] = fields[_COLUMNS], fields[_TO_W], fields[_TO_W] ^ fields[_COLUMNS]
-        s[WORDS], s[ROWS] = fields[_WORDS], fields[_ROWS]
-        s[LOOP:] = 0
-    return taken, done
+        s.reading, s.column = True, 0
+
+
+@njit
+def step(m: Record) -> None:
+    """The end of a cycle."""
+    s, q = m.units.convert, m.queues[UNIT]
+    f = q.instruction.fields
+    now = _busy(s)
+    q.done = s.was_busy and not now
+    q.takes = q.begins = q.ready and not now
+    s.was_busy = now
+    _transpose(s)
+    s.later, s.later_row = s.word and s.converts, s.row
+    row = _row(s)
+    s.word = s.active and (row >= s.rows or ports.granted(m.ports, _V_READ, UNIT))
+    if s.word:
+        s.row = row % s.side
+        if _advance(s):
+            s.active = False
+    if q.takes:
+        s.active = True
+        s.by_columns, s.to_w, s.turned = f.columns != 0, f.to_w != 0, f.to_w != f.columns
+        s.words, s.rows = f.words, f.rows
+        s.loop[:] = 0

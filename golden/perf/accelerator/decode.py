@@ -1,59 +1,46 @@
-"""A program as arrays, which the cycle model steps through."""
-
-from dataclasses import dataclass
+"""A program as records, which the cycle model steps through."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hbfp.isa.instructions import FIELDS, WAITS, Opcode, Unit
+from hbfp.isa.instructions import FIELDS, WAITS, Unit
 from hbfp.program import Program
 
-Array = NDArray[np.int64]
+from .record import record
 
-#: Fields that an instruction has at most.
-FIELD_COUNT = max(len(fields) for fields in FIELDS.values())
-
-
-def places(opcode: Opcode) -> dict[str, int]:
-    """Name -> column of :attr:`Decoded.fields` of an opcode's fields."""
-    return {field.name: place for place, field in enumerate(FIELDS[opcode])}
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """Instructions in their order.
-
-    Attributes
-    ----------
-    opcode, unit : ndarray, (instructions,)
-        ``unit`` is 0 for HALT.
-    waits : ndarray, (instructions, 3, 2)
-        Unit, 0 for none, and count.
-    fields : ndarray, (instructions, fields)
-        Values, as :func:`places` has them.
-    numbers : ndarray, (8, instructions)
-        Row u: the numbers of unit u's instructions in their order; the rest is 0.
-    """
-    opcode: Array
-    unit: Array
-    waits: Array
-    fields: Array
-    numbers: Array
+#: The fields of all opcodes, by their names.
+FIELD = record(" ".join(dict.fromkeys(field.name for fields in FIELDS.values() for field in fields)))
+#: Of an instruction: opcode, unit (0 for YIELD and HALT), waits (a unit, 0 for none, and a count), fields, the first of
+#: the vector unit's words; and, as the model finds them, the cycles in which it starts and completes, and how many it
+#: waits.
+INSTRUCTION = record("opcode unit first started completed waited", waits=(np.int64, (WAITS, 2)), fields=FIELD)
 
 
-def decoded(program: Program) -> Decoded:
-    """The arrays of a program."""
-    count = len(program.instructions)
-    opcode, unit = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    waits, fields = np.zeros((count, WAITS, 2), np.int64), np.zeros((count, FIELD_COUNT), np.int64)
-    numbers, seen = np.zeros((len(Unit) + 1, count), np.int64), [0] * (len(Unit) + 1)
-    columns = {opcode: places(opcode) for opcode in Opcode}
+def decoded(program: Program, first: NDArray[np.int64]) -> NDArray[np.void]:
+    """The instructions of a program in their order; ``first`` has that of each."""
+    found = np.zeros(len(program.instructions), INSTRUCTION)
+    found["opcode"] = [each.opcode for each in program.instructions]
+    found["unit"] = [each.unit or 0 for each in program.instructions]
+    found["first"] = first
+    column = {name: place for place, name in enumerate(FIELD.names or ())}
+    places: list[int] = []
+    values: list[int] = []
     for number, each in enumerate(program.instructions):
-        opcode[number], unit[number] = each.opcode, each.unit or 0
+        places += [number * len(column) + column[name] for name in each.values]
+        values += each.values.values()
         for place, wait in enumerate(each.waits):
-            waits[number, place] = wait.unit, wait.count
-        for name, value in each.values.items():
-            fields[number, columns[each.opcode][name]] = value
-        numbers[unit[number], seen[unit[number]]] = number
-        seen[unit[number]] += 1
-    return Decoded(opcode, unit, waits, fields, numbers)
+            found["waits"][number, place] = wait.unit, wait.count
+    fields = np.zeros(len(found) * len(column), np.int64)
+    fields[places] = values
+    found["fields"] = fields.view(FIELD)
+    return found
+
+
+def numbers(program: Program, size: int) -> NDArray[np.int64]:
+    """Row u: the numbers of unit u's instructions in their order; the rest, up to ``size``, is 0."""
+    result, seen = np.zeros((len(Unit) + 1, size), np.int64), [0] * (len(Unit) + 1)
+    for number, each in enumerate(program.instructions):
+        unit = each.unit or 0
+        result[unit, seen[unit]] = number
+        seen[unit] += 1
+    return result

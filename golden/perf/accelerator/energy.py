@@ -5,7 +5,7 @@ Clocks, wires, control and leakage are not counted.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +13,26 @@ from rich.table import Table
 
 from hbfp.system import Accelerator
 
-from ..constants import ASSUMED, MODEL, NAND2, NAND2_UM2, constant, override
+from ..prices import ASSUMED, NAND2, override, price
+from ..prices import sources as sources_of
 from .accesses import row_bytes
 
 #: Columns of the table, and the kinds whose energy they share.
 SHOWN = {"array": ("array",), "vector": ("vector",), "SRAM": ("sums", "X", "W", "V", "P"), "DRAM": ("DRAM",)}
-_SRAM = "scale-out systolic arrays, arXiv 2203.11540"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyConstants:
     """What energies and throughputs are made of."""
-    ghz: float = constant(1.0, "GHz", ASSUMED)
-    nand2_um2: float = constant(NAND2_UM2, "um2 a NAND2-equivalent, of 28 nm", ASSUMED)
-    mac_pj: float = constant(0.4, "pJ a multiply-accumulate of the array", MODEL)
-    sram64_pj: float = constant(1.1, "pJ a byte of a memory of at most 64 kB", _SRAM)
-    sram128_pj: float = constant(1.6, "pJ a byte of a memory of at most 128 kB", _SRAM)
-    sram256_pj: float = constant(2.7, "pJ a byte of a memory of at most 256 kB", _SRAM)
-    sram512_pj: float = constant(4.1, "pJ a byte of a larger memory, in banks of 512 kB", _SRAM)
-    dram_pj: float = constant(31.2, "pJ a byte of DRAM", f"{ASSUMED}: HBM2 at 3.9 pJ a bit")
-    vector_pj: float = constant(4.6, "pJ a number that a pass of the vector unit computes",
-                                f"{ASSUMED}: an FP32 product and sum of 45 nm, 3.7 and 0.9 pJ")
+    ghz: float = price("ghz")
+    nand2_um2: float = price("nand2_um2")
+    mac_pj: float = price("mac_pj")
+    sram64_pj: float = price("sram64_pj")
+    sram128_pj: float = price("sram128_pj")
+    sram256_pj: float = price("sram256_pj")
+    sram512_pj: float = price("sram512_pj")
+    dram_pj: float = price("dram_pj")
+    vector_pj: float = price("vector_pj")
 
     def sram_pj(self, kilobytes: float) -> float:
         """pJ a byte of a memory of some size, by that of its banks."""
@@ -52,7 +51,7 @@ def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants,
         NAND2-equivalents of the core, a multiply-accumulate: the published energy is that of
         HBFP8, and others are in proportion to the area of this project's.
     path : Path, optional
-        As of :func:`golden.perf.constants.override`.
+        As of :func:`golden.perf.prices.override`.
 
     Raises
     ------
@@ -61,9 +60,9 @@ def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants,
     """
     base = EnergyConstants()
     made = EnergyConstants(mac_pj=base.mac_pj * mac_nand2 / NAND2["hbfp8"])
-    sources = {each.name: each.metadata["source"] for each in fields(made)} | {
-        "mac_pj": f"{MODEL}: {base.mac_pj} pJ of HBFP8, in proportion to the area a multiply-accumulate, "
-                  f"{mac_nand2:.1f} of {NAND2['hbfp8']} NAND2; the proportion is {ASSUMED}"}
+    sources = sources_of(made)
+    sources["mac_pj"] += (f": {base.mac_pj} pJ of HBFP8, in proportion to the area a multiply-accumulate, "
+                          f"{mac_nand2:.1f} of {NAND2['hbfp8']:g} NAND2; the proportion is {ASSUMED}")
     return (made, sources) if path is None else override(made, sources, path)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from . import bus, convert, core, dma, dram, programs, vector, walk
-from .decode import decoded
-from .steps import BEGIN, OWNED, STEPPER, STOP, TURNS, UNITS
+from . import bus, control, machine, programs
+from .decode import decoded, numbers
+from .steps import run
 from .times import Times, ends
 
 #: Cycles after which a program counts as one that never ends.
@@ -89,47 +89,37 @@ def together(programs_of: Sequence[Program], latency: dict[str, int], dram_laten
         If a program does not end.
     """
     accelerator = accelerator or programs_of[0].accelerator
-    arrays = [decoded(program) for program in programs_of]
-    count = np.array([len(program.instructions) for program in programs_of])
-    made = np.zeros((3, count.sum()), np.int64)
-    walkers = np.zeros((2, walk.SIZE), np.int64)
-    for each in walkers:
-        each[[walk.BEAT, walk.LONGEST, walk.RECORD, walk.HEIGHT]] = (
-            accelerator.beat, accelerator.burst, accelerator.record_beats, accelerator.core.height)
-    words, firsts = _joined([programs.words(program) for program in programs_of])
-    numbers = np.zeros((len(arrays), UNITS, count.max()), np.int64)
-    for context, each in enumerate(arrays):
-        numbers[context, :, :count[context]] = each.numbers + count[:context].sum()
-    found = np.zeros((len(arrays), 5), np.int64)
-    asked = np.full(2, LIMIT, np.int64)
-    asked[:len(arrays)] = rung[:len(arrays)]
-    joined = [np.concatenate([getattr(each, name) for each in arrays])
-              for name in ("opcode", "unit", "waits", "fields")]
-    cycles = STEPPER(*joined, numbers, count, asked, priority, found, made, accelerator.queue,
-                     core.fresh(accelerator.core, latency),
-                     dram.fresh(dram_latency, bandwidth, accelerator.beat),
-                     np.array([bus.fresh_fetch(accelerator, each) for each in count]), bus.fresh(accelerator),
-                     bus.fresh(accelerator), walkers[0], walkers[1],
-                     dma.fresh(accelerator.lanes, accelerator.record_beats, accelerator.reads),
-                     dma.fresh(accelerator.lanes, accelerator.record_beats, dma.STORE_PIECES),
-                     convert.fresh(accelerator.core), vector.fresh(accelerator), words, firsts, LIMIT)
+    joined, contexts = _joined(programs_of, accelerator)
+    contexts["rung"] = rung[:len(contexts)]
+    cycles = run(machine.fresh(accelerator, latency, dram_latency, bandwidth, priority), contexts, joined, LIMIT)
     if cycles == LIMIT:
         raise EndlessError(f"The program does not end in {LIMIT} cycles")
-    turns, first = [], 0
-    for program, size, state in zip(programs_of, count, found, strict=True):
-        own = made[:, first:first + size]
-        first += size
-        own[:2] -= state[BEGIN]
-        cycles = int(state[STOP] - state[BEGIN] + 1)
-        turns.append(Turns(Times(cycles, *ends(program, cycles, own[0], own[1]), own[2]), int(state[BEGIN]),
-                           int(state[OWNED]), int(state[TURNS])))
-    return turns
+    found = np.split(joined.instructions, contexts["first"][1:])
+    return [_turns(*each) for each in zip(programs_of, contexts, found, strict=True)]
 
 
-def _joined(several):
-    """Words of the vector unit, and where those of each instruction begin, of all programs."""
-    firsts, position = [], 0
-    for words, first in several:
-        firsts.append(first + position)
+def _joined(programs_of, accelerator):
+    """The programs of all contexts together, and the contexts at the first doorbell."""
+    contexts, decoded_of, words_of = np.zeros(len(programs_of), control.CONTEXT), [], []
+    contexts["size"] = [len(program.instructions) for program in programs_of]
+    contexts["first"] = np.cumsum(contexts["size"]) - contexts["size"]
+    position = 0
+    for context, program in zip(contexts, programs_of, strict=True):
+        words, firsts = programs.words(program)
+        decoded_of.append(decoded(program, firsts + position))
+        words_of.append(words)
         position += len(words)
-    return np.concatenate([words for words, _ in several]), np.concatenate(firsts)
+        context["fetch"] = bus.fresh_fetch(accelerator, context["size"])
+    return machine.Programs(
+        np.concatenate(decoded_of),
+        np.stack([numbers(program, contexts["size"].max()) + first
+                  for program, first in zip(programs_of, contexts["first"], strict=True)]),
+        np.concatenate(words_of)), contexts
+
+
+def _turns(program, context, found):
+    """What came of a program."""
+    begun, cycles = int(context["begin"]), int(context["stop"] - context["begin"] + 1)
+    return Turns(
+        Times(cycles, *ends(program, cycles, found["started"] - begun, found["completed"] - begun), found["waited"]),
+        begun, int(context["owned"]), int(context["turns"]))

@@ -1,45 +1,46 @@
 """What the vector unit is told in a program: the words of memory P, as far as they decide cycles."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hbfp.isa.instructions import Opcode
 from hbfp.isa.vector_words import loaded, loads
 from hbfp.program import Program
 
 from ...spec.vector import FIELDS, KIND, Kind, Reduce, Source, Target
-from .decode import Array
+from .record import record
 
-#: Of a word: whether it is a pass, or a step on scalars; reads the stream, writes it, reduces; and the length that it
-#: sets, 0 for none.
-PASS, READS, WRITES, REDUCES, LENGTH = range(5)
+#: Of a word: 1 for a pass, 2 for a step on scalars, else 0; the length that it sets, 0 for none; whether it reads the
+#: stream, writes it, reduces.
+WORD = record("passes length", "reads writes reduces")
 _AT, _position = {}, 0
 for _name, _width in FIELDS:
     _AT[_name] = _position, (1 << _width) - 1
     _position += _width
 
 
-def word(bits: int) -> tuple[int, ...]:
-    """A word of P, by :data:`PASS` and so on."""
+def word(bits: int) -> tuple[int, int, bool, bool, bool]:
+    """A word of P, as :data:`WORD` has it."""
     field = {name: bits >> low & mask for name, (low, mask) in _AT.items()}
     kind = bits >> KIND
     passes = kind == Kind.VECTOR
     reads = passes and any(field[f"{name}_source"] == Source.STREAM for name in "abc")
-    return (int(kind in (Kind.VECTOR, Kind.SCALAR)) + int(kind == Kind.SCALAR), int(reads),
-            int(passes and field["target"] == Target.STREAM),
-            int(passes and field["reduce"] != Reduce.NONE), bits & (1 << KIND) - 1 if kind == Kind.LENGTH else 0)
+    return (int(kind in (Kind.VECTOR, Kind.SCALAR)) + int(kind == Kind.SCALAR),
+            bits & (1 << KIND) - 1 if kind == Kind.LENGTH else 0, reads, passes and field["target"] == Target.STREAM,
+            passes and field["reduce"] != Reduce.NONE)
 
 
-def words(program: Program) -> tuple[Array, Array]:
+def words(program: Program) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """The words of all vector instructions.
 
     Returns
     -------
-    (ndarray, (words, 5)), (ndarray, (instructions,))
+    (ndarray of :data:`WORD`, ndarray, (instructions,))
         The words, and where in them each instruction's ``before`` and ``body`` begin; 0 for all others.
     """
     accelerator = program.accelerator
     memory = np.zeros(accelerator.p_words, np.uint64)
-    each_word: list[tuple[int, ...]] = []
+    each_word: list[tuple[int, int, bool, bool, bool]] = []
     seen: dict[tuple[int, ...], int] = {}
     first = np.zeros(len(program.instructions), np.int64)
     for number, each in enumerate(program.instructions):
@@ -52,4 +53,4 @@ def words(program: Program) -> tuple[Array, Array]:
                 seen[mine] = len(each_word)
                 each_word += [word(bits) for bits in mine]
             first[number] = seen[mine]
-    return np.array(each_word, np.int64).reshape(-1, 5), first
+    return np.array(each_word, WORD), first

@@ -1,121 +1,139 @@
 """The unit vector and the vector unit in it, cycle by cycle; twin of ``vector.py`` and ``rtl/vector/unit.py``."""
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from hbfp.isa.instructions import Opcode
+from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from ...spec.vector import VectorUnit
-from .decode import places
-from .programs import LENGTH, PASS, READS, REDUCES, WRITES
+from . import ports
+from .programs import WORD
+from .record import Record, made, record
 
-State = NDArray[np.int64]
-_V = places(Opcode.VECTOR)
-_BEFORE, _BODY, _COUNT0, _COUNT1 = (_V[name] for name in ("before", "body", "count0", "count1"))
-#: Places of the state: lanes, cycles from a beat to its result, levels of the tree of a reduction;
-(LANES, RESULT, LEVELS,
- # whether an instruction is under way, and its last word has gone to the unit; where its body begins, words of that;
- # iterations after this one; the next word to be asked for, and whether there are no more;
- ACTIVE, FINISHING, BODY_AT, BODY, MORE, NEXT, OVER,
- # whether a word is there, which, and whether it is the last;
- THERE, HERE, LAST,
- # words of a row; whether a row is read, its next word, whether one is there;
- WIDTH, FEEDING, FED, CAME,
- # the unit: whether a pass issues, its next beat, beats, what it does; whether beats are still on their way; cycles
- # that a reduction still takes; beats on their way, and which is the last (bit n: n + 1 cycles ago).
- RUNNING, AT, BEATS, BY_STREAM, GIVES, TREE, DRAINING, REDUCING, FLIGHT, FINAL) = range(27)
-SIZE = 27
+UNIT = int(Unit.VECTOR)
+_V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
+
+STATE = record(
+    # Lanes, cycles from a beat to its result, levels of the tree of a reduction.
+    "lanes result levels "
+    # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
+    # one that is there.
+    "body_at body more next here "
+    # Words of a row, and the next one of that which is read.
+    "width fed "
+    # The unit: the next beat of a pass, its beats; cycles that a reduction still takes; beats on their way, and which
+    # is the last (bit n: n + 1 cycles ago).
+    "at beats reducing flight final",
+    # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
+    # and is the last.
+    "active finishing over there last "
+    # A row is read; a word of it is there.
+    "feeding came "
+    # The unit: a pass issues, and what it does; beats are still on their way.
+    "running by_stream gives tree draining",
+    word=WORD)    # the one that is there, as P gives it
 
 
-def fresh(accelerator: Accelerator) -> State:
+def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     unit = VectorUnit(lanes=accelerator.lanes, beats=accelerator.row_words, registers=accelerator.vector_rows)
-    state = np.zeros(SIZE, np.int64)
-    state[[LANES, RESULT, LEVELS, WIDTH]] = (accelerator.lanes, 4 + (unit.pipeline if unit.functions else 0),
-                                            (accelerator.lanes - 1).bit_length(), accelerator.row_words)
-    return state
-
-
-@njit
-def writes(s: State) -> bool:
-    """Whether a word of V is written; it always may."""
-    return s[GIVES] == 1 and (s[FLIGHT] >> s[RESULT] - 1) & 1 == 1
+    return made(STATE, lanes=accelerator.lanes, result=4 + (unit.pipeline if unit.functions else 0),
+                levels=(accelerator.lanes - 1).bit_length(), width=accelerator.row_words)
 
 
 @njit
 def _busy(s):
-    return s[RUNNING] + s[DRAINING] + s[REDUCING] > 0
+    return s.running or s.draining or s.reducing > 0
 
 
 @njit
-def reads(s: State, words: State) -> bool:
-    """Whether a word of V is asked for."""
-    return s[FEEDING] == 1 or (s[THERE] == 1 and not _busy(s) and words[s[HERE], READS] == 1)
+def ask(m: Record) -> None:
+    """What it asks for in this cycle."""
+    s = m.units.vector
+    if s.gives and s.flight >> s.result - 1 & 1 == 1:
+        ports.ask(m.ports, _V_WRITE, UNIT)
+    if s.feeding or (s.there and not _busy(s) and s.word.reads):
+        ports.ask(m.ports, _V_READ, UNIT)
 
 
 @njit
-def step(s: State, words: State, offered: bool, first: int, fields: State, granted: bool) -> tuple[bool, bool]:
-    """A cycle: whether an instruction is taken, and whether one is done; ``granted``: V gives what is asked for."""
+def step(m: Record) -> None:
+    """The end of a cycle."""
+    s, q = m.units.vector, m.queues[UNIT]
     busy = _busy(s)
-    goes = s[THERE] == 1 and not busy
-    done = s[FINISHING] == 1 and not busy
-    starts = offered and s[ACTIVE] == 0
-
-    # The row that is read; its first word is asked for as the pass goes to the unit.
-    begins = goes and words[s[HERE], READS] == 1
-    came = s[CAME]
-    if begins:
-        s[FED] = 0
-    if begins or s[FEEDING]:
-        s[FEEDING] = not (granted and s[FED] == s[WIDTH] - 1)
-        s[FED] += granted
-    s[CAME] = granted
-
-    # The unit.
-    ends = (s[FINAL] >> s[RESULT] - 1) & 1 == 1
-    issue = s[RUNNING] == 1 and (came == 1 or s[BY_STREAM] == 0)
-    final = issue and s[AT] == s[BEATS] - 1
-    s[FLIGHT] = (s[FLIGHT] << 1 | issue) & ((1 << s[RESULT]) - 1)
-    s[FINAL] = (s[FINAL] << 1 | final) & ((1 << s[RESULT]) - 1)
-    if issue:
-        s[AT] += 1
-        if final:
-            s[RUNNING], s[DRAINING] = 0, 1
-    if s[REDUCING] > 0:
-        s[REDUCING] -= 1
-    if ends:
-        s[DRAINING] = 0
-        if s[TREE]:
-            s[REDUCING] = s[LEVELS] + 1
+    goes = s.there and not busy
+    q.done = s.finishing and not busy
+    q.takes = q.begins = q.ready and not s.active
+    came = s.came
+    _feed(s, goes and s.word.reads, ports.granted(m.ports, _V_READ, UNIT))
+    _compute(s, came)
     if goes:
-        here = s[HERE]
-        if words[here, PASS] > 0:
-            s[RUNNING], s[AT] = 1, 0
-            s[BEATS] = s[WIDTH] if words[here, PASS] == 1 else 1
-            s[BY_STREAM], s[GIVES], s[TREE] = words[here, READS], words[here, WRITES], words[here, REDUCES]
-        elif words[here, LENGTH] > 0:
-            s[WIDTH] = (words[here, LENGTH] - 1) // s[LANES] + 1
+        _begin(s)
+    _follow(s, goes)
+    if q.done:
+        s.active = s.finishing = False
+    if q.takes:
+        first, f = q.instruction.first, q.instruction.fields
+        s.active, s.over, s.next = True, False, first
+        s.body_at, s.body = first + f.before, f.body
+        s.more = f.count0 * f.count1 - 1 if f.body else 0
 
-    # Words of the program, one ahead.
-    asks = s[ACTIVE] == 1 and s[OVER] == 0 and (s[THERE] == 0 or goes)
-    if goes and s[LAST] == 1:
-        s[FINISHING] = 1
+
+@njit
+def _feed(s, begins, granted):
+    """The row that is read; its first word is asked for as the pass goes to the unit."""
+    if begins:
+        s.fed = 0
+    if begins or s.feeding:
+        s.feeding = not (granted and s.fed == s.width - 1)
+        s.fed += granted
+    s.came = granted
+
+
+@njit
+def _compute(s, came):
+    """The unit; ``came``: a word of the row is there."""
+    ends = s.final >> s.result - 1 & 1 == 1
+    issue = s.running and (came or not s.by_stream)
+    final = issue and s.at == s.beats - 1
+    s.flight = (s.flight << 1 | issue) & ((1 << s.result) - 1)
+    s.final = (s.final << 1 | final) & ((1 << s.result) - 1)
+    if issue:
+        s.at += 1
+        if final:
+            s.running, s.draining = False, True
+    if s.reducing > 0:
+        s.reducing -= 1
+    if ends:
+        s.draining = False
+        if s.tree:
+            s.reducing = s.levels + 1
+
+
+@njit
+def _begin(s):
+    """The word goes to the unit."""
+    if s.word.passes > 0:
+        s.running, s.at = True, 0
+        s.beats = s.width if s.word.passes == 1 else 1
+        s.by_stream, s.gives, s.tree = s.word.reads, s.word.writes, s.word.reduces
+    elif s.word.length > 0:
+        s.width = (s.word.length - 1) // s.lanes + 1
+
+
+@njit
+def _follow(s, goes):
+    """Words of the program, one ahead; ``goes``: the one that is there does."""
+    asks = s.active and not s.over and (not s.there or goes)
+    if goes and s.last:
+        s.finishing = True
     if asks:
-        s[THERE], s[HERE] = 1, s[NEXT]
-        s[NEXT] += 1
-        s[LAST] = 0
-        if s[NEXT] == s[BODY_AT] + s[BODY]:    # also the end of those before a body of none
-            s[LAST] = s[OVER] = s[MORE] == 0
-            s[MORE] -= 1
-            s[NEXT] = s[BODY_AT]
+        s.there, s.here = True, s.next
+        s.next += 1
+        s.last = False
+        if s.next == s.body_at + s.body:    # also the end of those before a body of none
+            s.last = s.over = s.more == 0
+            s.more -= 1
+            s.next = s.body_at
     elif goes:
-        s[THERE] = 0
-    if done:
-        s[ACTIVE], s[FINISHING] = 0, 0
-    if starts:
-        s[ACTIVE], s[OVER], s[NEXT] = 1, 0, first
-        s[BODY_AT], s[BODY] = first + fields[_BEFORE], fields[_BODY]
-        s[MORE] = fields[_COUNT0] * fields[_COUNT1] - 1 if fields[_BODY] else 0
-    return starts, done
+        s.there = False

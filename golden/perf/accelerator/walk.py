@@ -2,99 +2,105 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from hbfp.isa.instructions import FIELDS, Memory, Opcode
+from hbfp.isa.instructions import Memory
+from hbfp.system import Accelerator
 
-from .decode import places
-
-State = NDArray[np.int64]
+from .record import Record, made, record
 
 #: Bytes that no burst may cross.
 PAGE = 4096
 #: What the walker does.
 START, SEGMENT, BURST = range(3)
-#: Places of the state: of the accelerator,
-(BEAT, LONGEST, RECORD, HEIGHT,
- # and of the instruction: what is done with it, its memory, whether it moves elements, numbers of a run; the loops'
- # offsets in DRAM, places in the memory and counts; beats of the segment that are left, and that are done.
- PHASE, MEMORY, ELEMENTS, RUN, OFFSET, PLACE, COUNT, LEFT, DONE) = (0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17, 18)
-SIZE = 19
-_LOAD, _STORE = places(Opcode.LOAD), places(Opcode.STORE)
-#: The fields of both have one order; those of a load have its memory in front.
-_SHIFT = _LOAD["offset"] - _STORE["offset"]
-assert [field.name for field in FIELDS[Opcode.LOAD][_SHIFT:]] == [field.name for field in FIELDS[Opcode.STORE]]
-_MEMORY, _ELEMENTS, _OFFSET, _BASE, _RUN = (_LOAD[name] for name in ("memory", "elements", "offset", "base", "run"))
-_COUNT0, _DRAM0, _BUFFER0 = (_LOAD[f"{name}0"] for name in ("count", "dram", "buffer"))
-_PER_LOOP = _LOAD["count1"] - _COUNT0
 _W = int(Memory.W)
+_LOOPS = (np.int64, (3,))
+
+STATE = record(
+    # Of the accelerator: bytes of a beat, beats of the longest burst and of a record, words of W that it fills.
+    "beat longest record height "
+    # What is done with the instruction, its memory, numbers of a run; beats of the segment that are left, and done.
+    "phase memory run left done",
+    "elements",
+    # The loops' offsets in DRAM, places in the memory, and counts.
+    offset=_LOOPS, place=_LOOPS, count=_LOOPS)
+
+
+def fresh(accelerator: Accelerator) -> Record:
+    """The state at reset."""
+    return made(STATE, beat=accelerator.beat, longest=accelerator.burst, record=accelerator.record_beats,
+                height=accelerator.core.height)
 
 
 @njit
-def beats(s: State) -> int:
+def beats(s: Record) -> int:
     """Of the burst that is offered."""
-    offset = s[OFFSET] // s[BEAT] + (s[DONE] if s[ELEMENTS] else 0)
-    return min(s[LEFT], s[LONGEST], (PAGE - offset * s[BEAT] % PAGE) // s[BEAT])
+    offset = s.offset[0] // s.beat + (s.done if s.elements else 0)
+    return min(s.left, s.longest, (PAGE - offset * s.beat % PAGE) // s.beat)
 
 
 @njit
-def last(s: State, f: State, shift: int) -> bool:
+def last(s: Record) -> bool:
     """Whether it is the last one of the instruction."""
-    if s[LEFT] != beats(s):
+    if s.left != beats(s):
         return False
-    single = not s[ELEMENTS] and s[MEMORY] != _W
-    return (single or s[COUNT] == 1) and s[COUNT + 1] == 1 and s[COUNT + 2] == 1
+    single = not s.elements and s.memory != _W
+    return (single or s.count[0] == 1) and s.count[1] == 1 and s.count[2] == 1
 
 
 @njit
-def step(s: State, f: State, shift: int, offered: bool, moves: bool) -> None:
+def step(s: Record, f: Record, memory: int, offered: bool, moves: bool) -> None:
     """The end of a cycle.
 
-    The instruction's fields, and by how many they lie lower than those of a load; whether there is an instruction, and
-    whether the burst that is offered is taken.
+    The instruction's fields and memory; whether there is an instruction, and whether the burst that is offered is
+    taken.
     """
-    if s[PHASE] == START:
+    if s.phase == START:
         if offered:
-            s[MEMORY] = 0 if shift else f[_MEMORY]
-            s[ELEMENTS], s[RUN] = f[_ELEMENTS - shift], f[_RUN - shift]
+            s.memory, s.elements, s.run = memory, f.elements != 0, f.run
+            s.count[0], s.count[1], s.count[2] = f.count0, f.count1, f.count2
             for loop in range(3):
-                s[OFFSET + loop], s[PLACE + loop] = f[_OFFSET - shift], f[_BASE - shift]
-                s[COUNT + loop] = f[_COUNT0 - shift + loop * _PER_LOOP]
-            s[PHASE] = SEGMENT
+                s.offset[loop], s.place[loop] = f.offset, f.base
+            s.phase = SEGMENT
         return
-    if s[PHASE] == SEGMENT:
-        s[PHASE], s[DONE], s[LEFT] = BURST, 0, s[COUNT]
-        if s[ELEMENTS]:
-            s[LEFT] = 2 if s[OFFSET] // 4 % (s[BEAT] // 4) + s[RUN] > s[BEAT] // 4 else 1
-        elif s[MEMORY] == _W:
-            s[LEFT] = s[RECORD]
+    if s.phase == SEGMENT:
+        s.phase, s.done, s.left = BURST, 0, s.count[0]
+        if s.elements:
+            s.left = 2 if s.offset[0] // 4 % (s.beat // 4) + s.run > s.beat // 4 else 1
+        elif s.memory == _W:
+            s.left = s.record
         return
-    if not moves:
-        return
-    burst, records = beats(s), s[MEMORY] == _W
-    single = not s[ELEMENTS] and not records
+    if moves:
+        _move(s, f)
+
+
+@njit
+def _move(s, f):
+    """To the next burst, in the next turn of a loop if this one ends its segment."""
+    burst, records = beats(s), s.memory == _W
+    single, within = not s.elements and not records, s.left != burst
     loop = 2
-    if s[LEFT] != burst or (not single and s[COUNT] != 1):
+    if within or (not single and s.count[0] != 1):
         loop = 0
-        offset = f[_DRAM0 - shift] if s[ELEMENTS] else burst * s[BEAT]
-        place = f[_BUFFER0 - shift] if s[ELEMENTS] else s[HEIGHT] if records else burst
+        offset = f.dram0 if s.elements else burst * s.beat
+        place = f.buffer0 if s.elements else s.height if records else burst
+    elif s.count[1] != 1:
+        loop, offset, place = 1, f.dram1, f.buffer1
     else:
-        if s[COUNT + 1] != 1:
-            loop = 1
-        offset = f[_DRAM0 - shift + loop * _PER_LOOP]
-        place = f[_BUFFER0 - shift + loop * _PER_LOOP]
-    offset, place = s[OFFSET + loop] + offset, s[PLACE + loop] + place
-    if s[LEFT] != burst:
-        s[LEFT] -= burst
-        s[DONE] = 0 if single else s[DONE] + burst
-        if not s[ELEMENTS]:
-            s[OFFSET] = offset
+        offset, place = f.dram2, f.buffer2
+    offset, place = s.offset[loop] + offset, s.place[loop] + place
+    if within:
+        s.left -= burst
+        s.done = 0 if single else s.done + burst
+        if not s.elements:
+            s.offset[0] = offset
         if single:
-            s[PLACE] = place
+            s.place[0] = place
         return
-    s[PHASE] = START if last(s, f, shift) else SEGMENT
+    s.phase = START if last(s) else SEGMENT
     for inner in range(loop + 1):
-        s[OFFSET + inner], s[PLACE + inner] = offset, place
-        if inner < loop:
-            s[COUNT + inner] = f[_COUNT0 - shift + inner * _PER_LOOP]
-    s[COUNT + loop] -= 1
+        s.offset[inner], s.place[inner] = offset, place
+    if loop > 0:
+        s.count[0] = f.count0
+    if loop > 1:
+        s.count[1] = f.count1
+    s.count[loop] -= 1

@@ -8,7 +8,7 @@ weights on the chip and moves inputs and outputs alone. The array is shared in t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..workloads import Product
+from hbfp.program import Product
 
 #: Bytes of a gradient, and of a weight of the master copy.
 GRADIENT, MASTER = 4, 4
@@ -26,7 +26,7 @@ def demand(workload: Sequence[Product], samples: int, element_bytes: float, seco
 
     Parameters
     ----------
-    workload : list of golden.perf.workloads.Product
+    workload : list of hbfp.program.Product
     samples : int
         Of a batch.
     element_bytes : float
@@ -38,10 +38,10 @@ def demand(workload: Sequence[Product], samples: int, element_bytes: float, seco
     -------
     Demand
     """
-    recurrent = len(workload) == 1 and workload[0].times > 1    # the same weights in every step
-    weights = sum(each.k * each.n * (1 if recurrent else each.times) for each in workload)
-    activations = samples * sum(each.rows * each.n * each.times for each in workload)
-    ends = samples * (workload[0].rows * workload[0].k + workload[-1].rows * workload[-1].n)
+    recurrent = len(workload) == 1 and workload[0].count > 1    # the same weights in every step
+    weights = sum(each.terms * each.columns * (1 if recurrent else each.count) for each in workload)
+    activations = samples * sum(each.rows * each.columns * each.count for each in workload)
+    ends = samples * (workload[0].rows * workload[0].terms + workload[-1].rows * workload[-1].columns)
     step = weights * (2 * element_bytes + GRADIENT + 2 * MASTER) + 2 * activations * element_bytes
     return Demand(step / (3 * seconds), ends * element_bytes / seconds)
 

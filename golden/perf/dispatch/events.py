@@ -12,12 +12,12 @@ import numpy as np
 
 from hbfp.fields import check_kind, check_number
 
-from ...arrays import as_array
+from ...number.arrays import as_array
 from ...spec.dispatch import SHARE_WHOLE, Policy
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Served:
     """What happened to all requests.
 
     Attributes
@@ -75,7 +75,7 @@ class _Training:
 
 
 def simulate(arrivals: np.ndarray, policy: Policy, service: float | Callable[[int], float], quantum: float,
-             depth: int | None = None) -> Outcome:
+             depth: int | None = None) -> Served:
     """Run all requests to their completion.
 
     Parameters
@@ -93,7 +93,7 @@ def simulate(arrivals: np.ndarray, policy: Policy, service: float | Callable[[in
 
     Returns
     -------
-    Outcome
+    Served
 
     Raises
     ------
@@ -133,4 +133,4 @@ def simulate(arrivals: np.ndarray, policy: Policy, service: float | Callable[[in
         finished[first:end] = [now] * (end - first)
         first, turn = end, True
     latency = np.array(finished) - np.array(times)
-    return Outcome(latency, np.array(fills), np.array(started), training.done, now)
+    return Served(latency, np.array(fills), np.array(started), training.done, now)

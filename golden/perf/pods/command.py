@@ -198,7 +198,7 @@ def _each(name, values, count, limits):
 
 def _constants(args):
     """The constants of the power: (constants, sources)."""
-    from ..constants import override
+    from ..prices import override
 
     constants = power.SETS[choice("set", args.set, power.SETS)]()
     if args.constants is None:

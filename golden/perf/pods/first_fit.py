@@ -1,6 +1,6 @@
 """First fit: every operation in the earliest round that has room for it, product by product.
 
-The rules stand in ``docs/pods.md``; :mod:`golden.perf.pods.plain` has them once more, slowly.
+The rules stand in ``docs/pods.md``; ``tests/golden/perf/pods/plain.py`` has them once more, slowly.
 """
 
 from collections.abc import Sequence

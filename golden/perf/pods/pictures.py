@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import colormaps
 
 from ..pictures import figure, lines, save
-from .simulate import Outcome
+from .simulate import Scheduled
 
 #: Most rounds that are drawn one by one; of more, every so many are drawn.
 COLUMNS = 1600
@@ -16,7 +16,7 @@ COLUMNS = 1600
 SCALES = ("Blues", "Oranges", "Greens", "Purples")
 
 
-def schedule(path: Path, outcome: Outcome, names: Sequence[str]) -> None:
+def schedule(path: Path, outcome: Scheduled, names: Sequence[str]) -> None:
     """Pods by rounds, a colour for each tenant, a shade for each of its products; what is idle is white."""
     tiles, plan = outcome.tiles, outcome.plan
     gemm = np.searchsorted(tiles.first_op, np.arange(tiles.operations), "right") - 1

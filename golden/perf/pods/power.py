@@ -6,51 +6,45 @@ and accumulators below each column), and a network ``I0`` times its size times B
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from ..constants import ASSUMED, BYTES, NAND2, constant
+from ..prices import ASSUMED, BOOK, BYTES, ELEMENTS, NAND2, price, sources
 from .machine import Machine
-
-MODEL = "scale-out systolic arrays, arXiv 2203.11540"
-#: Size of a bank in kB -> pJ a byte that is read or written.
-BANK_PJ = {64: 1.1, 128: 1.6, 256: 2.7, 512: 4.1}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodConstants:
     """What the power of a machine is made of."""
-    budget_w: float = constant(400.0, "W that the whole may take", MODEL)
-    ghz: float = constant(1.0, "GHz", MODEL)
-    mac_pj: float = constant(0.4, "pJ a multiply-accumulate, of an array of 32 rows", MODEL)
-    column_share: float = constant(0.0, "of that, share that is paid once a column of 32 rows", "none is published")
-    bank_pj: float = constant(2.7, "pJ a byte of a bank of 256 kB", MODEL)
-    link_uw: float = constant(28.75, "uW a byte of a link, I0", MODEL)
-    element_bytes: float = constant(1.0, "bytes of an element of X or W", MODEL)
-    sum_bytes: float = constant(2.0, "bytes of a partial sum", MODEL)
+    budget_w: float = price("budget_w")
+    ghz: float = price("ghz")
+    mac_pj: float = price("mac_pj")
+    column_share: float = price("column_share")
+    bank_pj: float = price("sram256_pj")
+    link_uw: float = price("link_uw")
+    element_bytes: float = price("hbfp8_bytes")
+    sum_bytes: float = price("sum_bytes")
 
     def bytes_a_cycle(self, rows: int, columns: int) -> float:
         """B: bytes that move in a pod and cycle."""
         return (rows + columns) * self.element_bytes + 2 * columns * self.sum_bytes
 
 
-#: Measured by this project (docs/design/06-area.md): NAND2-equivalents of an element, of a core of :data:`NAND2` a MAC.
-ELEMENTS = {"hbfp8": 372.4, "hbfp6": 231.8, "hbfp4": 122.7}
-_SCALED = "0.4 pJ in proportion to the core's area, make area: {} NAND2 a MAC; the proportion is " + ASSUMED
+_SCALED = "{:g} pJ in proportion to the core's area, make area: {:g} NAND2 a MAC; the proportion is " + ASSUMED
 
 
 def published() -> tuple[PodConstants, dict[str, str]]:
     """The published constants: (PodConstants, name -> source)."""
-    return PodConstants(), {each.name: each.metadata["source"] for each in fields(PodConstants)}
+    return PodConstants(), sources(PodConstants)
 
 
 def measured(number: str) -> tuple[PodConstants, dict[str, str]]:
     """Those of this project's cores: FP32 partial sums, converters and accumulators below every column."""
-    element, core = ELEMENTS[number], NAND2[number]
-    made = PodConstants(mac_pj=0.4 * core / NAND2["hbfp8"], column_share=1 - element / core,
-                        element_bytes=BYTES[number], sum_bytes=4.0)
+    element, core, base, sums = ELEMENTS[number], NAND2[number], BOOK["mac_pj"].value, BOOK["fp32_sum_bytes"]
+    made = PodConstants(mac_pj=base * core / NAND2["hbfp8"], column_share=1 - element / core,
+                        element_bytes=BYTES[number], sum_bytes=sums.value)
     return made, published()[1] | {
-        "mac_pj": _SCALED.format(core), "column_share": f"make area: {element} of {core} NAND2 are elements",
-        "element_bytes": "mantissa bits / 8; exponents are left out, 1.25 bytes for 32", "sum_bytes": "FP32"}
+        "mac_pj": _SCALED.format(base, core), "column_share": f"make area: {element:g} of {core:g} NAND2 are elements",
+        "element_bytes": BOOK[f"{number}_bytes"].source, "sum_bytes": sums.source}
 
 
 #: Name of a set -> its constants and their sources.

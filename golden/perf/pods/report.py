@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hbfp import files
-from hbfp.golden.progress import Bars
+from hbfp.golden.command.progress import Bars
 from hbfp.values import OptionError, make_folder, shown, writing
 
 from .catalogue import STUDY
@@ -55,7 +55,7 @@ def run(setting: Any) -> None:
 
 def _run(setting, graphs, console, start):
     """Schedule, print and write."""
-    from ..constants import as_dict
+    from ..prices import as_dict
     from . import memory, power, simulate
     from .tile_bytes import largest_partition
 
@@ -122,7 +122,7 @@ def study(setting: Any) -> None:
     start, bar = time.perf_counter(), Bars(console)
     with bar.progress:
         rows, graphs = _study(setting, name, bar)
-    from ..constants import as_dict
+    from ..prices import as_dict
     from . import pictures
 
     columns = list(dict.fromkeys(key for row in rows for key in row))

@@ -23,7 +23,7 @@ class Tenant:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Scheduled:
     """A schedule with what it was made from.
 
     Attributes
@@ -82,7 +82,7 @@ def joined(tenants: Sequence[Tenant]) -> tuple[list[Gemm], np.ndarray]:
 
 
 def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = None, waits: str = "rows",
-        scheduler: str = "first-fit", most: int = 4096, banks: str = "network") -> Outcome:
+        scheduler: str = "first-fit", most: int = 4096, banks: str = "network") -> Scheduled:
     """Schedule networks on a machine.
 
     Parameters
@@ -114,4 +114,4 @@ def run(tenants: Sequence[Tenant], machine: Machine, partition: int | None = Non
         plan = first_fit(tiles, machine, order, starts)
     ends = state.ends(machine, tiles, plan)
     of = tenant[np.searchsorted(tiles.first_row, plan.add_row, "right") - 1]
-    return Outcome(machine, tiles, plan, tenant, np.array([ends[of == each].max() for each in range(len(tenants))]))
+    return Scheduled(machine, tiles, plan, tenant, np.array([ends[of == each].max() for each in range(len(tenants))]))

@@ -8,7 +8,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from ...workers import dask_workers
+from ...command.workers import dask_workers
 from . import catalogue, memory, power, simulate
 from .fused import jobs
 from .graph import Graph

@@ -5,7 +5,6 @@ this file does not know make a tensor depend on all rows of what they read, whic
 matrices in a way that it does not know are refused.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,20 +14,18 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from hbfp.golden.ops.matrices import multiplies
+from hbfp.golden.ops.operation import Form, Rows, Unsupported, Windows
+from hbfp.golden.ops.table import operation_of
+
 from .graph import Gemm, Graph, Reach, Sources, together
 
-#: Words in the names of operators that multiply matrices; those that are not in PRODUCTS are refused.
-MULTIPLIES = re.compile(r"conv(\dd)?|convolution|(add|b|baddb)?mm|matmul|attention|lstm|gru|rnn|linear|(bi|tri)linear|"
-                        r"transformer|cdist|v?dot|(add)?mv|ger|addr|einsum")
 #: Operators whose result has the rows of its first operand, beside those of a single element.
 SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "native_dropout", "copy_",
         "hbfp_add_bias"}
 SHAPES = {"ones_like", "zeros_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty",
           "new_empty_strided"}    # read a shape alone
 VIEWS = {"view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "expand"}
-NORMS = {"native_batch_norm": 5, "_native_batch_norm_legit": 5, "cudnn_batch_norm": 5,
-         "_native_batch_norm_legit_no_training": None}
-POOLS = {"max_pool2d_with_indices", "avg_pool2d"}
 
 
 class UntileableError(ValueError):
@@ -98,10 +95,10 @@ class _Tracer(TorchDispatchMode):
         outputs = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
         if name in PRODUCTS:
             origin = PRODUCTS[name](self, args, outputs[0])
-        elif any(MULTIPLIES.fullmatch(word) for word in name.split("_")):
+        elif multiplies(func):
             raise UntileableError(f"operator {name} is none that can be cut into tiles")
         else:
-            origin = self._other(func, name, args, inputs, outputs)
+            origin = self._other(func, name, args, kwargs, inputs, outputs)
         if name.endswith("_") and not name.startswith("_"):
             self.written[_storage(args[0])] = _union([self.of(args[0]), origin])
         for each in outputs:
@@ -116,7 +113,7 @@ class _Tracer(TorchDispatchMode):
         base = self.written.get(_storage(tensor))
         return _union(own + ([base] if base is not None else []))
 
-    def _other(self, func, name, args, inputs, outputs):
+    def _other(self, func, name, args, kwargs, inputs, outputs):
         origins = [self.of(each) for each in inputs]
         if not outputs or name in SHAPES:
             return _Origin()
@@ -124,8 +121,8 @@ class _Tracer(TorchDispatchMode):
         if name in SAME or torch.Tag.pointwise in func.tags:
             return _union([each if tensor.shape == shape else each.whole()
                            for each, tensor in zip(origins, inputs, strict=True)])
-        if name in NORMS and not (NORMS[name] and args[NORMS[name]]):
-            return origins[0]
+        if (form := _form(func, args, kwargs or {})) is not None and (known := self._formed(form, origins)):
+            return known
         if name == "cat":
             across = 1 if origins[0].form == "image" else len(shape) - 1
             if (args[1] if len(args) > 1 else 0) % len(shape) == across:
@@ -133,17 +130,28 @@ class _Tracer(TorchDispatchMode):
                 if len(forms) == 1 and len(origins) == len(inputs):
                     return _Origin([part for each, tensor in zip(origins, inputs, strict=True)
                                     for part in _counted(each, tensor.shape[across])], forms.pop())
-        if origins and origins[0].form == "image" and name in POOLS:
-            kernel, stride, padding = (_first(args, place) for place in (1, 2, 3))
-            return origins[0].window(stride or kernel, -(padding or 0), kernel - 1 - (padding or 0))
         if origins and (joined := _joined_heads(origins[0], name, args, inputs[0].shape, shape)):
             return joined
         if origins and origins[0].form == "rows" and len(shape):
             kept = inputs[0].shape[-1] == shape[-1] and inputs[0].numel() == outputs[0].numel()
-            if (name in VIEWS and kept or name == "native_layer_norm" and len(args[1]) == 1
-                    or name == "_softmax" and args[1] in (-1, len(shape) - 1)):
+            if name in VIEWS and kept:
                 return _union([origins[0], *(each.whole() for each in origins[1:])])
         return _union(origins).whole()
+
+    @staticmethod
+    def _formed(form, origins):
+        """What the result of an operation of the table was made from; None if that is not known to be less than all."""
+        own, *others = origins
+        match form:
+            case Rows() if not form.sums:
+                return own
+            case Rows() if own.form == "rows" and form.merged == 1 and form.keep \
+                    and form.dim % form.operands[0].dim() == form.operands[0].dim() - 1:
+                return _union([own, *(each.whole() for each in others)])
+            case Windows() if own.form == "image" and not form.over:
+                reach = (form.size[0] - 1) * form.dilation[0] - form.padding[0]
+                return own.window(form.stride[0], -form.padding[0], reach)
+        return None
 
     def add(self, kind, groups, m, k, n, x, w, form, rows, stacked=False, channels=0):
         """Note a product of operands with the origins ``x`` and ``w``; the origin of its result."""
@@ -153,6 +161,15 @@ class _Tracer(TorchDispatchMode):
         self.gemms.append(Gemm(f"{number}:{kind}", groups, m, k, n, *rows, stacked, together([x.sources, other]),
                                parts if len(parts) > 1 else (), channels))
         return _Origin([(groups * n, {number: Reach()})] if not stacked else [(n, {number: Reach()})], form)
+
+
+def _form(func, args, kwargs) -> Form | None:
+    """The form of an operation, None if the table has none for it."""
+    operation = operation_of(func)
+    try:
+        return operation.form(*args, **kwargs) if operation and operation.form else None
+    except Unsupported:
+        return None
 
 
 def _joined_heads(origin, name, args, before, shape):

@@ -1,6 +1,6 @@
 """Compiled ``encode`` and ``decode`` give the bits of ``encode_plain`` and ``decode_plain``.
 
-Covers: golden/fast/conversion.py, golden/blocks.py.
+Covers: golden/fast/conversion.py, golden/number/blocks.py.
 """
 
 from dataclasses import replace

@@ -5,12 +5,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from golden import vector_programs as programs
 from golden.fast import elements, kernels
-from golden.side import elements as side_elements
-from golden.side import registers
-from golden.spec.vector import CONSTANTS, STREAM, Instruction, Op, constant, register, scalar
-from golden.vector import Machine, VectorUnit, second_step
+from golden.spec.vector import CONSTANTS, STREAM, Op, VectorInstruction, constant, register, scalar
+from golden.vector import programs
+from golden.vector.side import elements as side_elements
+from golden.vector.side import registers
+from golden.vector.unit import Machine, VectorUnit, second_step
 from tests.golden.fp32_values import random_pairs, special_pairs
 
 pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
@@ -109,7 +109,7 @@ def test_every_size_and_number_of_threads(rows, size, monkeypatch):
 
 @pytest.mark.parametrize("program", [
     programs.softmax(), programs.batch_norm_gradient(4, 1), [programs.length(4), *programs.activation()],
-    programs.gelu_gradient(), programs.scale_shift(), [programs.vector(to=0)], [Instruction(reduce=1)]])
+    programs.gelu_gradient(), programs.scale_shift(), [programs.vector(to=0)], [VectorInstruction(reduce=1)]])
 def test_others_are_left_to_the_machine(program):
     """Sums, lengths, functions in the midst, registers of before, more or fewer rows than one."""
     assert elements.compiled(tuple(program)) is None

@@ -5,7 +5,7 @@ import pytest
 
 from golden.bfp import decode_plain as decode
 from golden.bfp import encode_plain as encode
-from golden.fast import kernels, stack
+from golden.fast import kernels, products, stack
 from golden.matmul import matmul, matmul_blocks
 from hbfp.format import HBFPFormat
 
@@ -107,7 +107,7 @@ def every_way_is_the_plain_one(x, w, fmt):
     same(matmul(x, w, fmt), want)
     same(matmul_blocks(xb, wb), want)
     same(stack.product(x[None], w[None], stack.Formats([fmt], [fmt]))[0], want)
-    return kernels.exact(fmt, fmt, kernels.encoded(x, fmt)[1], kernels.encoded(w, fmt, axis=0)[1])
+    return products.exact(fmt, fmt, kernels.encoded(x, fmt)[1], kernels.encoded(w, fmt, axis=0)[1])
 
 
 @pytest.mark.parametrize("mantissa, terms, fits", [
@@ -147,11 +147,11 @@ def test_zero_blocks_do_not_widen_the_span(block, axis):
 def test_product_of_transposed_and_scattered_operands(n):
     rng = np.random.default_rng(3)
     a, b = rng.integers(-127, 128, (70, 40)).astype(np.float32), rng.integers(-127, 128, (70, n)).astype(np.float32)
-    want = kernels.product(np.ascontiguousarray(a.T), b, 16)
-    same(kernels.product(a.T, b, 16), want)
-    same(kernels.product(a.T, np.asfortranarray(b), 16), want)
+    want = products.product(np.ascontiguousarray(a.T), b, 16)
+    same(products.product(a.T, b, 16), want)
+    same(products.product(a.T, np.asfortranarray(b), 16), want)
     scattered = np.concatenate([a.T.ravel(), a.T.ravel()])
-    same(kernels.product(scattered, b, 16, rows=np.arange(40) * 70, blocks=np.arange(0, 70, 16)), want)
+    same(products.product(scattered, b, 16, rows=np.arange(40) * 70, blocks=np.arange(0, 70, 16)), want)
 
 
 def test_wrong_threads():

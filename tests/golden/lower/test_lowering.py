@@ -6,8 +6,7 @@ golden/lower/operations/after.py, golden/lower/products/convolution.py, golden/l
 golden/lower/vectors.py, golden/lower/builder.py, golden/lower/graph.py, golden/lower/errors.py, golden/lower/export.py,
 golden/lower/tensors.py, golden/lower/nodes.py, golden/lower/network.py,
 golden/lower/operations/table.py, golden/lower/operations/steps.py, golden/lower/operations/products.py,
-golden/lower/operations/elements.py, golden/lower/operations/rows.py, golden/lower/operations/windows.py,
-golden/lower/operations/moves.py.
+golden/lower/operations/vector.py, golden/lower/operations/moves.py, golden/ops/patterns.py.
 """
 
 import re
@@ -29,6 +28,7 @@ from hbfp.program import Product
 from hbfp.system import Accelerator
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+aten = torch.ops.aten
 
 
 def accelerator(rows, block, mantissa=8, accumulate="fp32", **sizes):
@@ -69,6 +69,30 @@ def network():
     return nn.Sequential(nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(16, 24, 3, 2, 1), nn.BatchNorm2d(24), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
                          nn.Flatten(), nn.Linear(24, 10), nn.Softmax(-1))
+
+
+class ByHand(nn.Module):
+    """RMSNorm as language models write it."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(size))
+
+    def forward(self, x):
+        kind = x.dtype
+        x = x.to(torch.float32)
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.weight * x.to(kind)
+
+
+def softmax_by_hand(x):
+    e = torch.exp(x - x.amax(-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True)
+
+
+def norm_by_hand(w, b, x):
+    x = x - x.mean(-1, keepdim=True)
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * w + b
 
 
 def rest(conv, x):
@@ -124,7 +148,11 @@ CASES = {
     "parts": (lambda: nn.AdaptiveAvgPool2d((2, 3)), (2, 5, 4, 6)),
     "mean": (lambda: Of(lambda x: x.mean(1)), (2, 5, 12)), "pixels' mean": (lambda: Of(lambda x: x.mean((2, 3))),
                                                                            (2, 5, 4, 3)),
+    "rows' mean": (lambda: Of(lambda x: x.mean(-1) + x.mean(-1, keepdim=True).relu().squeeze(-1)), (2, 3, 21)),
+    "means": (lambda: Of(lambda x: (x.mean(0), x.mean((0, 2, 3)), x.mean(1, keepdim=True))), (2, 5, 4, 3)),
+    "quotient": (lambda: Of(lambda x, y: x / y), (2, 5, 12), (5, 1)),
     "layer norm": (lambda: nn.LayerNorm(20), (3, 20)),
+    "layer norm of planes": (lambda: nn.LayerNorm((3, 7)), (2, 5, 3, 7)),
     "plain norm": (lambda: nn.LayerNorm(40, elementwise_affine=False), (2, 3, 40)),
     "batch norm": (lambda: nn.BatchNorm1d(12), (5, 12)), "sequences' norm": (lambda: nn.BatchNorm1d(12), (5, 12, 4)),
     "numbers": (lambda: Of(lambda x, y: x * y - y + x / 3 + 1.5 - 2 * x), (2, 5, 12), (12,)),
@@ -150,7 +178,25 @@ CASES = {
     "large columns' product": (lambda: Of(lambda x, y: x.t() @ y), (130, 70), (130, 70)),
     "tall columns' product": (lambda: Of(lambda x, y: x.t() @ y), (700, 9), (700, 20)),
     "columns' layer": (lambda: Of(lambda f, x: torch.relu(f(x.transpose(1, 2))), nn.Linear(21, 9)), (1, 21, 40)),
-    "columns' products": (lambda: Of(lambda x, y: x.mT @ y), (2, 20, 5), (2, 20, 9))}
+    "columns' products": (lambda: Of(lambda x, y: x.mT @ y), (2, 20, 5), (2, 20, 9)),
+    "hardswish": (nn.Hardswish, (5, 21)), "leaky relu": (lambda: nn.LeakyReLU(0.2), (5, 21)),
+    "relu6": (nn.ReLU6, (5, 21)), "elu": (lambda: nn.ELU(0.7), (5, 21)), "selu": (nn.SELU, (5, 21)),
+    "behind layers": (lambda: nn.Sequential(nn.Linear(20, 24), nn.Hardswish(), nn.Linear(24, 13), nn.ELU()), (5, 20)),
+    "rms norm": (lambda: nn.RMSNorm(20), (2, 3, 20)),
+    "plain rms norm": (lambda: Of(lambda x: F.rms_norm(x, (40,), eps=1e-3)), (3, 40)),
+    "rms norm by hand": (lambda: ByHand(20), (2, 3, 20)), "rms norm of heads": (lambda: ByHand(12), (2, 3, 5, 12)),
+    "group norm": (lambda: nn.GroupNorm(2, 6), (2, 6, 3, 5)),
+    "plain group norm": (lambda: nn.GroupNorm(3, 12, affine=False), (4, 12)),
+    "instances' norm": (lambda: Of(lambda x: F.group_norm(x, 4)), (2, 4, 5)),
+    "layer norm by hand": (lambda: Of(lambda x: norm_by_hand(torch.arange(20) / 7, torch.ones(20), x)), (3, 20)),
+    "half a norm by hand": (lambda: Of(lambda x, y: norm_by_hand(torch.arange(20) / 7, y, x)), (3, 20), (20,)),
+    "variance": (lambda: Of(lambda x: x / torch.sqrt(x.var(-1, correction=0, keepdim=True) + 1e-5)), (3, 20)),
+    "softmax by hand": (lambda: Of(softmax_by_hand), (2, 3, 20)),
+    "powers": (lambda: Of(lambda x: x ** 2 + x ** 3 - x.pow(4)), (3, 21)),
+    "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
+    "gradients": (lambda: Of(lambda x, g: tuple(function(g, x, *rest) for function, *rest in (
+        (aten.threshold_backward, 0), (aten.gelu_backward,), (aten.sigmoid_backward,), (aten.tanh_backward,),
+        (aten._softmax_backward_data, -1, torch.float32)))), (3, 21), (3, 21))}
 
 
 def made(name):
@@ -256,6 +302,25 @@ def test_a_computed_matrix_is_read_along_what_lies_side_by_side(multiply):
     assert not [each for each in loads if each["run"] == 1]
 
 
+@pytest.mark.parametrize("by_hand, whole", [
+    (ByHand(20), nn.RMSNorm(20)), (Of(softmax_by_hand), nn.Softmax(-1)),
+    (Of(lambda x: norm_by_hand(torch.ones(20), torch.ones(20), x)), nn.LayerNorm(20))])
+def test_what_is_written_by_hand_is_one_layer(by_hand, whole):
+    """With the bits of its parts, as all cases are held to, and the instructions of torch's own function."""
+    one, other = (lower(each.eval(), (r(3, 20),), MACHINES["8"]).program for each in (by_hand, whole))
+    assert [len(each.layers) for each in (one, other)] == [1, 1]
+    assert len(one.instructions) == len(other.instructions)
+
+
+@pytest.mark.parametrize("near", [
+    lambda x: x * torch.rsqrt((x * (x + 1)).mean(-1, keepdim=True) + 1e-5),
+    lambda x: x * torch.rsqrt(x.pow(2).mean(0, keepdim=True) + 1e-5),
+    lambda x: x * torch.rsqrt(x.pow(3).mean(-1, keepdim=True) + 9.0),
+    lambda x: torch.exp(x - x.amax(-1, keepdim=True)) / torch.exp(x).sum(-1, keepdim=True)])
+def test_what_is_nearly_written_so_stays_as_it_is(near):
+    assert len(check(Of(near).eval(), (r(3, 20),), MACHINES["8"]).program.layers) > 3
+
+
 def test_a_program_is_the_same_every_time():
     model, inputs = made("network")
     assert lower(model, inputs, MACHINES["8"]).program.to_bytes() == \
@@ -277,18 +342,17 @@ def test_a_program_is_the_same_every_time():
       " would do")),
     (nn.Sequential(nn.AdaptiveAvgPool2d(3)), (r(1, 2, 5, 5),), {}, "Layer '0' (adaptive_avg_pool2d)",
      "5 x 5 pixels are no multiple of 3 x 3; sides that divide would do"),
-    (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (adaptive_avg_pool2d)",
+    (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (mean)",
      "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
-    (nn.Sequential(nn.LayerNorm((3, 4))), (r(2, 3, 4),), {}, "Layer '0' (layer_norm)",
+    (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "Layer '' (layer_norm)",
+     "its parameters depend on the inputs; constant ones would do"),
+    (nn.Sequential(nn.RMSNorm((3, 4))), (r(2, 3, 4),), {}, "Layer '0' (rms_norm)",
      "it normalises over 2 dimensions; over the last alone would do"),
     (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "Layer '' (cumsum)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),
-    (Of(lambda x, y: x / y), (r(2, 6), r(2, 6)), {}, "Layer '' (div)",
-     "division by a tensor takes two operations; multiply by torch.reciprocal of it"),
-    (Of(lambda x: x.mean(-1)), (r(2, 6),), {}, "Layer '' (mean)",
-     ("it is a mean over dimensions [1] of 2; over the pixels of images or the middle dimension of three would "
-      "do")),
+    (Of(lambda x: x.mean((0, 1))), (r(2, 6),), {}, "Layer '' (mean)",
+     "it is a mean over dimensions [0, 1] of 2; over one dimension, or the pixels of images, would do"),
     (Of(lambda x: x.masked_fill(x > 0, 1.0)), (r(2, 6),), {}, "Layer '' (gt)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),

@@ -4,11 +4,13 @@ from itertools import product
 
 import numpy as np
 
-from hbfp.golden import bfp, core, vector
-from hbfp.golden.blocks import Blocks
+from hbfp.golden import bfp
+from hbfp.golden.core import core
 from hbfp.golden.machine.vector import unit_of
 from hbfp.golden.matmul import matmul_blocks
+from hbfp.golden.number.blocks import Blocks
 from hbfp.golden.spec.vector import Kind, Source, Target, field_values
+from hbfp.golden.vector import unit as vector
 from hbfp.isa.instructions import Memory, Opcode
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hbfp.golden.__main__ import main
 from hbfp.golden.spec.vector_text import parse
-from hbfp.golden.vector_programs import activation, length, load, softmax
+from hbfp.golden.vector.programs import activation, length, load, softmax
 from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit, Wait
 from hbfp.program import Layer, Program, Region, Tensor
 from hbfp.system import Accelerator

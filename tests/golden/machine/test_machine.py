@@ -10,7 +10,7 @@ import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.golden import core
+from hbfp.golden.core import core
 from hbfp.golden.machine.errors import Fault
 from hbfp.golden.machine.machine import Machine
 from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit, Wait

@@ -8,8 +8,8 @@ import pytest
 from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine
 from hbfp.golden.spec.vector import STREAM, Kind, Reduce, constant, register, scalar
-from hbfp.golden.spec.vector import Instruction as Word
-from hbfp.golden.vector_programs import length, load, vector
+from hbfp.golden.spec.vector import VectorInstruction as Word
+from hbfp.golden.vector.programs import length, load, vector
 from hbfp.isa.instructions import Instruction, Memory, Opcode, Wait
 from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region

@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
 from golden.bfp import encode_plain  # noqa: E402
-from golden.blocks import Blocks  # noqa: E402
 from golden.fast import kernels  # noqa: E402
 from golden.matmul import matmul_blocks  # noqa: E402
 from golden.nn import conv, depthwise, functional  # noqa: E402
 from golden.noise import Stream  # noqa: E402
+from golden.number.blocks import Blocks  # noqa: E402
 
 # channels in and out, kernel, stride, padding, dilation
 CONVOLUTIONS = [(16, 8, (3, 3), (1, 1), (1, 1), (1, 1)), (3, 16, (3, 3), (2, 2), (1, 1), (1, 1)),

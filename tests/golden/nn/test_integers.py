@@ -7,10 +7,10 @@ torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
 from golden.bfp import encode_plain  # noqa: E402
-from golden.blocks import Blocks  # noqa: E402
 from golden.fast import aligned, kernels  # noqa: E402
 from golden.matmul import matmul_blocks  # noqa: E402
 from golden.nn import functional, unfold  # noqa: E402
+from golden.number.blocks import Blocks  # noqa: E402
 
 from .test_conv import CONVOLUTIONS, same, unfolded  # noqa: E402
 

@@ -92,7 +92,7 @@ def test_product(mantissas, block, scale, subnormals, accumulate):
 @pytest.mark.parametrize("subnormals", ["flush", "gradual"])
 def test_sums_of_24_bits_become_fp32(total, exponent, subnormals):
     """The edges: least normal number, half of the least subnormal one, largest number."""
-    from golden.to_fp32 import to_fp32
+    from golden.number.to_fp32 import to_fp32
     got = portable._scaled(torch.tensor([float(total)]), torch.tensor([exponent], dtype=torch.int32), subnormals)
     want = to_fp32(np.array([total]), np.array([exponent]), subnormals)
     same(got, want)
@@ -100,7 +100,7 @@ def test_sums_of_24_bits_become_fp32(total, exponent, subnormals):
 
 
 def test_wide_sums_become_fp32():
-    from golden.to_fp32 import to_fp32
+    from golden.number.to_fp32 import to_fp32
     rng = np.random.default_rng(3)
     total = rng.integers(-2 ** 61, 2 ** 61, 4000) >> rng.integers(0, 61, 4000)
     total[:200] = 2 ** 25 * rng.integers(1, 2 ** 20, 200) + rng.choice([2 ** 24, 2 ** 24 - 1, 2 ** 24 + 1], 200)

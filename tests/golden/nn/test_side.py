@@ -11,9 +11,9 @@ from torch import nn
 
 import golden.nn
 import golden.nn.fused
-from golden import functions, vector_programs
-from golden.nn.side import norm_factors
-from golden.side import Side, elements
+from golden import functions
+from golden.vector import programs as vector_programs
+from golden.vector.side import Side, batch_norm_factors, elements
 
 SIDE = Side(8)
 F = torch.nn.functional
@@ -87,6 +87,50 @@ def test_tensors_may_lie_in_any_way():
     assert model(torch.tensor(-1.0), torch.tensor(2.0))[1].shape == ()
 
 
+@pytest.mark.parametrize(("module", "program"), [
+    (nn.Hardswish(), vector_programs.hard_swish()), (nn.LeakyReLU(0.2), vector_programs.leaky_relu(0.2)),
+    (nn.ELU(0.7), vector_programs.elu(0.7))])
+def test_functions_of_several_passes(module, program):
+    x = 3 * torch.randn(4, 33)
+    np.testing.assert_array_equal(bits(run(module, x)), elements(program, bits(x)))
+    torch.testing.assert_close(run(module, x), module(x), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_rms_norm_has_the_bits_of_its_parts(inference):
+    """Torch itself takes it apart, as a model by hand does."""
+    norm, x = nn.RMSNorm(40, eps=1e-5), torch.randn(3, 7, 40)
+    nn.init.normal_(norm.weight)
+    program = vector_programs.load_row(1) + vector_programs.rms_norm(40, 1e-5, 1)
+    with torch.inference_mode(inference):
+        found = run(norm, x)
+    np.testing.assert_array_equal(bits(found), SIDE.rows(program, np.broadcast_to(bits(norm.weight), x.shape), bits(x)))
+    torch.testing.assert_close(found, norm(x).detach(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_group_norm_is_a_layer_norm_of_each_group(inference):
+    norm, x = nn.GroupNorm(2, 6), torch.randn(2, 6, 3, 5)
+    for part in (norm.weight, norm.bias):
+        nn.init.normal_(part)
+    rows = SIDE.rows(vector_programs.layer_norm_plain(45), bits(x).reshape(2, 2, 45)).reshape(x.shape)
+    gamma, beta = (bits(part)[:, None, None] for part in (norm.weight, norm.bias))
+    with torch.inference_mode(inference):
+        found = run(norm, x)
+    want = elements(vector_programs.add(), elements(vector_programs.multiply(), rows, gamma), beta)
+    np.testing.assert_array_equal(bits(found), want)
+    torch.testing.assert_close(found, norm(x).detach(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("module", [nn.RMSNorm(6), nn.GroupNorm(2, 6), nn.ELU(), nn.Hardswish(), nn.LeakyReLU()])
+def test_gradients_of_new_operations_are_torch_s(module):
+    x = torch.randn(4, 6)
+    plain, own = x.clone().requires_grad_(), x.clone().requires_grad_()
+    module(plain)[:, 0].square().sum().backward()
+    golden.nn.convert(nn.Sequential(copy.deepcopy(module)), "hbfp8", side=SIDE)(own)[:, 0].square().sum().backward()
+    torch.testing.assert_close(own.grad, plain.grad, rtol=1e-4, atol=1e-6)
+
+
 def test_softmax_and_layer_norm_have_the_lanes_order():
     x = torch.randn(20, 40)
     np.testing.assert_array_equal(bits(run(nn.Softmax(-1), x)), SIDE.rows(vector_programs.softmax(), bits(x)))
@@ -107,7 +151,8 @@ def test_batch_norm_multiplies_and_adds():
         nn.init.normal_(part)
     nn.init.uniform_(norm.running_var)
     x = torch.randn(2, 5, 3, 4)
-    factor, addend = norm_factors(norm.weight, norm.bias, norm.running_mean, norm.running_var, norm.eps)
+    numbers = map(bits, (norm.weight, norm.bias, norm.running_mean, norm.running_var))
+    factor, addend = batch_norm_factors(*numbers, norm.eps)
     y = elements(vector_programs.multiply(), bits(x), factor[:, None, None])
     np.testing.assert_array_equal(bits(run(norm, x)), elements(vector_programs.add(), y, addend[:, None, None]))
 

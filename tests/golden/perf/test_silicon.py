@@ -8,7 +8,8 @@ import json
 import pytest
 
 from golden.__main__ import main
-from golden.perf.silicon import FP32_CORE, NETWORKS, WIDE_CORE, case, cases
+from golden.perf.prices import FP32_CORE, NAND2, WIDE_CORE
+from golden.perf.silicon import NETWORKS, case, cases
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -33,7 +34,8 @@ def test_networks_have_the_published_sizes():
 def test_every_case(capsys, tmp_path):
     assert len(cases()) == 12
     assert main(["silicon", "--json", str(tmp_path / "s.json")]) == 0
-    assert "the others: HBFP6 297.7, HBFP8 443.2, BF16 1594.5, FP32 3918.6" in capsys.readouterr().out
+    others = f"HBFP6 {NAND2['hbfp6']:.1f}, HBFP8 {NAND2['hbfp8']:.1f}, BF16 {NAND2['bf16']:.1f}, FP32 {FP32_CORE:.1f}"
+    assert f"the others: {others}" in capsys.readouterr().out
     data = json.loads((tmp_path / "s.json").read_text())
     assert [row["epochs"] for row in data] == [90, 160, 330] * 4
     # A longer training has a smaller share of its last epoch.

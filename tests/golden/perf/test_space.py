@@ -1,6 +1,6 @@
 """The analytic design space: the published points, the constants and their sources.
 
-Covers: golden/perf/constants.py, golden/perf/workloads.py.
+Covers: golden/perf/constants.py, golden/perf/prices.py, golden/perf/workloads.py.
 """
 
 import re
@@ -9,13 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from golden.perf.constants import NAND2, SETS, as_dict, override, published
-from golden.perf.pods.power import ELEMENTS
-from golden.perf.silicon import FP32_CORE, WIDE_CORE
-from golden.perf.space import best, front, sweep, toy
-from golden.perf.workloads import WORKLOADS, Product, lstm, resnet50
+from golden.perf.accelerator.energy import EnergyConstants
+from golden.perf.constants import SETS, Constants, published
+from golden.perf.pods.power import PodConstants
+from golden.perf.prices import BOOK, NAND2, as_dict, override
+from golden.perf.space import best, front, sweep
+from golden.perf.workloads import WORKLOADS, lstm, resnet50
+from hbfp.figures import figure
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def toy(rows, columns):
+    """The model of the published slides: power / n, throughput / n and latency of r rows and c / n columns; n is large.
+
+    An access to SRAM costs as much as ten operations: power 10 c + 10 r + r c (10 r vanishes beside n), throughput r c,
+    latency n / c.
+    """
+    return (10 + rows) * columns, rows * columns, 1 / columns
 
 
 @pytest.mark.parametrize("rows, columns, power, throughput, latency", [
@@ -85,11 +96,15 @@ def test_every_constant_has_a_unit_and_a_source():
                 assert entry["unit"] and entry["source"] and entry["value"] > 0, name
 
 
-def test_measured_areas_are_those_of_the_area_page():
-    text = (ROOT / "docs" / "design" / "06-area.md").read_text()
-    for number, area in [*NAND2.items(), *ELEMENTS.items(), ("hbfp wide", WIDE_CORE), ("hbfp baseline", FP32_CORE)]:
-        if number.startswith("hbfp"):
-            assert re.search(rf"\b{area:g}\b", text), (number, area)
+def test_every_price_is_one_entry():
+    """A model of cost takes it from the book, whatever the model calls it."""
+    names = [name for part in figure("prices").values() for name in part]
+    assert len(names) == len(set(names)) == len(BOOK)
+    for name, entry in BOOK.items():
+        assert entry.unit and entry.source and isinstance(entry.value, int | float), name
+    models = (Constants(), PodConstants(), EnergyConstants())
+    assert len({each.mac_pj for each in models}) == 1
+    assert models[0].activation_pj == models[1].bank_pj == models[2].sram256_pj == BOOK["sram256_pj"].value
 
 
 def test_workloads_have_their_published_arithmetic():
@@ -97,7 +112,6 @@ def test_workloads_have_their_published_arithmetic():
     assert macs["lstm"] == 15 * 4096 * 8192
     assert macs["resnet50"] == pytest.approx(4.089e9, rel=1e-3)
     assert macs["bert"] == 12 * (4 * 128 * 768**2 + 2 * 128 * 128 * 768 + 2 * 128 * 768 * 3072)
-    assert Product(1, 2, 3, 4).macs == 24
     assert len(resnet50()) == 54
 
 

@@ -9,15 +9,16 @@ import re
 import numpy as np
 import pytest
 
-from golden.core import matmul
-from golden.perf.pods.check import verify
+from golden.core.core import matmul
 from golden.pods.compiler import compiled
 from golden.pods.execute import execute, outputs, product
-from golden.pods.layers import Layer, ProgramError, fused
+from golden.pods.layers import Layer, fused
 from golden.pods.machine import WHOLE
 from golden.pods.program import from_text
 from hbfp.format import HBFPFormat
 from hbfp.options import pods_from_values
+from hbfp.program import ProgramError
+from tests.golden.perf.pods.check import verify
 
 FMT = HBFPFormat(mantissa=8, block=(1, 4))
 DESIGN = pods_from_values({"rows": 8, "block": (1, 4), "pods": 4, "bank": 256})

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from golden.core import matmul
-from golden.device import Golden
+from golden.core.core import matmul
+from golden.core.device import Golden
 from golden.schedule import MixedMantissa
 from golden.study.training import products
 from hbfp.design import Design

@@ -11,7 +11,7 @@ from golden.machine.memories import Memory as MachineMemory
 from golden.machine.random_programs import random_program
 from golden.perf.accelerator.accesses import by_layer, row_bytes
 from golden.perf.accelerator.times import moved
-from golden.vector_programs import length, softmax
+from golden.vector.programs import length, softmax
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Memory, Opcode

@@ -89,6 +89,6 @@ def test_a_job_that_cannot_be_lowered(tmp_path, capsys):
         main(["perf", str(file), "--rows", "8", "--cols", "8", "--block", "1,8"])
     assert stop.value.code == 2
     assert capsys.readouterr().err == (
-        f"python -m golden: error: MODEL {file}: Model 0 of the job: Layer '1' (log_sigmoid) cannot be lowered: the "
-        "accelerator has no such operation; a model without it, or exclude it and run that part on the host, would "
-        "do\n")
+        f"python -m golden: error: MODEL {file}: Model 0 of the job: Layer '1' (log_sigmoid_forward) cannot be lowered:"
+        " the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
+        "would do\n")

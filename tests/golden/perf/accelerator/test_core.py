@@ -24,15 +24,17 @@ def run(design, commands):
     starts, cycle = [], 0
     while o < results:
         assert cycle < 100_000
-        give_w = weights > 0 and core.w_ready(state)
-        give_x = x < rows and core.x_ready(state)
-        give_v = operands > 0 and core.v_ready(state)
+        give_w = state["w"] = weights > 0 and core.w_ready(state)
+        give_x = state["x"] = x < rows and core.x_ready(state)
+        give_v = state["v"] = operands > 0 and core.v_ready(state)
         command = commands[next_command] if next_command < len(commands) and core.command_ready(state) else None
         if give_x and x in tops:
             starts.append(cycle)
         o += core.o_valid(state)
-        core.step(state, give_w, give_x, command.rows if command else 0, command.passes if command else 0,
-                  (1 << command.vectors) - 1 if command else 0, give_v, True)
+        state["commanded"], state["o"] = command is not None, True
+        if command:
+            state["command"] = command.rows, command.passes, (1 << command.vectors) - 1
+        core.step(state)
         weights -= give_w
         x += give_x
         operands -= give_v

@@ -5,10 +5,12 @@ from collections import Counter
 import pytest
 
 from golden.perf.accelerator.energy import EnergyConstants, add, constants_for, kilobytes, picojoules
+from golden.perf.prices import NAND2
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
 
+CORE = NAND2["hbfp8"]
 SYSTEM = Accelerator(core=Design(rows=32, cols=32, format=HBFPFormat(mantissa=8, block=(1, 32))))
 
 
@@ -32,18 +34,18 @@ def test_rows():
 
 
 def test_energy_of_a_product_is_in_proportion_to_its_area():
-    constants, sources = constants_for(443.2 / 2, None)
-    assert constants.mac_pj == pytest.approx(0.2) and "221.6 of 443.2 NAND2" in sources["mac_pj"]
+    constants, sources = constants_for(CORE / 2, None)
+    assert constants.mac_pj == pytest.approx(0.2) and f"{CORE / 2:.1f} of {CORE:g} NAND2" in sources["mac_pj"]
     assert set(sources) == set(EnergyConstants.__dataclass_fields__)
 
 
 def test_constants_of_a_file(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("dram_pj = 20\n")
-    constants, sources = constants_for(443.2, path)
+    constants, sources = constants_for(CORE, path)
     assert constants.dram_pj == 20 and sources["dram_pj"] == str(path) and constants.mac_pj == pytest.approx(0.4)
     for text, line in (("dram_pj = 0", "dram_pj must be a number above 0 and below 1e12, not 0"),
                        ("x = 1", "unknown constant 'x'; valid are ghz, ")):
         path.write_text(text)
         with pytest.raises(ValueError, match=line):
-            constants_for(443.2, path)
+            constants_for(CORE, path)

@@ -3,7 +3,8 @@
 import pytest
 
 from golden.perf.dispatch.colocation import GRADIENT, MASTER, Demand, demand, share
-from golden.perf.workloads import Product, lstm
+from golden.perf.workloads import lstm
+from hbfp.program import Product
 
 
 def test_where_the_array_binds_training_has_the_idle_time():

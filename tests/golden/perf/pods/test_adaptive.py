@@ -4,11 +4,12 @@ import pytest
 
 from golden.perf.pods import simulate
 from golden.perf.pods.adaptive import partitions
-from golden.perf.pods.check import verify
 from golden.perf.pods.graph import Gemm, Graph
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.machine import Machine
 from golden.perf.pods.networks import named
+
+from .check import verify
 
 MACHINE = Machine(64, 32, 32, parse("butterfly-2"))
 

@@ -1,6 +1,6 @@
 """First fit: equal to its slow twin, and every schedule passes a checker that knows nothing of it.
 
-Covers: golden/perf/pods/plain.py, golden/perf/pods/check.py, golden/perf/pods/state.py,
+Covers: golden/perf/pods/state.py,
 golden/perf/pods/graph.py, golden/perf/pods/chains.py.
 """
 
@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden.perf.pods.check import verify, verify_chains
 from golden.perf.pods.first_fit import first_fit
 from golden.perf.pods.graph import Gemm, Reach
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.machine import Machine, Timing
-from golden.perf.pods.plain import plain_fit
 from golden.perf.pods.tiling import cut
+
+from .check import verify, verify_chains
+from .plain import plain_fit
 
 
 def random_gemms(rng):

@@ -6,9 +6,10 @@ Covers: golden/perf/pods/routes.py.
 import numpy as np
 import pytest
 
-from golden.perf.pods.check import walk
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.routes import find, take
+
+from .check import walk
 
 
 @pytest.mark.parametrize("name, ports, latency", [

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from golden.perf.pods import power
+from golden.perf.prices import ELEMENTS, NAND2
 
 
 def test_a_pod_of_32_by_32_by_hand():
@@ -38,8 +39,8 @@ def test_measured_constants():
     """HBFP8's core of 32 rows costs what is published; FP32 sums move more; columns weigh more in low arrays."""
     constants, sources = power.measured("hbfp8")
     assert constants.mac_pj == pytest.approx(0.4) and constants.bytes_a_cycle(32, 32) == 32 + 32 + 2 * 32 * 4
-    assert constants.column_share == pytest.approx(70.8 / 443.2)
+    assert constants.column_share == pytest.approx(1 - ELEMENTS["hbfp8"] / NAND2["hbfp8"])
     low, high = (power.power(constants, 64, rows, 32, "crossbar", 0).arrays / rows for rows in (8, 32))
-    assert low / high == pytest.approx(1 + 3 * 70.8 / 443.2)
+    assert low / high == pytest.approx(1 + 3 * constants.column_share)
     assert set(sources) == set(power.published()[1]) and "assumed" in sources["mac_pj"]
-    assert math.isclose(power.measured("hbfp4")[0].mac_pj, 0.4 * 183.7 / 443.2)
+    assert math.isclose(power.measured("hbfp4")[0].mac_pj, 0.4 * NAND2["hbfp4"] / NAND2["hbfp8"])

@@ -10,10 +10,11 @@ import re
 import numpy as np
 import pytest
 
-from golden.perf.pods.check import walk
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.routes import find, take
 from golden.perf.pods.settings import settings, unit
+
+from .check import walk
 
 
 @pytest.mark.parametrize("name", ["butterfly-1", "butterfly-2", "butterfly-4"])

@@ -11,12 +11,13 @@ import pytest
 from golden.__main__ import main
 from golden.perf.pictures import figure
 from golden.perf.pods import pictures, power, simulate, study
-from golden.perf.pods.check import verify
 from golden.perf.pods.fused import jobs
 from golden.perf.pods.graph import Gemm, Graph, Reach
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.machine import Machine
 from golden.perf.pods.step import digits
+
+from .check import verify
 
 MACHINE = Machine(16, 8, 8, parse("butterfly-2"))
 GRAPHS = (Graph("one", (Gemm("a", 1, 60, 40, 50, height=60), Gemm("b", 1, 60, 50, 20, height=60,

@@ -1,0 +1,136 @@
+"""Operations of the vector unit: layers of the forms that :mod:`golden.ops` has for them."""
+
+from typing import Any
+
+import numpy as np
+from torch import fx
+
+from hbfp.golden.nn.side import patterns
+from hbfp.golden.ops.operation import Elements, Form, Program, Rows, Unsupported, keeps_zeros
+from hbfp.golden.ops.table import operation_of
+from hbfp.golden.vector import programs
+
+from .. import vectors
+from ..errors import LoweringError
+from ..memory import Value
+from ..nodes import Made, Nodes
+from ..same import aten
+from ..tensors import channels_last
+
+
+def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
+    """The form of a node's operation, and the nodes of its operands; LoweringError if it has none."""
+    operation = operation_of(node.target)
+    assert operation is not None and operation.form is not None
+    args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: net.graph.results[each])
+    try:
+        form = operation.form(*args, **options)
+    except Unsupported as error:
+        raise LoweringError(str(error)) from None
+    nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
+    operands = [nodes[id(each)] for each in form.operands]
+    if not all(each in operands or net.is_constant(each) for each in node.all_input_nodes):
+        raise LoweringError("its parameters depend on the inputs; constant ones would do")
+    return form, operands
+
+
+def vector(net: Nodes, node: Any) -> Made:
+    """An operation of the table."""
+    form, operands = formed(net, node)
+    values = [net.value(each) for each in operands]
+    match form:
+        case Elements():
+            return _elements(net, node, form, values)
+        case Rows():
+            return _rows(net, node, form, values)
+    return _windows(net, node, form, values[0])
+
+
+def _elements(net, node, form, values):
+    program = form.program
+    if program == programs.add() and (last := net.follower(node, aten.relu.default)) is not None:
+        net.done.add(last)
+        node, program = last, programs.add("relu")
+    return elementwise(net, node, program, *values)
+
+
+def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Made:
+    """A program for each element; operands are broadcast."""
+    output = net.fresh(node, _order(operands, net.graph.results[node]))
+    parts = [Value(each.where.expand(output.shape), each.home) for each in operands]
+    if not output.shape:
+        *parts, output = (Value(each.where[None], each.home) for each in (*parts, output))
+    order = vectors.physical(output)
+    flat = output.shape[order[-1]] % net.build.lanes == 0 or keeps_zeros(program, len(parts))
+    vectors.by_rows(net.build, program, parts, order, output, flat=flat)
+    return node, ()
+
+
+def _order(operands, result):
+    """The order of the dimensions of the largest operand."""
+    whole = [each for each in operands if each.shape == tuple(result.shape)]
+    return vectors.physical(whole[0]) if whole else channels_last(result.dim())
+
+
+def _rows(net, node, form, values):
+    sources = [_seen(net, each, form.rows) for each in values]
+    shape = sources[0].shape
+    inner = form.dim % len(shape)
+    order = [d for d in range(len(shape)) if d != inner] + [inner]
+    _row_fits(net, shape[inner])
+    if form.numbers:
+        vectors.constant_rows(net.build, [row.reshape(-1).view(np.float32)
+                                          for row in form.fixed(*map(patterns, form.numbers))])
+    if form.single:
+        output = net.dense((*shape[:inner], 1, *shape[inner + 1:]))
+    else:
+        output = net.build.dram.empty(shape, order) if form.merged > 1 else net.fresh(node, order)
+    vectors.by_rows(net.build, form.program, sources, order, output)
+    if node not in net.values:
+        net.values[node] = Value(form.result(output.where), output.home)
+    return node, ()
+
+
+def _row_fits(net, length):
+    longest = net.accelerator.row_words * net.build.lanes
+    if length > longest:
+        words = -(-length // net.build.lanes)
+        raise LoweringError(f"rows of {length} numbers are longer than the vector unit's {longest}; --row-words "
+                            f"{words} would do")
+
+
+def _windows(net, node, form, value):
+    taps = form.size[0] * form.size[1]
+    if not vectors.taps_fit(taps):
+        raise LoweringError(f"windows of {taps} elements are more than a vector instruction's; at most "
+                            f"{vectors.BODY - 1} would do")
+    value = _seen(net, value, form.images)
+    if len(value.shape) < 3:
+        raise LoweringError(f"its operand has {len(value.shape)} dimensions; images (N, C, H, W) would do")
+    output = net.fresh(node, _channels_inside(form))
+    own = Value(form.places(output.where), output.home)
+    if len(value.shape) == 3:                              # one image alone
+        value, own = (Value(each.where[None], each.home) for each in (value, own))
+    vectors.pool(net.build, value, own, form.program, form.size, form.stride, form.padding, form.dilation, form.border)
+    return node, ()
+
+
+def _channels_inside(form):
+    """The order of a result's dimensions in which the channels of the windows' images are innermost."""
+    dims = form.operands[0].dim()
+    if form.line:
+        return [*range(dims - 2), dims - 1, dims - 2]
+    if not form.over:
+        return None
+    *kept, channels = (d for d in range(dims) if d not in form.over)
+    return [*kept, *form.over, channels] if form.keep else list(range(len(kept) + 1))
+
+
+def _seen(net, value, view):
+    """A view of a value, or of a copy in torch's own order where it has none."""
+    for source in (value, None):
+        source = source or net.contiguous(value)
+        where = view(source.where)
+        if where.untyped_storage()._cdata == source.where.untyped_storage()._cdata:
+            break
+    return Value(where, source.home)

@@ -1,0 +1,1 @@
+"""What numbers are: arrays of them, rounding, blocks, FP32."""

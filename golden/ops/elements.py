@@ -1,0 +1,55 @@
+"""Operations on each element."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..vector import programs
+from .operation import Elements, Operation, Program, Shape, Unsupported, calls
+
+
+def _function(post: str) -> Operation:
+    """A function of the vector unit."""
+    def form(x, approximate="none"):
+        if approximate != "none":
+            raise Unsupported(f"approximate={approximate!r} has another formula; approximate='none' would do")
+        return Elements(programs.activation(post), (x,))
+    name = {"recip": "reciprocal"}.get(post, post)
+    return Operation(name, calls(name), Shape.ELEMENT, form)
+
+
+def _binary(name: str, of_two: Callable[[], Program], of_one: Callable[[float], Program]) -> Operation:
+    """An operation of two tensors, or of a tensor and a number."""
+    def form(a, b, alpha=1, rounding_mode=None):
+        if alpha != 1:
+            raise Unsupported(f"alpha={alpha} is another operation; a product before it would do")
+        if rounding_mode is not None:
+            raise Unsupported(f"rounding_mode={rounding_mode!r} gives whole numbers; division without it would do")
+        return Elements(of_two(), (a, b)) if isinstance(b, torch.Tensor) else Elements(of_one(b), (a,))
+    return Operation(name, calls(name), Shape.ELEMENT, form)
+
+
+def _unary(name: str, program: Callable[..., Program]) -> Operation:
+    """An operation of one tensor, whose other arguments are the program's."""
+    return Operation(name, calls(name), Shape.ELEMENT, lambda x, *given: Elements(program(*given), (x,)))
+
+
+def _power(x, exponent):
+    if isinstance(exponent, torch.Tensor) or not isinstance(x, torch.Tensor) or exponent not in (2, 3, 4):
+        raise Unsupported("its exponent is none of 2, 3 and 4; one of these would do")
+    return Elements(programs.power(int(exponent)), (x,))
+
+
+OPERATIONS: tuple[Any, ...] = (
+    *map(_function, ("relu", "gelu", "silu", "sigmoid", "tanh", "exp", "log", "rsqrt", "recip")),
+    _binary("add", programs.add, programs.shift),
+    _binary("sub", programs.subtract, lambda number: programs.shift(-number)),
+    _binary("mul", programs.multiply, programs.scale),
+    _binary("div", programs.quotient, programs.divide),
+    _unary("hardswish", programs.hard_swish),
+    _unary("leaky_relu", lambda slope=0.01: programs.leaky_relu(slope)),
+    _unary("elu", programs.elu),
+    _unary("hardtanh", programs.clamp),
+    _unary("sqrt", programs.root),
+    Operation("pow", calls("pow"), Shape.ELEMENT, _power))

@@ -1,0 +1,7 @@
+"""Operations that move numbers, and compute none: torch's own values are theirs."""
+
+from .operation import Operation, Shape, calls
+
+OPERATIONS = tuple(Operation(name, calls(*names), Shape.MOVE) for name, *names in (
+    ("cat", "cat"), ("stack", "stack"), ("pad", "constant_pad_nd", "pad"), ("embedding", "embedding"),
+    ("masked_fill", "masked_fill")))

@@ -1,0 +1,171 @@
+"""What is said about an operation of torch: its names, its shape, and its form for given arguments."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import torch
+
+from hbfp.golden.spec.vector import Reduce, VectorInstruction
+from hbfp.golden.vector.side import elements
+
+Program = list[VectorInstruction]
+
+
+class Unsupported(ValueError):
+    """Arguments for which an operation has no program; one line that says why and what would do."""
+
+
+class Shape(Enum):
+    """What of its operand an element of a result depends on."""
+    ELEMENT = "element"     #: the same element of each operand
+    ROW = "row"             #: a row, along one dimension
+    WINDOW = "window"       #: a window over the pixels, or all that a mean is of
+    MOVE = "move"           #: one element, of another place; no arithmetic
+    PARTS = "parts"         #: what its parts say, which are other operations
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """A program for each element of operands that broadcast."""
+    program: Program
+    operands: tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A program for each row of operands of one shape.
+
+    Attributes
+    ----------
+    program : list of VectorInstruction
+    operands : tuple of Tensor
+    dim : int
+        The dimension along which rows are.
+    merged : int
+        So many dimensions at the end, in their order, are one row.
+    numbers : tuple of Tensor
+        Parameters; of their bit patterns ``fixed`` makes rows that stand in registers 1, 2 and so on.
+    single : bool
+        Whether of the row that the program gives only the first number counts, with ``keep`` as a row of its own.
+    """
+    program: Program
+    operands: tuple[torch.Tensor, ...]
+    dim: int = -1
+    merged: int = 1
+    numbers: tuple[torch.Tensor, ...] = ()
+    fixed: Callable[..., Sequence[np.ndarray]] = lambda *patterns: patterns
+    single: bool = False
+    keep: bool = True
+
+    @property
+    def sums(self) -> bool:
+        """Whether an element depends on more than itself."""
+        return any(each.reduce != Reduce.NONE for each in self.program)
+
+    def rows(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor as rows along :attr:`dim`; a view where torch can give one."""
+        return tensor.flatten(-self.merged) if self.merged > 1 else tensor
+
+    def result(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows that the program has given as the operation's result: a view."""
+        if self.single:
+            return rows if self.keep else rows.squeeze(self.dim)
+        return rows.unflatten(-1, self.operands[0].shape[-self.merged:]) if self.merged > 1 else rows
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """A program for each window, of its elements in order, kernel row by kernel row.
+
+    Attributes
+    ----------
+    program : list of VectorInstruction
+    operands : tuple of Tensor
+        One tensor, (..., H, W).
+    size, stride, padding, dilation : (int, int)
+    border : float
+        What stands around.
+    over : tuple of int
+        Of a mean: the dimensions that are one window, ascending; with ``keep`` they stay, of size 1.
+    line : bool
+        Whether the operand is (..., L), images of one row.
+    """
+    program: Program
+    operands: tuple[torch.Tensor, ...]
+    size: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    border: float = 0.0
+    over: tuple[int, ...] = ()
+    keep: bool = False
+    line: bool = False
+
+    def images(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The operand, or what has its dimensions, as (..., H, W); a view where torch can give one."""
+        if not self.over:
+            return tensor.unsqueeze(-2) if self.line else tensor
+        kept = [d for d in range(tensor.dim()) if d not in self.over]
+        tensor = tensor.permute(*kept, *self.over)
+        if len(kept) > 2:
+            tensor = tensor.flatten(0, len(kept) - 2)
+        for _ in range(2 - len(kept)):
+            tensor = tensor.unsqueeze(0)
+        return tensor.unsqueeze(-1) if tensor.dim() == 3 else tensor.flatten(2, -2)
+
+    def places(self, result: torch.Tensor) -> torch.Tensor:
+        """The operation's result as what :meth:`images` gives has it: (..., OH, OW)."""
+        for d in () if self.keep else self.over:
+            result = result.unsqueeze(d)
+        return self.images(result)
+
+
+Form = Elements | Rows | Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An operation of core ATen.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    calls : tuple
+        What torch calls it: packets of overloads, those that change their operand, too.
+    shape : Shape
+    form : callable
+        Of the operation's own arguments, which may be on device ``meta``: its form, or :class:`Unsupported`.
+    parts : callable, optional
+        Of the same arguments, in place of ``form``: the operation by others, in torch.
+    kept : callable, optional
+        Of the same arguments: what torch gives behind the first result, for gradients.
+    gradient : bool
+        Whether it is one that autograd calls.
+    """
+    name: str
+    calls: tuple[Any, ...]
+    shape: Shape
+    form: Callable[..., Form] | None = None
+    parts: Callable[..., Any] | None = None
+    kept: Callable[..., tuple[Any, ...]] | None = None
+    gradient: bool = False
+
+
+def calls(*names: str) -> tuple[Any, ...]:
+    """Torch's packets of these names, and of those that change their operand."""
+    aten = torch.ops.aten
+    return tuple(getattr(aten, each) for name in names for each in (name, f"{name}_") if hasattr(aten, each))
+
+
+def keeps_zeros(program: Program, operands: int = 1) -> bool:
+    """Whether a program of each element by itself makes zeros of zeros, as those that fill up words."""
+    return not (elements(list(program), *[np.zeros(1, np.uint32)] * operands) << 1).any()
+
+
+def pair(value: Any) -> tuple[int, int]:
+    """Two sides of what torch also takes as one."""
+    return (value, value) if isinstance(value, int) else (value[0], value[-1])

@@ -1,0 +1,54 @@
+"""The unit load, cycle by cycle; twin of ``load.py`` of the RTL."""
+
+from numba import njit
+
+from hbfp.isa.instructions import Unit
+from hbfp.system import Accelerator
+
+from . import pieces, ports, walk
+from .record import Record, made, record
+
+UNIT = int(Unit.LOAD)
+_V_WRITE = ports.NUMBER["v_write"]
+
+#: ``port`` is a wire: that by which the beat on the bus is to be written, 0 for none.
+STATE = record("port", walk=walk.STATE, pieces=pieces.STATE)
+
+
+def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
+    """The state at reset."""
+    return made(STATE, walk=walk.fresh(accelerator), pieces=pieces.fresh(accelerator, accelerator.reads))
+
+
+@njit
+def ask(m: Record) -> None:
+    """What it asks for in this cycle."""
+    s = m.units.load
+    s.port = pieces.target(s.pieces) if m.reader.loaded else 0
+    if s.port:
+        ports.ask(m.ports, s.port, UNIT)
+
+
+@njit
+def step(m: Record) -> None:
+    """The end of a cycle."""
+    s, q, reader = m.units.load, m.queues[UNIT], m.reader
+    f = q.instruction.fields
+    ends = moves = False
+    if s.port and ports.granted(m.ports, s.port, UNIT):
+        moves = True
+        if s.port == _V_WRITE:
+            s.pieces.second = pieces.straddles(s.pieces)
+            moves = not s.pieces.second
+    if moves:
+        final = s.pieces.ring[s.pieces.head].last
+        ends = pieces.move(s.pieces)
+        q.done = ends and final
+    reader.ready = moves or not reader.loaded
+    asks = s.walk.phase == walk.BURST and reader.free and reader.beats == 0 and pieces.room(s.pieces)
+    if asks:
+        reader.beats, reader.mark = walk.beats(s.walk), True
+        q.takes = walk.last(s.walk)
+    q.begins = q.ready and s.walk.phase == walk.START
+    pieces.step(s.pieces, asks, s.walk, ends)
+    walk.step(s.walk, f, f.memory, q.ready, asks)

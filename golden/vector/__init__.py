@@ -1,0 +1,1 @@
+"""The vector unit without time, its programs, and operations that run them."""

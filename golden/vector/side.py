@@ -1,0 +1,102 @@
+"""What an accelerator computes beside products, on whole tensors: programs of the vector unit run over many rows.
+
+A tensor is a ``uint32`` array of bit patterns. The last dimension is a row; only sums along it depend on the lanes.
+These are the definitions that ``golden.nn.convert(side=...)`` follows and that programs of the accelerator execute.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hbfp.fields import check_kind, check_range
+from hbfp.golden.spec.vector import LANES_RANGE, Source, Target, VectorInstruction, VectorUnit
+from hbfp.system import Accelerator
+
+from .. import fp32, functions
+from ..fast import elements as fast
+from ..fast import kernels
+from ..number.arrays import check_broadcast, listed, patterns
+from .programs import bits
+from .unit import Machine, second_step
+
+
+@dataclass(frozen=True)
+class Side:
+    """What the order of a sum depends on.
+
+    Parameters
+    ----------
+    lanes : int
+        Lanes of the vector unit, a power of two.
+
+    Raises
+    ------
+    ValueError
+        If the lanes are out of range or no power of two.
+    """
+    lanes: int = 16
+
+    def __post_init__(self):
+        check_range("Lanes", self.lanes, *LANES_RANGE)
+        if self.lanes & self.lanes - 1:
+            raise ValueError(f"Lanes must be a power of two, not {self.lanes}")
+
+    @classmethod
+    def of(cls, accelerator: Accelerator) -> "Side":
+        """That of an accelerator."""
+        return cls(lanes=accelerator.lanes)
+
+    def rows(self, program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarray:
+        """The row that a program gives for each row of ``inputs``, which broadcast to one shape."""
+        inputs = _inputs(inputs)
+        length = inputs[0].shape[-1]
+        unit = VectorUnit(lanes=self.lanes, beats=-(-length // self.lanes), registers=registers(program))
+        machine = Machine(unit, inputs[0].shape[:-1])
+        machine.length = length
+        return machine.run(program, inputs)[0]
+
+
+#: The side of an accelerator of 16 x 16, the default.
+DESIGN_SIDE = Side()
+
+
+def _inputs(inputs):
+    """Inputs of a program as patterns of one shape."""
+    inputs = [patterns(each, "Input") for each in inputs]
+    check_broadcast("Inputs", *inputs)
+    return tuple(np.broadcast_arrays(*inputs))
+
+
+def registers(program: Iterable[VectorInstruction]) -> int:
+    """Rows that a program keeps, at least one."""
+    used = [operand.index for each in program for operand in (each.a, each.b, each.c)
+            if operand.source == Source.REGISTER]
+    used += [each.target_index for each in program if each.target == Target.REGISTER]
+    return max(used, default=0) + 1
+
+
+def elements(program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarray:
+    """What a program without sums gives for each element of ``inputs``, which broadcast to one shape."""
+    inputs, program = _inputs(inputs), listed(program, "Program")
+    for each in program:
+        check_kind("VectorInstruction", each, VectorInstruction)
+    quick = None if kernels.library() is None else fast.compiled(tuple(program))
+    if quick is not None and quick.rows == len(inputs):
+        return second_step(quick.function, fast.run(quick, [np.ascontiguousarray(part, np.uint32) for part in inputs]))
+    machine = Machine(VectorUnit(lanes=1, beats=1, registers=registers(program)), (inputs[0].size,))
+    return machine.run(program, [part.reshape(-1, 1) for part in inputs])[0].reshape(inputs[0].shape)
+
+
+def batch_norm_factors(gamma: np.ndarray, beta: np.ndarray, mean: np.ndarray, variance: np.ndarray,
+                       eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """Factor and addend of each channel of a batch norm in evaluation.
+
+    They are gamma * rsqrt(variance + eps), and beta - mean * that.
+
+    Each operation rounds and flushes. A host computes them once.
+    """
+    root = functions.rsqrt(fp32.add(variance, np.uint32(bits(eps)), subnormals="flush"))
+    factor = fp32.mul(gamma, root, subnormals="flush")
+    product = fp32.mul(mean, factor, subnormals="flush")
+    return factor, fp32.sub(beta, product, subnormals="flush")

@@ -1,0 +1,243 @@
+"""The vector unit, untimed and bit exact: executes instruction words on rows of FP32 bit patterns.
+
+Arithmetic is that of :mod:`golden.fp32` with flushed subnormals and of :mod:`golden.functions`. Sums are formed in
+the hardware's order: each lane adds its elements in the order of the beats, starting from -0, then neighbouring
+lanes are added in a tree: (0, 1), (2, 3) ..., then pairs of those.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from hbfp.fields import check_kind, check_range
+
+from .. import fp32, functions
+from ..fast import functions as fast
+from ..number.arrays import check_shape, listed, patterns
+from ..spec.vector import (
+    CONSTANTS,
+    POSTS,
+    SCALARS,
+    Kind,
+    Op,
+    Reduce,
+    Source,
+    Target,
+    VectorInstruction,
+    VectorUnit,
+    field_values,
+)
+
+_add, _mul, _max = (partial(operation, subnormals="flush") for operation in (fp32.add, fp32.mul, fp32.max))
+SIGN = np.uint32(1 << 31)
+#: Elements from which the compiled functions are worth their compilation, about a second each.
+LARGE = 1 << 17
+#: What a sum and a maximum start from.
+IDENTITY = {Reduce.SUM: 0x80000000, Reduce.MAX: 0xFF800000}
+#: What a row or a scalar holds before it is written: undefined in hardware, a NaN here.
+UNDEFINED = 0x7FC00000
+
+
+class ReservedInstruction(ValueError):
+    """The unit's error status: a word that it must not execute."""
+
+
+def check(word: int, unit: VectorUnit) -> None:
+    """Raise :class:`ReservedInstruction` unless ``unit`` may execute ``word``."""
+    check_range("Word", word, 0, (1 << 64) - 1)
+    check_kind("Unit", unit, VectorUnit)
+    f = field_values(word)
+
+    def need(condition, what):
+        if not condition:
+            raise ReservedInstruction(f"VectorInstruction 0x{word:016X} is reserved: {what}")
+
+    need(f["kind"] in tuple(Kind), "kind")
+    if f["kind"] == Kind.SET:
+        need(word >> 36 & 0xFFFFFF == 0, "unused bits")
+    elif f["kind"] == Kind.LENGTH:
+        need(word & (1 << 60) - 1 <= unit.longest, "length")
+        need(word & (1 << 60) - 1, "length")
+    else:
+        scalar = f["kind"] == Kind.SCALAR
+        need(f["spare"] == 0, "unused bits")
+        need(f["op"] in tuple(Op), "operation")
+        need(f["post"] in unit.posts, "function")
+        need(f["reduce"] in tuple(Reduce) and not (scalar and f["reduce"]), "reduction")
+        need(f["target"] != (Target.REGISTER if scalar else Target.SCALAR), "target")
+        need(not (scalar and f["target"] == Target.STREAM), "target")
+        need(f["target"] != Target.REGISTER or f["target_index"] < unit.registers, "target")
+        for name in "abc":
+            source, index = f[f"{name}_source"], f[name]
+            need(source != Source.CONSTANT or index < len(CONSTANTS), "constant")
+            need(source != Source.REGISTER or index < unit.registers and not scalar, "register")
+            need(source != Source.STREAM or index == 0 and not scalar, "stream")
+
+
+class Machine:
+    """State of one vector unit, or of many that run one program on different rows.
+
+    Parameters
+    ----------
+    unit : VectorUnit
+    shape : tuple of int
+        Units side by side; () is one.
+
+    Attributes
+    ----------
+    registers : uint32 array, (registers, shape, longest)
+    scalars : uint32 array, (16, shape)
+    length : int
+        Elements of a row; ``unit.longest`` at reset.
+    """
+
+    def __init__(self, unit: VectorUnit | None = None, shape: tuple[int, ...] = ()) -> None:
+        self.unit = VectorUnit() if unit is None else unit
+        check_kind("Unit", self.unit, VectorUnit)
+        check_shape("Shape", shape)
+        self.shape = tuple(shape)
+        self.registers = np.full((self.unit.registers, *self.shape, self.unit.longest), UNDEFINED, dtype=np.uint32)
+        self.scalars = np.full((SCALARS, *self.shape), UNDEFINED, dtype=np.uint32)
+        self.length = self.unit.longest
+
+    def run(self, program: Iterable[VectorInstruction | int], inputs: Iterable[np.ndarray] = ()) -> list[np.ndarray]:
+        """Execute a program.
+
+        Parameters
+        ----------
+        program : iterable of VectorInstruction or int
+            Instructions or their words.
+        inputs : sequence of arrays
+            Rows for the passes that read the stream, in their order, each ``shape + (length,)`` or what
+            broadcasts to it, as ``uint32`` bit patterns.
+
+        Returns
+        -------
+        list of uint32 arrays
+            Rows that went to the output stream.
+
+        Raises
+        ------
+        ReservedInstruction
+            At the first word that is not legal. The instructions before it have been executed, it has changed
+            nothing.
+        ValueError
+            If there are more or fewer rows than passes that read the stream.
+        """
+        rows, outputs = iter(listed(inputs, "Inputs")), []
+        for item in listed(program, "Program"):
+            word = item.encode() if isinstance(item, VectorInstruction) else item
+            check(word, self.unit)
+            result = self._step(word, field_values(word), rows)
+            if result is not None:
+                outputs.append(result)
+        if (left := sum(1 for _ in rows)):
+            raise ValueError(f"Input rows must be as many as the program reads, not {left} more")
+        return outputs
+
+    def _step(self, word, f, rows):
+        if f["kind"] == Kind.SET:
+            self.scalars[word >> 32 & 15] = word & 0xFFFFFFFF
+            return None
+        if f["kind"] == Kind.LENGTH:
+            self.length = word & (1 << 60) - 1
+            return None
+        whole = (*self.shape, 1 if f["kind"] == Kind.SCALAR else self.length)
+        row = None
+        if Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
+            try:
+                row = next(rows)
+            except StopIteration:
+                raise ValueError("Input rows must be as many as the program reads, not fewer") from None
+            row = patterns(row, "Input row").astype(np.uint32, copy=False)
+            try:
+                row = np.broadcast_to(row, whole)
+            except ValueError:
+                raise ValueError(f"Input row must broadcast to shape {whole}, not {row.shape}") from None
+        result = self._compute(f, *(self._operand(f[f"{name}_source"], f[name], row, whole) for name in "abc"))
+        if f["reduce"]:
+            self.scalars[f["reduce_index"]] = self._reduce(Reduce(f["reduce"]), result)
+        match f["target"]:
+            case Target.REGISTER:
+                self.registers[f["target_index"], ..., :self.length] = result
+            case Target.SCALAR:
+                self.scalars[f["target_index"]] = result[..., 0]
+            case Target.STREAM:
+                return result
+        return None
+
+    def _operand(self, source, index, row, whole):
+        match source:
+            case Source.CONSTANT:
+                return np.full(whole, CONSTANTS[index], dtype=np.uint32)
+            case Source.REGISTER:
+                return self.registers[index, ..., :whole[-1]]
+            case Source.SCALAR:
+                return np.broadcast_to(self.scalars[index][..., None], whole)
+            case Source.STREAM:
+                return row
+
+    @staticmethod
+    def _compute(f, a, b, c):
+        """post(op(a, b, c))."""
+        a, c = a ^ SIGN * np.uint32(f["negate_a"]), c ^ SIGN * np.uint32(f["negate_c"])
+        match f["op"]:
+            case Op.MULADD:
+                value = _add(_mul(a, b), c)
+            case Op.MAX:
+                value = _max(a, b)
+            case Op.GATE:
+                value = np.where(positive(a), b, np.uint32(0))
+        return second_step(POSTS[f["post"]], value)
+
+    def _reduce(self, how, x):
+        """Sum or maximum of each row, in the order of the lanes."""
+        lanes, step = self.unit.lanes, _add if how == Reduce.SUM else _max
+        beats = -(-x.shape[-1] // lanes)
+        padded = np.full((*x.shape[:-1], beats * lanes), IDENTITY[how], dtype=np.uint32)
+        padded[..., :x.shape[-1]] = x
+        total = np.full((*x.shape[:-1], lanes), IDENTITY[how], dtype=np.uint32)
+        for beat in range(beats):
+            total = step(total, padded[..., beat * lanes:(beat + 1) * lanes])
+        while total.shape[-1] > 1:
+            total = step(total[..., ::2], total[..., 1::2])
+        return total[..., 0]
+
+
+def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int | None = None) -> int:
+    """Clock cycles of a program whose streams never wait.
+
+    A pass takes ``ceil(length / lanes)`` cycles and :attr:`~VectorUnit.pass_cycles`, with a reduction also
+    :attr:`~VectorUnit.reduce_cycles`; an operation on scalars is a pass of one beat; SET and LENGTH take one cycle.
+    """
+    length, total = unit.longest if length is None else length, 0
+    for instruction in program:
+        if instruction.kind == Kind.LENGTH:
+            length = instruction.immediate
+        if instruction.kind in (Kind.SET, Kind.LENGTH):
+            total += 1
+            continue
+        beats = 1 if instruction.kind == Kind.SCALAR else -(-length // unit.lanes)
+        total += beats + unit.pass_cycles + (unit.reduce_cycles if instruction.reduce else 0)
+    return total
+
+
+def second_step(post: str, x: np.ndarray) -> np.ndarray:
+    """One of :data:`~golden.spec.vector.POSTS` of patterns."""
+    match post:
+        case "none":
+            return x
+        case "relu":
+            return relu(x)
+    return (fast if x.size >= LARGE else functions).evaluate(post, x)
+
+
+def positive(x: np.ndarray) -> np.ndarray:
+    """Whether x > 0; false for NaN, zeros and subnormals."""
+    return (x >> 31 == 0) & (x >> 23 > 0) & (x <= 0x7F800000)
+
+
+def relu(x: np.ndarray) -> np.ndarray:
+    """x where x > 0 or NaN, else +0."""
+    return np.where(positive(x) | ((x & 0x7FFFFFFF) > 0x7F800000), x, np.uint32(0))

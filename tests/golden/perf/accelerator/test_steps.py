@@ -1,0 +1,44 @@
+"""The compiled stepper is kept under a key that follows from every file that it is made of."""
+
+import ast
+import enum
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+from golden.perf.accelerator import steps
+
+FOLDER = Path(steps.__file__).parent
+COMPILED = [path for path in sorted(FOLDER.glob("*.py")) if "njit" in path.read_text()]
+
+
+def imported(path):
+    """Names that a module takes from elsewhere, and what they are there."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("hbfp", "spec")):
+            module = importlib.import_module("." * node.level + node.module, "golden.perf.accelerator")
+            yield from ((module, getattr(module, alias.name)) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.name)
+def test_what_is_compiled_is_in_the_key(path):
+    """Enumerations and constants become part of the code; classes and functions are called before it."""
+    assert path in steps.sources()
+    for module, value in imported(path):
+        plain = inspect.isclass(value) and not issubclass(value, enum.Enum)
+        assert plain or inspect.isfunction(value) or inspect.ismodule(value) or Path(module.__file__) in steps.sources()
+
+
+def test_another_file_is_another_key(tmp_path, monkeypatch):
+    copies = []
+    for number, path in enumerate(steps.sources()):
+        copies.append(tmp_path / f"{number}.py")
+        copies[-1].write_bytes(path.read_bytes())
+    monkeypatch.setattr(steps, "sources", lambda: copies)
+    seen = {steps.key()}
+    for copy in copies:
+        copy.write_bytes(copy.read_bytes() + b"\n")
+        seen.add(steps.key())
+    assert len(seen) == len(copies) + 1 > len(COMPILED)
