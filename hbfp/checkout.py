@@ -17,9 +17,11 @@ _INSIDE = Path(__file__).resolve().parent
 _BESIDE = _INSIDE.parent
 
 
-def folder(package):
+def folder(package: str) -> Path:
     """Folder of a package, such as ``hbfp.golden.spec``."""
-    return Path(find_spec(package).submodule_search_locations[0])
+    found = find_spec(package)
+    assert found is not None and found.submodule_search_locations, package
+    return Path(found.submodule_search_locations[0])
 
 
 class _Alias:
@@ -43,7 +45,7 @@ class _Alias:
 
 class _Finder:
     """Finds parts beside this folder, and their modules by short names."""
-    short = set()
+    short: set[str] = set()
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -57,13 +59,13 @@ class _Finder:
         return None
 
 
-def alias(part):
+def alias(part: str) -> None:
     """Make the name of a part stand for the package below hbfp; its modules follow."""
     _Finder.short.add(part)
     sys.modules[part] = import_module(f"hbfp.{part}")
 
 
-def version():
+def version() -> str:
     """Version of the package, as pyproject.toml has it: from there in a checkout, from its metadata where installed."""
     project = _BESIDE / "pyproject.toml"
     if (_BESIDE / PARTS[0]).is_dir() and project.exists():
@@ -75,7 +77,7 @@ def version():
     return metadata.version("hbfp")
 
 
-def find_parts():
+def find_parts() -> None:
     """Let Python find the parts beside this folder, unless they are inside it."""
     if _Finder not in sys.meta_path and not (_INSIDE / PARTS[0]).is_dir():
         sys.meta_path.insert(0, _Finder)

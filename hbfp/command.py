@@ -4,7 +4,9 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 from .extras import missing
 from .values import OptionError, shown
@@ -15,7 +17,7 @@ BAD_INPUT, NO_READER, INTERRUPTED = 2, 1, 130
 LINE = 1000
 
 
-def as_called(text):
+def as_called(text: str) -> str:
     """``python -m gen`` in a text is ``hbfp gen`` for who has called that."""
     return re.sub(r"python -m (?=\w)", "hbfp ", text) if Path(sys.argv[0]).stem == "hbfp" else text
 
@@ -31,11 +33,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An argument parser whose every complaint is one line and exit status 2."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, allow_abbrev=False, formatter_class=_Help, **kwargs)
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **kwargs)
         self.prog = as_called(self.prog)
 
-    def format_help(self):
+    def format_help(self) -> str:
         return as_called(super().format_help())
 
     def _get_values(self, action, arg_strings):
@@ -43,12 +45,12 @@ class Parser(argparse.ArgumentParser):
             return self._get_value(action, *arg_strings)
         return super()._get_values(action, arg_strings)
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: error: {shown(message, LINE)}", file=sys.stderr)
         sys.exit(BAD_INPUT)
 
 
-def perform(job):
+def perform(job: Callable[[], int | None]) -> int:
     """Do the work that a command line asks for; the exit status."""
     return job() or 0
 
@@ -59,7 +61,8 @@ def _drop_output():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def run(parser, prepare, argv=None, failures=None):
+def run(parser: Parser, prepare: Callable[[argparse.Namespace], Callable[[], int | None]],
+        argv: Sequence[str] | None = None, failures: Mapping[type[Exception], int] | None = None) -> int:
     """Run a command; return its exit status.
 
     Parameters

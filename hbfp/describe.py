@@ -5,36 +5,48 @@ Names of fields must differ across nested descriptions, since command lines and 
 
 import argparse
 import dataclasses
+from collections.abc import Container, Mapping
 from functools import cache
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from . import values
 from .fields import KEY, Field, check_kind
 
 
+class Declared(Protocol):
+    """A dataclass, whose fields :mod:`hbfp.fields` declares."""
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+#: A description of one kind.
+D = TypeVar("D", bound=Declared)
+
+
 class Description:
     """What every description can say of itself: plain data, and words of the command line."""
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data for manifests: every parameter, nested as in the dataclass."""
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The description of which :meth:`as_dict` is ``data``, JSON in between or not."""
         return from_dict(cls, data)
 
-    def words(self):
+    def words(self) -> list[str]:
         """The command line's words that give this description."""
         return words(self)
 
 
-def _own(kind):
+def _own(kind: type[Declared]) -> list[tuple[str, Any, Any]]:
     """(name, Field or description, default) of a description's own fields, those that are declared."""
     return [(each.name, each.metadata[KEY], each.default) for each in dataclasses.fields(kind)
             if KEY in each.metadata]
 
 
-def declared(kind):
+def declared(kind: type[Declared]) -> dict[str, tuple[Field, Any]]:
     """Name -> (Field, default) of a description and of those nested in it.
 
     Raises
@@ -42,7 +54,7 @@ def declared(kind):
     TypeError
         If two have the same name.
     """
-    found = {}
+    found: dict[str, tuple[Field, Any]] = {}
     for name, about, default in _own(kind):
         inner = {name: (about, default)} if isinstance(about, Field) else declared(about)
         if twice := found.keys() & inner.keys():
@@ -52,12 +64,12 @@ def declared(kind):
 
 
 @cache
-def unserved(kind, use):
+def unserved(kind: type[Declared], use: str) -> dict[str, tuple[Field, Any]]:
     """Name -> (Field, default) of those of :func:`declared` that do not serve ``use``, of :data:`hbfp.fields.USES`."""
     return {name: (about, default) for name, (about, default) in declared(kind).items() if use not in about.serves}
 
 
-def check(description):
+def check(description: Declared) -> None:
     """Check every declared field by itself; sequences become tuples. Defaults of None are left.
 
     Raises
@@ -73,16 +85,16 @@ def check(description):
             object.__setattr__(description, name, about.check(value))
 
 
-def flat(description):
+def flat(description: Declared) -> dict[str, Any]:
     """Name -> value of all declared fields, those nested too."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, about, _ in _own(type(description)):
         value = getattr(description, name)
         found |= {name: value} if isinstance(about, Field) else flat(value)
     return found
 
 
-def build(kind, given):
+def build(kind: type[D], given: Mapping[str, Any]) -> D:
     """A description from values by name; names that are not there have their defaults."""
     parts = {}
     for name, about, _ in _own(kind):
@@ -93,7 +105,7 @@ def build(kind, given):
     return kind(**parts)
 
 
-def from_dict(kind, data):
+def from_dict(kind: type[D], data: Mapping[str, Any]) -> D:
     """A description from what ``dataclasses.asdict`` made of one, and JSON of that.
 
     Raises
@@ -112,7 +124,8 @@ def from_dict(kind, data):
     return kind(**{name: from_dict(inner[name], value) if name in inner else value for name, value in data.items()})
 
 
-def add_arguments(group, kind, shown=None, without=()):
+def add_arguments(group: argparse._ActionsContainer, kind: type[Declared],
+                  shown: Container[str] | None = None, without: Container[str] = ()) -> None:
     """Add an option for every field, but those ``without``, to an ``argparse`` parser or group; values stay text.
 
     Help has those that are named in ``shown``, all by default.
@@ -124,13 +137,13 @@ def add_arguments(group, kind, shown=None, without=()):
         group.add_argument(values.flag(name), **about.argument(default) | hidden)
 
 
-def words(description):
+def words(description: Declared) -> list[str]:
     """The command line's words that give this description, whatever the defaults are."""
     kinds = declared(type(description))
     return [word for name, value in flat(description).items() for word in kinds[name][0].words(name, value)]
 
 
-def name_parts(description):
+def name_parts(description: Declared) -> list[str]:
     """The parts of a description's name: what has an effect, and is always named or differs from its default.
 
     A nested description with a name of its own comes first, by that name; the fields of others stand among the rest.
@@ -149,7 +162,7 @@ def _placed(description, owner):
                 yield about.place, about.tag + about.named(value)
 
 
-def table(kind):
+def table(kind: type[Declared]) -> list[tuple[str, str, str]]:
     """Rows of a table for people: option, what it is and what is valid, default."""
     return [(values.flag(name), about.help, about.default(default))
             for name, (about, default) in declared(kind).items()]

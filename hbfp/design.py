@@ -1,10 +1,12 @@
 """One design, as data: what the generator emits, the golden model mirrors and the flows measure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
+from typing import Any
 
 from . import describe
-from .arithmetic import KINDS
+from .arithmetic import KINDS, Arithmetic
 from .fields import (
     ACCELERATOR,
     BLOCKS,
@@ -50,7 +52,7 @@ class ConflictError(ValueError):
         The parameter, its value, a pair as the command line takes it, and what it must be.
     """
 
-    def __init__(self, name, value, rule):
+    def __init__(self, name: str, value: object, rule: str) -> None:
         value = ",".join(map(str, value)) if isinstance(value, tuple) else value
         self.name, self.value, self.rule = name, value, rule
         super().__init__(f"{name.replace('_', ' ').capitalize()} {value} {rule}")
@@ -133,7 +135,7 @@ class Design(describe.Description):
     rows: int = whole(
         32, *SIDE_RANGE, title="Rows", text="elements along K",
         tag="r", place=4, always=True, serves=(*CORES, *SYSTEMS))
-    cols: int | None = whole(
+    cols: int = whole(
         None, *SIDE_RANGE, title="Columns", text="elements along N", usual="as many as rows",
         tag="c", place=5, always=True, serves=(*CORES, *SYSTEMS))
     accumulate: str = choice(
@@ -142,7 +144,7 @@ class Design(describe.Description):
     arithmetic: str = choice(
         "hbfp", ARITHMETICS, title="Arithmetic", text="block floating point, or a baseline with the same dataflow",
         tag="", place=0, always=True)
-    group: tuple[int, int] | None = pair(
+    group: tuple[int, int] = pair(
         None, *SIDE_RANGE, title="Group", text="rows,columns of elements without registers between them",
         usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True,
         serves=(*CORES, *SYSTEMS))
@@ -253,7 +255,7 @@ class Design(describe.Description):
         if self.group is not None and self.group[1] % 2:
             raise ConflictError("group", self.group, "must have an even number of columns with wide mantissas")
 
-    def require(self, use, values=None):
+    def require(self, use: str, values: Mapping[str, Any] | None = None) -> None:
         """Raise ConflictError if a field that does not serve ``use`` has another value than its default.
 
         Parameters
@@ -301,88 +303,88 @@ class Design(describe.Description):
                                 f"weights are {kept} of {group}")
 
     @property
-    def number(self):
+    def number(self) -> Arithmetic:
         """The kind of number that elements compute with: :class:`hbfp.arithmetic.Arithmetic`."""
         return KINDS[self.arithmetic]
 
     @property
-    def blocked(self):
+    def blocked(self) -> bool:
         """Whether operands carry shared exponents."""
         return self.number.blocked
 
     @property
-    def aligned(self):
+    def aligned(self) -> bool:
         """Whether block sums add up as integers."""
         return self.accumulate == "aligned"
 
     @property
-    def on_fpga(self):
+    def on_fpga(self) -> bool:
         """Whether it is built for the blocks of an FPGA."""
         return self.fabric == "fpga"
 
     @property
-    def sided(self):
+    def sided(self) -> bool:
         """Whether there is a side unit: results are FP32."""
         return self.number.float_results
 
     @property
-    def summed_as_integers(self):
+    def summed_as_integers(self) -> bool:
         """Whether a column's sums add up as integers: of blocks, or of the ``int`` baseline."""
         return self.aligned or not self.number.float_results
 
     # --- How blocks lie on the rows -------------------------------------------------------------
 
     @property
-    def takes_sparse(self):
+    def takes_sparse(self) -> bool:
         """Whether commands may have sparse weights."""
         return self.sparse != DENSE
 
-    def require_sparse(self):
+    def require_sparse(self) -> None:
         """Raise ConflictError if no command has sparse weights."""
         if not self.takes_sparse:
             raise ConflictError("sparse", "1,1", "must be N,M: only cores for sparse weights have this unit")
 
-    def reach(self, rows):
+    def reach(self, rows: int) -> int:
         """Terms along K that ``rows`` rows of elements choose from; one each without sparse weights."""
         kept, group = self.sparse
         return rows * group // kept
 
-    def lay(self, sparse=False):
+    def lay(self, sparse: bool = False) -> Lay:
         """How blocks lie on the rows in a command, dense or sparse: :class:`~hbfp.lay.Lay`."""
         kept, group = self.sparse if sparse else DENSE
         return Lay(self.rows, self.format.terms * kept // group if self.blocked else self.rows)
 
     @property
-    def height(self):
+    def height(self) -> int:
         """Rows of a segment: the elements of a column whose sum leaves as one integer; the least of all commands."""
         return self.lay(self.takes_sparse).height
 
     @property
-    def segments(self):
+    def segments(self) -> int:
         """Segments that a column is cut into; more than one where blocks are shorter than the column."""
         return self.rows // self.height
 
     @property
-    def joined(self):
+    def joined(self) -> int:
         """Segments that a dense command's block takes, at least one; more only with sparse weights."""
         return self.lay().height // self.height
 
     @property
-    def tile_rows(self):
+    def tile_rows(self) -> int:
         """Terms along K that one pass of a dense command covers; below ``rows`` only if ragged."""
         return self.lay().tile_rows
 
     @property
-    def block_tiles(self):
+    def block_tiles(self) -> int:
         """Passes that one block spans in a dense command; more than one where blocks are longer than the column."""
         return self.lay().block_tiles
 
     @property
-    def max_tiles(self):
+    def max_tiles(self) -> int:
         """Most passes of a dense command: what its field holds, or what fits accumulators of limited width."""
         return self.most_tiles()
 
-    def most_tiles(self, sparse=False):
+    def most_tiles(self, sparse: bool = False) -> int:
         """Most passes of a command, dense or sparse."""
         limit, lay = 2 ** TILE_BITS - 1, self.lay(sparse)
         return min(limit, 2 ** self.growth * lay.block_tiles // lay.segments) if self.summed_as_integers else limit
@@ -390,80 +392,76 @@ class Design(describe.Description):
     # --- Widths ---------------------------------------------------------------------------------
 
     @property
-    def lane_width(self):
+    def lane_width(self) -> int:
         """Bits of an operand element."""
         return self.number.bits or self.format.mantissa
 
     @property
-    def recoded(self):
+    def recoded(self) -> bool:
         """Whether activations travel as digits."""
         return self.integer and self.multiplier == "recoded"
 
     @property
-    def integer(self):
+    def integer(self) -> bool:
         """Whether products and their sums are exact integers."""
         return self.number.exact
 
     @property
-    def widest(self):
+    def widest(self) -> HBFPFormat:
         """The format, with the widest mantissas that a command may have."""
         return replace(self.format, mantissa=self.wide) if self.wide else self.format
 
-    def psum_width(self, terms):
-        """Bits of the partial sum of ``terms`` products."""
-        return self.format.sum_width(terms) if self.integer else 32
-
     @property
-    def scale_cols(self):
+    def scale_cols(self) -> int:
         """Neighbouring columns of a group whose weights always have one exponent: more than one only with tiles."""
         return gcd(self.format.block[0], self.group[1])
 
     @property
-    def block_sum_width(self):
+    def block_sum_width(self) -> int:
         """Bits of the sum of a whole block."""
         return self.widest.sum_width(self.format.terms)
 
     @property
-    def accumulator_width(self):
+    def accumulator_width(self) -> int:
         """Bits of an integer accumulator: ``aligned``, or of the ``int`` baseline."""
         terms = self.format.terms if self.blocked else self.rows
         return self.widest.sum_width(terms) + self.growth + (self.guard if self.blocked else 0)
 
     @property
-    def result_width(self):
+    def result_width(self) -> int:
         """Bits of one element of the result stream."""
         return 32 if self.number.float_results else self.accumulator_width
 
     # --- Groups and the converter ---------------------------------------------------------------
 
     @property
-    def group_rows(self):
+    def group_rows(self) -> int:
         """Groups down a column."""
         return self.rows // self.group[0]
 
     @property
-    def group_cols(self):
+    def group_cols(self) -> int:
         """Groups along a row."""
         return self.cols // self.group[1]
 
     @property
-    def encode_lanes(self):
+    def encode_lanes(self) -> int:
         """Elements a cycle that the FP32 -> HBFP converter takes."""
         return self.convert_lanes or self.most_lanes
 
     @property
-    def most_lanes(self):
+    def most_lanes(self) -> int:
         """Lanes that the converter has at most: they divide a block, and are no more than the rows."""
         terms = self.format.terms
         return max(lanes for lanes in range(1, min(terms, self.rows) + 1) if terms % lanes == 0)
 
     @property
-    def encode_beats(self):
+    def encode_beats(self) -> int:
         """Beats of ``encode_lanes`` elements that form one block, in row-major order of the block."""
         return self.format.block[0] * self.format.terms // self.encode_lanes
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name of the top module: every parameter that changes the hardware, the rare ones only where they do."""
         parts = describe.name_parts(self)
         if not self.number.float_results:    # as the width of a number, not of a mantissa: int8

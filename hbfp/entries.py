@@ -11,7 +11,9 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .files import lock
 
@@ -20,7 +22,7 @@ KEPT = 24 * 3600
 _RECORD = ".entry.json"
 
 
-def entry(path, make, stamp=""):
+def entry(path: str | os.PathLike[str], make: Callable[[Path], object], stamp: str = "") -> Path:
     """A cache entry: the folder ``path``, filled by ``make(folder)`` if it is not there as it should be.
 
     Parameters
@@ -58,19 +60,19 @@ def entry(path, make, stamp=""):
     return path
 
 
-def value(path, make, stamp=""):
+def value(path: str | os.PathLike[str], make: Callable[[], Any], stamp: str = "") -> Any:
     """The JSON value in a cache entry; if it is not there, that of ``make()``."""
     def fill(folder):
         (folder / "value.json").write_text(json.dumps(make()))
     return json.loads((entry(path, fill, stamp) / "value.json").read_text())
 
 
-def intact(path):
+def intact(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is an entry that holds what was put there."""
     return _complaint(Path(path), None) is None
 
 
-def remove(path):
+def remove(path: str | os.PathLike[str]) -> None:
     """Remove an entry."""
     with lock(path):
         shutil.rmtree(path, ignore_errors=True)
@@ -107,7 +109,7 @@ def _digest(path):
 
 
 #: File -> what it looked like, and its SHA-256.
-_known = {}
+_known: dict[Path, tuple[tuple[int, ...], str]] = {}
 #: Seconds within which a file system may give two changes the same time.
 _COARSE = 2
 

@@ -10,7 +10,7 @@ EXTRAS = {"torch": "train", "torchvision": "networks", "optuna": "tune", "distri
 LIBRARIES = {"rich", "matplotlib", "joblib", "sklearn", "amaranth", "cocotb", "cocotb_tools", *EXTRAS}
 
 
-def missing(error, command):
+def missing(error: BaseException, command: str) -> str | None:
     """What is missing and what to install, in one line, or None if ``error`` says something else.
 
     Parameters
@@ -27,7 +27,7 @@ def missing(error, command):
     return _line(library, extra)
 
 
-def lacking(library):
+def lacking(library: str) -> str | None:
     """What is missing and what to install, in one line, or None if ``library``, one of :data:`EXTRAS`, is there."""
     return None if find_spec(library) else _line(library, EXTRAS[library])
 
@@ -36,7 +36,7 @@ def _line(library, extra):
     return f"{library} is missing; install it with: pip install 'hbfp[{extra}]'"
 
 
-def need(*libraries):
+def need(*libraries: str) -> None:
     """Raise ModuleNotFoundError for the first library that is missing, before any work begins."""
     for library in libraries:
         if find_spec(library) is None:

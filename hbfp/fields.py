@@ -6,8 +6,10 @@ A description is a frozen dataclass. Each of its fields is made by :func:`whole`
 
 import dataclasses
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 from . import values
 
@@ -24,25 +26,25 @@ USES = {**{name: "where arithmetic is {0.arithmetic}" for name in CORES}, ACCELE
         PODS: "in a pod"}
 
 
-def check_range(what, value, low, high, unit=""):
+def check_range(what: str, value: object, low: int, high: int, unit: str = "") -> None:
     """Raise ``ValueError`` with one line if ``value`` is not an int in ``low..high``."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"{what} must be {low} to {high}{unit}, not {values.given(value)}")
 
 
-def check_number(what, value, low):
+def check_number(what: str, value: float, low: float) -> None:
     """Raise ``ValueError`` with one line if ``value`` is not a finite number, ``low`` at least."""
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= value < math.inf:
         raise ValueError(f"{what} must be a number from {low} on, not {values.given(value)}")
 
 
-def check_choice(what, value, choices):
+def check_choice(what: str, value: object, choices: Iterable[str]) -> None:
     """Raise ``ValueError`` with one line if ``value`` is none of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{what} must be one of {', '.join(choices)}, not {values.given(value)}")
 
 
-def check_kind(what, value, kind):
+def check_kind(what: str, value: object, kind: type) -> None:
     """Raise ``TypeError`` with one line if ``value`` is no instance of a class."""
     if not isinstance(value, kind):
         raise TypeError(f"{what} must be of type {kind.__name__}, not {type(value).__name__}")
@@ -91,27 +93,40 @@ class Field:
     METAVAR = "N"
 
     @property
-    def help(self):
+    def valid(self) -> str:
+        """What is valid, in words."""
+        raise NotImplementedError
+
+    def check(self, value: Any) -> Any:
+        """The value, or ValueError."""
+        raise NotImplementedError
+
+    def read(self, name: str, value: Any) -> Any:
+        """The value from text or a file's data, or OptionError."""
+        raise NotImplementedError
+
+    @property
+    def help(self) -> str:
         """The text of ``--help``."""
         return f"{self.text}, {self.valid}"
 
-    def default(self, value):
+    def default(self, value: Any) -> str:
         """The default in words."""
         return self.usual or self.spelled(value)
 
-    def argument(self, default):
+    def argument(self, default: Any) -> dict[str, Any]:
         """Keywords of ``add_argument``."""
         return {"metavar": self.METAVAR, "help": f"{self.help} (default {self.default(default)})"}
 
-    def spelled(self, value):
+    def spelled(self, value: Any) -> str:
         """The value as the command line takes it."""
         return str(value)
 
-    def words(self, name, value):
+    def words(self, name: str, value: Any) -> list[str]:
         """The command line's words for the value."""
         return [values.flag(name), self.spelled(value)]
 
-    def named(self, value):
+    def named(self, value: Any) -> str:
         """The value as a name has it."""
         return str(value)
 
@@ -123,16 +138,16 @@ class Whole(Field):
     high: int
 
     @property
-    def valid(self):
+    def valid(self) -> str:
         """What is valid, in words."""
         return f"{self.low} to {self.high}"
 
-    def check(self, value):
+    def check(self, value: int) -> int:
         """The value, or ValueError."""
         check_range(self.title, value, self.low, self.high, self.unit)
         return value
 
-    def read(self, name, value):
+    def read(self, name: str, value: str | int) -> int:
         """The value from text or a file's data, or OptionError."""
         return values.whole(name, value, self.low, self.high)
 
@@ -145,21 +160,21 @@ class Choice(Field):
     METAVAR = "NAME"
 
     @property
-    def valid(self):
+    def valid(self) -> str:
         """What is valid, in words."""
         return ", ".join(self.choices)
 
     @property
-    def help(self):
+    def help(self) -> str:
         """The text of ``--help``."""
         return f"{self.text}: {self.valid}"
 
-    def check(self, value):
+    def check(self, value: str) -> str:
         """The value, or ValueError."""
         check_choice(self.title, value, self.choices)
         return value
 
-    def read(self, name, value):
+    def read(self, name: str, value: str) -> str:
         """The value from text or a file's data, or OptionError."""
         return values.choice(name, value, self.choices)
 
@@ -174,11 +189,11 @@ class Pair(Field):
     METAVAR = "A,B"
 
     @property
-    def valid(self):
+    def valid(self) -> str:
         """What is valid, in words."""
         return f"each {self.low} to {self.high}"
 
-    def check(self, value):
+    def check(self, value: Sequence[int]) -> tuple[int, int]:
         """The value as a tuple, or ValueError."""
         if not isinstance(value, (tuple, list)) or len(value) != 2:
             raise ValueError(f"{self.title} must be a pair{self.shape}, not {values.given(value)}")
@@ -186,15 +201,15 @@ class Pair(Field):
             check_range(f"{self.title} side", side, self.low, self.high, self.unit)
         return tuple(value)
 
-    def read(self, name, value):
+    def read(self, name: str, value: str | Sequence[int]) -> tuple[int, int]:
         """The value from text or a file's data, or OptionError."""
         return values.pair(name, value, self.low, self.high)
 
-    def spelled(self, value):
+    def spelled(self, value: Sequence[int]) -> str:
         """The value as the command line takes it."""
         return ",".join(map(str, value))
 
-    def named(self, value):
+    def named(self, value: Sequence[int]) -> str:
         """The value as a name has it."""
         return "x".join(map(str, value))
 
@@ -202,30 +217,34 @@ class Pair(Field):
 @dataclass(frozen=True, kw_only=True)
 class Flag(Field):
     """Yes or no; the command line can only say yes."""
-    help = property(lambda self: self.text)
     valid = "true or false"
 
-    def default(self, value):
+    @property
+    def help(self) -> str:
+        """The text of ``--help``."""
+        return self.text
+
+    def default(self, value: bool) -> str:
         """The default in words."""
         return "off"
 
-    def argument(self, default):
+    def argument(self, default: bool) -> dict[str, Any]:
         """Keywords of ``add_argument``."""
         return {"action": "store_true", "default": None, "help": self.text}
 
-    def check(self, value):
+    def check(self, value: bool) -> bool:
         """The value, or ValueError."""
         if not isinstance(value, bool):
             raise ValueError(f"{self.title} must be True or False, not {value!r}")
         return value
 
-    def read(self, name, value):
+    def read(self, name: str, value: bool) -> bool:
         """The value from a file's data, or OptionError."""
         if not isinstance(value, bool):
             raise values.refuse(name, value, "must be true or false")
         return value
 
-    def words(self, name, value):
+    def words(self, name: str, value: bool) -> list[str]:
         """The command line's words for the value."""
         return [values.flag(name)] if value else []
 
@@ -233,31 +252,31 @@ class Flag(Field):
 # --- Declaring ----------------------------------------------------------------------------------
 
 
-def declare(kind, default):
+def declare(kind: Field, default: Any) -> Any:
     """A dataclass field of that :class:`Field`; a default of None is worked out by the description."""
     return dataclasses.field(default=default, metadata={KEY: kind, "rare": kind.rare})
 
 
-def whole(default, low, high, **about):
+def whole(default: int | None, low: int, high: int, **about: Any) -> Any:
     """Declare a :class:`Whole`; ``about`` are the parameters of :class:`Field`."""
     return declare(Whole(low=low, high=high, **about), default)
 
 
-def choice(default, choices, **about):
+def choice(default: str, choices: Iterable[str], **about: Any) -> Any:
     """Declare a :class:`Choice`."""
     return declare(Choice(choices=tuple(choices), **about), default)
 
 
-def pair(default, low, high, **about):
+def pair(default: tuple[int, int] | None, low: int, high: int, **about: Any) -> Any:
     """Declare a :class:`Pair`."""
     return declare(Pair(low=low, high=high, **about), default)
 
 
-def flag(**about):
+def flag(**about: Any) -> Any:
     """Declare a :class:`Flag`, off by default."""
     return declare(Flag(**about), False)
 
 
-def nested(kind):
+def nested(kind: type) -> Any:
     """Declare another description inside."""
     return dataclasses.field(default_factory=kind, metadata={KEY: kind})

@@ -8,14 +8,16 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from errno import EISDIR
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def build():
+def build() -> Path:
     """The folder for all that is kept: ``HBFP_BUILD`` if set, else ``build`` of the checkout.
 
     Without a checkout it is ``hbfp`` in the user's folder for caches.
@@ -28,7 +30,7 @@ def build():
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "hbfp"
 
 
-def output(*parts):
+def output(*parts: str) -> Path:
     """Where a command writes what it was asked for, unless told otherwise: ``build`` of the current folder.
 
     In a checkout that is :func:`build`, as it is with ``HBFP_BUILD``.
@@ -36,12 +38,12 @@ def output(*parts):
     return Path(os.environ.get("HBFP_BUILD") or "build").joinpath(*parts)
 
 
-def cache(part):
+def cache(part: str) -> Path:
     """The folder of one part's cache entries."""
     return build() / "cache" / part
 
 
-def key(*parts):
+def key(*parts: object) -> str:
     """A name for what ``parts``, strings or bytes, determine together."""
     digest = hashlib.sha256()
     for part in parts:
@@ -53,7 +55,7 @@ def key(*parts):
 # --- Single files -------------------------------------------------------------------------------
 
 
-def write(path, data):
+def write(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Write text or bytes to ``path``, whole or not at all; its folder is made if need be."""
     with replacing(path) as temporary:
         if isinstance(data, bytes):
@@ -62,12 +64,12 @@ def write(path, data):
             temporary.write_text(data)
 
 
-def write_json(path, data):
+def write_json(path: str | os.PathLike[str], data: Any) -> None:
     """Write plain data as JSON, as all reports have it."""
     write(path, json.dumps(data, indent=1) + "\n")
 
 
-def write_csv(path, columns, rows):
+def write_csv(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows, each a dict, as CSV with a line of column names; what a row lacks is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
@@ -77,7 +79,7 @@ def write_csv(path, columns, rows):
 
 
 @contextmanager
-def replacing(path):
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside ``path`` to write to; it takes the place of ``path`` if the block ends well.
 
     Two processes that write the same file do not disturb each other: the last one wins.
@@ -118,7 +120,7 @@ def _alive(process):
 
 
 @contextmanager
-def scratch():
+def scratch() -> Iterator[Path]:
     """A folder for the length of the block, below the build folder; what killed processes left there is removed."""
     place = build() / "scratch"
     place.mkdir(parents=True, exist_ok=True)
@@ -130,7 +132,7 @@ def scratch():
 
 
 @contextmanager
-def lock(path, wait=-1):
+def lock(path: str | os.PathLike[str], wait: float = -1) -> Iterator[None]:
     """Hold the lock of ``path`` (a file or folder, there or not) among all processes and threads that ask for it.
 
     Raises

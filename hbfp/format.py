@@ -1,6 +1,8 @@
 """Number formats: what an HBFP block is, as data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from . import describe
 from .fields import BLOCKS, INTEGERS, SYSTEMS, Pair, choice, declare, whole
@@ -22,14 +24,14 @@ class BlockShape(Pair):
     """A :class:`~hbfp.fields.Pair` of a block: ``(1, B)`` or ``(t, t)``."""
     shape: str = " (1, B) or (t, t)"
 
-    def check(self, value):
+    def check(self, value: Sequence[int]) -> tuple[int, int]:
         """The value as a tuple, or ValueError."""
         sides = super().check(value)
         if sides[0] not in (1, sides[1]):
             raise ValueError(f"{self.title} must be{self.shape}, not {sides!r}")
         return sides
 
-    def read(self, name, value):
+    def read(self, name: str, value: str | Sequence[int]) -> tuple[int, int]:
         """The value from text or a file's data, or OptionError."""
         sides = super().read(name, value)
         if sides[0] not in (1, sides[1]):
@@ -87,30 +89,30 @@ class HBFPFormat:
         describe.check(self)
 
     @property
-    def magnitude(self):
+    def magnitude(self) -> int:
         """Magnitude bits m of a mantissa."""
         return self.mantissa - 1
 
     @property
-    def limit(self):
+    def limit(self) -> int:
         """Largest mantissa magnitude; symmetric, so negation never overflows."""
         return 2 ** self.magnitude - 1
 
     @property
-    def terms(self):
+    def terms(self) -> int:
         """Elements along K that share an exponent pair: the terms of one exact sum."""
         return self.block[1]
 
     @property
-    def square(self):
+    def square(self) -> bool:
         """Whether blocks are two-dimensional tiles."""
         return self.block[0] > 1
 
     @property
-    def exponent_range(self):
+    def exponent_range(self) -> tuple[int, int]:
         """Lowest and highest shared exponent that the field holds."""
         return -2 ** (self.exponent - 1), 2 ** (self.exponent - 1) - 1
 
-    def sum_width(self, terms, other=None):
+    def sum_width(self, terms: int, other: Self | None = None) -> int:
         """Bits of a two's complement integer that holds any sum of ``terms`` products, with mantissas of ``other``."""
         return (terms * self.limit * (other or self).limit).bit_length() + 1

@@ -6,11 +6,14 @@ Nothing of it is imported here: who measures or simulates Verilog takes it as th
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from . import entries, files
 from .checkout import folder
+from .design import Design
 
 #: Packages that the generator reads, whole.
 READ = ("hbfp", "hbfp.gen", "hbfp.rtl", "hbfp.golden.spec")
@@ -25,12 +28,12 @@ REFUSED = 2
 class GeneratorError(RuntimeError):
     """The generator failed; the message is its last line. ``refused``: that was the user's mistake."""
 
-    def __init__(self, message, refused=False):
+    def __init__(self, message: str, refused: bool = False) -> None:
         super().__init__(message)
         self.refused = refused
 
 
-def files_read():
+def files_read() -> list[Path]:
     """Every file of ours that can change what the generator writes."""
     return sorted(path for package in READ for path in folder(package).rglob("*")
                   if path.is_file() and "__pycache__" not in path.parts)
@@ -44,7 +47,7 @@ def _installed(package):
 
 
 @cache
-def key():
+def key() -> str:
     """A name for all that decides what the generator writes of the same words."""
     parts = [sys.version_info[:2], *map(_installed, WRITERS), *(os.environ.get(name) for name in CHOICES)]
     for path in files_read():
@@ -52,7 +55,7 @@ def key():
     return files.key(*parts)
 
 
-def words(design, unit="core"):
+def words(design: Design, unit: str = "core") -> list[str]:
     """The words that make a design, or one unit; a unit that is no part of a core takes of it what it has, too."""
     if unit in ("dispatch", "butterfly", "crossbar", "benes"):
         taken = []
@@ -63,7 +66,7 @@ def words(design, unit="core"):
     return [*taken, "--unit", unit]
 
 
-def run(words, folder):
+def run(words: Iterable[str], folder: str | os.PathLike[str]) -> None:
     """``python -m gen WORDS`` into a folder.
 
     Raises
@@ -78,7 +81,7 @@ def run(words, folder):
         raise GeneratorError(lines[-1], done.returncode == REFUSED)
 
 
-def emitted(name, words):
+def emitted(name: str, words: Iterable[str]) -> Path:
     """The folder of Verilog and manifest that the generator writes of ``words``: made once, checked when used.
 
     Parameters

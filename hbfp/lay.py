@@ -18,21 +18,21 @@ class Lay:
     block: int
 
     @property
-    def height(self):
+    def height(self) -> int:
         """Rows of a segment: the elements of a column whose sum leaves as one integer."""
         return min(self.block, self.rows)
 
     @property
-    def segments(self):
+    def segments(self) -> int:
         """Segments that a column is cut into; more than one where blocks are shorter than the column."""
         return self.rows // self.height
 
     @property
-    def tile_rows(self):
+    def tile_rows(self) -> int:
         """Rows that a pass uses; below ``rows`` only if ragged."""
         return self.segments * self.height
 
     @property
-    def block_tiles(self):
+    def block_tiles(self) -> int:
         """Passes that one block spans; more than one where blocks are longer than the column."""
         return -(-self.block // self.height)

@@ -5,7 +5,7 @@ import sys
 from .extras import missing
 
 
-def watch(part):
+def watch(part: str) -> None:
     """From now on either ends the process without a traceback: Ctrl-C silently, as the signal does, and a library that
     is missing with one line and the status of bad input.
 

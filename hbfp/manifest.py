@@ -4,8 +4,11 @@
 """
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
 from .design import Design
 from .system import Accelerator
@@ -32,12 +35,12 @@ class Field:
     signed: bool
 
     @property
-    def whole(self):
+    def whole(self) -> bool:
         """Whether the elements are machine integers at byte borders, so that they can be copied as they are."""
         return self.width in (8, 16, 32, 64) and self.offset % 8 == 0
 
     @property
-    def bytes(self):
+    def bytes(self) -> slice:
         """Byte range of the payload, for a field that is :attr:`whole`."""
         return slice(self.offset // 8, (self.offset + self.width * self.count) // 8)
 
@@ -133,7 +136,7 @@ class Manifest:
     constraints: dict | None = None
     layouts: dict | None = None
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data, as the file has it."""
         data = {name: value for name, value in asdict(self).items() if value is not None}
         data["modules"] = {name: {key: value for key, value in row.items() if key != "bits" or value is not None}
@@ -142,12 +145,12 @@ class Manifest:
             data["design"] |= {"derived": data.pop("derived", {})}
         return data
 
-    def text(self):
+    def text(self) -> str:
         """The file."""
         return json.dumps(self.as_dict(), indent=1) + "\n"
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The manifest of which :meth:`as_dict` is ``data``, JSON in between or not."""
         given = dict(data)
         given["ports"] = {name: Port(**row) for name, row in data.get("ports", {}).items()}
@@ -165,7 +168,7 @@ class Manifest:
         return cls(**given)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a manifest, or the manifest in a folder."""
         path = Path(path)
         return cls.from_dict(json.loads((path / FILE if path.is_dir() else path).read_text()))

@@ -1,8 +1,12 @@
 """The design options that every command line takes, and the way from them to a :class:`Design`."""
 
+import argparse
 import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
 
 from . import describe
+from .describe import D
 from .design import ConflictError, Design
 from .pods import PodsDesign
 from .presets import PRESETS
@@ -13,14 +17,14 @@ from .values import ContradictionError, choice, flag, read_file, refuse, shown
 OPTIONS = tuple(describe.declared(Design))
 
 
-def add_design_options(parser):
+def add_design_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a design to an ``argparse`` parser; :func:`design_from_args` reads them."""
     group = parser.add_argument_group("design", "Values from --preset, then --config, then the command line.")
     describe.add_arguments(group, Design)
     add_source_options(group)
 
 
-def add_source_options(group):
+def add_source_options(group: argparse._ActionsContainer) -> None:
     """Add the options that name where values come from."""
     group.add_argument("--preset", metavar="NAME", help=f"a named design: {', '.join(PRESETS)}")
     group.add_argument("--config", metavar="FILE", help="a TOML file with any of these options as keys")
@@ -42,7 +46,7 @@ def _read_config(path, names):
     return values
 
 
-def read(kind, given):
+def read(kind: type[D], given: Mapping[str, Any]) -> D:
     """A description from option names and values; those not named have their defaults.
 
     Parameters
@@ -65,7 +69,11 @@ def read(kind, given):
         raise ContradictionError(f"{flag(error.name)} {error.value}: {error.rule}") from None
 
 
-def design_from_values(values, kind=Design):
+@overload
+def design_from_values(values: Mapping[str, Any]) -> Design: ...
+@overload
+def design_from_values(values: Mapping[str, Any], kind: type[D]) -> D: ...
+def design_from_values(values: Mapping[str, Any], kind: type[Any] = Design) -> Any:
     """A :class:`Design`, or a description with one nested, by :func:`read`; its block fits the rows if not given.
 
     Blocks may be longer than the rows, unless the description's ``SHORT_BLOCKS`` says that they may not.
@@ -74,16 +82,16 @@ def design_from_values(values, kind=Design):
     rows = Design.rows if values.get("rows") is None else design_kinds["rows"][0].read("rows", values["rows"])
     short = getattr(kind, "SHORT_BLOCKS", False)
     if values.get("block") is None and (short or 32 % rows) and rows % 32 and not values.get("ragged"):
-        values = values | {"block": (1, rows)}
+        values = {**values, "block": (1, rows)}
     return read(kind, values)
 
 
-def pods_from_values(values):
+def pods_from_values(values: Mapping[str, Any]) -> PodsDesign:
     """A :class:`PodsDesign` by :func:`design_from_values`."""
     return design_from_values(values, PodsDesign)
 
 
-def values_from_args(args, names=OPTIONS):
+def values_from_args(args: argparse.Namespace, names: Iterable[str] = OPTIONS) -> dict[str, Any]:
     """The values of options ``names`` that parsed arguments give: preset, then configuration file, then options.
 
     Raises
@@ -91,7 +99,7 @@ def values_from_args(args, names=OPTIONS):
     OptionError
         If a preset or a file is not valid; one line.
     """
-    values = {}
+    values: dict[str, Any] = {}
     if args.preset is not None:
         values |= PRESETS[choice("preset", args.preset, PRESETS)]
     if args.config is not None:
@@ -99,7 +107,7 @@ def values_from_args(args, names=OPTIONS):
     return values | {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
-def design_from_args(args):
+def design_from_args(args: argparse.Namespace) -> Design:
     """A :class:`Design` from parsed arguments: preset, then configuration file, then options.
 
     Raises
@@ -110,13 +118,13 @@ def design_from_args(args):
     return design_from_values(values_from_args(args))
 
 
-def add_system_options(parser, kind, title):
+def add_system_options(parser: argparse.ArgumentParser, kind: type[describe.Description], title: str) -> None:
     """Add the options of a system around a core, a description with a design nested in it, and those of its core."""
     add_design_options(parser)
     describe.add_arguments(parser.add_argument_group(title), kind, without=OPTIONS)
 
 
-def system_from_args(args, kind, **defaults):
+def system_from_args(args: argparse.Namespace, kind: type[D], **defaults: Any) -> D:
     """A system from parsed arguments, which takes its own options from where those of its core come from.
 
     ``defaults`` take the place of those of the description.
@@ -139,7 +147,7 @@ pairs as lists), then from the command line. This page is printed by `python -m 
 """
 
 
-def page():
+def page() -> str:
     """The page docs/options.md: every option and every preset."""
     lines = [_HEAD, "| option | what it is, and what is valid | default |", "|---|---|---|"]
     lines += [f"| `{name}` | {text} | {default} |" for name, text, default in describe.table(Design)]

@@ -60,16 +60,16 @@ class PodsDesign(describe.Description):
             raise ConflictError("bank", self.bank, f"must hold a tile of {core.rows} rows")
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name of the top module."""
         return f"{self.core.name}_pods{self.pods}_{self.interconnect.replace('-', '')}_k{self.bank}_t{self.rounds}"
 
     @property
-    def key(self):
+    def key(self) -> int:
         """32 bits that tell this machine from others; programs carry them."""
         text = json.dumps(asdict(self), sort_keys=True)
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
-    def words(self):
+    def words(self) -> list[str]:
         """The generator's words for this machine."""
         return ["--top", "pods", *super().words()]

@@ -1,7 +1,9 @@
 """Named designs, as option values."""
 
+from typing import Any
+
 #: Name -> option values. Each runs the digits network and is checked bit for bit by the regressions.
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "tiny": {"rows": 4, "cols": 4, "block": (1, 4), "depth": 32},
     "hbfp4": {"mantissa": 4},

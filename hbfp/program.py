@@ -6,11 +6,13 @@ the lowest byte first) and ``memory.bin`` (the regions of DRAM, one after the ot
 
 import io
 import json
+import os
 import zipfile
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from math import prod
+from typing import Self
 
 from . import describe
 from .files import write
@@ -32,7 +34,7 @@ _MOST = (1 << 32) - 1
 
 
 class ProgramError(ValueError):
-    """A program contradicts itself, or a file is none; one line."""
+    """A program contradicts itself, cannot be for its machine, or a file is none; one line."""
 
 
 def _check_whole(what, value, least=0, most=_MOST):
@@ -111,16 +113,16 @@ class Tensor:
             if value not in choices:
                 raise ProgramError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
 
-    def row_bytes(self, accelerator):
+    def row_bytes(self, accelerator: Accelerator) -> int:
         """Bytes from one row to the next."""
         return self.row or self.needed(accelerator)
 
-    def needed(self, accelerator):
+    def needed(self, accelerator: Accelerator) -> int:
         """Bytes of one row by itself."""
         elements = self.shape[-1] if self.shape else 1
         return 4 * elements if self.layout == "dense" else -(-elements // accelerator.lanes) * accelerator.beat
 
-    def bytes(self, accelerator):
+    def bytes(self, accelerator: Accelerator) -> int:
         """Bytes from its first to its last."""
         if self.layout == "records":
             terms, columns = self.shape
@@ -141,7 +143,7 @@ class Region:
         _check_whole("Address", self.address)
 
     @property
-    def end(self):
+    def end(self) -> int:
         """The first address behind it."""
         return self.address + len(self.data)
 
@@ -159,7 +161,7 @@ class Product:
             _check_whole(f"{name.capitalize()} of a product", getattr(self, name), 1)
 
     @property
-    def macs(self):
+    def macs(self) -> int:
         """Multiply-adds of all of them."""
         return self.count * self.rows * self.terms * self.columns
 
@@ -249,11 +251,11 @@ class Program:
                 raise ProgramError(f"Layer {layer.name} must be of the {len(self.instructions)} instructions, not "
                                    f"{layer.first} to {layer.stop}")
 
-    def words(self):
+    def words(self) -> bytes:
         """The instructions as bytes, as they lie in DRAM at the register ``program``."""
         return b"".join(each.encode().to_bytes(BYTES, "little") for each in self.instructions)
 
-    def to_bytes(self):
+    def to_bytes(self) -> bytes:
         """The file."""
         header = {"version": VERSION, "accelerator": self.accelerator.as_dict(), "limit": self.limit,
                   "memory": [[region.address, len(region.data)] for region in self.memory],
@@ -268,7 +270,7 @@ class Program:
         return archive.getvalue()
 
     @classmethod
-    def from_bytes(cls, data):
+    def from_bytes(cls, data: bytes) -> Self:
         """The program of which :meth:`to_bytes` is ``data``; ProgramError if it is none."""
         try:
             return cls._parse(*_entries(data))
@@ -302,11 +304,11 @@ class Program:
                    layers=[Layer(**layer | {"products": [Product(**each) for each in layer.get("products", ())]})
                            for layer in header["layers"]])
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all."""
         write(path, self.to_bytes())
 
-    def check_made_for(self, accelerator):
+    def check_made_for(self, accelerator: Accelerator) -> None:
         """Raise ProgramError, with the options that differ, unless the program was made for ``accelerator``."""
         if self.accelerator == accelerator:
             return
@@ -318,7 +320,7 @@ class Program:
         raise ProgramError(f"The program was made for another accelerator: {mine}, not {theirs}")
 
 
-def load(path, accelerator=None, name="program"):
+def load(path: str | os.PathLike[str], accelerator: Accelerator | None = None, name: str = "program") -> Program:
     """Read a program.
 
     Parameters

@@ -1,5 +1,6 @@
 """Sparse weights: which N of every M a core can have."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .fields import Pair
@@ -19,14 +20,14 @@ class Sparsity(Pair):
     #: What is valid, in words.
     valid = ", ".join("{},{}".format(*shape) for shape in SHAPES[1:])
 
-    def check(self, value):
+    def check(self, value: Sequence[int]) -> tuple[int, int]:
         """The value as a tuple, or ValueError."""
         shape = super().check(value)
         if shape not in SHAPES:
             raise ValueError(f"{self.title} must be one of {self.valid}, or 1,1 for none, not {value!r}")
         return shape
 
-    def read(self, name, value):
+    def read(self, name: str, value: str | Sequence[int]) -> tuple[int, int]:
         """The value from text or a file's data, or OptionError."""
         shape = super().read(name, value)
         if shape not in SHAPES:

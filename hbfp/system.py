@@ -1,6 +1,7 @@
 """Systems around a core, as data: the accelerator."""
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from . import describe
 from .design import ConflictError, Design
@@ -36,23 +37,23 @@ class Share:
                                  f"{first} on")
 
     @classmethod
-    def of_all(cls, first, size):
+    def of_all(cls, first: int, size: int) -> Self:
         """The same of each memory."""
         return cls((first,) * 4, (size,) * 4)
 
-    def words(self, accelerator):
+    def words(self, accelerator: "Accelerator") -> dict[str, tuple[int, int]]:
         """Memory, ``v``, ``x``, ``w`` or ``p`` -> its first address and the one behind its last."""
         each = {name: getattr(accelerator, f"{name}_words") // SHARES for name in "vxwp"}
         return {name: (first * each[name], (first + size) * each[name])
                 for name, first, size in zip("vxwp", self.first, self.size, strict=True)}
 
-    def registers(self):
+    def registers(self) -> dict[str, int]:
         """Name -> value of a context's registers."""
         return {f"share_{name}": sum(value << 8 * place for place, value in enumerate(values))
                 for name, values in (("first", self.first), ("size", self.size))}
 
 
-def _tag(name):
+def _tag(name: str) -> dict[str, Any]:
     return {"tag": name, "place": 0}
 
 
@@ -135,7 +136,7 @@ class Accelerator(describe.Description):
                     raise ConflictError(name, value, f"must be at least {SHARES * least} with two contexts, {SHARES} "
                                         f"times {least}: memories are shared by sixteenths")
 
-    def share(self, sixteenths):
+    def share(self, sixteenths: int) -> Self:
         """What a context sees that has so many sixteenths of each memory: an accelerator of one context.
 
         Raises
@@ -147,31 +148,31 @@ class Accelerator(describe.Description):
                                             for name in ("x_words", "w_words", "v_words", "p_words")})
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name of the top module: the core's, and what differs from the defaults."""
         return "_".join(["accelerator", *describe.name_parts(self)])
 
     @property
-    def lanes(self):
+    def lanes(self) -> int:
         """FP32 numbers of a word of V."""
         return self.core.cols
 
     @property
-    def beat(self):
+    def beat(self) -> int:
         """Bytes of a beat of the bus, which is a word of V."""
         return 4 * self.lanes
 
     @property
-    def stored(self):
+    def stored(self) -> int:
         """Bits of a mantissa in DRAM: 4, 8 or 16."""
         return next(bits for bits in (4, 8, 16) if bits >= self.core.format.mantissa)
 
     @property
-    def packed(self):
+    def packed(self) -> int:
         """Rows of W in a beat: those that are written together."""
         return 32 // self.stored
 
     @property
-    def record_beats(self):
+    def record_beats(self) -> int:
         """Beats of a segment of W in DRAM: its rows, and one of exponents."""
         return self.core.height // self.packed + 1

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from errno import EACCES, EISDIR, ENAMETOOLONG, ENOTDIR
 from pathlib import Path
@@ -28,7 +29,7 @@ class ContradictionError(OptionError):
     """Values that are valid by themselves do not go together."""
 
 
-def shown(value, most=SHOWN):
+def shown(value: object, most: int = SHOWN) -> str:
     """A value as a message shows it: on one line, the middle of a long one left out."""
     try:
         text = str(value)
@@ -40,7 +41,7 @@ def shown(value, most=SHOWN):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def given(value):
+def given(value: object) -> str:
     """A value as the message of a function shows it: as Python writes it, on one line and not too long."""
     try:
         return shown(repr(value))
@@ -48,17 +49,17 @@ def given(value):
         return shown(value)
 
 
-def flag(name):
+def flag(name: str) -> str:
     """The option's name as users write it; one in capitals is what help calls a value without an option."""
     return name if name.isupper() else f"--{name.replace('_', '-')}"
 
 
-def refuse(name, value, rule):
+def refuse(name: str, value: object, rule: str) -> OptionError:
     """The :class:`OptionError` that says which option has which value, and what is valid."""
     return OptionError(f"{flag(name)} {shown(value)}: {rule}")
 
 
-def whole(name, value, low=None, high=None):
+def whole(name: str, value: object, low: int | None = None, high: int | None = None) -> int:
     """A whole number, in ``low..high`` where these are given, from ASCII digits or an int that a file gave.
 
     Raises
@@ -68,12 +69,13 @@ def whole(name, value, low=None, high=None):
     """
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or low is not None and not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, int) or (
+            low is not None and high is not None and not low <= value <= high):
         raise refuse(name, value, "must be a whole number" if low is None else f"must be {low} to {high}")
     return value
 
 
-def number(name, value, low, high):
+def number(name: str, value: str, low: float, high: float) -> float:
     """A float in ``low..high`` from decimal notation in ASCII; raises as :func:`whole`."""
     result = float(value) if _NUMBER.fullmatch(value) else math.nan
     if not low <= result <= high:
@@ -81,26 +83,27 @@ def number(name, value, low, high):
     return result
 
 
-def pair(name, value, low, high):
+def pair(name: str, value: object, low: int, high: int) -> tuple[int, int]:
     """Two whole numbers, ``A,B`` or ``AxB`` or a list of a file; raises as :func:`whole`."""
     parts = re.split("[,x]", value) if isinstance(value, str) else value
     rule = f"must be two numbers such as 1,32, each {low} to {high}"
     if not isinstance(parts, (list, tuple)) or len(parts) != 2:
         raise refuse(name, value, rule)
     try:
-        return tuple(whole(name, part, low, high) for part in parts)
+        first, second = (whole(name, part, low, high) for part in parts)
+        return first, second
     except OptionError:
         raise refuse(name, value, rule) from None
 
 
-def choice(name, value, choices):
+def choice(name: str, value: object, choices: Iterable[str]) -> str:
     """``value`` if it is one of ``choices``; raises as :func:`whole`."""
     if not isinstance(value, str) or value not in choices:
         raise refuse(name, value, f"must be one of {', '.join(choices)}")
     return value
 
 
-def words_of(name, text):
+def words_of(name: str, text: str) -> list[str]:
     """The words of a list with commas between, one at least; raises as :func:`whole`."""
     words = [word for word in text.split(",") if word]
     if not words:
@@ -108,7 +111,7 @@ def words_of(name, text):
     return words
 
 
-def several(name, text, choices):
+def several(name: str, text: str, choices: Iterable[str]) -> list[str]:
     """The words of a list with commas between, none or more, each one of ``choices``; raises as :func:`whole`."""
     words = [word for word in text.split(",") if word]
     for word in words:
@@ -117,19 +120,19 @@ def several(name, text, choices):
     return words
 
 
-def address(name, value):
+def address(name: str, value: str | None) -> str | None:
     """An address that is not empty, or None; raises as :func:`whole`."""
     if value == "":
         raise refuse(name, value, "must be an address such as tcp://host:8786")
     return value
 
 
-def cannot(act, name, path, reason):
+def cannot(act: str, name: str, path: object, reason: str | int) -> OptionError:
     """The :class:`OptionError` of a path; ``reason`` is text or an errno."""
     return refuse(name, path, f"cannot be {act} ({os.strerror(reason) if isinstance(reason, int) else reason})")
 
 
-def readable_file(name, path):
+def readable_file(name: str, path: str | os.PathLike[str]) -> Path:
     """The :class:`Path` of a file that can be read to its end: no folder, device or pipe.
 
     Raises
@@ -147,10 +150,10 @@ def readable_file(name, path):
         with open(path, "rb"):
             return path
     except OSError as error:
-        raise cannot("read", name, path, error.strerror) from None
+        raise cannot("read", name, path, error.strerror or str(error)) from None
 
 
-def read_file(name, path, most=TEXT_LIMIT):
+def read_file(name: str, path: str | os.PathLike[str], most: int = TEXT_LIMIT) -> bytes:
     """The bytes of a file of at most ``most``; raises as :func:`readable_file`."""
     with open(readable_file(name, path), "rb") as file:
         data = file.read(most + 1)
@@ -167,7 +170,7 @@ def _check_writable(name, path, folder):
         raise cannot("written", name, path, EACCES)
 
 
-def writable_file(name, value):
+def writable_file(name: str, value: str | os.PathLike[str]) -> Path:
     """The :class:`Path` of a file that can be written: its folder is there, and nothing but a file in its place.
 
     Raises
@@ -189,11 +192,11 @@ def writable_file(name, value):
         elif len(os.fsencode(path.name)) > NAME_LIMIT:
             raise cannot("written", name, value, ENAMETOOLONG)
     except OSError as error:
-        raise cannot("written", name, value, error.strerror) from None
+        raise cannot("written", name, value, error.strerror or str(error)) from None
     return path
 
 
-def writable_folder(name, value):
+def writable_folder(name: str, value: str | os.PathLike[str]) -> Path:
     """The :class:`Path` of a folder that is there or can be made; raises as :func:`writable_file`."""
     path = Path(value)
     if not os.fspath(value):
@@ -209,20 +212,20 @@ def writable_folder(name, value):
                 _check_writable(name, value, place)
                 break
     except OSError as error:
-        raise cannot("written", name, value, error.strerror) from None
+        raise cannot("written", name, value, error.strerror or str(error)) from None
     return path
 
 
 @contextmanager
-def writing(name, path):
+def writing(name: str, path: str | os.PathLike[str]) -> Iterator[None]:
     """What fails inside with an OSError is an :class:`OptionError` of the option that named the path."""
     try:
         yield
     except OSError as error:
-        raise cannot("written", name, path, error.strerror) from None
+        raise cannot("written", name, path, error.strerror or str(error)) from None
 
 
-def make_folder(name, path):
+def make_folder(name: str, path: Path) -> None:
     """Make a folder that :func:`writable_folder` has let pass; raises as that."""
     with writing(name, path):
         path.mkdir(parents=True, exist_ok=True)

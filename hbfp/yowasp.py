@@ -17,7 +17,7 @@ from pathlib import Path
 from . import files
 
 
-def prepare(command, package=None):
+def prepare(command: str | os.PathLike[str], package: str | None = None) -> None:
     """Make sure that a tool is compiled, if ``command`` is one of YoWASP's; others need nothing.
 
     Parameters

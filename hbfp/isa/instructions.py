@@ -4,6 +4,7 @@ Everything that knows an instruction takes it from here: encoder, decoder, disas
 (docs/design/11-accelerator.md, which says what the fields mean).
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -55,12 +56,12 @@ class Field:
     signed: bool = False
 
     @property
-    def range(self):
+    def range(self) -> tuple[int, int]:
         """Least and largest value."""
         return (-(1 << self.width - 1), (1 << self.width - 1) - 1) if self.signed else (0, (1 << self.width) - 1)
 
 
-def _fields(text):
+def _fields(text: str) -> tuple[Field, ...]:
     """Fields from ``name:width`` with an ``s`` behind the width of signed ones."""
     return tuple(Field(name, int(width.rstrip("s")), width.endswith("s"))
                  for name, width in (each.split(":") for each in text.split()))
@@ -109,7 +110,7 @@ class IllegalInstruction(ValueError):
     """A word that is no instruction, or a value that a field cannot hold."""
 
 
-def width(fields):
+def width(fields: Iterable[Field]) -> int:
     """Bits of fields."""
     return sum(field.width for field in fields)
 
@@ -134,7 +135,7 @@ class Instruction:
         If it has no such field, a value does not fit, or there are more than :data:`WAITS` waits.
     """
     opcode: Opcode
-    values: dict
+    values: Mapping[str, int]
     waits: tuple[Wait, ...] = ()
 
     def __post_init__(self):
@@ -152,19 +153,19 @@ class Instruction:
                 raise IllegalInstruction(f"A wait's count must be 0 to {(1 << COUNT_BITS) - 1}, not {wait.count}")
 
     @property
-    def unit(self):
+    def unit(self) -> Unit | None:
         """Whose queue it goes to; None for YIELD and HALT, which have none."""
         if self.opcode in ENDS:
             return None
         return Unit(self.values.get("unit", 0) if self.opcode == Opcode.NOP else self.opcode)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> int:
         """The value of a field."""
         return self.values.get(name, 0)
 
-    def encode(self):
+    def encode(self) -> int:
         """The word, an integer of :data:`WORD` bits."""
-        header = {"opcode": self.opcode}
+        header: dict[str, int] = {"opcode": self.opcode}
         for number, wait in enumerate(self.waits):
             header |= {f"wait{number}_unit": wait.unit, f"wait{number}_count": wait.count}
         word = position = 0
@@ -175,7 +176,7 @@ class Instruction:
         return word
 
 
-def decode(word):
+def decode(word: int) -> Instruction:
     """The instruction of a word.
 
     Raises

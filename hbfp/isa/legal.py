@@ -4,10 +4,12 @@ The decoder of the Verilog, the golden machine and whoever writes programs take 
 :func:`~hbfp.isa.instructions.decode` takes it and :func:`check` finds nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from .instructions import IllegalInstruction, Memory, Opcode
+from ..system import Accelerator
+from .instructions import IllegalInstruction, Instruction, Memory, Opcode
 
 
 class Must(Enum):
@@ -27,19 +29,18 @@ class Rule:
     """
     fields: tuple[str, ...]
     must: Must
-    when: dict = field(default_factory=dict)
+    when: Mapping[str, int] = field(default_factory=dict)
     low: int | str = 0
     high: int | str = 0
     step: int | str = 1
 
-    def bounds(self, accelerator):
-        """``low``, ``high`` and ``step`` as numbers."""
-        known = sizes(accelerator)
-        return {name: known.get(value, value) for name, value in (("low", self.low), ("high", self.high),
-                                                                  ("step", self.step))}
+    def bounds(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """``low``, ``high`` and ``step`` as numbers, where the sizes are these by name."""
+        return {name: sizes[value] if isinstance(value, str) else value
+                for name, value in (("low", self.low), ("high", self.high), ("step", self.step))}
 
 
-def sizes(accelerator):
+def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height}
 
@@ -102,11 +103,11 @@ RULES = {
 }
 
 
-def broken(rule, instruction, accelerator):
+def broken(rule: Rule, instruction: Instruction, accelerator: Accelerator) -> str | None:
     """The field, or fields with commas between, at which an instruction breaks a rule; None if it keeps it."""
     if any(instruction[name] != value for name, value in rule.when.items()):
         return None
-    bounds = rule.bounds(accelerator)
+    bounds = rule.bounds(sizes(accelerator))
     fits = {Must.ZERO: lambda value: value == 0, Must.SOME: lambda value: value != 0,
             Must.RANGE: lambda value: bounds["low"] <= value <= bounds["high"],
             Must.MULTIPLE: lambda value: value % bounds["step"] == 0}[rule.must]
@@ -116,7 +117,7 @@ def broken(rule, instruction, accelerator):
     return wrong[0] if wrong else None
 
 
-def check(instruction, accelerator):
+def check(instruction: Instruction, accelerator: Accelerator) -> None:
     """Raise IllegalInstruction, with one line, unless ``accelerator`` may execute ``instruction``."""
     for rule in RULES[instruction.opcode]:
         name = broken(rule, instruction, accelerator)
@@ -124,5 +125,5 @@ def check(instruction, accelerator):
             continue
         where = " and ".join(f"{other} is {value:d}" for other, value in rule.when.items())
         raise IllegalInstruction(
-            f"{instruction.opcode.name} {name} must be {rule.must.value.format(**rule.bounds(accelerator))}"
+            f"{instruction.opcode.name} {name} must be {rule.must.value.format(**rule.bounds(sizes(accelerator)))}"
             f"{f' where {where}' if where else ''}, not {instruction[name.split(', ')[0]]}")

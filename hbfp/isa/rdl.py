@@ -12,7 +12,7 @@ def _fields(register):
     return register.fields or (Field("value", 0, WORD, register.text),)
 
 
-def rdl(contexts=1):
+def rdl(contexts: int = 1) -> str:
     """SystemRDL 2.0 of the address map ``hbfp_accelerator`` with so many contexts."""
     lines = ["addrmap hbfp_accelerator {", '    name = "HBFP accelerator";', f"    default regwidth = {WORD};",
              f"    default accesswidth = {WORD};", "    addressing = regalign;"]
@@ -27,7 +27,7 @@ def rdl(contexts=1):
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def header(contexts=1):
+def header(contexts: int = 1) -> str:
     """C header of so many contexts: addresses, masks and shifts of fields, causes."""
     lines = ["/* Registers of the HBFP accelerator: byte addresses from its base, bits, causes of errors. */",
              "#ifndef HBFP_ACCELERATOR_H", "#define HBFP_ACCELERATOR_H", "",

@@ -5,8 +5,9 @@ The Verilog, the drivers, the SystemRDL text (:mod:`hbfp.isa.rdl`) and the C hea
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
-from ..system import SHARES
+from ..system import SHARES, Accelerator
 from .instructions import Unit
 
 #: Of the bus, in bits; bytes that the registers take of its addresses, those of a second context not counted.
@@ -136,7 +137,7 @@ REGISTERS = (
     Register("cycles", 0x80, Access.READ, "that it has had the machine, from the doorbell to the end"),
     *_counters(),
 )
-def registers(contexts=1):
+def registers(contexts: int = 1) -> tuple[Register, ...]:
     """All registers of an accelerator of so many contexts, in the order of addresses; a second one's end in ``_1``."""
     own = [register for register in REGISTERS if contexts > 1 or not register.several]
     return tuple(own + [replace(each, name=f"{each.name}_{context}", address=each.address + context * SPAN)
@@ -147,7 +148,7 @@ def registers(contexts=1):
 BY_NAME = {register.name: register for register in registers(2)}
 
 
-def parameters(accelerator):
+def parameters(accelerator: Accelerator) -> dict[str, int]:
     """Name -> value of the registers that say what the machine is."""
     core = accelerator.core
     return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa,
@@ -156,7 +157,7 @@ def parameters(accelerator):
                                                              "vector_rows", "contexts")}}
 
 
-def described(contexts=1):
+def described(contexts: int = 1) -> dict[str, dict[str, Any]]:
     """The map of an accelerator with so many contexts as plain data, for manifests."""
     return {one.name: {"address": one.address, "access": one.access.name.lower(), "fields": {
         each.name: {"low": each.low, "width": each.width} for each in one.fields}} for one in registers(contexts)}
@@ -173,7 +174,7 @@ def _bits(field):
     return f"{bits} {field.name}: {field.text}"
 
 
-def table():
+def table() -> str:
     """The table of docs/design/11-accelerator.md: common registers and those of context 0."""
     lines = ["| address | register | access | |", "|---|---|---|---|"]
     for register in REGISTERS:

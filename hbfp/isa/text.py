@@ -1,9 +1,12 @@
 """Instructions as text: the disassembler."""
 
-from .instructions import FIELDS
+from collections.abc import Callable, Iterable
+
+from ..program import Program
+from .instructions import FIELDS, Instruction
 
 
-def line(instruction):
+def line(instruction: Instruction) -> str:
     """One instruction: opcode, fields that are not 0, and what it waits for."""
     values = [f"{field.name}={instruction[field.name]}" for field in FIELDS[instruction.opcode]
               if instruction[field.name]]
@@ -11,13 +14,13 @@ def line(instruction):
     return " ".join([instruction.opcode.name, *values, *(["after", *waits] if waits else [])])
 
 
-def listing(program, notes=lambda instruction: ()):
+def listing(program: Program, notes: Callable[[Instruction], Iterable[str]] = lambda instruction: ()) -> str:
     """A program's instructions with their numbers, each layer's below a line with its name.
 
     ``notes`` gives lines that stand below an instruction.
     """
     width = len(str(len(program.instructions)))
-    names = {}
+    names: dict[int, list[str]] = {}
     for layer in program.layers:
         names.setdefault(layer.first, []).append(layer.name)
     lines = []

@@ -1,19 +1,21 @@
 """What memory P gets: the words of the vector unit that a program's loads bring."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
-from .instructions import Memory, Opcode
+from ..program import Program
+from .instructions import Instruction, Memory, Opcode
 
 #: Bytes of a word.
 BYTES = 8
 
 
-def loads(instruction):
+def loads(instruction: Instruction) -> bool:
     """Whether an instruction writes memory P."""
     return instruction.opcode == Opcode.LOAD and instruction["memory"] == Memory.P
 
 
-def loaded(program, instruction):
+def loaded(program: Program, instruction: Instruction) -> Iterator[tuple[int, list[int] | None]]:
     """Words that a LOAD into P brings from the DRAM that the program comes with.
 
     Yields
@@ -28,11 +30,11 @@ def loaded(program, instruction):
                 place = instruction["base"] + i2 * instruction["buffer2"] + i1 * instruction["buffer1"] + i0
                 data = _given(program, instruction["offset"] + i2 * instruction["dram2"] + i1 * instruction["dram1"]
                               + i0 * beat, beat)
-                yield place * beat // BYTES, data and [int.from_bytes(data[at:at + BYTES], "little")
-                                                       for at in range(0, beat, BYTES)]
+                yield place * beat // BYTES, None if data is None else [
+                    int.from_bytes(data[at:at + BYTES], "little") for at in range(0, beat, BYTES)]
 
 
-def _given(program, address, size):
+def _given(program: Program, address: int, size: int) -> bytes | None:
     """Bytes of DRAM before the run, those behind a region as zeros; None if it has none there."""
     number = bisect_right(program.memory, address, key=lambda region: region.address) - 1
     if number < 0 or address >= program.memory[number].end:

@@ -7,7 +7,7 @@ import pytest
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import FIELDS, IllegalInstruction, Instruction, Memory, Opcode
-from hbfp.isa.legal import RULES, Must, broken, check
+from hbfp.isa.legal import RULES, Must, broken, check, sizes
 from hbfp.system import Accelerator
 
 MACHINE = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8))))
@@ -73,7 +73,8 @@ def test_every_rule_can_be_broken(opcode, rule):
     """At each of its fields; they exist, and what it depends on, too."""
     names = {field.name: field for field in FIELDS[opcode]}
     assert {*rule.fields, *rule.when} <= names.keys()
-    worst = {Must.ZERO: 1, Must.SOME: 0, Must.RANGE: rule.bounds(MACHINE)["high"] + 1, Must.MULTIPLE: 1}[rule.must]
+    high = rule.bounds(sizes(MACHINE))["high"]
+    worst = {Must.ZERO: 1, Must.SOME: 0, Must.RANGE: high + 1, Must.MULTIPLE: 1}[rule.must]
     for name in rule.fields:
         value = worst if names[name].range[1] >= worst else None
         assert value is not None and broken(rule, Instruction(opcode, rule.when | {name: value}), MACHINE)
