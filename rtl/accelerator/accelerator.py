@@ -3,26 +3,28 @@
 from functools import reduce
 from operator import or_
 
-from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Out, connect
+from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hbfp.isa.instructions import Unit
+from hbfp.isa.instructions import Opcode, Unit
 from hbfp.isa.registers import Cause
+from hbfp.system import Accelerator as Description
 
+from ..lib.component import Component
 from .array_core import ArrayCore
-from .axi import read_members, write_members
-from .control import Control
+from .axi import lite_signature, read_signature, write_signature
+from .control import Control, decode_signature, host_signature
 from .convert import Convert
 from .counters import Counters
 from .drain import DrainToV
 from .fetch import Fetch
-from .issue import HOLDING, Issue, held, offered
+from .issue import HOLDING, Issue
 from .load import Load
 from .memories import PMemory, VMemory, WMemory, XMemory
 from .multiply import Multiply
-from .part import Part
 from .reader import Reader
-from .registers import COUNTERS, Registers, lite_members
+from .registers import COUNTERS, Registers
+from .signatures import unit_signature, view
 from .store import Store
 from .vector import VectorOnV
 from .weights import Weights
@@ -32,7 +34,7 @@ from .writer import Writer
 LITE, FULL = "s_axil_", "m_axi_"
 
 
-class Accelerator(Part):
+class Accelerator(Component):
     """A core with memories, converter, vector unit, DMA and instructions, behind AXI4-Lite and AXI4.
 
     What it does: docs/design/11-accelerator.md; its parts say what each does in which cycle. All is clocked by
@@ -57,6 +59,12 @@ class Accelerator(Part):
         Whose, where there are two contexts.
     """
     kind, area = "accelerator", "accelerator control"
+    Parameters = Description
+
+    @classmethod
+    def of(cls, system):
+        """The accelerator of a description."""
+        return cls.made(system)
 
     @property
     def module(self):
@@ -70,11 +78,10 @@ class Accelerator(Part):
 
     @staticmethod
     def ports(params):
-        bits = 8 * params.beat
-        full = {**read_members(bits), **write_members(bits)}
+        buses = (LITE, lite_signature(params.contexts)), (FULL, read_signature(params.beat)), (
+            FULL, write_signature(params.beat))
         return {"aclk": In(1), "aresetn": In(1),
-                **{LITE + name: member for name, member in lite_members(params).items()},
-                **{FULL + name: member for name, member in full.items()},
+                **{prefix + name: member for prefix, bus in buses for name, member in bus.members.items()},
                 "interrupt": Out(1), "trace_started": Out(len(Unit)), "trace_completed": Out(len(Unit)),
                 "trace_waiting": Out(len(Unit)), "trace_running": Out(1),
                 **({"trace_context": Out(1)} if params.contexts > 1 else {})}
@@ -86,13 +93,13 @@ class Accelerator(Part):
         m.domains += sync, units, ahead
         parts = {"registers": Registers, "control": Control, "reader": Reader, "writer": Writer}
         for name, kind in parts.items():
-            parts[name] = m.submodules[name] = kind.made(system)
+            parts[name] = m.submodules[name] = kind.of(system)
         m.submodules.counters = counters = Counters(len(COUNTERS), system.contexts)
         inside = {"fetch": Fetch, "issue": Issue, "load": Load, "store": Store, "convert": Convert, "weights": Weights,
                   "multiply": Multiply, "drain": DrainToV, "vector": VectorOnV, "v_memory": VMemory,
                   "x_memory": XMemory, "w_memory": WMemory, "p_memory": PMemory}
         for name, kind in inside.items():
-            inside[name] = kind.made(system)
+            inside[name] = kind.of(system)
         inside["core"] = ArrayCore.made(system.core)
         for name, part in inside.items():
             m.submodules[name] = DomainRenamer("ahead" if name == "fetch" else "units")(part)
@@ -110,11 +117,10 @@ class Accelerator(Part):
         """Registers, fetch, load and store at their buses."""
         registers, reader, writer = parts["registers"], parts["reader"], parts["writer"]
         fetch, load, store = inside["fetch"], inside["load"], inside["store"]
-        for part, prefix, members in ((registers, LITE, lite_members(self.params)), (reader, FULL, read_members(1)),
-                                      (writer, FULL, write_members(1))):
-            for name, member in members.items():
-                outer, inner = getattr(self, prefix + name), getattr(part, name)
-                m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)
+        beat = self.params.beat
+        for part, prefix, bus in ((registers, LITE, lite_signature(self.params.contexts)),
+                                  (reader, FULL, read_signature(beat)), (writer, FULL, write_signature(beat))):
+            connect(m, flipped(view(self, bus, prefix)), view(part, bus))
         connect(m, fetch.request, reader.fetch)
         connect(m, load.request, reader.load)
         connect(m, store.request, writer.request)
@@ -163,13 +169,16 @@ class Accelerator(Part):
         control, registers, issue = parts["control"], parts["registers"], inside["issue"]
         reader, writer, fetch = parts["reader"], parts["writer"], inside["fetch"]
         connect(m, fetch.o, issue.i)
+        for one, other, signature in ((issue, control, decode_signature()),
+                                      (registers, control, host_signature(self.params.contexts))):
+            connect(m, view(one, signature), view(other, signature.flip()))
         started = Signal(len(Unit))
         busy = Signal(len(Unit))
         fault = Signal(len(Unit))
         causes = []
         for unit in Unit:
-            part, stream = inside[unit.name.lower()], getattr(issue, offered(unit))
-            place = unit - 1
+            part, place, offers = inside[unit.name.lower()], unit - 1, issue.to(unit).instruction.valid
+            connect(m, issue.to(unit), view(part, unit_signature(Opcode(unit)).flip()))
             outside = reduce(or_, (port.fault for port in ports[unit]))
             misaligned = part.misaligned if unit in HOLDING else 0
             refused = part.fault | (inside["core"].error if unit == Unit.MULTIPLY else 0)
@@ -177,16 +186,12 @@ class Accelerator(Part):
                 outside = outside | part.outside
             cause = Signal.like(control.fault_cause, name=f"cause_{unit.name.lower()}")
             m.d.comb += [
-                part.instruction.valid.eq(stream.valid), part.instruction.payload.as_value().eq(stream.payload),
-                stream.ready.eq(part.instruction.ready), issue.done[place].eq(part.done),
                 fault[place].eq(outside | misaligned | refused),
                 cause.eq(Mux(misaligned, Cause.MISALIGNED, Mux(outside, Cause.ADDRESS, Cause.REFUSED))),
                 started[place].eq(part.begins | issue.nop[place] if unit in HOLDING else issue.taken[place]),
-                busy[place].eq(issue.busy[place] | (stream.valid if unit in HOLDING else 0)),
+                busy[place].eq(issue.busy[place] | (offers if unit in HOLDING else 0)),
             ]
             causes.append(cause)
-            if unit not in HOLDING:
-                m.d.comb += part.held.as_value().eq(getattr(issue, held(unit)))
         for place in reversed(range(len(Unit))):
             with m.If(fault[place]):
                 m.d.comb += [control.fault_cause.eq(causes[place]), control.fault_pc.eq(issue.number[place])]
@@ -196,19 +201,13 @@ class Accelerator(Part):
         of_load = reader.error & reader.of_load
         running = control.running
         m.d.comb += [
-            issue.instructions.eq(registers.instructions), issue.place.eq(control.place), control.fault.eq(fault.any()),
+            issue.instructions.eq(registers.instructions), control.fault.eq(fault.any()),
             control.bus_error.eq(reader.error | writer.error),
             control.bus_pc.eq(Mux(of_load, issue.number[Unit.LOAD - 1],
                                   Mux(reader.error, control.place, issue.number[Unit.STORE - 1]))),
             control.progress.eq(Cat(grants, moves, issue.taken, issue.completed).any()),
             control.quiet.eq(reader.idle & writer.idle),
             control.origin.eq(fetch.origin), control.base.eq(Cat(registers.base_low, registers.base_high)),
-            *(getattr(control, name).eq(getattr(registers, name))
-              for name in ("start", "stop", "watchdog", "instructions")),
-            *(getattr(control, name).eq(getattr(issue, name))
-              for name in ("illegal", "beyond", "halted", "paused", "takes")),
-            *(getattr(registers, name).eq(getattr(control, name))
-              for name in ("busy", "waiting", "done", "error", "cause", "error_pc", "ends", "fails")),
             registers.count.eq(counters.r_data), registers.count_known.eq(counters.r_known),
             counters.r_en.eq(registers.count_en), counters.r_addr.eq(registers.count_addr),
             counters.clear.eq(control.begins), self.trace_started.eq(started), self.trace_completed.eq(issue.completed),
@@ -224,11 +223,10 @@ class Accelerator(Part):
     def _contexts(self, m, parts, inside, counters):
         """Whose program has the machine, and its shares of the memories."""
         control, registers = parts["control"], parts["registers"]
-        m.d.comb += [registers.active.eq(control.active), counters.owner.eq(control.active),
-                     self.trace_context.eq(control.active), control.yielding.eq(registers.yielding),
+        m.d.comb += [counters.owner.eq(control.active), self.trace_context.eq(control.active),
                      inside["fetch"].place.eq(control.place)]
         for place, name in enumerate("vxwp"):
-            for what in ("share_first", "share_size"):
-                share = Value.cast(getattr(control, what)[place])
-                m.d.comb += [share.eq(getattr(registers, what)[8 * place:]),
-                             getattr(inside[f"{name}_memory"], what).eq(share)]
+            memory = inside[f"{name}_memory"]
+            for share, register, own in ((control.share_first[place], registers.share_first, memory.share_first),
+                                         (control.share_size[place], registers.share_size, memory.share_size)):
+                m.d.comb += [share.eq(register[8 * place:]), own.eq(share)]

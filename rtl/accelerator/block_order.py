@@ -46,17 +46,19 @@ class BlockOrder:
     Parameters
     ----------
     m : Module
-    core : Design
+    fmt : HBFPFormat
+    side : int
+        Rows of a square.
     new, held : interface
         The instruction that is taken, and that which is executed.
     start, step : Value
         Of :class:`~rtl.accelerator.loops.Loops`.
     """
 
-    def __init__(self, m: Module, core, new, held, start, step):
-        self.m, self.core, self.new, self.held, self.start, self.step = m, core, new, held, start, step
-        self.side, self.terms = core.rows, core.format.terms
-        self.bits = (self.side - 1).bit_length()
+    def __init__(self, m: Module, fmt, side, new, held, start, step):
+        self.m, self.new, self.held, self.start, self.step = m, new, held, start, step
+        self.side, self.terms, self.square = side, fmt.terms, fmt.square
+        self.bits = (side - 1).bit_length()
         # Whether blocks run along rows, not lanes; whether each square leaves through the transposer.
         self.columns, self.turned = held.columns, held.to_w ^ held.columns
         self.plain = ~held.to_w & ~held.columns
@@ -88,7 +90,7 @@ class BlockOrder:
         r, phase, g, k, j = loops.counter
         row = Cat(r, *([g] if terms < side else []), j)
         reach, pad = self._ends(row)
-        twice = self.columns if not self.core.format.square else 1
+        twice = self.columns if not self.square else 1
         stop = self.plain & reach
         m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
             r.all() | stop, phase == twice, g.all() | stop if terms < side else 1, k + 1 == held.words, reach),
@@ -104,7 +106,7 @@ class BlockOrder:
         m, held, side = self.m, self.held, self.side
         count = self.terms // side
         # A group has as many words as a block, but where blocks run along rows; as many squares where they do not.
-        square = Const(self.core.format.square, 1)
+        square = Const(self.square, 1)
         wide, high = square | ~self.columns, square | self.columns
         size = max(1, (count - 1).bit_length())
         loops = Loops(m, "loop", (self.bits, size, size, 1, 16, 17 - self.bits), self.start, self.step)

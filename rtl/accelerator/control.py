@@ -1,18 +1,21 @@
 """How programs begin and end, and take turns: doorbells, yields, faults, watch-dog."""
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 from amaranth import Array, Cat, Module, Mux, Signal
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, Signature
 
 from hbfp.isa.instructions import BYTES
 from hbfp.isa.registers import Cause
 from hbfp.system import SHARES
 
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
+from ..lib.names import parameter
 from .axi import BUS_BITS
-from .part import Part
 from .queue import NUMBER_BITS
+from .sizes import Sizes
 
 #: Cycles after the end until all events are counted, and those after an error for which the bus is waited for.
 SETTLE, PATIENCE = 64, 4096
@@ -33,7 +36,23 @@ def _of(bits, context):
     return Mux(context, bits[1], bits[0]) if len(bits) > 1 else bits[0]
 
 
-class Control(Part):
+def host_signature(contexts):
+    """What registers and control tell each other, as the registers see it: :class:`Control` has what it means."""
+    several = {"yielding": Out(1), "active": In(1)} if contexts > 1 else {}
+    return Signature({
+        "start": Out(contexts), "stop": Out(contexts), "watchdog": Out(32), "instructions": Out(32), **several,
+        "busy": In(contexts), "waiting": In(contexts), "done": In(contexts), "error": In(contexts),
+        "cause": In(ArrayLayout(max(Cause).bit_length(), contexts)), "error_pc": In(ArrayLayout(NUMBER_BITS, contexts)),
+        "ends": In(contexts), "fails": In(contexts)})
+
+
+def decode_signature():
+    """What decode and control tell each other, as decode sees it: :class:`~rtl.accelerator.issue.Issue` has it."""
+    return Signature({"illegal": Out(1), "beyond": Out(1), "halted": Out(1), "paused": Out(1), "takes": Out(1),
+                      "place": In(NUMBER_BITS)})
+
+
+class Control(Component):
     """States of programs, one for each context, of which one has the machine.
 
     *IDLE*: nothing runs. A doorbell, or a program that waits, leads to *START*, which checks the registers and lasts
@@ -80,19 +99,20 @@ class Control(Part):
     """
     kind, area, apart = "control", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        contexts: int = parameter("cx", 1)
+
     @staticmethod
     def ports(params):
         cause, number, contexts = range(max(Cause) + 1), NUMBER_BITS, params.contexts
-        several = {"share_first": In(ArrayLayout(FIRST_BITS, 4)), "share_size": In(ArrayLayout(SIZE_BITS, 4)),
-                   "yielding": In(1), "active": Out(1)} if contexts > 1 else {}
-        return {"start": In(contexts), "stop": In(contexts), "origin": In(BUS_BITS), "base": In(BUS_BITS),
-                "watchdog": In(32), "instructions": In(32), **several, "bus_error": In(1), "bus_pc": In(number),
-                "fault": In(1), "fault_cause": In(cause), "fault_pc": In(number), "illegal": In(1), "beyond": In(1),
-                "halted": In(1), "paused": In(1), "takes": In(1), "progress": In(1), "quiet": In(1),
-                "place": Out(number), "running": Out(1), "fetches": Out(1), "begins": Out(1), "counts": Out(1),
-                "busy": Out(contexts), "waiting": Out(contexts), "done": Out(contexts), "error": Out(contexts),
-                "cause": Out(ArrayLayout(max(Cause).bit_length(), contexts)),
-                "error_pc": Out(ArrayLayout(number, contexts)), "ends": Out(contexts), "fails": Out(contexts)}
+        several = {"share_first": In(ArrayLayout(FIRST_BITS, 4)), "share_size": In(ArrayLayout(SIZE_BITS, 4))
+                   } if contexts > 1 else {}
+        return {**host_signature(contexts).flip().members, **decode_signature().flip().members, **several,
+                "origin": In(BUS_BITS), "base": In(BUS_BITS), "bus_error": In(1), "bus_pc": In(number),
+                "fault": In(1), "fault_cause": In(cause), "fault_pc": In(number), "progress": In(1), "quiet": In(1),
+                "running": Out(1), "fetches": Out(1), "begins": Out(1), "counts": Out(1)}
 
     def body(self, platform):
         m, contexts = Module(), self.params.contexts

@@ -1,21 +1,26 @@
 """The unit convert: a matrix of FP32 numbers in V to blocks in X or W."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import Out
 
+from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
+from ..lib.component import Component
 from ..lib.layout import StructLayout, index
+from ..lib.names import parameter
 from ..lib.pick import pick
 from .block_order import BlockOrder
 from .layouts import ADDRESS_BITS
-from .part import Part
 from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
+from .sizes import Sizes
 from .transposer import Transposer
 
 
-class Convert(Part):
+class Convert(Component):
     """Converts a matrix of V to blocks, a word a cycle, and writes them by rows or columns to X or W.
 
     Three stages. A word is *asked for* on ``read``; a row beyond the matrix is a word of zeros and needs no grant. One
@@ -30,11 +35,6 @@ class Convert(Part):
     instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W, or
     a word of X, is written in each of these R cycles, and so for earlier squares, while the next one comes.
 
-    Parameters
-    ----------
-    core, v_words, ... :
-        As of :class:`hbfp.system.Accelerator`.
-
     Members
     -------
     instruction, held, done, fault :
@@ -45,6 +45,23 @@ class Convert(Part):
     """
     kind, area, apart = "convert", "converter", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        format: HBFPFormat = parameter("")
+        lanes: int = parameter("l")
+        packed: int = parameter("p")
+        segments: int = parameter("s", 1)
+
+        @property
+        def mantissa(self):
+            """Bits of a mantissa."""
+            return self.format.mantissa
+
+        @property
+        def exponent(self):
+            """Bits of an exponent."""
+            return self.format.exponent
+
     @staticmethod
     def ports(params):
         return unit_members(Opcode.CONVERT) | {
@@ -52,10 +69,10 @@ class Convert(Part):
             "scales": Out(w_scales_write(params))}
 
     def body(self, platform):
-        m, core = Module(), self.params.core
+        m, params = Module(), self.params
         new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
-        order = BlockOrder(m, core, new, held, start, step)
+        order = BlockOrder(m, params.format, params.lanes, new, held, start, step)
         now = order.walk()
         m.d.comb += [self.read.en.eq(active & ~now.pad), self.read.addr.eq(now.source),
                      step.eq(active & (now.pad | self.read.grant))]
@@ -66,7 +83,7 @@ class Convert(Part):
 
         # What is known of the word that V gives one cycle later, and of its mantissas one cycle after that.
         word = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "segment": 1,
-                                    "row": index(core.rows), "target": ADDRESS_BITS}))
+                                    "row": index(params.lanes), "target": ADDRESS_BITS}))
         later = Signal.like(word, name="later")
         m.d.sync += [word.valid.eq(step), later.eq(word), later.valid.eq(word.valid & word.convert)]
         with m.If(step):
@@ -85,13 +102,13 @@ class Convert(Part):
 
     def _lanes(self, m, word, columns):
         """Mantissas of the word one cycle later; exponent and flag, in one number, of each lane's block, at once."""
-        core = self.params.core
-        fmt, lanes, terms = core.format, self.params.lanes, core.format.terms
+        params = self.params
+        fmt, lanes, terms = params.format, params.lanes, params.format.terms
         data = [Signal(32, name=f"element{lane}") for lane in range(lanes)]
         m.d.comb += [element.eq(Cat(value[:FRACTION], value[FRACTION:-1] & ~word.pad.replicate(FIELD), value[-1]))
                      for element, value in zip(data, self.read.data, strict=True)]
         size = min(terms, lanes)
-        largest = [Signal(FIELD, name=f"largest{s}") for s in range(core.segments)]
+        largest = [Signal(FIELD, name=f"largest{s}") for s in range(params.segments)]
         m.d.comb += [field.eq(largest_field(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
         tops = (self._tops_of_tiles if fmt.square else self._tops_of_rows)(m, word, columns, data, largest)
 
@@ -121,7 +138,7 @@ class Convert(Part):
 
     def _tops_of_rows(self, m, word, columns, data, largest):
         """The field of each lane's block, for blocks (1, B): measured by column, or by row if it is several words."""
-        long = self.params.core.format.terms > len(data)
+        long = self.params.format.terms > len(data)
         fields = [element[FRACTION:-1] for element in data]
         measured = []
         for lane, field in enumerate(fields):
@@ -139,12 +156,12 @@ class Convert(Part):
 
     def _write(self, m, held, order, word, later, mantissas, exponents):
         """Mantissas to X, W and the transposer, and those that come from there to W; exponents with them."""
-        core = self.params.core
-        size, segments, part = core.format.exponent, core.segments, core.height
+        params = self.params
+        size, segments, part = params.exponent, params.segments, params.lanes // params.segments
         of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(segments)]
         m.d.sync += [into.eq(exponents[s * part]) for s, into in enumerate(of_row)]
-        m.submodules.transposer = transposer = Transposer(core.rows, core.format.mantissa, size + 1, segments)
-        row = Signal(core.format.mantissa * core.cols)
+        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, size + 1, segments)
+        row = Signal(params.mantissa * params.lanes)
         m.d.comb += [
             self.x.en.eq(Mux(order.columns, transposer.o_en, later.valid) & ~held.to_w),
             self.x.addr.eq(Mux(order.columns, transposer.o_address, later.target)),
@@ -156,9 +173,9 @@ class Convert(Part):
             transposer.i_segment.eq(word.row[(part - 1).bit_length():]),
             self.w.en.eq(Mux(order.columns, later.valid, transposer.o_en) & held.to_w),
             self.w.addr.eq(Mux(order.columns, later.target, transposer.o_address)),
-            self.w.mask.eq(1 << self.w.addr[:(self.params.packed - 1).bit_length()]),
+            self.w.mask.eq(1 << self.w.addr[:(params.packed - 1).bit_length()]),
             row.eq(Mux(order.columns, Cat(mantissas), transposer.o.as_value())),
-            self.w.data.eq(row.replicate(self.params.packed)),
+            self.w.data.eq(row.replicate(params.packed)),
             # Of columns the exponents are known from the first row of the segment on.
             self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment,
                                               transposer.o_scale_en)),

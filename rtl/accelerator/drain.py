@@ -1,19 +1,29 @@
 """The unit drain: results from the core to V, factors and biases from V to the core."""
 
-from amaranth import Module, Mux, Signal
+from dataclasses import dataclass
+
+from amaranth import Module, Mux, Signal, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.instructions import Opcode
 
-from ..number.streams import result_layout
+from ..lib.component import Component
+from ..lib.names import parameter
+from ..lib.skew import delay
+from ..lib.stages import Stages
+from ..number.streams import beat_of_results
 from .layouts import ADDRESS_BITS, v_layout
 from .loops import Loops
-from .part import Part
 from .signatures import unit_members, v_read, v_write
+from .sizes import Sizes
+
+#: Cycles from one in which a core with registers is ready for an operand to the next: ``vector`` of
+#: :class:`~rtl.core.credit_drain.CreditDrain`, whose columns have a lane each in an accelerator.
+PULSE = 3
 
 
-class DrainToV(Part):
+class DrainToV(Component):
     """Writes the rows that leave the core to V, a row a cycle; gives the core its factors and biases.
 
     A row on ``i`` is taken in the cycle in which its write is granted. The next instruction is taken with the last row,
@@ -21,15 +31,12 @@ class DrainToV(Part):
 
     When the core asks for an operand (``o_v.ready``), its read is on the port of V; one cycle after the grant its word
     is on ``o_v``, and the core takes it. While the factors are taken, the biases are read, so that both take the core
-    three cycles instead of two.
+    three cycles instead of two. A core with registers is ready in one cycle of :data:`PULSE`, again and again until it
+    has its operand, while rows of the command before may still be on their way: the operand is read in time for the
+    next such cycle.
 
     ``done`` is high in the cycle after the last row's write. A ``last`` of the core that comes with another row than
     the last of a column tile, or does not come with that, sets ``fault``, which stays high until reset.
-
-    Parameters
-    ----------
-    core, v_words, ... :
-        As of :class:`hbfp.system.Accelerator`.
 
     Members
     -------
@@ -38,16 +45,27 @@ class DrainToV(Part):
     i : ``In(stream)``
         The core's ``o``.
     o_v : ``Out(stream)``
-        The core's ``i_v``. ``ready`` must not depend on ``valid``, and must stay until an operand is taken.
+        The core's ``i_v``. ``ready`` must not depend on ``valid``, and must stay, or come again, until an operand is
+        taken.
     read, write : ``Out(v_read)``, ``Out(v_write)``
     """
     kind, area, apart = "drain_to_v", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        pulsed: bool = parameter("pulsed", False)
+
+        @classmethod
+        def of(cls, system):
+            """Those of an accelerator's drain."""
+            return cls(system.lanes, Stages.of(system.core).free)
+
     @staticmethod
     def ports(params):
         return unit_members(Opcode.DRAIN) | {
-            "i": In(stream.Signature(result_layout(params.core))), "o_v": Out(stream.Signature(v_layout(params))),
-            "read": Out(v_read(params)), "write": Out(v_write(params))}
+            "i": In(stream.Signature(beat_of_results(params.lanes, unsigned(32)))),
+            "o_v": Out(stream.Signature(v_layout(params))), "read": Out(v_read(params)), "write": Out(v_write(params))}
 
     def body(self, platform):
         m, lanes = Module(), self.params.lanes
@@ -70,7 +88,10 @@ class DrainToV(Part):
         with m.If(start):
             m.d.sync += [active.eq(1)]
         m.d.sync += self.done.eq(step & loops.last)
-        self._operands(m, held, active, loops.counter[2])
+        if self.params.pulsed:
+            self._pulsed(m, held, active, start)
+        else:
+            self._operands(m, held, active, loops.counter[2])
         return m
 
     def _operands(self, m, held, active, column):
@@ -87,3 +108,22 @@ class DrainToV(Part):
         with m.If(taken):    # the factors are there, and the biases not yet
             m.d.sync += got.eq(held.scale & held.bias & ~got)
         return m
+
+    def _pulsed(self, m, held, active, start):
+        """The same for a core that is ready now and then: columns are counted by their operands, not by their rows."""
+        column = Signal(12, name="operand_column", reset_less=True)
+        there, taken, got, both, over = (Signal(name=name) for name in ("there", "taken", "got", "both", "over"))
+        m.d.comb += [
+            both.eq(held.scale & held.bias), taken.eq(there & self.o_v.ready), over.eq(taken & (got | ~both)),
+            self.read.en.eq(delay(m, self.o_v.ready & ~over, PULSE - 1, "soon", reset_less=False)
+                            & active & (held.scale | held.bias) & (column != held.columns)),
+            self.read.addr.eq((Mux(~held.scale | got, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
+            self.o_v.valid.eq(there), self.o_v.payload.eq(self.read.data),
+        ]
+        m.d.sync += there.eq(self.read.en & self.read.grant)
+        with m.If(taken):
+            m.d.sync += got.eq(both & ~got)
+        with m.If(over):
+            m.d.sync += column.eq(column + 1)
+        with m.If(start):
+            m.d.sync += column.eq(0)

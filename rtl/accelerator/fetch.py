@@ -1,22 +1,26 @@
 """Fetch: instructions ahead of decode."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.instructions import BYTES, WORD
 
+from ..lib.component import Component
 from ..lib.memory import Ram
+from ..lib.names import parameter
 from .axi import BUS_BITS
-from .part import Part
 from .queue import NUMBER_BITS
 from .reader import fetch_layout
+from .sizes import Sizes
 
 #: Instructions that are held ahead, and those of the longest burst.
 AHEAD, CHUNK = 16, 8
 
 
-class Fetch(Part):
+class Fetch(Component):
     """Reads a program from its start to its end, and gives its words in order.
 
     It begins with the first cycle after reset, with several contexts at the instruction :attr:`place`. A burst has
@@ -40,6 +44,12 @@ class Fetch(Part):
     """
     kind, area, apart = "fetch", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        burst: int = parameter("b")
+        contexts: int = parameter("cx", 1)
+
     @staticmethod
     def ports(params):
         several = {"place": In(NUMBER_BITS)} if params.contexts > 1 else {}
@@ -48,13 +58,13 @@ class Fetch(Part):
                 "data": In(8 * params.beat), "o": Out(stream.Signature(WORD))}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        low = (system.beat - 1).bit_length()
-        width = max(WORD, 8 * system.beat)
-        parts, words = width // (8 * system.beat), width // WORD    # beats and instructions of a word of the memory
+        m, params = Module(), self.params
+        low = (params.beat - 1).bit_length()
+        width = max(WORD, 8 * params.beat)
+        parts, words = width // (8 * params.beat), width // WORD    # beats and instructions of a word of the memory
         depth = AHEAD // words
         m.submodules.memory = memory = Ram(depth, width, parts)
-        chunk = min(CHUNK * BYTES // system.beat, 1 << system.burst.bit_length() - 1)
+        chunk = min(CHUNK * BYTES // params.beat, 1 << params.burst.bit_length() - 1)
         began = Signal()
         address = Signal(BUS_BITS - low, reset_less=True)
         left = Signal(33, reset_less=True)    # beats of the program to ask for

@@ -1,33 +1,28 @@
 """Decode, and a queue for each unit."""
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.instructions import ENDS, HEADER, WAITS, WORD, Opcode, Unit, width
 
+from ..lib.component import Component
 from ..lib.layout import ArrayLayout
+from ..lib.names import parameter
+from .control import decode_signature
 from .fields import held_fields, offered_fields, place
 from .layouts import header_layout
 from .legal import illegal
-from .part import Part
 from .queue import NUMBER_BITS, Queue, counts_layout
+from .signatures import unit_signature
+from .sizes import Sizes
 
 #: Units that keep their instruction in the queue until they have no more use for it.
 HOLDING = (Unit.LOAD, Unit.STORE)
-
-
-def offered(unit):
-    """Name of the stream of a unit's instructions."""
-    return f"o_{unit.name.lower()}"
-
-
-def held(unit):
-    """Name of the port with the fields that a unit uses later."""
-    return f"held_{unit.name.lower()}"
 
 
 def _part(word, unit, fields):
@@ -36,7 +31,7 @@ def _part(word, unit, fields):
     return Cat(own[place(Opcode(unit), field.name)] for field in fields(Opcode(unit)))
 
 
-class Issue(Part):
+class Issue(Component):
     """Takes instructions in order, puts each into the queue of its unit, and offers it there when its waits hold.
 
     A word that comes in goes on in the same cycle if the queue of its unit has room; later ones wait behind it. What
@@ -51,12 +46,8 @@ class Issue(Part):
         How many words the program has; number of the next.
     takes : ``Out(1)``
         The next word is taken.
-    done : ``In(7)``
-        Bit u - 1: unit u has completed an instruction.
-    o_load ... : ``Out(stream)``
-        To the units: the fields that they use as they take an instruction.
-    held_convert ... : ``Out``
-        Those that they use later.
+    load ... vector : ``Out(unit_signature)``
+        To each unit, by its name.
     completed, taken, nop, waiting, busy : ``Out(7)``
         Of each queue; ``taken``: its unit takes an instruction, or a NOP is completed.
     number : ``Out``
@@ -68,20 +59,32 @@ class Issue(Part):
     """
     kind, area, apart = "issue", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        queue: int = parameter("q")
+        lanes: int = parameter("l")
+        rows: int = parameter("n")
+        height: int = parameter("h")
+
+        @property
+        def sizes(self):
+            """Those that rules of instructions name."""
+            return {name: getattr(self, name) for name in ("lanes", "rows", "height")}
+
     @staticmethod
     def ports(params):
         units = len(Unit)
-        return {"i": In(stream.Signature(WORD)), "instructions": In(32),
-                "done": In(units),
-                **{offered(unit): Out(stream.Signature(width(offered_fields(Opcode(unit))))) for unit in Unit},
-                **{held(unit): Out(width(held_fields(Opcode(unit)))) for unit in Unit if unit not in HOLDING},
-                "completed": Out(units), "taken": Out(units), "nop": Out(units), "waiting": Out(units),
-                "busy": Out(units), "number": Out(ArrayLayout(NUMBER_BITS, units)),
-                "place": In(NUMBER_BITS), "takes": Out(1), "halted": Out(1), "paused": Out(1), "illegal": Out(1),
-                "beyond": Out(1)}
+        return {"i": In(stream.Signature(WORD)), "instructions": In(32), **decode_signature().members,
+                **{unit.name.lower(): Out(unit_signature(Opcode(unit))) for unit in Unit}, "completed": Out(units),
+                "taken": Out(units), "nop": Out(units), "waiting": Out(units), "busy": Out(units),
+                "number": Out(ArrayLayout(NUMBER_BITS, units))}
+
+    def to(self, unit):
+        """The interface to a unit."""
+        return getattr(self, unit.name.lower())
 
     def body(self, platform):
-        m, word = Module(), self.i.payload
+        m, params, word = Module(), self.params, self.i.payload
         header = Signal(header_layout())
         halt = Signal()      # HALT or YIELD has come
         yields = Signal()
@@ -90,7 +93,7 @@ class Issue(Part):
         takes = Signal()
         target = Signal(3)
         m.d.comb += [
-            header.eq(word[:header_layout().size]), wrong.eq(illegal(m, word, self.params)),
+            header.eq(word[:header_layout().size]), wrong.eq(illegal(m, word, params.sizes)),
             target.eq(Mux(header.opcode == Opcode.NOP, word[width(HEADER):][:3], header.opcode[:3])),
             self.beyond.eq(~halt & (self.place == self.instructions)),
             self.illegal.eq(self.i.valid & ~halt & ~self.beyond & wrong),
@@ -98,26 +101,27 @@ class Issue(Part):
             ends.eq(reduce(or_, (header.opcode == opcode for opcode in ENDS))),
         ]
         counts = Signal(counts_layout())    # what the units have completed
-        queues = [Queue(self.params.queue, *(width(fields(Opcode(unit))) for fields in (offered_fields, held_fields)))
+        queues = [Queue(params.queue, *(width(fields(Opcode(unit))) for fields in (offered_fields, held_fields)))
                   for unit in Unit]
         for number, (unit, queue) in enumerate(zip(Unit, queues, strict=True)):
             m.submodules[f"queue_{unit.name.lower()}"] = queue
-            entry, o = queue.i.payload, getattr(self, offered(unit))
+            entry, o = queue.i.payload, self.to(unit)
             m.d.comb += [
-                queue.counts.eq(counts), queue.done.eq(self.done[number]),
+                queue.counts.eq(counts), queue.done.eq(o.done),
                 queue.i.valid.eq(takes & ~ends & (target == unit)),
                 entry.fields.eq(_part(word, unit, offered_fields)), entry.nop.eq(header.opcode == Opcode.NOP),
                 entry.number.eq(self.place),
                 *(wait.eq(Cat(header[f"wait{n}_unit"], header[f"wait{n}_count"]))
                   for n, wait in enumerate(entry.waits[n] for n in range(WAITS))),
-                o.payload.eq(queue.o.payload), o.valid.eq(queue.o.valid), queue.o.ready.eq(o.ready),
+                Value.cast(o.instruction.payload).eq(queue.o.payload), o.instruction.valid.eq(queue.o.valid),
+                queue.o.ready.eq(o.instruction.ready),
                 self.completed[number].eq(queue.completed), self.nop[number].eq(queue.nop),
                 self.taken[number].eq((queue.o.valid & queue.o.ready) | queue.nop),
                 self.waiting[number].eq(queue.waiting), self.busy[number].eq(queue.busy),
                 self.number[number].eq(queue.number),
             ]
             if unit not in HOLDING:
-                m.d.comb += [entry.kept.eq(_part(word, unit, held_fields)), getattr(self, held(unit)).eq(queue.held)]
+                m.d.comb += [entry.kept.eq(_part(word, unit, held_fields)), Value.cast(o.held).eq(queue.held)]
             with m.If(queue.completed):
                 m.d.sync += counts[number].eq(counts[number] + 1)
         idle = Signal()

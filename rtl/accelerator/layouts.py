@@ -1,11 +1,11 @@
-"""Layouts of instructions and of memory words, from the instruction set and the sizes of an accelerator."""
+"""Layouts of instructions and of memory words, from the instruction set and a part's parameters."""
 
-from amaranth import Shape
+from amaranth import Shape, signed
 
 from hbfp.isa.instructions import FIELDS, HEADER
 
 from ..lib.layout import ArrayLayout, StructLayout
-from ..number.streams import activations_layout, exponent_bits, scale_layout
+from ..number.streams import row_layout, scale_layout
 
 #: Bits of an address of a memory.
 ADDRESS_BITS = 18
@@ -26,27 +26,36 @@ def instruction_layout(opcode):
     return fields_layout(FIELDS[opcode])
 
 
-def v_layout(system):
+def v_layout(params):
     """A word of V: the bits of one FP32 number for each lane."""
-    return ArrayLayout(32, system.lanes)
+    return ArrayLayout(32, params.lanes)
 
 
-def x_layout(system):
+def x_layout(params):
     """A word of X: a row as the core takes it."""
-    return activations_layout(system.core)
+    return row_layout(signed(params.mantissa), params.lanes, params.exponent, params.segments)
 
 
-def w_layout(system):
+def weights_layout(params):
+    """A row of W as the core takes it."""
+    return row_layout(signed(params.mantissa), params.lanes, params.exponent, params.lanes)
+
+
+def w_row_layout(params):
+    """A row of W: the mantissas."""
+    return ArrayLayout(signed(params.mantissa), params.lanes)
+
+
+def w_layout(params):
     """What is written into W at once: ``packed`` rows of mantissas, the row of the lowest address first."""
-    row = ArrayLayout(Shape(system.core.format.mantissa, signed=True), system.core.cols)
-    return ArrayLayout(row, system.packed)
+    return ArrayLayout(w_row_layout(params), params.packed)
 
 
-def w_scales_layout(system):
+def w_scales_layout(params):
     """Beside W, for each segment of rows: an exponent and an invalid flag for each column."""
-    return scale_layout(exponent_bits(system.core), system.core.cols)
+    return scale_layout(params.exponent, params.lanes)
 
 
-def p_layout(system):
+def p_layout(params):
     """What is written into P at once: as many instructions of the vector unit as a beat has."""
-    return ArrayLayout(64, system.lanes // 2)
+    return ArrayLayout(64, params.lanes // 2)

@@ -21,9 +21,9 @@ def _outside(value, low, high):
     return ([value < low] if low else []) + ([value > high] if high < (1 << len(value)) - 1 else [])
 
 
-def _breaks(rule, fields, system):
+def _breaks(rule, fields, sizes):
     """Whether fields break a rule."""
-    bounds = rule.bounds(system)
+    bounds = rule.bounds(sizes)
     applies = reduce(and_, (fields[name] == value for name, value in rule.when.items()), Const(1, 1))
     values = [Value.cast(fields[name]) for name in rule.fields]
     if rule.must is Must.ZERO:
@@ -37,8 +37,11 @@ def _breaks(rule, fields, system):
     return applies & wrong
 
 
-def illegal(m, word, system):
-    """A signal: ``word`` is no legal instruction. Combinational; golden twin: :mod:`hbfp.isa.legal`."""
+def illegal(m, word, sizes):
+    """A signal: ``word`` is no legal instruction where sizes are as :func:`hbfp.isa.legal.sizes` names them.
+
+    Combinational; golden twin: :mod:`hbfp.isa.legal`.
+    """
     header = Signal(header_layout())
     m.d.comb += header.eq(word[:header_layout().size])
     result = Signal(name="illegal", init=1)
@@ -51,7 +54,7 @@ def illegal(m, word, system):
             if FIELDS[opcode]:
                 fields = Signal(instruction_layout(opcode), name=opcode.name.lower())
                 m.d.comb += fields.eq(word[start:end])
-                wrong += [_breaks(rule, fields, system) for rule in RULES[opcode]]
+                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode]]
             if opcode == Opcode.NOP:
                 wrong.append(fields.unit == 0)
             with m.Case(opcode):

@@ -1,27 +1,31 @@
 """Loads: from DRAM into V, W and P."""
 
+from dataclasses import dataclass
+
 from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hbfp.isa.instructions import Memory, Opcode
 
+from ..lib.component import Component
 from ..lib.fifo import Fifo
 from ..lib.layout import StructLayout, index
+from ..lib.names import parameter
 from .layouts import ADDRESS_BITS
-from .part import Part
 from .rotate import Rotate, covered
 from .signatures import p_write, unit_members, v_write, w_scales_write, w_write
+from .sizes import Sizes
 from .walk import OFFSET_BITS, Walk, piece_layout
 
 
-def request_layout(system):
+def request_layout(params):
     """A burst: its first beat, counted from the base; its beats; whether it is the instruction's last."""
-    beat_bits = (system.beat - 1).bit_length()
-    return StructLayout({"address": OFFSET_BITS - beat_bits, "beats": range(system.burst + 1), "last": 1})
+    beat_bits = (params.beat - 1).bit_length()
+    return StructLayout({"address": OFFSET_BITS - beat_bits, "beats": range(params.burst + 1), "last": 1})
 
 
-class Load(Part):
+class Load(Component):
     """Asks for bursts ahead, and writes what comes, in order.
 
     Bursts of the next instruction are asked for while the beats of the last are still to come; ``reads`` bursts are
@@ -45,6 +49,24 @@ class Load(Part):
     """
     kind, area, apart = "load", "transfers", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        burst: int = parameter("b")
+        reads: int = parameter("r")
+        v_words: int = parameter("v")
+        w_words: int = parameter("w")
+        p_words: int = parameter("pw")
+        mantissa: int = parameter("m")
+        exponent: int = parameter("e")
+        height: int = parameter("h")
+        packed: int = parameter("p")
+
+        @property
+        def record_beats(self):
+            """Beats of a segment of W in DRAM: its rows, and one of exponents."""
+            return self.height // self.packed + 1
+
     @staticmethod
     def ports(params):
         return {**unit_members(Opcode.LOAD), "limit": In(32), "begins": Out(1), "misaligned": Out(1),
@@ -53,10 +75,10 @@ class Load(Part):
                 "w_scales": Out(w_scales_write(params)), "p": Out(p_write(params))}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        m.submodules.walk = walk = Walk.made(Walk.Parameters.load(system))
+        m, params = Module(), self.params
+        m.submodules.walk = walk = Walk.made(Walk.Parameters.load(params))
         layout = piece_layout(walk.params)
-        m.submodules.pieces = pieces = Fifo(system.reads, layout.size)
+        m.submodules.pieces = pieces = Fifo(params.reads, layout.size)
         connect(m, flipped(self.instruction), walk.instruction)
         both = Signal()
         m.d.comb += [
@@ -70,7 +92,7 @@ class Load(Part):
 
         # Beats as they come: of the piece at the head, number `step`.
         piece = Signal(layout)
-        step = Signal(range(system.burst))
+        step = Signal(range(params.burst))
         valid = Signal()
         taken = Signal()
         ends = Signal()
@@ -81,10 +103,10 @@ class Load(Part):
         ]
         with m.If(taken):
             m.d.sync += step.eq(Mux(ends, 0, step + 1))
-        place = Signal(range(system.record_beats))    # of the beat in its record, or run
+        place = Signal(range(params.record_beats))    # of the beat in its record, or run
         m.d.comb += place.eq(piece.index + step)
         straddles = self._to_v(m, valid, piece, step, place, taken)
-        scales = place == system.record_beats - 1
+        scales = place == params.record_beats - 1
         self._to_w(m, valid & (piece.memory == Memory.W), piece, place, scales)
         m.d.comb += [
             self.p.en.eq(valid & (piece.memory == Memory.P)), self.p.addr.eq(piece.place + step),
@@ -125,13 +147,12 @@ class Load(Part):
 
     def _to_w(self, m, valid, piece, place, scales):
         """Records: packed rows of mantissas, then the exponents."""
-        system = self.params
-        core = system.core
-        stored, packed = system.stored, system.packed
-        rows = [[self.beat.payload.word_select(row * core.cols + column, stored)[:core.format.mantissa]
-                 for column in range(core.cols)] for row in range(packed)]
-        halves = [self.beat.payload.word_select(column, 16) for column in range(core.cols)]
-        exponent = signed(core.format.exponent)
+        params = self.params
+        lanes, packed = params.lanes, params.packed
+        rows = [[self.beat.payload.word_select(row * lanes + column, 32 // packed)[:params.mantissa]
+                 for column in range(lanes)] for row in range(packed)]
+        halves = [self.beat.payload.word_select(column, 16) for column in range(lanes)]
+        exponent = signed(params.exponent)
         m.d.comb += [
             self.w.en.eq(valid & ~scales), self.w.addr.eq(piece.place[:ADDRESS_BITS] + (place * packed)),
             Value.cast(self.w.data).eq(Cat(value for row in rows for value in row)), self.w.mask.eq(~0),

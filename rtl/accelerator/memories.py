@@ -1,13 +1,21 @@
-"""The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority."""
+"""The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority.
+
+Who they are, and who comes first: :data:`hbfp.isa.ports.PORTS`.
+"""
+
+from dataclasses import dataclass
 
 from amaranth import Cat, Const, Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
+from hbfp.isa.ports import users
+
+from ..lib.component import Component
 from ..lib.memory import Ram
+from ..lib.names import parameter
 from ..lib.pick import pick
 from .control import FIRST_BITS, SIZE_BITS
 from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
-from .part import Part
 from .signatures import (
     p_read,
     p_write,
@@ -19,6 +27,7 @@ from .signatures import (
     x_read,
     x_write,
 )
+from .sizes import Sizes
 
 
 def bits_of(layout):
@@ -32,9 +41,9 @@ def _parts(word, count):
     return [word[n * size:(n + 1) * size] for n in range(count)]
 
 
-def share_members(system):
+def share_members(params):
     """Inputs of a memory of which contexts have shares: the first sixteenth of this one's, and how many it has."""
-    return {"share_first": In(FIRST_BITS), "share_size": In(SIZE_BITS)} if system.contexts > 1 else {}
+    return {"share_first": In(FIRST_BITS), "share_size": In(SIZE_BITS)} if params.contexts > 1 else {}
 
 
 def arbitrate(m, name, ports, words, step=1, share=None):
@@ -86,7 +95,7 @@ def choose(ports, chosen, name):
     return value
 
 
-class VMemory(Part):
+class VMemory(Component):
     """V: FP32 words. Grants are given in the same cycle; of several that ask, the first in the order of the ports.
 
     Drain comes first among the reads, since the way out of the core waits for its factors, and vector among the
@@ -101,7 +110,13 @@ class VMemory(Part):
         Likewise.
     """
     kind, area, apart = "v_memory", "memories", True
-    READERS, WRITERS = ("drain", "convert", "vector", "store"), ("vector", "drain", "load")
+    READERS, WRITERS = users("v_read"), users("v_write")
+
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        v_words: int = parameter("v")
+        lanes: int = parameter("l")
+        contexts: int = parameter("cx", 1)
 
     @staticmethod
     def ports(params):
@@ -109,20 +124,20 @@ class VMemory(Part):
             f"write_{name}": In(v_write(params)) for name in VMemory.WRITERS} | share_members(params)
 
     def body(self, platform):
-        m, system = Module(), self.params
-        m.submodules.ram = ram = Ram(system.v_words, bits_of(v_layout(system)), system.lanes)
+        m, params = Module(), self.params
+        m.submodules.ram = ram = Ram(params.v_words, bits_of(v_layout(params)), params.lanes)
         readers = [getattr(self, f"read_{name}") for name in self.READERS]
         writers = [getattr(self, f"write_{name}") for name in self.WRITERS]
-        reads, r_addr, _ = arbitrate(m, "read", readers, system.v_words, share=self)
-        writes, w_addr, chosen = arbitrate(m, "write", writers, system.v_words, share=self)
+        reads, r_addr, _ = arbitrate(m, "read", readers, params.v_words, share=self)
+        writes, w_addr, chosen = arbitrate(m, "write", writers, params.v_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), ram.w_addr.eq(w_addr),
-                     ram.w_en.eq(choose(writers, chosen, "mask") & writes.replicate(system.lanes)),
+                     ram.w_en.eq(choose(writers, chosen, "mask") & writes.replicate(params.lanes)),
                      ram.w_data.eq(choose(writers, chosen, "data")),
                      *(port.data.as_value().eq(ram.r_data) for port in readers)]
         return m
 
 
-class XMemory(Part):
+class XMemory(Component):
     """X: rows of the core. Each port has one user, which is always granted.
 
     Members
@@ -134,21 +149,30 @@ class XMemory(Part):
     """
     kind, area, apart = "x_memory", "memories", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        x_words: int = parameter("x")
+        lanes: int = parameter("l")
+        mantissa: int = parameter("m")
+        exponent: int = parameter("e")
+        segments: int = parameter("s", 1)
+        contexts: int = parameter("cx", 1)
+
     @staticmethod
     def ports(params):
         return {"read": In(x_read(params)), "write": In(x_write(params)), **share_members(params)}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        m.submodules.ram = ram = Ram(system.x_words, bits_of(x_layout(system)))
-        reads, r_addr, _ = arbitrate(m, "read", [self.read], system.x_words, share=self)
-        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.x_words, share=self)
+        m, params = Module(), self.params
+        m.submodules.ram = ram = Ram(params.x_words, bits_of(x_layout(params)))
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], params.x_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(ram.r_data),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m
 
 
-class WMemory(Part):
+class WMemory(Component):
     """W: rows of weights, ``packed`` of them a word, and beside it the exponents and flags of segments.
 
     Convert comes first among the writes, so that it never stalls; it makes a finite number of them.
@@ -163,18 +187,28 @@ class WMemory(Part):
         of any row of the segment.
     """
     kind, area, apart = "w_memory", "memories", True
-    WRITERS = ("convert", "load")
+    WRITERS, SCALERS = users("w_write"), users("w_scales")
+
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        w_words: int = parameter("w")
+        lanes: int = parameter("l")
+        mantissa: int = parameter("m")
+        exponent: int = parameter("e")
+        height: int = parameter("h")
+        packed: int = parameter("p")
+        contexts: int = parameter("cx", 1)
 
     @staticmethod
     def ports(params):
         return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
-            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.WRITERS} | share_members(params)
+            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.SCALERS} | share_members(params)
 
     def body(self, platform):
-        m, system = Module(), self.params
-        rows, packed, height = system.w_words, system.packed, system.core.height
-        m.submodules.ram = ram = Ram(rows // packed, bits_of(w_layout(system)), packed)
-        m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(system)))
+        m, params = Module(), self.params
+        rows, packed, height = params.w_words, params.packed, params.height
+        m.submodules.ram = ram = Ram(rows // packed, bits_of(w_layout(params)), packed)
+        m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(params)))
         reads, row, _ = arbitrate(m, "read", [self.read], rows, share=self)
         place = Signal(range(packed))
         low, segment = (packed - 1).bit_length(), (height - 1).bit_length()
@@ -184,8 +218,8 @@ class WMemory(Part):
                      scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
                      self.read.data.as_value().eq(pick(_parts(ram.r_data, packed), place)),
                      self.read.scales.as_value().eq(scales.r_data)]
-        for memory, name, step in ((ram, "write", packed), (scales, "scales", height)):
-            ports = [getattr(self, f"{name}_{writer}") for writer in self.WRITERS]
+        for memory, name, who, step in ((ram, "write", self.WRITERS, packed), (scales, "scales", self.SCALERS, height)):
+            ports = [getattr(self, f"{name}_{writer}") for writer in who]
             writes, w_addr, chosen = arbitrate(m, name, ports, rows, step, self)
             mask = choose(ports, chosen, "mask") & writes.replicate(packed) if name == "write" else writes
             m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
@@ -193,7 +227,7 @@ class WMemory(Part):
         return m
 
 
-class PMemory(Part):
+class PMemory(Component):
     """P: instructions of the vector unit, as many a word as a beat has. Each port has one user.
 
     Members
@@ -205,18 +239,24 @@ class PMemory(Part):
     """
     kind, area, apart = "p_memory", "memories", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        p_words: int = parameter("pw")
+        lanes: int = parameter("l")
+        contexts: int = parameter("cx", 1)
+
     @staticmethod
     def ports(params):
         return {"read": In(p_read()), "write": In(p_write(params)), **share_members(params)}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        each = system.lanes // 2    # instructions of a word
-        m.submodules.ram = ram = Ram(system.p_words // each, bits_of(p_layout(system)))
+        m, params = Module(), self.params
+        each = params.lanes // 2    # instructions of a word
+        m.submodules.ram = ram = Ram(params.p_words // each, bits_of(p_layout(params)))
         low = (each - 1).bit_length()
         place = Signal(range(each))
-        reads, instruction, _ = arbitrate(m, "read", [self.read], system.p_words, share=self)
-        writes, w_addr, _ = arbitrate(m, "write", [self.write], system.p_words // each, share=self)
+        reads, instruction, _ = arbitrate(m, "read", [self.read], params.p_words, share=self)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], params.p_words // each, share=self)
         with m.If(reads):
             m.d.sync += place.eq(instruction)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),

@@ -1,22 +1,27 @@
 """The unit multiply: addresses of rows of X, blocks of zeros, commands of the core."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import Out
 
+from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 
-from ..core.sequencer import STEPS, command_layout
+from ..core.sequencer import STEPS, command_of
+from ..lib.component import Component
+from ..lib.names import parameter
 from .layouts import ADDRESS_BITS, x_layout
 from .loops import Loops
-from .part import Part
 from .signatures import unit_members, x_read
+from .sizes import Sizes
 
 #: Bits of a coordinate: x + 4095 * 255 + 255 * 255 is below 2^21.
 COORDINATE_BITS = 22
 
 
-class Multiply(Part):
+class Multiply(Component):
     """Sends the rows of passes from X to the core, a row a cycle, and the commands that they belong to.
 
     Two stages. In *issue* a row's address is on the port of X; a row outside its bounds needs no grant. One cycle later
@@ -30,11 +35,6 @@ class Multiply(Part):
     ``done`` is high in the cycle after the core has taken the instruction's last row. An instruction that begins a
     command of more rows than the core's depth is refused: ``fault`` stays high until reset, nothing else is done.
 
-    Parameters
-    ----------
-    core, x_words, ... :
-        As of :class:`hbfp.system.Accelerator`.
-
     Members
     -------
     instruction, held, done, fault :
@@ -46,14 +46,22 @@ class Multiply(Part):
     """
     kind, area, apart = "multiply", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        mantissa: int = parameter("m")
+        exponent: int = parameter("e")
+        depth: int = parameter("d")
+        segments: int = parameter("s", 1)
+
     @staticmethod
     def ports(params):
         return unit_members(Opcode.MULTIPLY) | {
-            "x": Out(x_read(params)), "o_cmd": Out(stream.Signature(command_layout(params.core))),
+            "x": Out(x_read(params)), "o_cmd": Out(stream.Signature(command_of(params.depth, side=True))),
             "o_x": Out(stream.Signature(x_layout(params)))}
 
     def body(self, platform):
-        m, core = Module(), self.params.core
+        m, params = Module(), self.params
         new, held = self.instruction.payload, self.held
         active, there, zero, ending = (Signal(name=name) for name in ("active", "there", "zero", "ending"))
         start, step, room = (Signal(name=name) for name in ("start", "step", "room"))
@@ -87,7 +95,7 @@ class Multiply(Part):
         m.d.comb += [
             self.instruction.ready.eq((~active | (step & loops.last)) & free & ~self.fault),
             start.eq(self.instruction.valid & self.instruction.ready), rows.eq(new.rows0 * new.rows1),
-            refused.eq(start & new.first & (rows > core.depth)),
+            refused.eq(start & new.first & (rows > params.depth)),
         ]
         with m.If(self.o_cmd.ready):
             m.d.sync += self.o_cmd.valid.eq(0)
@@ -101,7 +109,8 @@ class Multiply(Part):
                              *(self.o_cmd.payload[name].eq(new[name]) for name in STEPS)]
 
         # The row for the core.
-        zeros = x_layout(self.params).const({"exponent": [max(-126, core.format.exponent_range[0])] * core.segments})
+        least, _ = HBFPFormat(exponent=params.exponent).exponent_range
+        zeros = x_layout(params).const({"exponent": [max(-126, least)] * params.segments})
         m.d.comb += [self.o_x.valid.eq(there), self.o_x.payload.eq(Mux(zero, zeros, self.x.data))]
         m.d.sync += self.done.eq(there & self.o_x.ready & ending)
         return m

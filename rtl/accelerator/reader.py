@@ -1,21 +1,25 @@
 """The bus's reads: one address channel for fetch and loads, data in order."""
 
+from dataclasses import dataclass
+
 from amaranth import Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..lib.component import Component
 from ..lib.layout import StructLayout
-from .axi import BUS_BITS, constants, read_members
+from ..lib.names import parameter
+from .axi import BUS_BITS, constants, read_signature
 from .load import request_layout
-from .part import Part
+from .sizes import Sizes
 
 
-def fetch_layout(system):
+def fetch_layout(params):
     """A burst of instructions: number of its first beat on the bus, and its beats."""
-    return StructLayout({"address": BUS_BITS - (system.beat - 1).bit_length(), "beats": range(system.burst + 1)})
+    return StructLayout({"address": BUS_BITS - (params.beat - 1).bit_length(), "beats": range(params.burst + 1)})
 
 
-class Reader(Part):
+class Reader(Component):
     """Reads for fetch and load, ``reads`` bursts under way at most; their beats come back in the order of requests.
 
     In a cycle in which both ask, fetch goes before load. A request that is taken is on the bus in the next cycle.
@@ -42,29 +46,35 @@ class Reader(Part):
     """
     kind, area, apart = "reader", "transfers", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        burst: int = parameter("b")
+        reads: int = parameter("r")
+
     @staticmethod
     def ports(params):
         return {"fetch": In(stream.Signature(fetch_layout(params))),
                 "load": In(stream.Signature(request_layout(params))), "base": In(BUS_BITS - 12), "fetched": Out(1),
                 "loaded": Out(1), "ready": In(1), "abort": In(1), "idle": Out(1), "error": Out(1), "of_load": Out(1),
-                **read_members(8 * params.beat)}
+                **read_signature(params.beat).members}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        low = (system.beat - 1).bit_length()
+        m, params = Module(), self.params
+        low = (params.beat - 1).bit_length()
         address = Signal(BUS_BITS - low, reset_less=True)
-        length = Signal(range(system.burst), reset_less=True)
-        under_way = Signal(range(system.reads + 1))
-        loads = Signal(system.reads)    # of the bursts under way, the oldest lowest: whether it is a load's
+        length = Signal(range(params.burst), reset_less=True)
+        under_way = Signal(range(params.reads + 1))
+        loads = Signal(params.reads)    # of the bursts under way, the oldest lowest: whether it is a load's
         free = Signal()
         push = Signal()
         pop = Signal()
         m.d.comb += [
-            free.eq((~self.arvalid | self.arready) & (under_way != system.reads) & ~self.abort),
+            free.eq((~self.arvalid | self.arready) & (under_way != params.reads) & ~self.abort),
             self.fetch.ready.eq(free), self.load.ready.eq(free & ~self.fetch.valid),
             push.eq(free & (self.fetch.valid | self.load.valid)), pop.eq(self.rvalid & self.rready & self.rlast),
             self.araddr.eq(address << low), self.arlen.eq(length), self.idle.eq(~under_way.any()),
-            *constants("ar", self, system.beat),
+            *constants("ar", self, params.beat),
         ]
         with m.If(self.arready):
             m.d.sync += self.arvalid.eq(0)

@@ -1,45 +1,52 @@
 """The registers, on AXI4-Lite."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from hbfp.isa.registers import BY_NAME, CONTEXT, REGISTERS, SPAN, WORD, Access, Cause, parameters, registers
+from hbfp.isa.registers import (
+    BY_NAME,
+    CONTEXT,
+    IDENTITY,
+    REGISTERS,
+    SPAN,
+    VERSION,
+    WORD,
+    Access,
+    parameters,
+    registers,
+)
 
-from ..lib.layout import ArrayLayout
-from .part import Part
-from .queue import NUMBER_BITS
+from ..lib.component import Component
+from ..lib.names import parameter
+from .axi import lite_signature
+from .control import host_signature
 
+#: Registers that say what the machine is, but for the two that all machines share.
+SIZES = tuple(one.name for one in REGISTERS if one.access is Access.READ and one.address < CONTEXT)[2:]
 #: Counters, in the order of their addresses: ``cycles`` and what follows.
 COUNTERS = tuple(register.name for register in REGISTERS if register.address >= BY_NAME["cycles"].address)
 
 
-def address_bits(system):
-    """Bits of an address."""
-    return (system.contexts * SPAN - 1).bit_length()
-
-
-def written(system):
+def written(contexts):
     """Registers that the host writes, those of a context but once: name -> bits that are written."""
-    found = {one.name: one for one in registers(system.contexts) if one.access is Access.WRITE}
+    found = {one.name: one for one in registers(contexts) if one.access is Access.WRITE}
     return {name: max((field.low + field.width for field in one.fields), default=WORD) for name, one in found.items()
             if name in {each.name for each in REGISTERS}}
 
 
-def lite_members(system):
-    """AXI4-Lite by its standard names without the prefix."""
-    return {"awaddr": In(address_bits(system)), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
-            "wdata": In(WORD), "wstrb": In(WORD // 8), "wvalid": In(1), "wready": Out(1),
-            "bresp": Out(2), "bvalid": Out(1), "bready": In(1),
-            "araddr": In(address_bits(system)), "arprot": In(3), "arvalid": In(1), "arready": Out(1),
-            "rdata": Out(WORD), "rresp": Out(2), "rvalid": Out(1), "rready": In(1)}
-
-
-class Registers(Part):
+class Registers(Component):
     """Registers by the map of :mod:`hbfp.isa.registers`.
 
     A write is taken in the cycle after the first in which address and data are there and no response waits, and its
     response follows one cycle later; strobes count. A read is answered two cycles after its address. Addresses without
     a register read as 0. Every response is OKAY. What is written counts from the next cycle, also while a program runs.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        What the registers :data:`SIZES` say.
 
     Members
     -------
@@ -61,21 +68,32 @@ class Registers(Part):
     """
     kind, area, apart = "registers", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters:
+        sizes: tuple[int, ...] = parameter("v")
+
+        @property
+        def contexts(self):
+            """Programs at a time."""
+            return self.sizes[SIZES.index("contexts")]
+
+        @classmethod
+        def of(cls, system):
+            """Those of an accelerator."""
+            known = parameters(system)
+            return cls(tuple(known[name] for name in SIZES))
+
     @staticmethod
     def ports(params):
         contexts, number = params.contexts, (len(COUNTERS) - 1).bit_length()
-        several = {"active": In(1)} if contexts > 1 else {}
-        return {**lite_members(params), **several, **{name: Out(size) for name, size in written(params).items()},
-                "start": Out(contexts), "stop": Out(contexts), "busy": In(contexts), "waiting": In(contexts),
-                "done": In(contexts), "error": In(contexts),
-                "cause": In(ArrayLayout((max(Cause)).bit_length(), contexts)),
-                "error_pc": In(ArrayLayout(NUMBER_BITS, contexts)), "ends": In(contexts), "fails": In(contexts),
-                "interrupt": Out(1), "count_en": Out(1), "count_addr": Out(number + contexts - 1), "count": In(WORD),
-                "count_known": In(1)}
+        return {**lite_signature(contexts).members, **{name: Out(size) for name, size in written(contexts).items()},
+                **host_signature(contexts).members, "interrupt": Out(1), "count_en": Out(1),
+                "count_addr": Out(number + contexts - 1), "count": In(WORD), "count_known": In(1)}
 
     def body(self, platform):
         m, contexts = Module(), self.params.contexts
-        takes, shown, raised = self._takes(m), parameters(self.params), []
+        takes, raised = self._takes(m), []
+        shown = {"id": IDENTITY, "version": VERSION, **dict(zip(SIZES, self.params.sizes, strict=True))}
         interrupt = 0
         for context in range(contexts):
             end = f"_{context}" if context else ""
@@ -89,7 +107,7 @@ class Registers(Part):
                       f"cause{end}": self.cause[context], f"error_pc{end}": self.error_pc[context],
                       f"interrupt_status{end}": status}
             raised.append(status)
-        for name in written(self.params):
+        for name in written(contexts):
             kept = self._kept(m, takes, name)
             shown |= kept
             values = list(kept.values())

@@ -1,5 +1,7 @@
 """Ports between units and memories, as a unit sees them, and what every unit has."""
 
+from types import SimpleNamespace
+
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, Signature
 
@@ -9,6 +11,7 @@ from .layouts import (
     p_layout,
     v_layout,
     w_layout,
+    w_row_layout,
     w_scales_layout,
     x_layout,
 )
@@ -36,40 +39,40 @@ def write_port(shape, parts=0):
                       "fault": In(1)})
 
 
-def v_read(system):
+def v_read(params):
     """A read port of V."""
-    return read_port(v_layout(system))
+    return read_port(v_layout(params))
 
 
-def v_write(system):
+def v_write(params):
     """A write port of V; ``mask`` has a bit for each lane."""
-    return write_port(v_layout(system), system.lanes)
+    return write_port(v_layout(params), params.lanes)
 
 
-def x_read(system):
+def x_read(params):
     """A read port of X."""
-    return read_port(x_layout(system))
+    return read_port(x_layout(params))
 
 
-def x_write(system):
+def x_write(params):
     """A write port of X."""
-    return write_port(x_layout(system))
+    return write_port(x_layout(params))
 
 
-def w_read(system):
+def w_read(params):
     """A read port of W: ``addr`` is a row; with it come the exponents and flags of its segment, ``scales``."""
-    members = dict(read_port(w_layout(system).elem_shape).members)
-    return Signature(members | {"scales": In(w_scales_layout(system))})
+    members = dict(read_port(w_row_layout(params)).members)
+    return Signature(members | {"scales": In(w_scales_layout(params))})
 
 
-def w_write(system):
+def w_write(params):
     """A write port of the mantissas of W: ``addr`` is the first of ``packed`` rows; ``mask`` has a bit for each."""
-    return write_port(w_layout(system), system.packed)
+    return write_port(w_layout(params), params.packed)
 
 
-def w_scales_write(system):
+def w_scales_write(params):
     """A write port of the exponents and flags of W: ``addr`` is a row of the segment."""
-    return write_port(w_scales_layout(system))
+    return write_port(w_scales_layout(params))
 
 
 def p_read():
@@ -77,18 +80,29 @@ def p_read():
     return read_port(64)
 
 
-def p_write(system):
+def p_write(params):
     """A write port of P: ``addr`` is a beat's, of as many instructions as it has."""
-    return write_port(p_layout(system))
+    return write_port(p_layout(params))
 
 
-def unit_members(opcode):
-    """What every unit has.
+def unit_signature(opcode):
+    """What issue and a unit tell each other, as issue sees it.
 
     ``instruction``: taken when the unit can begin with it; the payload is the fields that it uses then. ``held``, if
     there are any: those that it uses later, from the cycle after it is taken until the next one is. ``done``: high for
     one cycle for each instruction, in their order, in the cycle in which its last effect is written or later; memory
-    has it in the next. ``fault``: the unit refuses its instruction.
+    has it in the next.
     """
-    held = {"held": In(held_layout(opcode))} if held_fields(opcode) else {}
-    return {"instruction": In(stream.Signature(offered_layout(opcode))), **held, "done": Out(1), "fault": Out(1)}
+    held = {"held": Out(held_layout(opcode))} if held_fields(opcode) else {}
+    return Signature({"instruction": Out(stream.Signature(offered_layout(opcode))), **held, "done": In(1)})
+
+
+def unit_members(opcode):
+    """What every unit has: its side of :func:`unit_signature`, and ``fault``: the unit refuses its instruction."""
+    return {**unit_signature(opcode).flip().members, "fault": Out(1)}
+
+
+def view(component, signature, prefix=""):
+    """Some ports of a component as an interface: those of a signature, to whose names it adds a prefix."""
+    return SimpleNamespace(signature=signature, **{name: getattr(component, prefix + name)
+                                                   for name in signature.members})

@@ -1,29 +1,33 @@
 """Stores: from V to DRAM."""
 
+from dataclasses import dataclass
+
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hbfp.isa.instructions import Opcode
 
+from ..lib.component import Component
 from ..lib.fifo import Fifo
 from ..lib.layout import StructLayout
+from ..lib.names import parameter
 from .load import request_layout
-from .part import Part
 from .rotate import Rotate, covered
 from .signatures import unit_members, v_read
+from .sizes import Sizes
 from .walk import Walk, piece_layout
 
 #: Pieces that wait for V.
 PIECES = 4
 
 
-def beat_layout(system):
+def beat_layout(params):
     """A beat on its way to DRAM, and the lanes that are written."""
-    return StructLayout({"data": 32 * system.lanes, "lanes": system.lanes})
+    return StructLayout({"data": 32 * params.lanes, "lanes": params.lanes})
 
 
-class Store(Part):
+class Store(Component):
     """Announces bursts ahead, and reads V for their beats, one a cycle, in order.
 
     A word of V that is granted in one cycle goes out, through the rotator, in the next. The second beat of a run reads
@@ -46,6 +50,12 @@ class Store(Part):
     """
     kind, area, apart = "store", "transfers", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        burst: int = parameter("b")
+        v_words: int = parameter("v")
+
     @staticmethod
     def ports(params):
         return {**unit_members(Opcode.STORE), "limit": In(32), "begins": Out(1), "misaligned": Out(1),
@@ -53,9 +63,9 @@ class Store(Part):
                 "room": In(1), "beat": Out(stream.Signature(beat_layout(params))), "written": In(1)}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        lanes = system.lanes
-        m.submodules.walk = walk = Walk.made(Walk.Parameters.store(system))
+        m, params = Module(), self.params
+        lanes = params.lanes
+        m.submodules.walk = walk = Walk.made(Walk.Parameters.store(params))
         layout = piece_layout(walk.params)
         m.submodules.pieces = pieces = Fifo(PIECES, layout.size)
         connect(m, flipped(self.instruction), walk.instruction)
@@ -68,7 +78,7 @@ class Store(Part):
             pieces.i.valid.eq(walk.o.valid & self.request.ready), pieces.i.payload.eq(walk.o.payload),
         ]
         piece = Signal(layout)
-        step = Signal(range(system.burst))
+        step = Signal(range(params.burst))
         read = Signal()
         ends = Signal()
         upper = Signal()

@@ -1,20 +1,24 @@
 """The unit vector: programs of the vector unit on rows of V."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import Out
 
 from hbfp.golden.spec.vector import KIND, Kind, Source, Target
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
+from ..lib.component import Component
 from ..lib.layout import StructLayout
+from ..lib.names import parameter
 from ..vector.unit import WORD_LAYOUT, Vector
 from .loops import Loops
-from .part import Part
 from .signatures import p_read, unit_members, v_read, v_write
+from .sizes import Sizes
 from .slots import INNER_BITS, Row, Slot
 
 
-class VectorOnV(Part):
+class VectorOnV(Component):
     """Runs a program of P on the vector unit, once and then for every iteration; feeds it rows of V and takes its own.
 
     A word of the program is asked for on ``p`` in the cycle after the instruction is taken, and further ones when the
@@ -30,11 +34,6 @@ class VectorOnV(Part):
 
     Registers, scalars and the length of a row stay from instruction to instruction.
 
-    Parameters
-    ----------
-    core, row_words, vector_rows, ... :
-        As of :class:`hbfp.system.Accelerator`.
-
     Members
     -------
     instruction, held, done, fault :
@@ -43,6 +42,12 @@ class VectorOnV(Part):
         The data of ``p`` must stay until its next grant: P has no other reader.
     """
     kind, area, apart = "vector_on_v", "accelerator control", True
+
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        row_words: int = parameter("w")
+        vector_rows: int = parameter("r")
 
     @staticmethod
     def ports(params):

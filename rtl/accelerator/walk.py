@@ -82,15 +82,15 @@ class Walk(Component):
         height: int = parameter("h", 0)
 
         @classmethod
-        def load(cls, system):
-            """For loads of an accelerator."""
-            return cls(system.lanes, system.burst, system.v_words, system.w_words, 2 * system.p_words // system.lanes,
-                       system.record_beats, system.core.height)
+        def load(cls, params):
+            """For loads of a :class:`~rtl.accelerator.load.Load` with these parameters."""
+            return cls(params.lanes, params.burst, params.v_words, params.w_words, 2 * params.p_words // params.lanes,
+                       params.record_beats, params.height)
 
         @classmethod
-        def store(cls, system):
-            """For stores."""
-            return cls(system.lanes, system.burst, system.v_words)
+        def store(cls, params):
+            """For a :class:`~rtl.accelerator.store.Store`."""
+            return cls(params.lanes, params.burst, params.v_words)
 
         @property
         def opcode(self):

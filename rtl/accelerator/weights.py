@@ -1,19 +1,22 @@
 """The unit weights: rows of tiles from W to the core."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import Out
 
 from hbfp.isa.instructions import Opcode
 
-from ..number.streams import weights_layout
-from .layouts import ADDRESS_BITS
+from ..lib.component import Component
+from ..lib.names import parameter
+from .layouts import ADDRESS_BITS, weights_layout
 from .loops import Loops
-from .part import Part
 from .signatures import unit_members, w_read
+from .sizes import Sizes
 
 
-class Weights(Part):
+class Weights(Component):
     """Sends tiles of weights from W to the core, a row a cycle.
 
     Two stages, as of :class:`~rtl.accelerator.multiply.Multiply`: a row's address is on the port of W; one cycle later
@@ -23,11 +26,6 @@ class Weights(Part):
 
     ``done`` is high in the cycle after the core has taken the instruction's last row. An instruction whose base is no
     multiple of the core's rows is refused: ``fault`` stays high until reset, nothing else is done.
-
-    Parameters
-    ----------
-    core, w_words, ... :
-        As of :class:`hbfp.system.Accelerator`.
 
     Members
     -------
@@ -40,13 +38,19 @@ class Weights(Part):
     """
     kind, area, apart = "feed_weights", "accelerator control", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        mantissa: int = parameter("m")
+        exponent: int = parameter("e")
+
     @staticmethod
     def ports(params):
         return unit_members(Opcode.WEIGHTS) | {
-            "w": Out(w_read(params)), "o_w": Out(stream.Signature(weights_layout(params.core)))}
+            "w": Out(w_read(params)), "o_w": Out(stream.Signature(weights_layout(params)))}
 
     def body(self, platform):
-        m, side = Module(), (self.params.core.rows - 1).bit_length()
+        m, side = Module(), (self.params.lanes - 1).bit_length()
         new, held = self.instruction.payload, self.held
         active, there, ending, start, step, room = (
             Signal(name=name) for name in ("active", "there", "ending", "start", "step", "room"))

@@ -1,20 +1,24 @@
 """The bus's writes."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from ..lib.component import Component
 from ..lib.fifo import Fifo
-from .axi import BUS_BITS, constants, write_members
+from ..lib.names import parameter
+from .axi import BUS_BITS, constants, write_signature
 from .load import request_layout
-from .part import Part
+from .sizes import Sizes
 from .store import beat_layout
 
 #: Beats that wait for the bus.
 BEATS = 4
 
 
-class Writer(Part):
+class Writer(Component):
     """Writes for store, ``reads`` bursts under way at most, in order.
 
     A request that is taken is on the bus in the next cycle; the first beat of a burst is there no sooner than its
@@ -41,30 +45,37 @@ class Writer(Part):
     """
     kind, area, apart = "writer", "transfers", True
 
+    @dataclass(frozen=True)
+    class Parameters(Sizes):
+        lanes: int = parameter("l")
+        burst: int = parameter("b")
+        reads: int = parameter("r")
+
     @staticmethod
     def ports(params):
         return {"request": In(stream.Signature(request_layout(params))),
                 "beat": In(stream.Signature(beat_layout(params))), "room": Out(1), "base": In(BUS_BITS - 12),
-                "written": Out(1), "abort": In(1), "idle": Out(1), "error": Out(1), **write_members(8 * params.beat)}
+                "written": Out(1), "abort": In(1), "idle": Out(1), "error": Out(1),
+                **write_signature(params.beat).members}
 
     def body(self, platform):
-        m, system = Module(), self.params
-        low = (system.beat - 1).bit_length()
+        m, params = Module(), self.params
+        low = (params.beat - 1).bit_length()
         address = Signal(BUS_BITS - low, reset_less=True)
-        length = Signal(range(system.burst), reset_less=True)
-        under_way = Signal(range(system.reads + 1))
-        lasts = Signal(system.reads)    # of the bursts under way, the oldest lowest: whether its instruction ends
+        length = Signal(range(params.burst), reset_less=True)
+        under_way = Signal(range(params.reads + 1))
+        lasts = Signal(params.reads)    # of the bursts under way, the oldest lowest: whether its instruction ends
         free = Signal()
         push = Signal()
         pop = Signal()
         # Lengths of bursts that have beats to come.
-        m.submodules.lengths = lengths = Fifo(system.reads, len(length))
+        m.submodules.lengths = lengths = Fifo(params.reads, len(length))
         m.d.comb += [
-            free.eq((~self.awvalid | self.awready) & (under_way != system.reads) & ~self.abort),
+            free.eq((~self.awvalid | self.awready) & (under_way != params.reads) & ~self.abort),
             self.request.ready.eq(free), push.eq(free & self.request.valid), pop.eq(self.bvalid & self.bready),
             lengths.i.valid.eq(push), lengths.i.payload.eq(self.request.payload.beats - 1),
             self.awaddr.eq(address << low), self.awlen.eq(length), self.idle.eq(~under_way.any()),
-            *constants("aw", self, system.beat),
+            *constants("aw", self, params.beat),
             self.bready.eq(1), self.error.eq(self.bvalid & self.bresp[1] & ~self.abort),
             self.written.eq(pop & lasts[0] & ~self.abort & ~self.bresp[1]),
         ]
@@ -83,12 +94,12 @@ class Writer(Part):
 
     def _data(self, m, lengths):
         """The beats, each with its place in its burst."""
-        system = self.params
-        layout = beat_layout(system)
+        params = self.params
+        layout = beat_layout(params)
         m.submodules.beats = beats = Fifo(BEATS, layout.size)
         head = Signal(layout)
         held = Signal(range(BEATS + 1))
-        sent = Signal(range(system.burst))
+        sent = Signal(range(params.burst))
         filling = Signal()
         goes = Signal()
         ends = Signal()
@@ -97,7 +108,7 @@ class Writer(Part):
             self.beat.ready.eq(1), self.room.eq(held + self.beat.valid < BEATS),
             Cat(head).eq(beats.o.payload), ends.eq(sent == lengths.o.payload), goes.eq(self.wvalid & self.wready),
             self.wdata.eq(head.data),
-            self.wstrb.eq(Cat(lane.replicate(4) for lane in head.lanes) & ~filling.replicate(system.beat)),
+            self.wstrb.eq(Cat(lane.replicate(4) for lane in head.lanes) & ~filling.replicate(params.beat)),
             self.wlast.eq(ends), self.wvalid.eq(lengths.o.valid & (beats.o.valid | filling)),
             lengths.o.ready.eq(goes & ends), beats.o.ready.eq(goes),
         ]

@@ -196,18 +196,6 @@ class Core(Component):
         if self.params.format.rounding == "stochastic":
             connect(m, flipped(self.i_seed), encode.i_seed)
 
-    def _draining(self, drain, group):
-        """Which bank is read out, for a column group."""
-        return drain.draining[group] if isinstance(drain, CreditDrain) else drain.draining
-
-    def _read(self, m, drain, parts):
-        """Tell each part, with its column group, which word is read out."""
-        if isinstance(drain, Drain):
-            connect(m, drain.read, *(part.read for _, part in parts))
-            return
-        for group, part in parts:
-            m.d.comb += [part.read.en.eq(drain.read[group].en), part.read.address.eq(drain.read[group].address)]
-
     def _address(self, m, beat):
         """Word of a row, counted here, where it is needed, and not delayed."""
         address, following = (Signal(index(self.params.depth), name=name) for name in ("address", "following"))
@@ -255,12 +243,12 @@ class Core(Component):
         chain = [Accumulator.of(design) for _ in range(design.group_cols)]
         for j, accumulator in enumerate(chain):
             m.submodules[f"accumulator{j}"] = accumulator
-            m.d.comb += [accumulator.draining.eq(self._draining(drain, j)), drain.value[j].eq(accumulator.o)]
+            m.d.comb += [accumulator.draining.eq(drain.draining[j]), drain.value[j].eq(accumulator.o)]
+            connect(m, drain.read[j], accumulator.read)
             for s in range(design.segments):
                 m.d.comb += accumulator.sums[s].eq(array.sums[s][j])
                 if design.blocked:
                     m.d.comb += accumulator.w[s].eq(weights.scale[s][j])
-        self._read(m, drain, [(j, accumulator) for j, accumulator in enumerate(chain)])
 
         west = chain[0].west.signature.flip().create(path=("west",))
         beat = delay(m, self._beat, array.params.latency, "beat", reset_less=False)
@@ -331,9 +319,9 @@ class Core(Component):
         values = [drain.value[n // kc][n % kc] for n in range(design.cols)]
         accumulators = [SharedAccumulator.of(design) for _ in range(design.cols // design.share)]
         connect(m, control.turn, *(shared.turn for shared in accumulators))
-        self._read(m, drain, [(n * design.share // kc, shared) for n, shared in enumerate(accumulators)])
         for n, shared in enumerate(accumulators):
             m.submodules[f"shared{n}"] = shared
+            connect(m, drain.read[n * design.share // kc], shared.read)
             mine = slice(n * design.share, (n + 1) * design.share)
             m.d.comb += [
                 shared.sums.eq(Cat(sums[mine])), shared.w.exponent.eq(Cat(exponents[mine])),

@@ -47,8 +47,8 @@ class Drain(Component):
         The bank is complete.
     free : ``Out(2)``
         Banks that hold nothing.
-    draining, read : ``Out(2)``, ``Out(read_signature)``
-        Bank to read, by bit, and its word; ``en`` is high while the way out moves.
+    draining, read : ``Out(2).array``, ``Out(read_signature).array``
+        Bank to read, by bit, and its word, by column group the same; ``en`` is high while the way out moves.
     place, vacant : ``In``, ``Out(1)``
         Only where results have one bank. Where columns share an accumulator: whether word ``place`` may be written;
         else, while the command before that of ``bank`` is not read out: whether its row ``place`` is.
@@ -71,6 +71,11 @@ class Drain(Component):
         shared: bool = parameter("shared", False)
         lanes: int = parameter("s", 0)
         banks: int = parameter("k", 2)
+
+        @property
+        def groups(self):
+            """Column groups."""
+            return self.cols // self.group
 
         @property
         def turns(self):
@@ -104,8 +109,9 @@ class Drain(Component):
         word = index(params.depth)
         members = {
             "begins": In(1), "bank": In(1), "rows": In(range(params.depth + 1)), "steps": In(steps_layout()),
-            "done": In(2), "free": Out(2, init=3), "draining": Out(2), "read": Out(read_signature(params.depth)),
-            "value": In(ArrayLayout(params.element.width, params.group)).array(params.cols // params.group),
+            "done": In(2), "free": Out(2, init=3), "draining": Out(2).array(params.groups),
+            "read": Out(read_signature(params.depth)).array(params.groups),
+            "value": In(ArrayLayout(params.element.width, params.group)).array(params.groups),
             "o": Out(stream.Signature(beat_of_results(params.cols, params.element))),
         }
         if params.shared or params.banks == 1:
@@ -139,7 +145,7 @@ class Drain(Component):
                 m.d.sync += [rows[n].eq(self.rows), steps[n].eq(self.steps)]
         m.d.comb += [
             last.eq(row + 1 == Mux(current, rows[1], rows[0])), move.eq(~self.o.valid | self.o.ready),
-            self.read.en.eq(step), self.read.address.eq(row),
+            *(read.en.eq(step) for read in self.read), *(read.address.eq(row) for read in self.read),
         ]
         m.d.sync += [complete.eq((complete | self.done) & ~freed),
                      self.free.eq((self.free & ~(self.begins << self.bank)) | freed)]
@@ -161,10 +167,12 @@ class Drain(Component):
         # The bank holds a row until the next stage has it: only then is it done with the last one.
         held = flags[1][0]
         leaves = Signal()
+        shown = Signal(2)    # the bank that is read out
         m.d.comb += [
             leaves.eq(held & flags[1][1] & step), freed.eq(leaves << current),
             pending.eq(Mux(current, complete[1], complete[0]) & ~reading & ~held),
-            self.draining.eq((reading | held) << (current if params.banks > 1 else 0)),
+            shown.eq((reading | held) << (current if params.banks > 1 else 0)),
+            *(draining.eq(shown) for draining in self.draining),
         ]
         with m.If(leaves):
             m.d.sync += current.eq(~current)

@@ -3,7 +3,9 @@
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any, Self
 
+from amaranth import Elaboratable
 from amaranth.lib import wiring
 
 from .names import words
@@ -35,49 +37,49 @@ class Component(wiring.Component):
         """What tells one module of this kind from another: nothing."""
 
         @classmethod
-        def of(cls, design):
+        def of(cls, design: Any) -> Self:
             """Those of a design's component."""
             return cls()
 
     #: Stem of the module's name.
-    kind = None
+    kind: str
     #: Row of area reports that the component counts to; None: that of what it is a part of.
-    area = None
+    area: str | None = None
     #: Whether area reports measure it by itself: always, never (False), or where its user has many of it (None).
-    apart = None
+    apart: bool | None = None
     #: How many parts of a kind area reports still measure together with this component, their user.
-    inline = 4
+    inline: int = 4
     #: Whether only designs with shared exponents have it.
-    blocked = False
+    blocked: bool = False
     #: Bits of memory.
-    bits = 0
+    bits: int = 0
 
-    def __init__(self, *values, **named):
-        self.params = self.Parameters(*values, **named)
+    def __init__(self, *values: Any, **named: Any) -> None:
+        self.params: Any = self.Parameters(*values, **named)
         super().__init__(self.ports(self.params))
 
     @classmethod
-    def made(cls, params):
+    def made(cls, params: Any) -> Self:
         """The component of ready-made parameters."""
         return cls(**{item.name: getattr(params, item.name) for item in fields(params)})
 
     @classmethod
-    def of(cls, *source):
+    def of(cls, *source: Any) -> Self:
         """The component that belongs to a design: ``Parameters.of`` says how."""
         return cls.made(cls.Parameters.of(*source))
 
     @staticmethod
-    def ports(params):
+    def ports(params: Any) -> dict[str, wiring.Member]:
         """Members by name, as for :class:`amaranth.lib.wiring.Signature`."""
         raise NotImplementedError
 
     @property
-    def latencies(self):
+    def latencies(self) -> dict[str, int]:
         """Cycles by name, for the manifest."""
         return {}
 
     @cached_property
-    def module(self):
+    def module(self) -> str:
         """Name of the Verilog module."""
         return "_".join(["hbfp", self.kind, *words(self.params)])
 
@@ -86,6 +88,6 @@ class Component(wiring.Component):
         instance = place(self) if place else None
         return self.body(platform) if instance is None else instance
 
-    def body(self, platform):
+    def body(self, platform: Any) -> Elaboratable:
         """The logic: an :class:`amaranth.Module`. It reads ``self.params`` alone."""
         raise NotImplementedError

@@ -28,7 +28,7 @@ class VectorHBFP(Component):
 
     Each way, FP32 or HBFP is chosen by a pin, which may change only while ``busy`` is low and no block is cut in two.
     Sums are converted as docs/numerics.md, section 4 says, results as section 2 says, with the format's rounding.
-    Golden twin: :func:`golden.to_fp32.to_fp32`, :class:`golden.vector.Machine`, :func:`golden.bfp.encode`.
+    Golden twin: :func:`golden.number.to_fp32.to_fp32`, :class:`golden.vector.unit.Machine`, :func:`golden.bfp.encode`.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class Vector(Component):
     """Executes instructions on rows of FP32 numbers, ``lanes`` elements a cycle.
 
     Instructions, their order of events and cycles: docs/design/04-vector-unit.md. Golden twin:
-    :class:`golden.vector.Machine`.
+    :class:`golden.vector.unit.Machine`.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class Column(Component):
         self.terms = terms
         lane = signed(mantissa)
         super().__init__({f"{kind}{n}": In(lane) for kind in "aw" for n in range(terms)}
-                         | {"o": Out(signed(self.design.psum_width(terms)))})
+                         | {"o": Out(signed(self.design.format.sum_width(terms)))})
 
     def elaborate(self, platform):
         m = Module()
@@ -126,7 +126,7 @@ def test_group_is_the_plain_dot_product(mantissa, terms, multiplier):
     for n in range(terms):
         product = f"(bvmul {signed_to(f'a{n}', mantissa, wide)} {signed_to(f'w{n}', mantissa, wide)})"
         total = f"(bvadd {total} {product})"
-    law = f"(=> (and {valid}) (= {signed_to('o', part.design.psum_width(terms), wide)} {total}))"
+    law = f"(=> (and {valid}) (= {signed_to('o', part.design.format.sum_width(terms), wide)} {total}))"
     assert proved(part, f"group_{multiplier}_{mantissa}_{terms}", law)
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.baselines import BASELINES
 from golden.bfp import encode
-from golden.matmul import matmul, matmul_blocks, matmul_int
+from golden.core.baselines import BASELINES, matmul_int
+from golden.matmul import matmul, matmul_blocks
 from golden.sparsity import compress, expand, prune
 from rtl.number.streams import activations_layout, weights_layout
 

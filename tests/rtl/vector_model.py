@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from gen.emit import Emitter, verilog
-from golden.spec.vector import Instruction
+from golden.spec.vector import VectorInstruction
 from rtl.vector.unit import Vector
 from tests.rtl.library import build
 
@@ -74,7 +74,7 @@ class VectorModel:
 
         Parameters
         ----------
-        program : sequence of Instruction or int
+        program : sequence of VectorInstruction or int
         rows : sequence of uint32 arrays, (length,)
         outputs : int
             Rows that the program gives.
@@ -83,7 +83,8 @@ class VectorModel:
         """
         lanes = self.unit.lanes
         beats = -(-length // lanes)
-        words = np.array([item.encode() if isinstance(item, Instruction) else item for item in program], np.uint64)
+        words = np.array([item.encode() if isinstance(item, VectorInstruction) else item for item in program],
+                         np.uint64)
         data = np.zeros((len(rows), beats * lanes), np.uint32)
         for padded, row in zip(data, rows, strict=True):
             padded[:length] = row

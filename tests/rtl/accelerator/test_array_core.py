@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect
 
 from golden.bfp import encode
+from golden.core.core import side as finish
 from golden.matmul import matmul_blocks
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -29,7 +30,7 @@ class Fed(wiring.Component):
     def __init__(self, system):
         super().__init__({})
         self.core = ArrayCore.made(system.core)
-        self.multiply, self.weights, self.drain = (kind.made(system) for kind in (Multiply, Weights, DrainToV))
+        self.multiply, self.weights, self.drain = (kind.of(system) for kind in (Multiply, Weights, DrainToV))
         self.done = self.drain.done
 
     def elaborate(self, platform):
@@ -43,13 +44,18 @@ class Fed(wiring.Component):
         return m
 
 
-def product(system, m_rows, k_tiles, n_tiles, pause=0.0, steps=()):
-    """Runs a product of random matrices; asserts every row of V; returns cycles of the writes."""
+def product(system, m_rows, k_tiles, n_tiles, pause=0.0, scale=0, bias=0):
+    """Runs a product of random matrices; asserts every row of V; returns cycles of the writes.
+
+    The first column tile leaves by an instruction of its own; factors lie in V from 1000 on, biases from 2000.
+    """
     core, rng, side = system.core, np.random.default_rng(7), system.core.rows
     x = rng.normal(size=(m_rows, k_tiles * side)).astype(np.float32)
     w = rng.normal(size=(k_tiles * side, n_tiles * side)).astype(np.float32)
     bx, bw = encode(x, core.format), encode(w, core.format, axis=0)
-    want = matmul_blocks(bx, bw, core.accumulate, guard=core.guard, growth=core.growth)
+    want = matmul_blocks(bx, bw, core.accumulate, guard=core.guard, growth=core.growth).view(np.uint32)
+    factors, biases = rng.normal(size=(2, n_tiles * side)).astype(np.float32).view(np.uint32)
+    want = finish(want, factors if scale else None, biases if bias else None)
     dut = Fed(system)
     bench = Served(dut)
     square, terms = core.format.square, core.format.terms
@@ -69,20 +75,27 @@ def product(system, m_rows, k_tiles, n_tiles, pause=0.0, steps=()):
                                invalid=[int(bw.invalid[a]) for a in at])
     bench.read(dut.multiply.x, words, Pauses(pause, 1))
     bench.read(dut.weights.w, rows, Pauses(pause, 2), beside=("scales", scales))
-    bench.read(dut.drain.read, Memory(32 * side), shared=True)
+    operands = Memory(32 * side)
+    for first, vectors in ((1000, factors), (2000, biases)):
+        operands |= {first + n: pack(dut.drain.read.data.shape(), value=vectors[n * side:(n + 1) * side])
+                     for n in range(n_tiles)}
+    bench.read(dut.drain.read, operands, Pauses(pause, 4), shared=True)
     writes = bench.write(dut.drain.write, Pauses(pause, 3))
     given = [bench.instructions(opcode, unit) for opcode, unit in (
         (Opcode.MULTIPLY, dut.multiply), (Opcode.WEIGHTS, dut.weights), (Opcode.DRAIN, dut.drain))]
     bench.send(given[0], [word(
-        Opcode.MULTIPLY, first=1, last=1, tiles=k_tiles, columns=n_tiles, rows0=m_rows, rows1=1, row0=1,
-        passes0=k_tiles, passes1=1, passes2=1, pass0=m_rows)])
+        Opcode.MULTIPLY, first=1, last=1, scale=scale, bias=bias, tiles=k_tiles, columns=n_tiles, rows0=m_rows,
+        rows1=1, row0=1, passes0=k_tiles, passes1=1, passes2=1, pass0=m_rows)])
     bench.send(given[1], [word(Opcode.WEIGHTS, tiles=n_tiles * k_tiles, repeats=1)])
-    bench.send(given[2], [word(Opcode.DRAIN, columns=n_tiles, rows0=m_rows, rows1=1, row0=1, column=m_rows)])
-    bench.until_done(1)
+    bench.send(given[2], [word(
+        Opcode.DRAIN, scale=scale, bias=bias, columns=columns, base=first * m_rows, scale_base=1000 + first,
+        bias_base=2000 + first, rows0=m_rows, rows1=1, row0=1, column=m_rows)
+        for first, columns in ((0, 1), (1, n_tiles - 1))])
+    bench.until_done(2)
     bench.run()
     got = {address: data for _, address, data, _ in writes}
     for n, r in np.ndindex(n_tiles, m_rows):
-        values = want[r, n * side:(n + 1) * side].view(np.uint32)
+        values = want[r, n * side:(n + 1) * side]
         assert got[n * m_rows + r] == pack(dut.drain.read.data.shape(), value=values), (n, r)
     return [cycle for cycle, *_ in writes]
 
@@ -102,6 +115,15 @@ def test_products(name):
     cycles = product(system, rows, tiles, 2, pause)
     apart = {b - a for a, b in zip(cycles, cycles[rows:], strict=False)}
     assert pause or apart == {rows * tiles}
+
+
+@pytest.mark.parametrize("pipeline, scale, bias, rows, pause", [
+    (0, 1, 1, 2, 0.2), (3, 1, 1, 3, 0.3), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        (1, 1, 1, 2, 0.0), (3, 1, 1, 9, 0.3), (3, 1, 0, 1, 0.0), (3, 0, 1, 2, 0.0)))])
+def test_operands(pipeline, scale, bias, rows, pause):
+    """With registers the core asks for operands of a command while rows of the one before are on their way."""
+    system = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 8)), pipeline=pipeline))
+    product(system, rows, 1, 4, pause, scale, bias)
 
 
 def test_ports_are_the_cores_without_the_converters():

@@ -110,7 +110,7 @@ def some(rng, to_w, columns):
 
 def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     """Run instructions one after the other; asserts every write, and how many there are."""
-    dut = Convert.made(sizes)
+    dut = Convert.of(sizes)
     bench, rng = Served(dut, 60000), np.random.default_rng(seed)
     memory, want = {}, []
     for i in instructions:

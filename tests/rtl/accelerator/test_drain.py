@@ -25,7 +25,7 @@ def some(rng):
 
 def play(instructions, pause=0.0, operand_pause=0.0, seed=0):
     """Cycles of the writes and of ``done``; every write and operand is compared."""
-    dut = DrainToV.made(SYSTEM)
+    dut = DrainToV.of(SYSTEM)
     bench, rng = Served(dut), np.random.default_rng(seed)
     memory = Memory(ROW)
     bench.read(dut.read, memory, Pauses(operand_pause, seed), shared=True)
@@ -94,7 +94,7 @@ def test_operands_cost_a_cycle():
 
 
 def test_a_wrong_last_is_a_fault():
-    dut = DrainToV.made(SYSTEM)
+    dut = DrainToV.of(SYSTEM)
     bench = Served(dut)
     bench.read(dut.read, Memory(1))
     bench.write(dut.write)

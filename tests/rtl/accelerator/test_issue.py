@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Decode takes what is legal, in order, into the queue of its unit; what is illegal stops it.
 
-Covers: rtl/accelerator/fields.py, rtl/accelerator/issue.py, rtl/accelerator/legal.py, rtl/accelerator/part.py.
+Covers: rtl/accelerator/fields.py, rtl/accelerator/issue.py, rtl/accelerator/legal.py, rtl/accelerator/sizes.py.
 """
 
 import numpy as np
@@ -14,7 +14,9 @@ from hbfp.isa.instructions import ENDS, FIELDS, WORD, IllegalInstruction, Instru
 from hbfp.isa.legal import check
 from hbfp.system import Accelerator
 from rtl.accelerator.fields import held_fields, offered_fields
-from rtl.accelerator.issue import HOLDING, Issue, held, offered
+from rtl.accelerator.issue import HOLDING, Issue
+
+from ..drive import bits
 
 SYSTEM = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))))
 UNITS = tuple(Unit)
@@ -140,29 +142,27 @@ def test_units_get_theirs_in_order_and_no_sooner_than_their_waits_hold(seed):
             ctx.set(issue.place, place)
             ctx.set(issue.i.valid, int(give))
             ctx.set(issue.i.payload, program[min(place, len(program) - 1)].encode())
-            done = 0
             for unit in UNITS:
-                stream = getattr(issue, offered(unit))
+                stream = issue.to(unit).instruction
                 finishes = works[unit] is not None and rng.random() < 0.2
                 ctx.set(stream.ready, int(works[unit] is None))
+                ctx.set(issue.to(unit).done, int(finishes))
                 if finishes:
                     works[unit] = None
-                    done |= 1 << unit - 1
-            ctx.set(issue.done, done)
             assert not ctx.get(issue.illegal) and not ctx.get(issue.beyond)
             taken, completed = ctx.get(issue.taken), ctx.get(issue.completed)
             for unit in UNITS:
                 if not taken >> unit - 1 & 1:
                     continue
-                one, stream = queued[unit].pop(0), getattr(issue, offered(unit))
+                one, stream = queued[unit].pop(0), issue.to(unit).instruction
                 assert all(counts[wait.unit] >= wait.count for wait in one.waits)
                 assert (ctx.get(issue.nop) >> unit - 1 & 1) == (one.opcode == Opcode.NOP)
                 if one.opcode != Opcode.NOP:
-                    assert ctx.get(stream.payload) == packed(one, offered_fields)
+                    assert ctx.get(bits(stream.payload)) == packed(one, offered_fields)
                     works[unit] = last[unit] = one
             for unit, one in last.items():    # taken in this cycle: held from the next one on
                 if not taken >> unit - 1 & 1 and unit not in HOLDING:
-                    assert ctx.get(getattr(issue, held(unit))) == packed(one, held_fields)
+                    assert ctx.get(bits(issue.to(unit).held)) == packed(one, held_fields)
             assert not ctx.get(issue.paused if end == Opcode.HALT else issue.halted)
             if ctx.get(issue.halted) or ctx.get(issue.paused):
                 assert place == len(program) - 1 and not any(queued.values()) and not any(works.values())

@@ -11,6 +11,7 @@ from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import FIELDS, Instruction, Opcode
 from hbfp.system import Accelerator
 from rtl.accelerator.layouts import header_layout, instruction_layout, p_layout, v_layout, w_layout, w_scales_layout
+from rtl.accelerator.memories import WMemory
 from rtl.accelerator.signatures import w_write
 
 
@@ -29,7 +30,8 @@ def test_an_encoded_word_is_header_then_fields(opcode):
 @pytest.mark.parametrize("side, mantissa, packed", [(8, 4, 8), (16, 8, 4), (32, 6, 4), (8, 12, 2)])
 def test_words_of_memories(side, mantissa, packed):
     system = Accelerator(core=Design(rows=side, cols=side, format=HBFPFormat(mantissa=mantissa, block=(1, side))))
-    assert v_layout(system).size == p_layout(system).size == 8 * system.beat
-    assert w_layout(system).size == packed * side * mantissa
-    assert w_scales_layout(system).size == side * (system.core.format.exponent + 1)
-    assert len(Value.cast(w_write(system).create().mask)) == packed
+    sizes = WMemory.Parameters.of(system)
+    assert v_layout(sizes).size == p_layout(sizes).size == 8 * system.beat
+    assert w_layout(sizes).size == packed * side * mantissa
+    assert w_scales_layout(sizes).size == side * (system.core.format.exponent + 1)
+    assert len(Value.cast(w_write(sizes).create().mask)) == packed

@@ -39,7 +39,7 @@ def test_memory_equals_list(name, share):
     if share is not None:
         sizes = replace(sizes, contexts=2, **{f"{each}_words": 256 for each in "vxwp"})
         depth = 256 * share[1] // 16
-    dut, rng = kind.made(sizes), np.random.default_rng(len(name))
+    dut, rng = kind.of(sizes), np.random.default_rng(len(name))
     read, write = ([getattr(dut, port) for port in ports] for ports in (readers, writers))
     scales = name.startswith("scales")
     width = len(bits(write[0].data))
@@ -122,7 +122,7 @@ def test_memory_equals_list(name, share):
 
 def test_shares_keep_their_words_apart():
     """What is written into one share is read there, and at the same place through all of the memory."""
-    dut = XMemory.made(replace(system(), w_words=128, p_words=64, contexts=2))
+    dut = XMemory.of(replace(system(), w_words=128, p_words=64, contexts=2))
 
     async def play(ctx):
         for address, first, size, value in ((5, 0, 8, 1), (5, 8, 8, 2), (0, 15, 1, 3)):
@@ -146,7 +146,7 @@ def test_shares_keep_their_words_apart():
 
 
 def test_p_holds_instructions_in_beats():
-    dut = PMemory.made(system())
+    dut = PMemory.of(system())
     beats = [int.from_bytes(np.random.default_rng(n).bytes(32), "little") for n in range(16)]
 
     async def play(ctx):

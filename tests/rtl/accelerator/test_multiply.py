@@ -24,7 +24,7 @@ SYSTEM = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(mantissa=4,
 def rows_of(system, i, memory):
     """The rows of X that an instruction means, one after the other."""
     core = system.core
-    zeros = pack(x_layout(system), mantissa=[0] * core.rows,
+    zeros = pack(x_layout(Multiply.Parameters.of(system)), mantissa=[0] * core.rows,
                  exponent=[max(-126, core.format.exponent_range[0])] * core.segments, invalid=[0] * core.segments)
     for _ in range(i["columns"]):
         for p2, p1, p0 in np.ndindex(i["passes2"], i["passes1"], i["passes0"]):
@@ -59,7 +59,7 @@ def some(rng):
 
 def play(system, instructions, pause=0.0, seed=0):
     """Rows, commands and cycles of ``done`` of a run."""
-    dut = Multiply.made(system)
+    dut = Multiply.of(system)
     bench = Served(dut)
     memory = Memory(len(dut.x.data.as_value()))
     bench.read(dut.x, memory, Pauses(pause, seed))
@@ -98,7 +98,7 @@ def test_a_row_a_cycle_without_pause():
 
 
 def test_too_many_rows_are_refused():
-    dut = Multiply.made(SYSTEM)
+    dut = Multiply.of(SYSTEM)
     bench = Served(dut)
     bench.read(dut.x, Memory(len(dut.x.data.as_value())))
     given = bench.instructions(Opcode.MULTIPLY)

@@ -9,19 +9,19 @@ import pytest
 
 from golden.spec.vector import STREAM as ROW
 from golden.spec.vector import (
-    Instruction,
     Kind,
     Op,
     Reduce,
     Source,
     Target,
+    VectorInstruction,
     VectorUnit,
     constant,
     field_values,
     register,
     scalar,
 )
-from golden.vector import Machine
+from golden.vector.unit import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
@@ -95,16 +95,17 @@ def execute(i, program, machine, memory):
     return writes
 
 
-SHAPE = Plain.made(SYSTEM).read.data.shape()
-SET_UP = [Instruction(kind=Kind.LENGTH, immediate=LANES * WORDS).encode(),
-          *(Instruction(a=constant(1), target=Target.REGISTER, target_index=n).encode() for n in range(REGISTERS)),
-          *(Instruction(kind=Kind.SET, target_index=n, immediate=0x3F000000 + n).encode() for n in range(16))]
+SHAPE = Plain.of(SYSTEM).read.data.shape()
+SET_UP = [VectorInstruction(kind=Kind.LENGTH, immediate=LANES * WORDS).encode(),
+          *(VectorInstruction(a=constant(1), target=Target.REGISTER, target_index=n).encode()
+            for n in range(REGISTERS)),
+          *(VectorInstruction(kind=Kind.SET, target_index=n, immediate=0x3F000000 + n).encode() for n in range(16))]
 
 
 def a_length(rng, whole):
     """A random length; of whole words where registers are written, since a pass spoils what its last word has more."""
     length = LANES * int(rng.integers(1, WORDS + 1))
-    return Instruction(kind=Kind.LENGTH, immediate=length if whole else int(rng.integers(1, length + 1))).encode()
+    return VectorInstruction(kind=Kind.LENGTH, immediate=length if whole else int(rng.integers(1, length + 1))).encode()
 
 
 def a_word(rng, whole):
@@ -119,12 +120,12 @@ def a_word(rng, whole):
             choices += [register(int(rng.integers(REGISTERS))), ROW, ROW]
         return choices[rng.integers(len(choices))]
     if kind == Kind.SCALAR:
-        return Instruction(kind=kind, a=operand(), b=operand(), c=operand(), op=Op(int(rng.integers(3))),
-                           target=Target.SCALAR, target_index=int(rng.integers(16))).encode()
+        return VectorInstruction(kind=kind, a=operand(), b=operand(), c=operand(), op=Op(int(rng.integers(3))),
+                                 target=Target.SCALAR, target_index=int(rng.integers(16))).encode()
     target = Target(int(rng.choice([0, 1, 3, 3] if whole else [0, 3])))
-    return Instruction(a=operand(), b=operand(), c=operand(), op=Op(int(rng.integers(3))), target=target,
-                       target_index=int(rng.integers(REGISTERS)) if target == Target.REGISTER else 0,
-                       reduce=Reduce(int(rng.integers(3))), reduce_index=int(rng.integers(16))).encode()
+    return VectorInstruction(a=operand(), b=operand(), c=operand(), op=Op(int(rng.integers(3))), target=target,
+                             target_index=int(rng.integers(REGISTERS)) if target == Target.REGISTER else 0,
+                             reduce=Reduce(int(rng.integers(3))), reduce_index=int(rng.integers(16))).encode()
 
 
 def some(rng):
@@ -146,7 +147,7 @@ def some(rng):
 
 def play(instructions, pause=0.0, seed=0):
     """Run instructions; asserts every write; cycles of ``done`` and of the writes."""
-    dut = Plain.made(SYSTEM)
+    dut = Plain.of(SYSTEM)
     bench, memory, machine = Served(dut, 60000), Rows(), Machine(UNIT)
     programs, want, words, at = {}, [], [], 0
     for i, program in instructions:
@@ -177,14 +178,14 @@ def test_random_programs(pause, seed):
 
 
 def test_further_passes_take_the_last_slot():
-    copy = Instruction(target=Target.STREAM).encode()
+    copy = VectorInstruction(target=Target.STREAM).encode()
     bases = {f"{slot}_base": 100 * n for n, slot in enumerate(("i0", "i1", "i2", "o0", "o1"))}
     play([(dict(SET_UP_ALL[0], before=6, body=6, count0=2, **bases), [copy] * 12)])
 
 
 def test_a_pass_takes_a_word_a_cycle():
     """As long as the unit by itself takes: a row of n words, and ``pass`` cycles, for each iteration."""
-    copy = Instruction(target=Target.STREAM).encode()
+    copy = VectorInstruction(target=Target.STREAM).encode()
     i = dict(SET_UP_ALL[0], before=0, body=1, count0=5, i0_stride0=WORDS, o0_base=1000, o0_stride0=WORDS)
     done, writes = play([(i, [copy])])
     each = Vector.made(UNIT).latencies["pass"] + WORDS
@@ -193,7 +194,7 @@ def test_a_pass_takes_a_word_a_cycle():
 
 
 def test_a_reserved_word_is_a_fault():
-    dut = Plain.made(SYSTEM)
+    dut = Plain.of(SYSTEM)
     bench = Served(dut)
     bench.read(dut.p, {0: 0})
     bench.read(dut.read, Memory(1))

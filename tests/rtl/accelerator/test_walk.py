@@ -10,10 +10,18 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Memory, Opcode
 from hbfp.system import Accelerator
+from rtl.accelerator.load import Load
+from rtl.accelerator.store import Store
 from rtl.accelerator.walk import Walk, piece_layout
 
 SYSTEM = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))), v_words=256, w_words=256, p_words=64,
                      burst=5)
+
+
+def walk_of(load):
+    """The walker of loads, or of stores."""
+    part, sizes = (Load, Walk.Parameters.load) if load else (Store, Walk.Parameters.store)
+    return Walk.made(sizes(part.Parameters.of(SYSTEM)))
 
 
 def bursts(system, load, instruction, limit):
@@ -82,7 +90,7 @@ def transfer(rng, load):
 @pytest.mark.parametrize("load", [True, False])
 def test_bursts_are_those_of_the_model(load):
     rng = np.random.default_rng(load)
-    walk = Walk.made((Walk.Parameters.load if load else Walk.Parameters.store)(SYSTEM))
+    walk = walk_of(load)
     layout, limit = piece_layout(walk.params), 40_000
     names = list(layout.members)
     seen, kinds = set(), set()
@@ -138,7 +146,7 @@ def test_bursts_are_those_of_the_model(load):
 
 def test_a_segment_takes_a_cycle_more_than_its_bursts():
     """The cycles of a transfer that nobody holds up."""
-    walk = Walk.made(Walk.Parameters.load(SYSTEM))
+    walk = walk_of(True)
     instruction = Instruction(Opcode.LOAD, {"count0": 12, "count1": 2, "count2": 1, "dram1": 1024, "buffer1": 12})
 
     async def bench(ctx):

@@ -13,7 +13,7 @@ from .test_multiply import SYSTEM
 
 
 def play(instructions, pause=0.0, seed=0):
-    dut = Weights.made(SYSTEM)
+    dut = Weights.of(SYSTEM)
     bench = Served(dut)
     rows, scales = Memory(len(bits(dut.w.data))), Memory(len(bits(dut.w.scales)), 1)
     bench.read(dut.w, rows, Pauses(pause, seed), beside=("scales", scales))
@@ -37,7 +37,7 @@ def test_random_instructions(pause):
 
 
 def test_a_base_between_tiles_is_refused():
-    dut = Weights.made(SYSTEM)
+    dut = Weights.of(SYSTEM)
     bench = Served(dut)
     bench.read(dut.w, Memory(1))
     given = bench.instructions(Opcode.WEIGHTS)

@@ -9,8 +9,8 @@ import pytest
 
 from golden.bfp import CANONICAL_NAN
 from golden.narrow import NARROW, accumulate_plain
-from golden.rounding import shift_half_up
-from golden.to_fp32 import add_fp32, to_fp32
+from golden.number.rounding import shift_half_up
+from golden.number.to_fp32 import add_fp32, to_fp32
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.accumulate.accumulator import Accumulator

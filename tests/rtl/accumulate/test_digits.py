@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from amaranth import Elaboratable, Module, Signal, signed
 
-from golden.digits import split
+from golden.core.digits import split
 from golden.matmul import mantissa_dot
 from hbfp.design import Design
 from hbfp.format import HBFPFormat

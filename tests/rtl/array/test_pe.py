@@ -83,7 +83,7 @@ def test_column_equals_golden(mantissa, rows, group, sign):
 @pytest.mark.parametrize("terms", [1, 3, 4, 5, 32, 33, 255, 256])
 def test_sum_is_no_wider_than_it_needs(mantissa, terms):
     design = make(mantissa)
-    width, most = design.psum_width(terms), terms * design.format.limit ** 2
+    width, most = design.format.sum_width(terms), terms * design.format.limit ** 2
     assert 2 ** (width - 2) <= most < 2 ** (width - 1)
 
 

@@ -59,8 +59,11 @@ class Banks:
         while True:
             for port, word in zip(dut.value, held[shown], strict=True):
                 ctx.set(bits(port), word)
-            _, _, draining, enable, address = await ctx.tick().sample(dut.draining, dut.read.en, dut.read.address)
-            assert draining != 3
+            _, _, *asked = await ctx.tick().sample(*dut.draining, *(port.en for port in dut.read),
+                                                   *(port.address for port in dut.read))
+            draining, enable, address = asked[::dut.params.groups]
+            assert draining != 3 and asked == [each for each in asked[::dut.params.groups]
+                                               for _ in range(dut.params.groups)]
             shown = draining >> 1 if enable else shown
             for bank, words in enumerate(self.words):
                 if not draining >> bank & 1:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from amaranth import signed
 
-from golden.rounding import shift_half_up
+from golden.number.rounding import shift_half_up
 from rtl.fixed.align import AlignAdd, aligned_layout
 from rtl.lib.layout import ArrayLayout
 

@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from golden.bfp import encode
 from golden.matmul import mantissa_dot, matmul_blocks
-from golden.to_fp32 import add_fp32, to_fp32
+from golden.number.to_fp32 import add_fp32, to_fp32
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.pods.pod import Pod, w_layout, x_layout

@@ -4,12 +4,12 @@
 import numpy as np
 import pytest
 
-import golden.vector_programs as programs
+import golden.vector.programs as programs
 from golden.bfp import encode
 from golden.noise import Stream
+from golden.number.to_fp32 import to_fp32
 from golden.spec.vector import VectorUnit
-from golden.to_fp32 import to_fp32
-from golden.vector import Machine
+from golden.vector.unit import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.convert.encode import encoded_layout

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The vector unit's programs equal golden.vector, element by element and cycle by cycle.
+"""The vector unit's programs equal golden.vector.unit, element by element and cycle by cycle.
 
 Covers: rtl/vector/lane.py.
 """
@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-import golden.vector_programs as programs
+import golden.vector.programs as programs
 from golden.spec.vector import (
     CONSTANTS,
     POSTS,
     SCALARS,
-    Instruction,
     Kind,
     Op,
     Operand,
     Reduce,
     Source,
     Target,
+    VectorInstruction,
     VectorUnit,
 )
-from golden.vector import Machine, cycles
+from golden.vector.unit import Machine, cycles
 from rtl.vector.lane import VectorLane
 from rtl.vector.unit import VECTOR_UNITS, Vector
-from tests.golden.test_vector import RESERVED
+from tests.golden.vector.test_unit import RESERVED
 from tests.rtl.vector_model import VectorModel
 
 SMALL = VectorUnit(lanes=2, beats=8, functions=("exp", "recip", "rsqrt"), pipeline=1)
@@ -52,7 +52,7 @@ def chance(share):
 def simulate(unit, program, data, length, idle=0.0, stall=0.0):
     """Rows given, cycle of each instruction's acceptance, error flag; in Amaranth's simulator."""
     dut, out, accepted = Vector.made(unit), [], []
-    words = [item.encode() if isinstance(item, Instruction) else item for item in program]
+    words = [item.encode() if isinstance(item, VectorInstruction) else item for item in program]
     padded = np.zeros((len(data), -(-length // unit.lanes) * unit.lanes), dtype=np.uint32)
     for target, row in zip(padded, data, strict=True):
         target[:length] = row
@@ -252,7 +252,7 @@ def test_verilog_equals_golden(model, name):
 
 def random_program(rng, unit, steps):
     """Any legal instructions, and how many rows they read and give."""
-    program = [Instruction(kind=Kind.SET, target_index=n, immediate=int(bits)) for n, bits in
+    program = [VectorInstruction(kind=Kind.SET, target_index=n, immediate=int(bits)) for n, bits in
                enumerate((rng.normal(size=SCALARS) * 3).astype(np.float32).view(np.uint32))]
     program += [programs.vector(to=n) for n in range(unit.registers)]
     for _ in range(steps):
@@ -262,7 +262,7 @@ def random_program(rng, unit, steps):
                  Source.STREAM: 1}
         a, b, c = (Operand(source, int(rng.integers(count[source]))) for source in rng.choice(sources, 3))
         target = Target.SCALAR if once else rng.choice([Target.NONE, Target.REGISTER, Target.STREAM])
-        program.append(Instruction(
+        program.append(VectorInstruction(
             kind=Kind.SCALAR if once else Kind.VECTOR, a=a, b=b, c=c, op=Op(rng.integers(len(Op))),
             negate_a=bool(rng.integers(2)), negate_c=bool(rng.integers(2)), post=POSTS[rng.choice(unit.posts)],
             target=Target(target), target_index=int(rng.integers(unit.registers)),

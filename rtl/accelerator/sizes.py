@@ -1,0 +1,25 @@
+"""Parameters of the parts: sizes of an accelerator, by the names that they have there."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Base of the ``Parameters`` of parts: each field is what an accelerator, its core or its format calls so.
+
+    What a field is, :class:`hbfp.system.Accelerator`, :class:`hbfp.design.Design` or
+    :class:`hbfp.format.HBFPFormat` says. A part has those that it reads and no others, so that accelerators share it
+    which differ in something else.
+    """
+
+    @classmethod
+    def of(cls, system):
+        """Those of an accelerator's part."""
+        sources = system, system.core, system.core.format
+        return cls(**{name: getattr(next(source for source in sources if hasattr(source, name)), name)
+                      for name in (item.name for item in fields(cls))})
+
+    @property
+    def beat(self):
+        """Bytes of a beat of the bus, which is a word of V."""
+        return 4 * self.lanes

@@ -1,0 +1,100 @@
+# amaranth: UnusedElaboratable=no
+"""Accelerators that differ in one option share all parts that do not read it: equal name, equal text, both ways."""
+
+import hashlib
+import re
+from dataclasses import fields, replace
+
+import pytest
+
+from gen.emit import Emitter
+from hbfp.describe import declared
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.options import OPTIONS
+from hbfp.system import Accelerator
+from rtl.accelerator.accelerator import Accelerator as Top
+from rtl.accelerator.array_core import ArrayCore
+from rtl.accelerator.sizes import Sizes
+from rtl.vector.unit import Vector
+
+SYSTEM = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 8), mantissa=4)), x_words=256,
+                     w_words=256, v_words=256, p_words=64, row_words=4, vector_rows=2)
+#: Option -> another value, and the kinds of the modules that are others then, beside queues and memories.
+OTHERS = {
+    "queue": (8, {"issue", "queue"}),
+    "reads": (4, {"load", "reader", "writer"}),
+    "burst": (8, {"fetch", "load", "store", "walk", "reader", "writer"}),
+    "row_words": (8, {"registers", "vector_on_v", "vector"}),
+    "vector_rows": (4, {"registers", "vector_on_v", "vector"}),
+    "x_words": (512, {"registers", "x_memory"}),
+    "w_words": (512, {"registers", "w_memory", "load", "walk"}),
+    "v_words": (512, {"registers", "v_memory", "load", "store", "walk"}),
+    "p_words": (128, {"registers", "p_memory", "load", "walk"}),
+    "contexts": (2, {"registers", "control", "counters", "fetch", "x_memory", "w_memory", "v_memory", "p_memory"}),
+}
+
+
+class Quick(Emitter):
+    """Without the text of what belongs to no part, most of an accelerator, and of modules that are ``known``."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.known = known
+
+    def convert(self, cell):
+        if not isinstance(cell, (ArrayCore, Vector)) and cell.module not in self.known:
+            return super().convert(cell)
+        self.cells[cell.module], self.uses[cell.module], self.texts[cell.module] = cell, {}, cell.module
+        return cell.module
+
+
+class Emitted:
+    """Modules of an accelerator; ``meaning`` is a module's text with those of its parts and no names."""
+
+    def __init__(self, system, known=None):
+        known = known or {}
+        self.emitter = Quick(known)
+        self.emitter.convert(Top.of(system))
+        self.texts, self.meaning = self.emitter.texts, dict(known)
+        for name, text in self.texts.items():    # parts come before their users
+            if name not in known:
+                means = re.sub(r"(?<=\\)hbfp_\w+", lambda found, name=name: "" if found[0] == name else
+                               self.meaning.get(found[0], found[0]), text)
+                self.meaning[name] = hashlib.sha256(means.encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return Emitted(SYSTEM)
+
+
+def test_every_option_is_here():
+    assert set(OTHERS) == {name for name in declared(Accelerator) if name not in OPTIONS}
+
+
+def changed(option):
+    """The accelerator with another value of an option."""
+    return replace(SYSTEM, **{option: OTHERS[option][0]}, **({"p_words": 64} if option == "contexts" else {}))
+
+
+@pytest.mark.parametrize("option", OTHERS)
+def test_others_share_what_does_not_read_the_option(usual, option):
+    """By name; and what has another name has another text, in which others stand by their names."""
+    other = Emitted(changed(option), usual.meaning)
+    new, old = (one.texts.keys() - two.texts.keys() for one, two in ((other, usual), (usual, other)))
+    assert {other.emitter.cells[name].kind for name in new} - {"fifo", "ram"} == {"accelerator", *OTHERS[option][1]}
+    assert {other.meaning[name] for name in new} & {usual.meaning[name] for name in old} == set()
+
+
+@pytest.mark.parametrize("option", [option if option == "queue" else pytest.param(option, marks=pytest.mark.slow)
+                                    for option in OTHERS])
+def test_what_is_shared_has_one_text(usual, option):
+    other = Emitted(changed(option))
+    shared = usual.texts.keys() & other.texts.keys()
+    assert [name for name in shared if usual.texts[name] != other.texts[name]] == [] and len(shared) > 20
+
+
+def test_sizes_are_the_accelerators():
+    """By their names there, in its core and in its format."""
+    assert Sizes.of(SYSTEM) == Sizes() and fields(Sizes) == ()
