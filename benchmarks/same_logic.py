@@ -1,5 +1,8 @@
 """Proves that two checkouts generate the same logic: ``python -m benchmarks.same_logic BEFORE [AFTER]``.
 
+``--text`` proves instead that the readable and the plain text of each design are the same, module by module: one
+inside another is a cell whose function is its name.
+
 For a list of designs both write their Verilog, which may differ in names, comments, order and initial values, in
 nothing else. Yosys reads and flattens each; then cells of both are put into classes: of one class are cells of one
 function whose inputs come, bit by bit, from cells of one class. This is refined until it is stable. If every output
@@ -49,13 +52,21 @@ DESIGNS = [words.split() for words in (
     "--unit fp32.gelu",
     "--unit vector --lanes 2 --beats 4 --registers 2",
     "--unit vector.hbfp --rows 4 --block 1,4",
+    "--unit dispatch",
+    "--unit butterfly --pods 8 --copies 2",
+    "--unit crossbar --pods 8",
+    "--unit benes --pods 8",
+    "--top accelerator --rows 8 --block 1,8 --x-words 64 --w-words 64 --v-words 64 --p-words 32",
+    "--top accelerator --rows 8 --block 1,8 --x-words 64 --w-words 64 --v-words 64 --p-words 32 --contexts 2",
+    "--top accelerator --rows 8 --block 1,8 --pipeline 3",
+    "--top pods --pods 4 --rows 4 --block 1,4 --bank 64 --rounds 64",
 )]
-_READ = ("read_verilog {file}; hierarchy -check -top {top}; proc; setattr -unset init w:*; flatten; "
+_READ = ("read_verilog {file}; hierarchy -check -top {top}; proc; setattr -unset init w:*; {flatten}"
          "delete t:$meminit t:$meminit_v2; opt_expr; memory_collect; opt_clean -purge; rename -top top; ")
 #: Level -> what follows the reading.
 LEVELS = {
     "words": "simplemap; opt_expr; opt_clean -purge; ",
-    "gates": "pmuxtree; simplemap; techmap; opt_expr -full; aigmap; opt_expr; opt_merge; opt_clean -purge; ",
+    "gates": "opt_merge; pmuxtree; simplemap; techmap; opt_expr -full; aigmap; opt_expr; opt_merge; opt_clean -purge; ",
 }
 #: Cells whose outputs depend on a state: classes of their inputs count one round later.
 _STATE = ("$mem", "$_DFF", "$_SDFF", "$_DFFE", "$_SDFFE", "$_SDFFCE", "$_FF_", "$dff", "$sdff")
@@ -66,7 +77,9 @@ _COMMUTATIVE = {"$_AND_", "$_OR_", "$_XOR_", "$_XNOR_", "$_NAND_", "$_NOR_", "$a
 
 
 class Netlist:
-    """A flat module from Yosys's JSON: cells in an order in which, states aside, each comes after its inputs.
+    """A module from Yosys's JSON: cells in an order in which, states aside, each comes after its inputs.
+
+    Modules inside it are states, too: what they do with their inputs is not known here.
 
     Attributes
     ----------
@@ -78,9 +91,7 @@ class Netlist:
         Port of the module -> bits.
     """
 
-    def __init__(self, path):
-        module, = (m for m in json.loads(path.read_text())["modules"].values()
-                   if not m["attributes"].get("blackbox"))
+    def __init__(self, module):
         ports = module["ports"].items()
         self.inputs = {name: port["bits"] for name, port in ports if port["direction"] == "input"}
         self.outputs = {name: port["bits"] for name, port in ports if port["direction"] == "output"}
@@ -93,7 +104,8 @@ class Netlist:
             given = {port: bits for port, bits in cell["connections"].items() if directions[port] == "output"}
             for port, bits in given.items():
                 driver |= {bit: (len(found), port, n) for n, bit in enumerate(bits)}
-            found.append(((cell["type"], parameters), taken, cell["type"].startswith(_STATE)))
+            state = cell["type"].startswith(_STATE) or not cell["type"].startswith("$")
+            found.append(((cell["type"], parameters), taken, state))
         order = self._order(found, driver)
         place = {old: new for new, old in enumerate(order)}
         self.cells = [found[n] for n in order]
@@ -178,25 +190,38 @@ def different(before, after):
     return found or ["other cells beside the outputs"] * (Counter(a) != Counter(b))
 
 
-def compare(before, after, folder):
-    """(level, cells, what differs) of two folders that ``python -m gen`` wrote; the last is empty if nothing does."""
+def compare(before, after, folder, flat=True):
+    """(level, cells, what differs) of two folders that ``python -m gen`` wrote; the last is empty if nothing does.
+
+    Not ``flat``: modules of one name are compared, and what differs is said of each.
+    """
+    names, cells = "", 0
     for level, script in LEVELS.items():
-        netlists = []
+        sides = []
         for side, written in (("before", before), ("after", after)):
             manifest = json.loads((written / "manifest.json").read_text())
             (folder / f"{side}.v").write_text((written / manifest["verilog"]).read_text())
-            run(f"{_READ.format(file=f'{side}.v', top=manifest['top'])}{script}write_json {side}.json\n", folder)
-            netlists.append(Netlist(folder / f"{side}.json"))
-        found = different(*netlists)
-        if not found or level == list(LEVELS)[-1]:
-            return level, len(netlists[0].cells), found
+            read = _READ.format(file=f"{side}.v", top=manifest["top"], flatten="flatten; " * flat)
+            run(f"{read}select {names}; {script}select -clear; write_json {side}.json\n" if names else
+                f"{read}{script}write_json {side}.json\n", folder)
+            modules = json.loads((folder / f"{side}.json").read_text())["modules"]
+            sides.append({name: Netlist(module) for name, module in modules.items()
+                          if not module["attributes"].get("blackbox") and name in (names.split() or modules)})
+        if sides[0].keys() != sides[1].keys():
+            return level, cells, [f"modules: {', '.join(sorted(sides[0].keys() ^ sides[1].keys()))}"]
+        found = {name: different(netlist, sides[1][name]) for name, netlist in sides[0].items()}
+        cells = cells or sum(len(netlist.cells) for netlist in sides[0].values())
+        names = " ".join(name for name, said in found.items() if said)
+        if not names or level == list(LEVELS)[-1]:
+            return level, cells, [each if flat else f"{name}: {each}" for name, said in found.items() for each in said]
 
 
 def main():
     """Compare all designs; the exit status says whether all are the same."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.same_logic", description=__doc__.splitlines()[0])
-    parser.add_argument("before", type=Path, help="a checkout")
+    parser.add_argument("before", type=Path, nargs="?", default=Path.cwd(), help="a checkout (default: here)")
     parser.add_argument("after", type=Path, nargs="?", default=Path.cwd(), help="another (default: here)")
+    parser.add_argument("--text", action="store_true", help="the plain text before, the readable one after")
     parser.add_argument("--design", metavar="WORDS", help="only this one, options of python -m gen in one word")
     args = parser.parse_args()
     bad = 0
@@ -205,9 +230,10 @@ def main():
             folder = Path(name)
             try:
                 for side in ("before", "after"):
-                    subprocess.run([sys.executable, "-m", "gen", *words, "--out", folder / side],
+                    text = ["--text", "readable"] * (args.text and side == "after")
+                    subprocess.run([sys.executable, "-m", "gen", *words, *text, "--out", folder / side],
                                    cwd=getattr(args, side), check=True, capture_output=True, text=True)
-                level, cells, found = compare(folder / "before", folder / "after", folder)
+                level, cells, found = compare(folder / "before", folder / "after", folder, not args.text)
                 said = f"DIFFERENT: {'; '.join(found)}" if found else f"same, {cells} {level}"
             except subprocess.CalledProcessError as error:
                 found, said = True, f"not generated: {error.stderr.strip().splitlines()[-1]}"

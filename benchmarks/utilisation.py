@@ -12,7 +12,7 @@ from cosim.emit import EmitError, emit
 from cosim.simulate.simulation import Simulation
 from cosim.simulate.verilator import BuildError
 from cosim.work.device import Core
-from golden.device import Golden
+from golden.core.device import Golden
 from golden.perf.cycles import product_commands, product_cycles, timeline
 from hbfp.command import Parser
 from hbfp.options import add_design_options, design_from_args

@@ -9,9 +9,9 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from golden import vector_programs as programs
 from golden.spec.vector import Kind, VectorUnit
-from golden.vector import cycles
+from golden.vector import programs
+from golden.vector.unit import cycles
 
 PROGRAMS = {
     "bias + activation": lambda n: programs.bias_activation("gelu"),

@@ -5,23 +5,29 @@ if __name__ == "__main__":
 
     loading.watch("gen")    # before all that takes a while to load
 
+import argparse
 import gc
+import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from amaranth.hdl import Elaboratable
 
 from hbfp import describe
 from hbfp.command import Parser, run
+from hbfp.design import Design
 from hbfp.files import output, replacing
 from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
 from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
 from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
-from hbfp.manifest import FILE
+from hbfp.manifest import FILE, Manifest
 from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
+from hbfp.rtl.lib.component import Component
 from hbfp.values import cannot, choice, flag, number, refuse, shown, whole, writable_folder
 
 from . import sdc
@@ -50,7 +56,7 @@ examples:
 """
 
 
-def write_files(folder, texts):
+def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> None:
     """Write ``texts``, name -> text, into ``folder``: all of them or none.
 
     Raises
@@ -70,14 +76,16 @@ def write_files(folder, texts):
                 parent.rmdir()
         if not isinstance(error, OSError):
             raise
-        raise cannot("written", "out", folder, error.strerror) from None
+        raise cannot("written", "out", folder, error.strerror or str(error)) from None
 
 
-def emit(component, folder, design=None, blackbox=False, beside=None, period=None, **more):
+def emit(component: Component, folder: str | os.PathLike[str], design: Design | None = None, blackbox: bool = False,
+         beside: Mapping[str, str] | None = None, period: float | None = None, people: bool = False,
+         **more: Any) -> Manifest:
     """Convert a component and write its files; return the manifest, with ``more`` of its fields.
 
     With ``blackbox`` memories have no bodies, and the manifest lists them. ``beside`` are further files, name -> text.
-    ``period`` in ns asks for constraints of the clock.
+    ``period`` in ns asks for constraints of the clock, ``people`` for Verilog as a person would write it.
 
     Raises
     ------
@@ -86,7 +94,7 @@ def emit(component, folder, design=None, blackbox=False, beside=None, period=Non
     """
     emitter = Emitter()
     top = emitter.convert(component)
-    text = verilog(emitter)
+    text = verilog(emitter, people)
     found = memories(emitter, top)
     if blackbox:
         text = without_bodies(text, found)
@@ -105,6 +113,8 @@ def emit(component, folder, design=None, blackbox=False, beside=None, period=Non
 
 #: What ``--memories`` may be: as Verilog, or left out, for a memory compiler's macros.
 MEMORIES = ("inside", "blackbox")
+#: What ``--text`` may be: one operator a line, on which areas are measured, or as a person would write it.
+TEXTS = ("plain", "readable")
 #: Options of the vector units, and of networks.
 VECTOR_OPTIONS, NETWORK_OPTIONS = ("lanes", "beats", "registers"), ("pods", "copies", "width")
 #: Options of parts that belong to no design: what they are, and their range.
@@ -121,7 +131,7 @@ def _owner(name):
     return "vector units" if name in VECTOR_OPTIONS else "networks" if name in NETWORK_OPTIONS else "dispatcher"
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m gen", epilog=EXAMPLES,
                     description="Emit Verilog-2005 and manifest.json for a design.")
@@ -138,6 +148,8 @@ def make_parser():
         known |= set(top.options)
     parser.add_argument("--memories", metavar="NAME", default="inside",
                         help=f"bodies of memories: {', '.join(MEMORIES)}, with a list in the manifest (default inside)")
+    parser.add_argument("--text", metavar="NAME", default="plain",
+                        help="plain: one operator a line; readable: as a person would write it (default plain)")
     parser.add_argument("--period", metavar="NS", help="clock period in ns: write constraints (SDC), too")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     return parser
@@ -148,12 +160,14 @@ def _folder(args, name):
     return writable_folder("out", output("gen", name) if args.out is None else args.out)
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     top = TOPS[choice("top", args.top, TOPS)]
     work = _prepare(args, top)
     if args.period is not None:
         work = partial(work, period=number("period", args.period, *sdc.PERIOD_RANGE))
+    if choice("text", args.text, TEXTS) == "readable":
+        work = partial(work, people=True)
     return partial(work, blackbox=True) if choice("memories", args.memories, MEMORIES) == "blackbox" else work
 
 
@@ -213,7 +227,7 @@ def _write(component, folder, design=None, beside=None, **more):
         print(f"{folder / name}")
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv)
 

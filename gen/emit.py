@@ -7,7 +7,11 @@ from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.lib.wiring import In
 
+from hbfp.rtl.lib.component import Component
+
 from .heading import comment, ports
+from .keywords import KEYWORDS
+from .readable import readable
 from .text import FIRST_NUMBER, tidy
 
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
@@ -40,20 +44,31 @@ class Emitter:
         Module name -> how often it instantiates each other module.
     """
 
-    def __init__(self):
-        self.texts, self.cells, self.uses = {}, {}, {}
-        self._open = []
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.cells: dict[str, Component] = {}
+        self.uses: dict[str, dict[str, int]] = {}
+        self._open: list[Component] = []
 
-    def convert(self, cell):
-        """Convert a cell and all that it needs; return its module name."""
+    def convert(self, cell: Component) -> str:
+        """Convert a cell and all that it needs; return its module name.
+
+        Raises
+        ------
+        ValueError
+            If a port of one has a name that Verilog does not take, or two cells of one name differ; one line.
+        """
         name = cell.module
+        for path, _, _ in cell.signature.flatten(cell):
+            if (port := "__".join(map(str, path))) in KEYWORDS:
+                raise ValueError(f"Port {port!r} of {name} must have another name: it is a keyword of Verilog")
         self.cells[name], self.uses[name] = cell, {}
         self._open.append(cell)
         self.texts[name] = rtlil.convert(cell, name=name, platform=self, emit_src=False)
         self._open.pop()
         return name
 
-    def place(self, cell):
+    def place(self, cell: Component) -> Instance | None:
         """Called by a cell that elaborates: an instance of its module, or None if its logic is wanted."""
         if cell is self._open[-1]:
             return None
@@ -72,7 +87,7 @@ class Emitter:
                 ports[f"i_{port}"] = value
         return Instance(name, **ports)
 
-    def counts(self, top):
+    def counts(self, top: str) -> dict[str, int]:
         """Instances of each module in the whole design below ``top``, itself included."""
         totals = dict.fromkeys(self.texts, 0)
         totals[top] = 1
@@ -82,8 +97,8 @@ class Emitter:
         return {name: count for name, count in totals.items() if count}
 
 
-def verilog(emitter):
-    """Verilog-2005 text of everything that ``emitter`` gathered."""
+def verilog(emitter: Emitter, people: bool = False) -> str:
+    """Verilog-2005 text of everything that ``emitter`` gathered; with ``people`` as a person would write it."""
     yosys = find_yosys(lambda version: version >= (0, 40))
     removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES)
     texts = [f"autoidx {FIRST_NUMBER}", *(_MEMORY_VALUES.sub("", text) for text in emitter.texts.values())]
@@ -93,7 +108,7 @@ def verilog(emitter):
     # Amaranth's own flow silences the same warning: every process that it writes can be printed.
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     # A logical not of a vector is a reduction: said so, no linter has to guess.
-    text = tidy(re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text)))
+    text = (readable if people else tidy)(re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text)))
     text = re.sub(r"^module (\w+)\(([^)]*)\);$",
                   lambda found: _head(emitter.cells[found[1]], re.findall(r"[^\s,]+", found[2])), text,
                   flags=re.MULTILINE)

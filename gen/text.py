@@ -6,7 +6,9 @@ Declarations that a linter warns of stand together, below the reason and between
 """
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 #: Yosys sorts names as texts: from here on its numbers have equally many digits.
 FIRST_NUMBER = 1_000_000_000
@@ -51,8 +53,8 @@ class Declaration:
     starts : bool
         Whether it has a value at power-up.
     """
-    lines: list = field(default_factory=list)
-    kinds: set = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
     bits: int = 1
     starts: bool = False
 
@@ -66,7 +68,7 @@ class Line:
     sets: tuple = ()
 
 
-def natural(text):
+def natural(text: str) -> list[tuple[int, str]]:
     """A key that sorts numbers inside a text by their value."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)]
 
@@ -88,8 +90,12 @@ class Body:
         The other lines that declare nothing.
     """
 
-    def __init__(self, text):
-        numbers, attributes, self.declared, self.wakes, self.logic = {}, [], {}, [], []
+    def __init__(self, text: str) -> None:
+        numbers: dict[str, int] = {}
+        attributes: list[str] = []
+        self.declared: dict[str, Declaration] = {}
+        self.wakes: list[str] = []
+        self.logic: list[str] = []
         text = _MADE_UP.sub(lambda found: f"{found[1]}{numbers.setdefault(found[0], len(numbers))}", text)
         self.head, rest = text.split(";\n", 1)
         *lines, self.foot = rest.split("\n")
@@ -99,7 +105,7 @@ class Body:
                 continue
             if found := _WAKES.match(line):
                 line = f"  reg {found[1]};"
-                self.wakes = _waived([WAKES], [f"  initial {found[1]}<= 0;"])
+                self.wakes = waived([WAKES], [f"  initial {found[1]}<= 0;"])
             if found := _DECLARATION.match(line):
                 self._declare(found, [*attributes, line])
             else:
@@ -115,11 +121,11 @@ class Body:
         entry.starts |= " = " in lines[-1]
 
     @property
-    def outputs(self):
+    def outputs(self) -> set[str]:
         """Names of its outputs."""
         return {name for name, entry in self.declared.items() if "output" in entry.kinds}
 
-    def tidy(self, outputs):
+    def tidy(self, outputs: Mapping[str, set[str]]) -> str:
         """The text anew; ``outputs`` has those of every module, by its name."""
         lines = self._lines(outputs)
         while True:
@@ -188,10 +194,10 @@ class Body:
                         *[PARTLY] * (0 < bits < entry.bits), *[WORD] * (name in CPP_WORDS))
             groups.setdefault(warnings, []).extend(entry.lines)
         for warnings in sorted(groups):
-            yield from _waived(warnings, groups[warnings])
+            yield from waived(warnings, groups[warnings])
 
 
-def _waived(warnings, lines):
+def waived(warnings: Sequence[tuple[str, str]], lines: Sequence[str]) -> list[str]:
     """Lines of which a linter says this, below the reason."""
     return [*(f"  // {reason}" for _, reason in warnings),
             *(f"  /* verilator lint_off {code} */" for code, _ in warnings), *lines,
@@ -213,13 +219,19 @@ def _with_defaults(lines):
         yield line
 
 
-def tidy(text):
-    """Verilog of many modules as Yosys writes it, each made tidy."""
-    bodies = {}
+def apart(text: str, kind: Callable[[str], Any]) -> tuple[dict[str, Any], str]:
+    """Modules by name, each what ``kind`` makes of its text; and the text around, with ``NAME;`` in place of each."""
+    found = {}
 
-    def take(found):
-        bodies[found[1]] = Body(found[0])
-        return f"{found[1]};"
+    def take(module):
+        found[module[1]] = kind(module[0])
+        return f"{module[1]};"
     rest = re.sub(r"^module (\S+?)\(.*?^endmodule$", take, text, flags=re.MULTILINE | re.DOTALL)
+    return found, rest
+
+
+def tidy(text: str) -> str:
+    """Verilog of many modules as Yosys writes it, each made tidy."""
+    bodies, rest = apart(text, Body)
     outputs = {name: body.outputs for name, body in bodies.items()}
     return re.sub(r"^(\w+);$", lambda found: bodies[found[1]].tidy(outputs), rest, flags=re.MULTILINE)

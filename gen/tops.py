@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hbfp import describe
 from hbfp.design import ConflictError, Design
@@ -12,6 +13,7 @@ from hbfp.options import OPTIONS
 from hbfp.pods import PodsDesign
 from hbfp.rtl.accelerator.accelerator import Accelerator as AcceleratorTop
 from hbfp.rtl.core.core import Core
+from hbfp.rtl.lib.component import Component
 from hbfp.rtl.pods.pods import Pods
 from hbfp.system import Accelerator
 from hbfp.values import OptionError
@@ -32,13 +34,13 @@ class Top:
     beside : callable
         From the description to further files: name -> text.
     """
-    description: type
-    component: type
-    facts: Callable = lambda description: {}
-    beside: Callable = lambda description: {}
+    description: type[describe.Description]
+    component: type[Component]
+    facts: Callable[[Any], dict[str, Any]] = lambda description: {}
+    beside: Callable[[Any], dict[str, str]] = lambda description: {}
 
     @property
-    def options(self):
+    def options(self) -> tuple[str, ...]:
         """Names of the options that it has beside those of a design."""
         return tuple(name for name in describe.declared(self.description) if name not in OPTIONS)
 
@@ -52,7 +54,7 @@ TOPS = {"core": Top(Design, Core),
         "pods": Top(PodsDesign, Pods)}
 
 
-def make_top(name, description):
+def make_top(name: str, description: describe.Description) -> Component:
     """The component of a top.
 
     Raises

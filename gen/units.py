@@ -1,9 +1,11 @@
 # amaranth: UnusedElaboratable=no
 """Parts that can be emitted alone, by name: those of a core, FP32 and vector units, dispatcher, networks."""
 
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
-from hbfp.design import ConflictError
+from hbfp.design import ConflictError, Design
 from hbfp.rtl.accumulate.accumulator import Accumulator
 from hbfp.rtl.accumulate.block_sum import BlockSum
 from hbfp.rtl.accumulate.shared_accumulator import SharedAccumulator
@@ -27,6 +29,7 @@ from hbfp.rtl.core.side import SideLane
 from hbfp.rtl.dispatch.dispatcher import Dispatcher
 from hbfp.rtl.fixed.align import AlignAdd
 from hbfp.rtl.fp32.units import FP32_UNITS
+from hbfp.rtl.lib.component import Component
 from hbfp.rtl.lib.stages import Stages
 from hbfp.rtl.pods.benes import Benes
 from hbfp.rtl.pods.butterfly import Butterfly
@@ -68,12 +71,12 @@ MORE = {"sequencer": lambda design: (interval(design),), "dot_product.both": lam
 #: Networks between pods and banks.
 NETWORKS = {"butterfly": Butterfly, "crossbar": Crossbar, "benes": Benes}
 #: Units that belong to no design: name -> constructor from keywords.
-FREE_UNITS = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher} | NETWORKS
+FREE_UNITS: dict[str, Any] = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher} | NETWORKS
 #: Parameters whose option has another name: a network has a port for each pod.
 OPTIONS_OF = {"ports": "pods"}
 
 
-def make_part(name, options):
+def make_part(name: str, options: Mapping[str, Any]) -> Component:
     """The unit of that name which belongs to no design, from the options that the user gave.
 
     Raises
@@ -97,7 +100,7 @@ def make_part(name, options):
         raise OptionError(f"{blame[0] if blame else f'--unit {name}'}: {error}") from None
 
 
-def make_unit(name, design):
+def make_unit(name: str, design: Design) -> Component:
     """The component of that name.
 
     Raises

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""What the emitter promises of its text."""
+"""What the emitter promises of its text.
+
+Covers: gen/keywords.py.
+"""
 
 import hashlib
 import itertools
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 from amaranth import Module
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, Signature
 
 from gen.emit import Emitter, verilog
 from gen.units import CORE_UNITS, make_unit
@@ -242,3 +245,23 @@ def test_wrong_names():
     with pytest.raises(ValueError, match=r"^Two different cells have the name 'hbfp_wire': their parameters must tell "
                                          r"them apart$"):
         Emitter().convert(Pair((Nameless(4), Nameless(3))))
+
+
+@pytest.mark.parametrize("port, refused", [("output", True), ("logic", True), ("input_", False), ("i", False)])
+def test_a_port_is_no_keyword(port, refused):
+    """Neither of Verilog nor of SystemVerilog; what is nested in an interface has another name."""
+    class Named(Wire):
+        @staticmethod
+        def ports(params):
+            return {port: In(1), "reg": Out(Signature({"wire": Out(1)})), "o": Out(1)}
+
+        def body(self, platform):
+            m = Module()
+            m.d.comb += [self.o.eq(getattr(self, port)), self.reg.wire.eq(self.o)]
+            return m
+    if not refused:
+        assert Emitter().convert(Named(1)) == "hbfp_wire_w1"
+        return
+    with pytest.raises(ValueError, match=f"^Port '{port}' of hbfp_wire_w1 must have another name: it is a keyword of "
+                                         "Verilog$"):
+        Emitter().convert(Named(1))
