@@ -1,5 +1,7 @@
 """``python -m cosim``: the same work on the Verilated core and on the golden model, compared bit for bit."""
 
+from collections.abc import Sequence
+
 if __name__ == "__main__":
     from hbfp import loading
 
@@ -13,7 +15,7 @@ from hbfp.extras import need
 COMMANDS = ("dispatch", "gemms", "matrix", "pods", "programs", "random", "run", "words")
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command, imported when it is called, as NumPy takes a moment; return its exit status."""
     need("rich", "amaranth", "cocotb")
     words = list(sys.argv[1:] if argv is None else argv)

@@ -1,9 +1,12 @@
 """Runs the generator, and the mapping of what it writes, as commands; nothing of them is imported here."""
 
+import os
 import subprocess
 import sys
 
 from hbfp import describe, files, generator
+from hbfp.design import Design
+from hbfp.system import Accelerator
 
 from .manifest import Manifest
 
@@ -12,7 +15,7 @@ class EmitError(RuntimeError):
     """The generator refused a design; the message is its one line."""
 
 
-def emit(design, *, unit=None, folder=None):
+def emit(design: Design, *, unit: str | None = None, folder: str | os.PathLike[str] | None = None) -> Manifest:
     """Emit a design, or one unit of it, below ``build/designs``.
 
     Parameters
@@ -45,7 +48,7 @@ def emit(design, *, unit=None, folder=None):
     return Manifest.load(folder)
 
 
-def emit_accelerator(system):
+def emit_accelerator(system: Accelerator) -> Manifest:
     """Emit an accelerator below ``build/designs``, or take what the same generator wrote before.
 
     Raises
@@ -60,7 +63,8 @@ def emit_accelerator(system):
         raise EmitError(f"python -m gen {' '.join(words)}: {error}") from None
 
 
-def emit_netlist(design, recipe, *, unit="core", folder=None):
+def emit_netlist(design: Design, recipe: str, *, unit: str = "core",
+                 folder: str | os.PathLike[str] | None = None) -> Manifest:
     """Emit the mapped netlist of a design or a unit: same top, ports and manifest; below ``build/netlists``.
 
     Parameters

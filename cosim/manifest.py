@@ -1,16 +1,20 @@
 """The manifest beside emitted Verilog, and payloads of its streams packed from and to NumPy arrays."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hbfp import manifest
+from hbfp.design import Design
 from hbfp.manifest import Field
 
 
-def port_bytes(width):
+def port_bytes(width: int) -> int:
     """Bytes of a port in a Verilated model: 1, 2, 4, 8, then multiples of 4."""
     return next((size for size in (1, 2, 4, 8) if width <= 8 * size), -(-width // 32) * 4)
 
@@ -28,16 +32,16 @@ class Stream:
     fields: tuple[Field, ...]
 
     @property
-    def stride(self):
+    def stride(self) -> int:
         """Bytes of one payload in a Verilated model."""
         return port_bytes(self.width)
 
     @cached_property
-    def field(self):
+    def field(self) -> dict[str, Field]:
         """Fields by name."""
         return {field.name: field for field in self.fields}
 
-    def pack(self, **values):
+    def pack(self, **values: ArrayLike) -> np.ndarray:
         """Payloads of integer arrays, one per field, each of shape (beats, count) or (beats,) where count is 1.
 
         Fields that are not named are zero. Values are taken modulo 2^width.
@@ -79,7 +83,7 @@ class Stream:
             payload |= np.packbits(bits, axis=1, bitorder="little")
         return payload
 
-    def unpack(self, payload):
+    def unpack(self, payload: np.ndarray) -> dict[str, np.ndarray]:
         """Integer arrays (beats, count) by field name, of payloads (beats, stride)."""
         payload = np.ascontiguousarray(payload, np.uint8)
         bits, values = None, {}
@@ -115,52 +119,53 @@ class Manifest:
     data: manifest.Manifest
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a manifest, or the manifest in a folder."""
         path = Path(path)
         path = path / manifest.FILE if path.is_dir() else path
         return cls(path, manifest.Manifest.load(path))
 
     @property
-    def top(self):
+    def top(self) -> str:
         """Name of the top module."""
         return self.data.top
 
     @property
-    def verilog(self):
+    def verilog(self) -> Path:
         """Path of the Verilog file."""
         return self.path.parent / self.data.verilog
 
     @property
-    def ports(self):
+    def ports(self) -> dict[str, manifest.Port]:
         """Port name -> :class:`~hbfp.manifest.Port`."""
         return self.data.ports
 
     @cached_property
-    def design(self):
+    def design(self) -> Design:
         """The :class:`~hbfp.design.Design` that the parameters describe."""
+        assert self.data.design is not None, f"{self.top} belongs to no design"
         return self.data.design
 
     @property
-    def latency(self):
+    def latency(self) -> dict[str, int]:
         """Cycles by name."""
         return self.data.latency
 
     @cached_property
-    def streams(self):
+    def streams(self) -> dict[str, Stream]:
         """Stream name -> :class:`Stream`, in the manifest's order."""
         return {name: Stream(name, entry.direction, entry.width, entry.fields)
                 for name, entry in self.data.streams.items()}
 
-    def inputs(self):
+    def inputs(self) -> list[Stream]:
         """Streams into the module."""
         return [stream for stream in self.streams.values() if stream.direction == "in"]
 
-    def outputs(self):
+    def outputs(self) -> list[Stream]:
         """Streams out of the module."""
         return [stream for stream in self.streams.values() if stream.direction == "out"]
 
-    def flags(self):
+    def flags(self) -> list[str]:
         """Outputs of at most 64 bits that belong to no stream, such as ``error``."""
         parts = {f"{name}__{part}" for name in self.streams for part in ("payload", "valid", "ready")}
         return [name for name, port in self.ports.items()

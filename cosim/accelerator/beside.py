@@ -1,18 +1,26 @@
 """Two lowered networks in the contexts of one accelerator, alone and together, compared with PyTorch."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hbfp.golden.perf.accelerator import model
-from hbfp.system import SHARES, Share
+from hbfp.golden.perf.accelerator.times import Times
+from hbfp.system import SHARES, Accelerator, Share
 
 from ..bench.comparison import Comparison
+from ..manifest import Manifest
+from ..simulate.verilator import Progress
 from . import pair
 from .device import Device, Timing
-from .host import execute
+from .host import Result, execute
 from .network import compare
+
+if TYPE_CHECKING:
+    from hbfp.golden.lower.lowering import Lowered  # takes torch
 
 #: Half of each memory for each network.
 HALF = SHARES // 2
@@ -32,21 +40,21 @@ class Side:
     alone_model, model : Turns or Times
         What the cycle model says of them.
     """
-    alone: object
-    together: object
+    alone: Result
+    together: Result
     compared: Comparison
-    alone_model: object
-    model: object
+    alone_model: Times
+    model: model.Turns
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         """Whether the cycle model has all cycles."""
         return self.alone.times == self.alone_model and (
             self.together.times, self.together.cycles) == (self.model.times, self.model.owned)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SideBySide:
     """What came of both.
 
     Attributes
@@ -57,22 +65,24 @@ class Outcome:
     seconds : float
         Of the simulation alone.
     """
-    sides: tuple
+    sides: tuple[Side, ...]
     ended: pair.Ended
     seconds: float
 
     @property
-    def alone(self):
+    def alone(self) -> int:
         """Cycles of one after the other."""
         return sum(side.alone.cycles for side in self.sides)
 
     @property
-    def change(self):
+    def change(self) -> float:
         """Cycles that a change of the machine takes beyond those."""
         return (self.ended.cycles - self.alone) / self.ended.changes
 
 
-def run(manifest, accelerator, lowered, *, timing=None, layers=False, priority=False, level="-O3", progress=None):
+def run(manifest: Manifest, accelerator: Accelerator, lowered: Sequence["Lowered"], *, timing: Timing | None = None,
+        layers: bool = False, priority: bool = False, level: str = "-O3", progress: Progress | None = None
+        ) -> SideBySide:
     """Run two networks that were lowered for half of the memories.
 
     Parameters
@@ -90,7 +100,7 @@ def run(manifest, accelerator, lowered, *, timing=None, layers=False, priority=F
 
     Returns
     -------
-    Outcome
+    SideBySide
 
     Raises
     ------
@@ -126,5 +136,5 @@ def run(manifest, accelerator, lowered, *, timing=None, layers=False, priority=F
     sides = tuple(
         Side(alone[context], ended.results[context], found[context], model.times(program, *rule), turns[context])
         for context, program in enumerate(both.programs))
-    return Outcome(sides, ended, seconds)
+    return SideBySide(sides, ended, seconds)
 

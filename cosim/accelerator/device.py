@@ -1,13 +1,14 @@
 """A Verilated accelerator with its DRAM and its host: registers, programs, faults; one call for many cycles."""
 
 import ctypes
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ..simulate.model import Model
-from ..simulate.verilator import build_library
+from ..simulate.verilator import Progress, build_library
 
 _SOURCES = ("driver.cpp", "dram.h")
 #: What Verilator warns of: the name of the port `interrupt`, and what Yosys writes of arrays that are no power of two
@@ -72,8 +73,9 @@ class Device(Model):
         If a tool is missing or fails.
     """
 
-    def __init__(self, verilog, top, *, beat, memory, burst=256, timing=None, traced=True, contexts=1,
-                 level="-O3", waves=None, progress=None):
+    def __init__(self, verilog: str | os.PathLike[str], top: str, *, beat: int, memory: np.ndarray, burst: int = 256,
+                 timing: Timing | None = None, traced: bool = True, contexts: int = 1, level: str = "-O3",
+                 waves: str | os.PathLike[str] | None = None, progress: Progress | None = None) -> None:
         if memory.dtype != np.uint8 or memory.ndim != 1 or not memory.flags.c_contiguous:
             raise ValueError(f"The memory must be bytes in one row, not {memory.dtype} of {memory.shape}")
         timing = timing or Timing()
@@ -91,39 +93,39 @@ class Device(Model):
         self.reset()
 
     @property
-    def counts(self):
+    def counts(self) -> tuple[int, int, int]:
         """Beats read and written so far, and the cycle of the last beat that changed the DRAM."""
         counts = (ctypes.c_uint64 * 3)()
         self._library.sim_counts(self._handle, counts)
         return tuple(counts)
 
-    def set_timing(self, timing):
+    def set_timing(self, timing: Timing) -> None:
         """Another timing of the DRAM, from the next cycle on."""
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
 
-    def set_pauses(self, share, seed=1):
+    def set_pauses(self, share: float, seed: int = 1) -> None:
         """Let each channel of the DRAM and the host stand still in that share of cycles, 0 to below 1, by a seed."""
         self._library.sim_pauses(self._handle, round(share * (2**32 - 1)), seed)
 
-    def poison(self, begin, end):
+    def poison(self, begin: int, end: int) -> None:
         """Answer reads and writes of these bytes with an error."""
         self._library.sim_fault(self._handle, begin, end, 0)
 
-    def silence(self, begin, end):
+    def silence(self, begin: int, end: int) -> None:
         """Never answer bursts of reads that touch these bytes."""
         self._library.sim_fault(self._handle, begin, end, 1)
 
-    def heal(self):
+    def heal(self) -> None:
         """Take back all of :meth:`poison` and :meth:`silence`."""
         for silent in (0, 1):
             self._library.sim_fault(self._handle, 0, 0, silent)
 
-    def reset(self, cycles=4):
+    def reset(self, cycles: int = 4) -> None:
         """Hold ``aresetn`` low for some cycles; the DRAM forgets what was under way, and keeps its contents."""
         self._library.sim_reset(self._handle, cycles)
         self._complain()
 
-    def write(self, address, value):
+    def write(self, address: int, value: int) -> int:
         """Write a register; its response, 0 if it is OKAY.
 
         Raises
@@ -137,7 +139,7 @@ class Device(Model):
             raise BusError(f"Cycle {self.cycle}: no answer to a write of register 0x{address:x} in {ANSWER} cycles")
         return code
 
-    def read(self, address):
+    def read(self, address: int) -> int:
         """The value of a register.
 
         Raises
@@ -154,7 +156,7 @@ class Device(Model):
             raise BusError(f"Cycle {self.cycle}: register 0x{address:x} answered a read with response {code}")
         return value.value
 
-    def run(self, limit):
+    def run(self, limit: int) -> bool:
         """Go on until ``interrupt`` is high, for at most ``limit`` cycles; whether it is.
 
         Raises
@@ -164,7 +166,7 @@ class Device(Model):
         """
         return self._run(limit, 1)
 
-    def idle(self, cycles):
+    def idle(self, cycles: int) -> None:
         """Go on for some cycles, whatever ``interrupt`` is.
 
         Raises
@@ -179,11 +181,11 @@ class Device(Model):
         self._complain()
         return status == _INTERRUPT
 
-    def record(self, on=True):
+    def record(self, on: bool = True) -> None:
         """Begin to keep events, or stop; those kept are forgotten."""
         self._library.sim_record(self._handle, int(on))
 
-    def events(self):
+    def events(self) -> np.ndarray:
         """What was kept: an array of :data:`EVENT`, a row for each cycle in which something happened."""
         count = ctypes.c_uint64()
         start = self._library.sim_events(self._handle, ctypes.byref(count))

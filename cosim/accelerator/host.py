@@ -1,14 +1,17 @@
 """What a host does: a program and its data into DRAM, registers, the doorbell, and what came of it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from hbfp.golden.perf.accelerator.times import from_events
+from hbfp.golden.perf.accelerator.times import Times, from_events
 from hbfp.isa.instructions import Unit
 from hbfp.isa.registers import BY_NAME, IDENTITY, Cause
+from hbfp.program import Program
+from hbfp.system import Share
 
-from .device import BusError
+from .device import BusError, Device
 
 #: The base register must be a multiple of it.
 PAGE = 4096
@@ -41,23 +44,23 @@ class Result:
     cycles: int
     cause: Cause | None
     error_pc: int
-    counters: dict
-    times: object
+    counters: dict[str, int]
+    times: Times | None
 
 
-def room(program):
+def room(program: Program) -> tuple[int, int]:
     """Bytes of DRAM that a program needs with its instructions, and its base register."""
     base = -(-len(program.instructions) * 64 // PAGE) * PAGE
     return base + program.limit, base
 
 
-def place(program, memory):
+def place(program: Program, memory: np.ndarray) -> None:
     """Put a program and what it finds into a DRAM of at least :func:`room` bytes; the rest is made undefined."""
     memory[:] = UNDEFINED
     put(program, memory)
 
 
-def put(program, memory):
+def put(program: Program, memory: np.ndarray) -> None:
     """The same, and leave the rest as it is."""
     _, base = room(program)
     words = program.words()
@@ -72,17 +75,18 @@ def _address(name, context):
     return BY_NAME[f"{name}_{context}" if context else name].address
 
 
-def read(device, name, context=0):
+def read(device: Device, name: str, context: int = 0) -> int:
     """The value of a register by its name."""
     return device.read(_address(name, context))
 
 
-def write(device, name, value, context=0):
+def write(device: Device, name: str, value: int, context: int = 0) -> None:
     """Write a register by its name."""
     device.write(_address(name, context), value)
 
 
-def settings(program, *, address=0, watchdog=WATCHDOG, share=None):
+def settings(program: Program, *, address: int = 0, watchdog: int = WATCHDOG, share: Share | None = None
+             ) -> dict[str, int]:
     """Registers, name -> value, for a program that is in DRAM, with its instructions at ``address``, whole pages.
 
     ``share`` is that of its context, if not everything.
@@ -93,7 +97,7 @@ def settings(program, *, address=0, watchdog=WATCHDOG, share=None):
             "interrupt_status": 3, "interrupt_enable": 3, **(share.registers() if share else {})}
 
 
-def prepare(device, program, context=0, **options):
+def prepare(device: Device, program: Program, context: int = 0, **options: Any) -> None:
     """Set a context's registers for a program, with ``options`` of :func:`settings`.
 
     Raises
@@ -108,14 +112,14 @@ def prepare(device, program, context=0, **options):
         write(device, name, value, context)
 
 
-def ring(device, program, context=0, **options):
+def ring(device: Device, program: Program, context: int = 0, **options: Any) -> None:
     """:func:`prepare` a context, and ring its doorbell."""
     prepare(device, program, context, **options)
     device.record()
     write(device, "control", 1, context)
 
 
-def finish(device):
+def finish(device: Device) -> None:
     """Go on until the interrupt.
 
     Raises
@@ -131,7 +135,7 @@ def finish(device):
         seen = now
 
 
-def execute(device, program, context=0, **options):
+def execute(device: Device, program: Program, context: int = 0, **options: Any) -> Result:
     """Run a program that is in the device's memory (:func:`place`) to its end, well or not.
 
     Parameters
@@ -159,7 +163,7 @@ def execute(device, program, context=0, **options):
     return result(device, program, context)
 
 
-def result(device, program, context=0):
+def result(device: Device, program: Program, context: int = 0) -> Result:
     """What came of the program that has ended in a context, whose interrupt is cleared; raises as :func:`execute`."""
     status, cycles, cause, pc = (read(device, name, context) for name in ("status", "cycles", "cause", "error_pc"))
     counters = {f"{unit.name.lower()}_{what}": read(device, f"{unit.name.lower()}_{what}", context)

@@ -1,21 +1,30 @@
 """A lowered network on the Verilated accelerator: every output, and on request every layer's tensor, compared."""
 
+import os
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hbfp.golden.machine.layouts import unpack
 from hbfp.golden.perf.accelerator.layers import by_layer
 from hbfp.golden.perf.accelerator.model import times
+from hbfp.golden.perf.accelerator.times import Times
+from hbfp.program import Program
 
 from ..bench.comparison import Comparison
+from ..manifest import Manifest
+from ..simulate.verilator import Progress
 from .device import Device, Timing
-from .host import execute, place, room
+from .host import Result, execute, place, room
+
+if TYPE_CHECKING:
+    from hbfp.golden.lower.lowering import Lowered  # takes torch
 
 
 @dataclass
-class Outcome:
+class NetworkRun:
     """What came of a run.
 
     Attributes
@@ -31,12 +40,12 @@ class Outcome:
     model : Times or None
         What the cycle model says, if the program ended well.
     """
-    result: object
-    tensors: dict
-    rows: list
+    result: Result
+    tensors: dict[str, Comparison]
+    rows: list[dict[str, Any]]
     seconds: float
     processor: float
-    model: object
+    model: Times | None
     total: Comparison = field(default_factory=Comparison)
 
     def __post_init__(self):
@@ -44,7 +53,9 @@ class Outcome:
             self.total += each
 
 
-def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3", progress=None):
+def run(manifest: Manifest, lowered: "Lowered", *, timing: Timing | None = None, layers: bool = False,
+        waves: str | os.PathLike[str] | None = None, level: str = "-O3", progress: Progress | None = None
+        ) -> NetworkRun:
     """Run a lowered network.
 
     Parameters
@@ -62,7 +73,7 @@ def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3"
 
     Returns
     -------
-    Outcome
+    NetworkRun
 
     Raises
     ------
@@ -82,17 +93,17 @@ def run(manifest, lowered, *, timing=None, layers=False, waves=None, level="-O3"
     tensors = {name: compare(program, name, memory[base:], values) for name, values in lowered.expected.items()
                if layers or program.tensors[name].role == "output"}
     if result.times is None:
-        return Outcome(result, tensors, [], *spent, None)
+        return NetworkRun(result, tensors, [], *spent, None)
     model = times(program, manifest.data.latency, timing.latency, timing.bandwidth)
     rows = by_layer(program, result.times)
     for row, modelled in zip(rows, by_layer(program, model), strict=True):
         row["model_cycles"] = modelled["cycles"]
         if row["name"] in tensors:
             row |= {"compared": tensors[row["name"]].compared, "mismatches": tensors[row["name"]].mismatches}
-    return Outcome(result, tensors, rows, *spent, model)
+    return NetworkRun(result, tensors, rows, *spent, model)
 
 
-def compare(program, name, dram, expected):
+def compare(program: Program, name: str, dram: np.ndarray, expected: np.ndarray) -> Comparison:
     """A tensor in DRAM (bytes from the base register on) against the float32 array that it should be, bit by bit."""
     tensor = program.tensors[name]
     data = dram[tensor.address:tensor.address + tensor.bytes(program.accelerator)].tobytes()

@@ -1,10 +1,15 @@
 """Two programs in the contexts of one accelerator: both doorbells, and what came of each."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .host import PAGE, finish, place, prepare, put, read, result, room, write
+from hbfp.program import Program
+from hbfp.system import Share
+
+from .device import Device
+from .host import PAGE, Result, finish, place, prepare, put, read, result, room, write
 
 #: Sixteenths of the memories that each of two random programs is made for.
 PART = 4
@@ -22,26 +27,26 @@ class Pair:
     priority : bool
         Context 0 does not give way at its YIELDs.
     """
-    programs: tuple
-    shares: tuple
+    programs: tuple[Program, ...]
+    shares: tuple[Share, ...]
     priority: bool = False
 
     @property
-    def second(self):
+    def second(self) -> int:
         """Address of the second program's instructions in DRAM."""
         return -(-room(self.programs[0])[0] // PAGE) * PAGE
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Bytes of DRAM that they need."""
         return self.second + room(self.programs[1])[0]
 
-    def place(self, memory):
+    def place(self, memory: np.ndarray) -> None:
         """Put both, and what they find, into a DRAM of at least :attr:`size` bytes; the rest is made undefined."""
         place(self.programs[0], memory)
         put(self.programs[1], memory[self.second:])
 
-    def dram(self, memory, context):
+    def dram(self, memory: np.ndarray, context: int) -> np.ndarray:
         """The bytes from a program's base up to its limit."""
         start = self.second * context + room(self.programs[context])[1]
         return memory[start:start + self.programs[context].limit]
@@ -64,14 +69,14 @@ class Ended:
     changes : int
         How often the machine went from one to the other.
     """
-    results: tuple
-    rung: tuple
-    begun: tuple
+    results: tuple[Result, ...]
+    rung: tuple[int, ...]
+    begun: tuple[int, ...]
     cycles: int
     changes: int
 
 
-def execute(device, pair, *, after=(0, 0), **options):
+def execute(device: Device, pair: Pair, *, after: tuple[int, int] = (0, 0), **options: Any) -> Ended:
     """Run two programs that are in the device's memory to their ends, well or not.
 
     Parameters
@@ -101,7 +106,7 @@ def execute(device, pair, *, after=(0, 0), **options):
         device.idle(cycles)
         write(device, "control", 1, context)
         rung.append(device.cycle - 2)    # what was written is answered a cycle later
-    results = [None, None]
+    results: list[Result | None] = [None, None]
     while None in results:
         finish(device)
         for context in (0, 1):
@@ -111,5 +116,5 @@ def execute(device, pair, *, after=(0, 0), **options):
     begun = tuple(int(events["cycle"][events["running"] == context + 1][0]) - rung[0] - 1 for context in (0, 1))
     owners = events["running"][events["running"] > 0]
     last = events["cycle"][np.flatnonzero(events["running"])[-1] + 1]
-    return Ended(tuple(results), tuple(cycle - rung[0] for cycle in rung), begun, int(last) - rung[0] - 1,
-                 int(np.count_nonzero(np.diff(owners.astype(np.int64)))))
+    return Ended(tuple(each for each in results if each), tuple(cycle - rung[0] for cycle in rung), begun,
+                 int(last) - rung[0] - 1, int(np.count_nonzero(np.diff(owners.astype(np.int64)))))

@@ -1,5 +1,6 @@
 """Random legal programs on the Verilated accelerator: every word of the golden machine, every cycle of the model."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
@@ -8,8 +9,10 @@ import numpy as np
 from hbfp.golden.machine.machine import Machine, together
 from hbfp.golden.machine.random_programs import random_program
 from hbfp.golden.perf.accelerator import model
-from hbfp.system import SHARES, Share
+from hbfp.system import SHARES, Accelerator, Share
 
+from ..manifest import Manifest
+from ..simulate.verilator import Progress
 from . import pair
 from .device import Device, Timing
 from .host import execute, place, room
@@ -35,10 +38,11 @@ class Found:
     """
     programs: int
     words: int
-    failures: dict
+    failures: dict[int, str]
 
 
-def run(manifest, system, seeds, *, instructions=40, level="-O1", progress=None, tell=None):
+def run(manifest: Manifest, system: Accelerator, seeds: Iterable[int], *, instructions: int = 40, level: str = "-O1",
+        progress: Progress | None = None, tell: Progress | None = None) -> Found:
     """Run the programs of seeds, each with a DRAM of its own speed and pauses; with two contexts pairs that yield.
 
     A program ends by bringing every word of V, W and X to DRAM (:func:`golden.machine.random_programs.random_program`).
@@ -85,9 +89,10 @@ def run(manifest, system, seeds, *, instructions=40, level="-O1", progress=None,
     return Found(count, words, failures)
 
 
-def shares_of(pick, size):
+def shares_of(pick: Random, size: int) -> tuple[Share, Share]:
     """Shares of two contexts, ``size`` sixteenths of each memory at least, which have nothing in common."""
-    first, second = [], []
+    first: list[tuple[int, int]] = []
+    second: list[tuple[int, int]] = []
     for _ in range(4):
         border = pick.randint(size, SHARES - size)
         ranges = [sorted((pick.randint(0, border - size), border)), [border, SHARES - pick.randint(
@@ -95,7 +100,8 @@ def shares_of(pick, size):
         pick.shuffle(ranges)
         for place_, each in zip((first, second), ranges, strict=True):
             place_.append((each[0], each[1] - each[0]))
-    return tuple(Share(*zip(*each, strict=True)) for each in (first, second))
+    one, other = (Share(*zip(*each, strict=True)) for each in (first, second))
+    return one, other
 
 
 class _One:

@@ -5,6 +5,7 @@ before it and after it. So what a legal word does is compared, too, wherever its
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -14,11 +15,16 @@ import numpy as np
 
 from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine
+from hbfp.golden.machine.memories import Memory
 from hbfp.golden.machine.random_programs import random_program
 from hbfp.isa.instructions import FIELDS, WORD, IllegalInstruction, Instruction, Opcode, Unit, Wait, decode
 from hbfp.isa.legal import check
 from hbfp.isa.registers import Cause
+from hbfp.program import Program
+from hbfp.system import Accelerator
 
+from ..manifest import Manifest
+from ..simulate.verilator import Progress
 from .device import Device
 from .host import execute, place, read, ring, room, write
 
@@ -51,8 +57,8 @@ class Found:
         Number of a word -> what is wrong, one line.
     """
     words: int
-    kinds: dict
-    failures: dict
+    kinds: dict[str, int]
+    failures: dict[int, str]
 
 
 @lru_cache(1)
@@ -61,7 +67,7 @@ def _legal(system, seed):
     return [each for each in random_program(system, seed).instructions if each.opcode != Opcode.HALT]
 
 
-def random_word(system, number):
+def random_word(system: Accelerator, number: int) -> int:
     """The word of a number: random bits; random fields; a legal instruction with a bit or a field changed."""
     pick = Random(number)
     instruction = pick.choice(_legal(system, number // _POOL))
@@ -81,7 +87,7 @@ def random_word(system, number):
     return replace(instruction, values=instruction.values | {field.name: value}).encode()
 
 
-def around(system):
+def around(system: Accelerator) -> tuple[Program, int]:
     """A program of all units that fills the memories and brings them to DRAM, and the place in it for a word.
 
     Until a word is put there, the place holds a NOP of LOAD.
@@ -103,7 +109,7 @@ def _gone_on(before, word, dump):
     return [*before, word, *go_on, *later]
 
 
-def put(program, at, instruction):
+def put(program: Program, at: int, instruction: Instruction) -> Program:
     """The program of :func:`around` with a legal instruction in its place."""
     old = program.instructions
     dump = [replace(each, waits=tuple(Wait(wait.unit, wait.count - 2) for wait in each.waits))
@@ -118,7 +124,7 @@ def _steps(instruction):
     return prod(max(1, instruction[name]) for name in names)
 
 
-def expected(program, at, word):
+def expected(program: Program, at: int, word: int) -> tuple[str, Program, Cause | Memory | None]:
     """What a word does: its kind, the program, and the cause of its error or the DRAM that it leaves."""
     try:
         instruction = decode(word)
@@ -204,7 +210,8 @@ class _Bench:
         return f"{wrong} words of the next program differ" if wrong else None
 
 
-def run(manifest, system, numbers, *, level="-O1", progress=None, tell=None):
+def run(manifest: Manifest, system: Accelerator, numbers: Sequence[int], *, level: str = "-O1",
+        progress: Progress | None = None, tell: Progress | None = None) -> Found:
     """Execute the words of numbers, each followed by a program that is compared.
 
     Parameters
@@ -227,7 +234,8 @@ def run(manifest, system, numbers, *, level="-O1", progress=None, tell=None):
     BuildError, BusError, TimesError
         As of :func:`~cosim.accelerator.network.run`.
     """
-    kinds, failures = Counter(), {}
+    kinds: Counter[str] = Counter()
+    failures = {}
     memory = np.empty(room(around(system)[0])[0] + 4096, np.uint8)
     with Device(manifest.verilog, manifest.top, beat=system.beat, memory=memory, burst=system.burst, level=level,
                 progress=progress) as device:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hbfp.format import HBFPFormat
 from hbfp.golden.bfp import join
 
 #: Kind of block -> weight, before what breaks a whole product (huge, invalid) is thinned out.
@@ -58,7 +59,8 @@ def _kind(rng, kind, elements, fmt):
     raise AssertionError(kind)
 
 
-def awkward_blocks(rng, count, elements, fmt, rare=0.05):
+def awkward_blocks(rng: np.random.Generator, count: int, elements: int, fmt: HBFPFormat,
+                   rare: float = 0.05) -> np.ndarray:
     """Blocks of mixed kinds: uint32 bit patterns (count, elements); ``rare`` is the share of :data:`RARE`."""
     names = [*KINDS, *RARE]
     weights = np.array([*KINDS.values()]) * (1 - rare) / sum(KINDS.values())
@@ -67,7 +69,8 @@ def awkward_blocks(rng, count, elements, fmt, rare=0.05):
                      for pick in rng.choice(len(names), count, p=chances)], np.uint32).reshape(count, elements)
 
 
-def awkward(rng, shape, fmt, axis=-1, rare=None):
+def awkward(rng: np.random.Generator, shape: tuple[int, int], fmt: HBFPFormat, axis: int = -1,
+            rare: float | None = None) -> np.ndarray:
     """A float32 matrix of awkward blocks.
 
     Parameters

@@ -1,7 +1,9 @@
 """Parts of a core that have a bench of their own, and the run of one bench as an outcome."""
 
+from hbfp.design import Design
 from hbfp.values import choice, refuse
 
+from ..manifest import Manifest
 from .comparison import Comparison
 from .corners import unreachable
 from .outcome import Outcome
@@ -10,7 +12,7 @@ from .outcome import Outcome
 BENCHES = {unit: f"hbfp.cosim.bench.units.{unit}" for unit in ("core", "array", "align", "encode", "encode_lane")}
 
 
-def check_unit(unit, design):
+def check_unit(unit: str, design: Design) -> None:
     """Raise :class:`~hbfp.values.OptionError` if there is no bench for this unit of this design."""
     choice("unit", unit, BENCHES)
     if unit == "array" and not design.integer:
@@ -20,7 +22,7 @@ def check_unit(unit, design):
             *design.sparse))
 
 
-def bench_outcome(manifest, unit="core", seed=1, name=None):
+def bench_outcome(manifest: Manifest, unit: str = "core", seed: int = 1, name: str | None = None) -> Outcome:
     """Run the bench of a unit; tests that found wrong bits count as mismatches, and every failed test fails it."""
     from .runner import run_bench
     result = run_bench(manifest, BENCHES[unit], seed=seed)

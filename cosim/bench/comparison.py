@@ -1,6 +1,7 @@
 """Bits against bits: what was compared, what differed, and where first."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,9 @@ class Comparison:
     """
     compared: int = 0
     mismatches: int = 0
-    first: list = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
 
-    def add(self, name, got, want):
+    def add(self, name: str, got: Any, want: Any) -> None:
         """Compare two arrays, or two :class:`Blocks`, of the same shape; floats by their bits."""
         if isinstance(want, Blocks):
             for part in ("mantissa", "exponent", "invalid"):

@@ -16,7 +16,7 @@ from .awkward import awkward, awkward_blocks
 from .coverage import Coverage
 from .directed import block_modes
 from .scoreboard import ConverterScoreboard, ProductScoreboard
-from .stream import Monitor, Pauses, Sink, Source, clocked, until
+from .stream import Dut, Monitor, Pauses, Sink, Source, clocked, until
 from .tiling import Tiling, commands, w_beats, x_beats
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
@@ -39,20 +39,25 @@ class Bench:
         Of data and pauses.
     """
 
-    def __init__(self, dut, idle=(0.0, 1), stall=(0.0, 1), seed=0):
+    def __init__(self, dut: Dut, idle: tuple[float, float] = (0.0, 1), stall: tuple[float, float] = (0.0, 1),
+                 seed: int = 0) -> None:
         self.dut, self.rng = dut, np.random.default_rng([SEED, seed])
         self.coverage = Coverage(DESIGN)
         self.products = ProductScoreboard(MANIFEST, DESIGN, self.coverage)
-        self.boards = [self.products]
+        self.boards: list[ProductScoreboard | ConverterScoreboard] = [self.products]
         if "o_q" in MANIFEST.streams:
             self.converter = ConverterScoreboard(MANIFEST, DESIGN, self.coverage)
             self.boards.append(self.converter)
-        self.sources, self.sinks, self.monitors = {}, {}, {}
+        self.sources: dict[str, Source] = {}
+        self.sinks: dict[str, Sink] = {}
+        self.monitors: dict[str, Monitor] = {}
         for stream in MANIFEST.streams.values():
             share, burst = idle if stream.direction == "in" else stall
             pause = Pauses(random.Random(f"{SEED} {seed} {stream.name}"), share, burst)
-            kind, into = (Source, self.sources) if stream.direction == "in" else (Sink, self.sinks)
-            into[stream.name] = kind(dut, stream, pause)
+            if stream.direction == "in":
+                self.sources[stream.name] = Source(dut, stream, pause)
+            else:
+                self.sinks[stream.name] = Sink(dut, stream, pause)
             board = self.converter if stream.name.endswith("_q") else self.products
             self.monitors[stream.name] = Monitor(dut, stream, board.taken(stream.name))
         self.awaited = 0
@@ -69,7 +74,7 @@ class Bench:
         return cocotb.start_soon(clocked(self.dut, *self.monitors.values(), *self.sources.values(),
                                          *self.sinks.values(), self))
 
-    def step(self):
+    def step(self) -> None:
         """Count crossed pauses: what one stream does while another waits."""
         handles = {name: monitor.handle for name, monitor in self.monitors.items()}
         o, x = handles["o"], handles["i_x"]
@@ -92,8 +97,9 @@ class Bench:
 
     # --- Stimulus -------------------------------------------------------------------------------
 
-    def command(self, rows, terms, scale=False, bias=False, relu=False, calm=False, faint=False, wide=None,
-                sparse=None):
+    def command(self, rows: int, terms: int, scale: bool = False, bias: bool = False, relu: bool = False,
+                calm: bool = False, faint: bool = False, wide: tuple[bool, bool] | None = None,
+                sparse: bool | None = None) -> None:
         """Queue one command of awkward data.
 
         ``wide``: whether mantissas of X and of W are; drawn, if not given, on a core that has them.
@@ -119,19 +125,21 @@ class Bench:
         # Now and then a special value: the side unit has them too.
         vectors = [awkward_blocks(self.rng, DESIGN.cols, 1, DESIGN.format, rare=0.1).reshape(-1).view(np.float32)
                    if step and "i_v" in MANIFEST.streams else None for step in (scale, bias)]
-        self.product(x, prune(w, *DESIGN.sparse) if sparse else w, *vectors, relu, wide, sparse)
+        self.product(x, prune(w, *DESIGN.sparse) if sparse else w, vectors[0], vectors[1], relu, wide, sparse)
 
     def _modes(self):
         """Whether mantissas of X and of W are wide."""
         return tuple(map(bool, self.rng.integers(0, 2, 2))) if DESIGN.wide else (False, False)
 
-    def product(self, x, w, scale=None, bias=None, relu=False, wide=(False, False), sparse=False, any_index=False):
+    def product(self, x: np.ndarray, w: np.ndarray, scale: np.ndarray | None = None, bias: np.ndarray | None = None,
+                relu: bool = False, wide: tuple[bool, bool] = (False, False), sparse: bool = False,
+                any_index: bool = False) -> None:
         """Queue one product of (M, K) and (K, columns), in as many commands as its rows need.
 
         Vectors of the side unit have a value for every column of the core, though two give one of a wide product.
         ``any_index``: in place of the indices that sparse weights have, any.
         """
-        from hbfp.golden.core import encode  # operands come converted; the converter is tested by itself
+        from hbfp.golden.core.core import encode  # operands come converted; the converter is tested by itself
 
         if DESIGN.arithmetic == "int":
             parts = (x,), (w,)
@@ -151,7 +159,7 @@ class Bench:
 
     @staticmethod
     def _patterns(x, w):
-        from hbfp.golden.baselines import BASELINES
+        from hbfp.golden.core.baselines import BASELINES
 
         return tuple((BASELINES[DESIGN.arithmetic].patterns(part),) for part in (x, w))
 
@@ -192,11 +200,11 @@ class Bench:
         for name, span in spans.items():
             fields[name][where] = self.rng.integers(*span, fields[name][where].shape)
 
-    def convert(self, blocks, rare=0.1):
+    def convert(self, blocks: int, rare: float = 0.1) -> int:
         """Queue awkward blocks for the converter, so many; the number of beats."""
         return self.send_blocks(awkward_blocks(self.rng, blocks, ELEMENTS, DESIGN.format, rare))
 
-    def send_blocks(self, blocks, wide=None):
+    def send_blocks(self, blocks: np.ndarray, wide: bool | None = None) -> int:
         """Queue blocks of bit patterns (blocks, elements) for the converter; the number of beats.
 
         ``wide``: whether mantissas are, where a core has both; drawn, if not given.

@@ -4,6 +4,7 @@ Whether a corner can be reached follows from the design alone and is decided her
 reached is asked for, and :mod:`cosim.bench.directed` has data that reaches it, whatever the seed.
 """
 
+from hbfp.design import Design
 
 _COMMANDS = ("one row", "depth rows", "one pass", "several passes", "refused command", "reset in mid-stream",
              "o stalls while i_x waits", "i_x idles while o is ready")
@@ -37,7 +38,7 @@ _EVERY_EXPONENT = 9
 _CLAMPED_UP = 7
 
 
-def unreachable(design, unit="core"):
+def unreachable(design: Design, unit: str = "core") -> dict[str, str]:
     """Corners of a part that a design cannot reach: name -> why.
 
     Parameters
@@ -47,7 +48,7 @@ def unreachable(design, unit="core"):
     unit : str
         A key of :data:`CORNERS`.
     """
-    reasons = {}
+    reasons: dict[str, str] = {}
     if unit == "core":
         reasons |= _of_products(design)
     if unit in ("core", "encode", "encode_lane"):
@@ -59,7 +60,7 @@ def unreachable(design, unit="core"):
     return reasons
 
 
-def reachable(design, unit="core"):
+def reachable(design: Design, unit: str = "core") -> list[str]:
     """Names of the corners that a bench of a part must have seen."""
     out, names = unreachable(design, unit), CORNERS[unit]
     if unit == "core" and design.wide:

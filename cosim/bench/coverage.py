@@ -1,9 +1,14 @@
 """Counts the named corners that a bench must have seen, or it fails: passing without them means little."""
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from hbfp.design import Design
 
 from .corners import reachable
 from .dense import dense_beats
@@ -22,32 +27,33 @@ class Coverage:
         Part of the core that is tested, a key of :data:`cosim.bench.corners.CORNERS`.
     """
 
-    def __init__(self, design, unit="core"):
+    def __init__(self, design: Design, unit: str = "core") -> None:
         self.design = design
         self.seen = dict.fromkeys(reachable(design, unit), 0)
         self.compared = 0    # elements of results
         self._last = None    # whether the last command was sparse
 
-    def see(self, name, count=1):
+    def see(self, name: str, count: int | np.bool = 1) -> None:
         """Count a corner; ``count`` may be a truth value."""
         if name in self.seen:
             self.seen[name] += int(count)
 
-    def missing(self):
+    def missing(self) -> list[str]:
         """Corners not seen."""
         return [name for name, count in self.seen.items() if not count]
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Add the counts to those in a JSON file, and start from zero."""
         path = Path(path)
-        before = json.loads(path.read_text()) if path.exists() else {"compared": 0, "corners": {}}
+        before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"compared": 0, "corners": {}}
         corners = {name: count + before["corners"].get(name, 0) for name, count in self.seen.items()}
         path.write_text(json.dumps({"compared": before["compared"] + self.compared, "corners": corners}, indent=1))
         self.seen, self.compared = dict.fromkeys(self.seen, 0), 0
 
     # --- What was seen --------------------------------------------------------------------------
 
-    def product(self, command, x, w, result):
+    def product(self, command: Mapping[str, int], x: Mapping[str, np.ndarray], w: Mapping[str, np.ndarray],
+                result: np.ndarray) -> None:
         """Corners of one command: its fields, its beats, its result as bit patterns."""
         design = self.design
         self.see("one row", command["rows"] == 1)
@@ -103,7 +109,7 @@ class Coverage:
             self.see("index out of order", (np.diff(index, axis=1) < 0).any())
             self.see("index repeated", (np.diff(index, axis=1) == 0).any())
 
-    def conversion(self, value, want, wide=None):
+    def conversion(self, value: np.ndarray, want: Mapping[str, np.ndarray], wide: np.ndarray | None = None) -> None:
         """Corners of whole blocks: bit patterns (beats, lanes), expected fields of `o_q`, and which blocks are wide."""
         design, fmt = self.design, self.design.format
         if wide is not None:

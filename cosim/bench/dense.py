@@ -1,9 +1,11 @@
 """The dense product that a command's beats stand for, sparse weights expanded: what is multiplied by what."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from hbfp.design import Design
 from hbfp.golden.sparsity import expand
 
 
@@ -25,16 +27,17 @@ class DenseBeats:
     height: int
     segments: int
     block_tiles: int
-    x_scales: dict
-    w_scales: dict
+    x_scales: dict[str, np.ndarray]
+    w_scales: dict[str, np.ndarray]
 
     @property
-    def used(self):
+    def used(self) -> int:
         """Terms of a pass that lie in segments."""
         return self.segments * self.height
 
 
-def dense_beats(design, command, x, w):
+def dense_beats(design: Design, command: Mapping[str, int], x: Mapping[str, np.ndarray],
+                w: Mapping[str, np.ndarray]) -> DenseBeats:
     """The :class:`DenseBeats` of a command.
 
     Parameters

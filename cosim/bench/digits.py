@@ -5,10 +5,12 @@ Where either is wide, a weight has a pair of columns, and what the even one give
 
 import numpy as np
 
-from hbfp.golden.digits import joined, split
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.golden.core.digits import joined, split
 
 
-def is_wide(design, fmt):
+def is_wide(design: Design, fmt: HBFPFormat) -> bool:
     """Whether mantissas of a format run as digits on a design.
 
     Raises
@@ -23,13 +25,13 @@ def is_wide(design, fmt):
     return mantissa != narrow
 
 
-def beats_of_rows(design, mantissa):
+def beats_of_rows(design: Design, mantissa: np.ndarray) -> np.ndarray:
     """Mantissas (M, K) of wide X as digits, (2 M, K): of each row the high ones, then the low ones."""
     digits = split(mantissa, design.format.mantissa, design.wide)
     return np.stack(digits, 1).reshape(-1, mantissa.shape[1])
 
 
-def columns_of_weights(design, mantissa, wide):
+def columns_of_weights(design: Design, mantissa: np.ndarray, wide: bool) -> np.ndarray:
     """Mantissas (K, N) of W in pairs of columns, (K, 2 N): low digits, then high ones; or narrow mantissas, then 0."""
     if wide:
         high, low = split(mantissa, design.format.mantissa, design.wide)
@@ -38,12 +40,12 @@ def columns_of_weights(design, mantissa, wide):
     return np.stack([low, high], 2).reshape(len(mantissa), -1)
 
 
-def rows_of_beats(design, digits):
+def rows_of_beats(design: Design, digits: np.ndarray) -> np.ndarray:
     """Inverse of :func:`beats_of_rows`, for beats along the last axis but one."""
     return joined(digits[..., 0::2, :], digits[..., 1::2, :], design.format.mantissa)
 
 
-def weights_of_columns(design, digits, wide):
+def weights_of_columns(design: Design, digits: np.ndarray, wide: bool) -> np.ndarray:
     """Inverse of :func:`columns_of_weights`, for columns along the last axis."""
     low = digits[..., 0::2]
     return joined(digits[..., 1::2], low, design.format.mantissa) if wide else low

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+
 _SIGN = np.uint32(0x80000000)
 #: Blocks that round up by chance are sent so often: a random stream that never does is not to be expected.
 _CHANCES = 32
 
 
 @dataclass(frozen=True)
-class Product:
+class Operands:
     """Operands and steps of one product: (M, K), (K, N), and (N,) where a step is taken."""
     x: np.ndarray
     w: np.ndarray
@@ -24,7 +27,7 @@ def _bits(*values):
     return np.array(values, np.float32).view(np.uint32)
 
 
-def directed_blocks(fmt, elements):
+def directed_blocks(fmt: HBFPFormat, elements: int) -> np.ndarray:
     """Blocks for the converter: bit patterns (blocks, elements).
 
     Parameters
@@ -45,14 +48,14 @@ def directed_blocks(fmt, elements):
         _bits(2.0**(m - 1), 0.5, -0.5), _bits(2.0**(m - 1), 1.5, -1.5), _bits(2.0**(m - 1), 0.25, 0.75),
         _bits(2.0**(m - 1) + 0.5, 0.5), _bits(2.0**(m - 1) + 1.5, 1.5), _bits(-(2.0**(m - 1)) - 1.5, 2.5),
         # The same where the exponent is clamped at its lowest.
-        np.ldexp(np.float32([0.5, -1.5]), lowest - m).view(np.uint32),
-        np.ldexp(np.float32([1.5, -0.5]), lowest - m).view(np.uint32),
+        np.ldexp(np.array([0.5, -1.5], np.float32), lowest - m).view(np.uint32),
+        np.ldexp(np.array([1.5, -0.5], np.float32), lowest - m).view(np.uint32),
     ]
     patterns += [[0x3F7FFFFF, 0xBF7FFFFF]] * _CHANCES    # just below a power of two
     return np.array([np.resize(np.asarray(pattern, np.uint32), elements) for pattern in patterns], np.uint32)
 
 
-def block_modes(rng, design, beats, wide=None):
+def block_modes(rng: np.random.Generator, design: Design, beats: int, wide: bool | None = None) -> np.ndarray:
     """The field ``wide`` of so many beats of blocks: drawn, and where it counts, with a block's last beat, ``wide``."""
     modes = rng.integers(0, 2, beats)
     if wide is not None:
@@ -60,12 +63,12 @@ def block_modes(rng, design, beats, wide=None):
     return modes
 
 
-def directed_products(design, wide=(False, False)):
-    """Products for a core: a list of :class:`Product`, integers for arithmetic ``int``, else float32.
+def directed_products(design: Design, wide: tuple[bool, bool] = (False, False)) -> list[Operands]:
+    """Products for a core: a list of :class:`Operands`, integers for arithmetic ``int``, else float32.
 
     ``wide``: whether mantissas of X and of W are; then there are half of the columns.
     """
-    kind = np.int64 if design.arithmetic == "int" else np.float32
+    kind: type[np.number] = np.int64 if design.arithmetic == "int" else np.float32
     most = design.widest.limit if any(wide) else design.format.limit
     terms, cols = design.tile_rows, design.cols // (1 + any(wide))
     w = np.full((terms, cols), most, kind)
@@ -74,20 +77,20 @@ def directed_products(design, wide=(False, False)):
     lay = design.lay()
     pairs = x[3].reshape(lay.segments, lay.height)[:, :lay.height // 2 * 2]
     pairs[:, ::2], pairs[:, 1::2] = most, -most
-    products = [Product(x, w), Product(x[:1], w), Product(np.ones((design.depth, 1), kind), w[:1])]
+    products = [Operands(x, w), Operands(x[:1], w), Operands(np.ones((design.depth, 1), kind), w[:1])]
     if design.max_tiles > 1:
-        products.append(Product(np.full((2, terms + 1), most, kind), np.full((terms + 1, cols), most, kind)))
+        products.append(Operands(np.full((2, terms + 1), most, kind), np.full((terms + 1, cols), most, kind)))
     if design.arithmetic == "int":
         return products
     ones, endless = np.ones(design.cols, kind), np.full(design.cols, np.inf, kind)
     nan_x, nan_w = x.copy(), w.copy()
     nan_x[0, 0] = nan_w[0, -1] = np.nan
-    large, small = np.float32([[2.0**127]]), np.float32([[2.0**_smallest(design.format)]])
+    large, small = (np.array([[2.0**power]], np.float32) for power in (127, _smallest(design.format)))
     return products + [
-        Product(x, w, scale=-ones), Product(x, w, bias=ones), Product(x, w, relu=True),
-        Product(x, w, scale=ones, bias=-ones, relu=True), Product(x, w, bias=endless), Product(x, w, bias=-endless),
-        Product(nan_x, w), Product(x, nan_w), Product(large, large.repeat(cols, 1)),
-        Product(small, small.repeat(cols, 1))]
+        Operands(x, w, scale=-ones), Operands(x, w, bias=ones), Operands(x, w, relu=True),
+        Operands(x, w, scale=ones, bias=-ones, relu=True), Operands(x, w, bias=endless), Operands(x, w, bias=-endless),
+        Operands(nan_x, w), Operands(x, nan_w), Operands(large, large.repeat(cols, 1)),
+        Operands(small, small.repeat(cols, 1))]
 
 
 def _smallest(fmt):

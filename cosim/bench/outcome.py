@@ -1,7 +1,9 @@
 """The result of one bench: what was compared, what went wrong, which corners were seen."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..simulate.simulation import ProtocolError
 from .comparison import Comparison
@@ -34,26 +36,26 @@ class Outcome:
     """
     name: str
     comparison: Comparison
-    failures: list = field(default_factory=list)
-    corners: dict = field(default_factory=dict)
-    unreachable: dict = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    corners: dict[str, int] = field(default_factory=dict)
+    unreachable: dict[str, str] = field(default_factory=dict)
     cycles: int = 0
     macs: int = 0
     seconds: float = 0.0
-    notes: dict = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def missing(self):
+    def missing(self) -> list[str]:
         """Corners that were asked for and not seen."""
         return [name for name, count in self.corners.items() if not count]
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Whether something was compared, nothing differed or failed, and no corner is missing."""
         return self.comparison.compared > 0 and not (self.comparison.mismatches or self.failures or self.missing)
 
     @property
-    def problems(self):
+    def problems(self) -> list[str]:
         """Everything that keeps the bench from passing, a line each."""
         lines = [*self.comparison.first, *self.failures]
         if not lines:    # a test that failed has not seen its corners either
@@ -63,14 +65,14 @@ class Outcome:
         return lines
 
     @contextmanager
-    def protocol(self):
+    def protocol(self) -> Iterator[None]:
         """Within it, a :class:`ProtocolError` becomes a failure of the bench."""
         try:
             yield
         except ProtocolError as error:
             self.failures.append(str(error))
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
         data = {"bench": self.name, "passed": self.passed, "compared": self.comparison.compared,
                 "mismatches": self.comparison.mismatches, "first": self.comparison.first, "failures": self.failures}

@@ -1,20 +1,22 @@
 """What a core must send for the beats that it took: the golden model behind the streams."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from hbfp.golden.baselines import BASELINES
+from hbfp.design import Design
 from hbfp.golden.bfp import Blocks, encode
-from hbfp.golden.core import side
-from hbfp.golden.matmul import matmul_blocks, matmul_int
+from hbfp.golden.core.baselines import BASELINES, matmul_int
+from hbfp.golden.core.core import side
+from hbfp.golden.matmul import matmul_blocks
 from hbfp.golden.noise import states
 
 from .dense import dense_beats
 from .digits import rows_of_beats, weights_of_columns
 
 
-def wide_columns(command):
+def wide_columns(command: Mapping[str, int]) -> int:
     """Whether weights have two columns each: mantissas of X or of W are wide."""
     return command.get("wide_x", 0) or command.get("wide_w", 0)
 
@@ -28,16 +30,17 @@ class CoreReference:
         The core.
     """
 
-    def __init__(self, design):
+    def __init__(self, design: Design) -> None:
         self.design = design
 
-    def refuses(self, command):
+    def refuses(self, command: Mapping[str, int]) -> bool:
         """Whether a command raises `error`; ``command`` is a dict of the fields of `i_cmd`."""
         design = self.design
         most = design.most_tiles(bool(command.get("sparse")))
         return not (1 <= command["rows"] <= design.depth and 1 <= command["tiles"] <= most)
 
-    def result(self, command, x, w, v=()):
+    def result(self, command: Mapping[str, int], x: Mapping[str, np.ndarray], w: Mapping[str, np.ndarray],
+               v: Sequence[np.ndarray] = ()) -> np.ndarray:
         """Rows of `o`, as bit patterns (rows, columns); of the even columns alone if mantissas of X or of W are wide.
 
         Parameters
@@ -60,11 +63,12 @@ class CoreReference:
             y = self._blocked(beats, command.get("wide_x", 0), command.get("wide_w", 0))
         else:
             baseline = BASELINES[design.arithmetic]
-            y = baseline.matmul(*map(baseline.values, operands), design.rows)
+            values = [baseline.values(operand) for operand in operands]
+            y = baseline.matmul(values[0], values[1], design.rows)
         v = [each[::1 + wide_columns(command)] for each in v]
         scale = v.pop(0) if command["scale"] else None
         bias = v.pop(0) if command["bias"] else None
-        return side(y.view(np.uint32), scale, bias, command["relu"])
+        return side(y.view(np.uint32), scale, bias, bool(command["relu"]))
 
     @staticmethod
     def _flat(lanes):
@@ -104,10 +108,10 @@ class ConverterReference:
         Of the random stream, not mixed: the port `i_seed` takes :func:`golden.noise.mix` of it.
     """
 
-    def __init__(self, design, seed=1):
+    def __init__(self, design: Design, seed: int = 1) -> None:
         self.design, self.seed, self.beats = design, seed, 0
 
-    def result(self, value, wide=None):
+    def result(self, value: np.ndarray, wide: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Fields of `o_q` for whole blocks: ``value`` (beats, lanes) of bit patterns, and ``wide`` (beats,), if any."""
         if wide is None:
             return self._result(value, self.design.format)

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from hbfp import entries, files
 
 from ..accelerator.device import VERILATE as VERILATE_ACCELERATOR
+from ..manifest import Manifest
 from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
 from .comparison import WrongBits
 from .corners import reachable
@@ -56,17 +57,17 @@ class Result:
     failed: int
     wrong: int
     compared: int
-    failures: list
-    corners: dict
+    failures: list[tuple[str, str]]
+    corners: dict[str, int]
     log: Path
 
     @property
-    def missing(self):
+    def missing(self) -> list[str]:
         """Corners that were not seen, of those asked for."""
         return [name for name, count in self.corners.items() if not count]
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Whether tests ran, none failed and no corner is missing."""
         return self.ran > 0 and self.compared > 0 and not self.failed and not self.missing
 
@@ -97,7 +98,7 @@ def _environment(values):
                 os.environ[name] = value
 
 
-def before_reset(seed):
+def before_reset(seed: int) -> list[str]:
     """Arguments of the simulator that give every register a random value before reset, fixed by ``seed``.
 
     ``--x-initial unique`` alone starts all of them at zero. A seed of 0 would let the simulator choose.
@@ -167,7 +168,8 @@ def _result(log, asked, every_test):
                   [(name, text) for name, _, text in found], dict.fromkeys(asked, 0) | seen, log)
 
 
-def run_bench(manifest, module="hbfp.cosim.bench.units.core", *, seed=1, tests=None):
+def run_bench(manifest: Manifest, module: str = "hbfp.cosim.bench.units.core", *, seed: int = 1,
+              tests: str | None = None) -> Result:
     """Run the tests of a cocotb module on a design.
 
     Parameters

@@ -4,7 +4,11 @@ from collections import deque
 
 import numpy as np
 
+from hbfp.design import Design
+
+from ..manifest import Manifest
 from .comparison import WrongBits
+from .coverage import Coverage
 from .reference import ConverterReference, CoreReference, wide_columns
 
 
@@ -57,13 +61,13 @@ class ProductScoreboard(_Scoreboard):
         Sees each command with its data and result.
     """
 
-    def __init__(self, manifest, design, coverage):
+    def __init__(self, manifest: Manifest, design: Design, coverage: Coverage) -> None:
         self.design, self.coverage = design, coverage
         self.reference = CoreReference(design)
         self.queues = {name: _Words(stream) for name, stream in manifest.streams.items() if not name.endswith("_q")}
         self.compared = self.commands = self.refused = 0
 
-    def check(self):
+    def check(self) -> None:
         """Compare every command whose result is complete; call at the end, or now and then.
 
         Raises
@@ -111,18 +115,19 @@ class ProductScoreboard(_Scoreboard):
 class ConverterScoreboard(_Scoreboard):
     """Streams `i_q` against `o_q`, or ``names``; other parameters as :class:`ProductScoreboard`."""
 
-    def __init__(self, manifest, design, coverage, names=("i_q", "o_q")):
+    def __init__(self, manifest: Manifest, design: Design, coverage: Coverage,
+                 names: tuple[str, str] = ("i_q", "o_q")) -> None:
         self.design, self.coverage, self.names = design, coverage, names
         self.queues = {name: _Words(manifest.streams[name]) for name in names}
         self.compared = 0
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         """Start anew, as a reset does."""
         self.reference = ConverterReference(self.design)
         super().clear()
 
-    def check(self):
+    def check(self) -> None:
         """Compare all complete blocks.
 
         Raises

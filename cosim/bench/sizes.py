@@ -2,6 +2,9 @@
 
 import math
 from dataclasses import replace
+from typing import Any
+
+from hbfp.design import Design
 
 #: Elements up to which the protocol benches run on the design itself; beyond, a smaller one stands for it.
 PROTOCOL_LIMIT = 64
@@ -9,14 +12,14 @@ PROTOCOL_LIMIT = 64
 RECODED_LIMIT = 16
 
 
-def plain_where_large(design):
+def plain_where_large(design: Design) -> Design:
     """The design that full-size work runs on: the same, with ``plain`` multipliers (equal bits) where it is large."""
     if design.recoded and design.rows * design.cols > RECODED_LIMIT:
         return replace(design, multiplier="plain")
     return design
 
 
-def smaller(design, limit=None):
+def smaller(design: Design, limit: int | None = None) -> Design:
     """A design of few elements with the same relation of block, rows and groups, for the protocol benches."""
     limit = limit or (RECODED_LIMIT if design.recoded else PROTOCOL_LIMIT)
     if design.rows * design.cols <= limit:
@@ -28,7 +31,8 @@ def smaller(design, limit=None):
     block = (terms, terms) if fmt.square else (1, terms)
     height = min(terms * kept // whole, rows)
     fits = all(not terms % of or not of % terms for of in (rows, design.reach(rows)))
-    group, pipeline = None, design.pipeline
+    group: Any = None    # what fits
+    pipeline = design.pipeline
     if pipeline and design.blocked and rows // height > 1:    # registers need as many cycles between segments
         group, pipeline = (kept, 2 if design.wide else 1), min(pipeline, height // kept)
     most = min(limit // rows, side)

@@ -6,14 +6,23 @@ unless asked for. Drivers and monitors act right after the rising edge, on the v
 """
 
 from collections import deque
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
 
+import numpy as np
 from cocotb.triggers import RisingEdge
+
+from ..manifest import Stream
+
+#: A module as cocotb has it: its parts follow from the Verilog.
+Dut = Any
 
 
 class Handle:
     """The three ports of one stream."""
 
-    def __init__(self, dut, name):
+    def __init__(self, dut: Dut, name: str) -> None:
         self.name = name
         self.payload, self.valid, self.ready = (getattr(dut, f"{name}__{part}")
                                                 for part in ("payload", "valid", "ready"))
@@ -22,10 +31,10 @@ class Handle:
 class Pauses:
     """Random pauses: a share of the cycles, about ``burst`` cycles long each."""
 
-    def __init__(self, rng, share=0.0, burst=1):
+    def __init__(self, rng: Random, share: float = 0.0, burst: float = 1) -> None:
         self.rng, self.share, self.burst, self.active = rng, share, burst, False
 
-    def __call__(self):
+    def __call__(self) -> bool:
         """Whether this cycle pauses."""
         if not self.share:
             return False
@@ -49,22 +58,23 @@ class Source:
         Idle pattern.
     """
 
-    def __init__(self, dut, stream, pause):
+    def __init__(self, dut: Dut, stream: Stream, pause: Pauses) -> None:
         self.dut, self.stream, self.pause = dut, stream, pause
-        self.handle, self.queue, self.offered = Handle(dut, stream.name), deque(), False
+        self.handle, self.offered = Handle(dut, stream.name), False
+        self.queue: deque[int] = deque()
         self.handle.valid.value = 0
 
-    def send(self, payloads):
+    def send(self, payloads: Iterable[np.ndarray]) -> None:
         """Queue payloads, uint8 (beats, stride)."""
         self.queue.extend(int.from_bytes(bytes(row), "little") for row in payloads)
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget what is queued; for a reset."""
         self.queue.clear()
         self.offered = False
         self.handle.valid.value = 0
 
-    def step(self):
+    def step(self) -> None:
         """One cycle, right after the edge."""
         handle = self.handle
         if self.offered and handle.ready.value:
@@ -80,15 +90,15 @@ class Source:
 class Sink:
     """Drives ready of an output stream, with a stall pattern."""
 
-    def __init__(self, dut, stream, pause):
+    def __init__(self, dut: Dut, stream: Stream, pause: Callable[[], bool]) -> None:
         self.handle, self.pause = Handle(dut, stream.name), pause
         self.handle.ready.value = 0
 
-    def step(self):
+    def step(self) -> None:
         """One cycle, right after the edge."""
         self.handle.ready.value = int(not self.pause())
 
-    def clear(self):
+    def clear(self) -> None:
         """Stop taking; for a reset."""
         self.handle.ready.value = 0
 
@@ -106,15 +116,16 @@ class Monitor:
         Called with each transferred payload, an int.
     """
 
-    def __init__(self, dut, stream, taken):
+    def __init__(self, dut: Dut, stream: Stream, taken: Callable[[int], object]) -> None:
         self.handle, self.taken = Handle(dut, stream.name), taken
-        self.held, self.transfers, self.stalls, self.idles = None, 0, 0, 0
+        self.held: int | None = None
+        self.transfers = self.stalls = self.idles = 0
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget a held payload; for a reset, which may withdraw it."""
         self.held = None
 
-    def step(self):
+    def step(self) -> None:
         """One cycle, right after the edge."""
         handle = self.handle
         valid, ready = handle.valid.value, handle.ready.value

@@ -5,6 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
+from hbfp.design import Design
+from hbfp.lay import Lay
+
 from .digits import beats_of_rows, columns_of_weights
 
 
@@ -21,12 +24,12 @@ class Tiling:
     sparse : bool
         Whether weights are sparse: K is compressed on the rows, its terms that are kept one after the other.
     """
-    design: object
+    design: Design
     terms: int
     sparse: bool = False
 
     @cached_property
-    def lay(self):
+    def lay(self) -> Lay:
         """How blocks lie on the rows."""
         return self.design.lay(self.sparse)
 
@@ -39,7 +42,7 @@ class Tiling:
         return -(-self.terms // group) * kept
 
     @cached_property
-    def index(self):
+    def index(self) -> np.ndarray:
         """Term on each row of each pass, of K as it is sent, -1 where there is none: (passes, rows)."""
         design, block, length = self.design, self.lay.block, self._length
         rows = []
@@ -56,18 +59,18 @@ class Tiling:
         return index
 
     @property
-    def passes(self):
+    def passes(self) -> int:
         """Passes of a command, its field ``tiles``."""
         return len(self.index)
 
     @cached_property
-    def block_index(self):
+    def block_index(self) -> np.ndarray:
         """Block along K of each segment of each pass, -1 where there is none: (passes, segments)."""
         first = self.index[:, ::self.lay.height][:, :self.lay.segments]
         return np.where(first < 0, -1, first // self.lay.block)
 
     @cached_property
-    def places(self):
+    def places(self) -> np.ndarray:
         """Term of K at each place of a row of X in each pass, -1 where there is none: (passes, places)."""
         design = self.design
         if not self.sparse:
@@ -79,12 +82,12 @@ class Tiling:
         return np.where(terms < self.terms, terms, -1).reshape(self.passes, -1)
 
     @cached_property
-    def segment_rows(self):
+    def segment_rows(self) -> np.ndarray:
         """Last row of each segment, where a weight tile carries the segment's exponents."""
         return (np.arange(self.lay.segments) + 1) * self.lay.height - 1
 
 
-def most_terms(design, sparse=False):
+def most_terms(design: Design, sparse: bool = False) -> int:
     """Most terms of K that a command's passes hold."""
     lay = design.lay(sparse)
     whole, rest = divmod(design.most_tiles(sparse), lay.block_tiles)
@@ -92,7 +95,7 @@ def most_terms(design, sparse=False):
     return design.reach(rows) if sparse else rows
 
 
-def commands(design, count):
+def commands(design: Design, count: int) -> list[slice]:
     """Rows of X that each command streams: slices that cover ``count`` rows, at most ``depth`` each."""
     return [slice(top, min(top + design.depth, count)) for top in range(0, count, design.depth)]
 
@@ -103,12 +106,13 @@ def _gather(array, index, fill):
     return padded[index]
 
 
-def zero_exponent(design):
+def zero_exponent(design: Design) -> int:
     """Shared exponent of a block of zeros, which padding has: the lowest there is."""
     return max(-126, design.format.exponent_range[0])
 
 
-def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=None):
+def x_beats(tiling: Tiling, mantissa: np.ndarray, exponent: np.ndarray | None = None, invalid: np.ndarray | None = None,
+            *, wide: bool = False, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
     """Fields of `i_x` for one command.
 
     Parameters
@@ -131,11 +135,12 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=No
     """
     design = tiling.design
     if wide:
+        assert exponent is not None and invalid is not None
         mantissa = beats_of_rows(design, mantissa)
         exponent, invalid = exponent.repeat(2, 0), invalid.repeat(2, 0)
     lanes = _gather(mantissa.T, tiling.places, 0).swapaxes(1, 2)             # (pass, m, place)
     fields = {"mantissa": lanes.reshape(-1, lanes.shape[-1])}
-    if exponent is not None:
+    if exponent is not None and invalid is not None:
         for name, value, fill in (("exponent", exponent, zero_exponent(design)), ("invalid", invalid, False)):
             part = _gather(value.T, tiling.block_index, fill).swapaxes(1, 2)   # (pass, m, segment)
             part = part.reshape(-1, tiling.lay.segments)
@@ -149,7 +154,9 @@ def x_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, rng=No
     return fields
 
 
-def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=False, index=None, rng=None):
+def w_beats(tiling: Tiling, mantissa: np.ndarray, exponent: np.ndarray | None = None, invalid: np.ndarray | None = None,
+            *, wide: bool = False, pairs: bool = False, index: np.ndarray | None = None,
+            rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
     """Fields of `i_w` for all column tiles, one after the other; each is (tiles, passes * rows, columns).
 
     Parameters
@@ -169,6 +176,7 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=
     """
     design = tiling.design
     if pairs:
+        assert exponent is not None and invalid is not None
         mantissa = columns_of_weights(design, mantissa, wide)
         exponent, invalid = exponent.repeat(2, 1), invalid.repeat(2, 1)
     tiles = -(-mantissa.shape[1] // design.cols)
@@ -181,7 +189,7 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=
 
     shape = (tiles, tiling.passes, design.rows, design.cols)
     fields = {"mantissa": columns(_gather(mantissa, tiling.index, 0), 0)}
-    if exponent is not None:
+    if exponent is not None and invalid is not None:
         low, high = design.format.exponent_range
         for name, value, fill, span in (("exponent", exponent, zero_exponent(design), (low, high + 1)),
                                         ("invalid", invalid, False, (0, 2))):
@@ -196,6 +204,6 @@ def w_beats(tiling, mantissa, exponent=None, invalid=None, *, wide=False, pairs=
     return {name: value.reshape(tiles, -1, design.cols) for name, value in fields.items()}
 
 
-def block_beats(design, pieces):
+def block_beats(design: Design, pieces: np.ndarray) -> np.ndarray:
     """Elements of blocks in the order of `i_q`: ``pieces`` (blocks, elements) to (beats, lanes)."""
     return pieces.reshape(-1, design.encode_lanes)

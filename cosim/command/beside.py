@@ -1,23 +1,26 @@
 """``python -m cosim run MODEL --beside OTHER``: two networks that take turns on one accelerator."""
 
+import argparse
+from collections.abc import Callable
 from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 
 from hbfp.files import write_json
+from hbfp.golden.command.progress import Bars
 from hbfp.golden.perf.accelerator.command import lowered
-from hbfp.golden.progress import Bars
-from hbfp.system import SHARES
+from hbfp.system import SHARES, Accelerator
 from hbfp.values import OptionError, refuse, writing
 
+from ..accelerator.device import Timing
 from ..emit import emit_accelerator
 
 #: Options of ``run`` that belong to one program.
 _ALONE = ("timeline", "trace", "program", "waves")
 
 
-def prepare(args, accelerator, timing):
+def prepare(args: argparse.Namespace, accelerator: Accelerator, timing: Timing) -> Callable[[], int]:
     """The work of two networks on an accelerator of two contexts; OptionError if a value is not valid."""
     for name in _ALONE:
         if getattr(args, name) is not None:

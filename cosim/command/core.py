@@ -1,12 +1,15 @@
 """``python -m cosim``: the same work on the Verilated core and on the golden model, compared bit for bit."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rich.console import Console
 
 from hbfp.command import BAD_INPUT, Parser, run
+from hbfp.design import Design
 from hbfp.files import output
-from hbfp.golden.progress import Bars
+from hbfp.golden.command.progress import Bars
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import OptionError, choice, refuse, whole, writable_file
 
@@ -35,7 +38,7 @@ BENCHES = ("core", "workload", "sparse", "boosted", "all")
 HERE = object()
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim", description=__doc__, epilog=EXAMPLES)
     add_design_options(parser)
@@ -86,7 +89,7 @@ def _protocols(design, seed, console):
     return outcome
 
 
-def run_unit(args, design):
+def run_unit(args: argparse.Namespace, design: Design) -> int:
     """The bench of a part, or of a netlist; the exit status."""
     from ..bench.catalogue import bench_outcome
 
@@ -113,7 +116,7 @@ def _too_long(design, terms=None):
     return f"its products are {terms} terms long, and a command holds {most}" if terms > most else ""
 
 
-def run_core(args, design):
+def run_core(args: argparse.Namespace, design: Design) -> int:
     """Protocols and data on a whole core; the exit status."""
     seed, plain = args.seed, plain_where_large(design)
     console, outcomes = Console(highlight=False), []
@@ -199,7 +202,7 @@ def _check_boosted(design):
         raise refuse("growth", design.growth, f"must be more for --bench boosted: {too_long}")
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     _check(args)
     design = design_from_args(args)
@@ -217,6 +220,6 @@ def prepare(args):
     return partial(run_unit, args, design)
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT})

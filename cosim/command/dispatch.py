@@ -1,5 +1,7 @@
 """``python -m cosim dispatch``: the Verilog of the dispatcher against its twin: all policies, faults and resets."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rich.console import Console
@@ -9,6 +11,7 @@ from rich.table import Table
 from hbfp import generator
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
+from hbfp.golden.spec.dispatch import DispatchUnit
 from hbfp.values import whole, writable_file, writing
 
 from ..bench.comparison import Comparison
@@ -24,7 +27,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim dispatch", description=__doc__, epilog=EXAMPLES)
     parser.add_argument("--requests", default="1000", metavar="N", help="of each run, 1 to 100000 (default 1000)")
@@ -33,13 +36,13 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     requests, seed = whole("requests", args.requests, 1, 100_000), whole("seed", args.seed, 0, 2**32 - 1)
     return partial(_check, requests, seed, None if args.json is None else writable_file("json", args.json))
 
 
-def build(unit=SMALL):
+def build(unit: DispatchUnit = SMALL) -> Player:
     """The Verilated dispatcher of a size."""
     return Player(Manifest.load(generator.emitted("dispatch", words(unit))))
 
@@ -69,6 +72,6 @@ def _check(requests, seed, json_file):
     return 0 if passed else 1
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT, generator.GeneratorError: BAD_INPUT})

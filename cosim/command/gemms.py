@@ -5,6 +5,8 @@ PyTorch, bit by bit, and with the cycle model, instruction by instruction. The f
 stationary array, (2 R + C + M - 2) ceil(K / R) ceil(N / C) - 1 cycles, stands beside: it has no memory to wait for.
 """
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,9 +15,9 @@ from rich.table import Table
 
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
+from hbfp.golden.command.progress import Bars
 from hbfp.golden.perf.accelerator.command import lowered
 from hbfp.golden.perf.accelerator.scale_sim import scale_sim
-from hbfp.golden.progress import Bars
 from hbfp.options import add_system_options, system_from_args
 from hbfp.program import Product
 from hbfp.system import Accelerator
@@ -34,20 +36,20 @@ examples:
 MOST_RANGE = 1, 4096
 
 
-def timings(accelerator):
+def timings(accelerator: Accelerator) -> tuple[Timing, ...]:
     """The three DRAMs: near and as wide as a beat, far, and far and narrow."""
     beat = accelerator.beat
     return tuple(Timing(latency=latency, bandwidth=bandwidth)
                  for latency, bandwidth in ((8, beat), (100, beat), (32, beat // 4)))
 
 
-def shape(number, most):
+def shape(number: int, most: int) -> tuple[int, ...]:
     """M, K and N of a number: about as often small as large."""
     rng = np.random.default_rng(number)
     return tuple(int(size) for size in np.exp(rng.uniform(0, np.log(most), 3)).round())
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim gemms", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
     add_system_options(parser, Accelerator, "accelerator")
@@ -56,7 +58,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     numbers, path = numbered_from_args(args)
     most = whole("most", args.most, *MOST_RANGE)
@@ -109,6 +111,6 @@ def _table(accelerator, rows):
     return table
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT, BusError: 1})

@@ -1,6 +1,8 @@
 """``python -m cosim matrix``: the regression over widths, blocks, arrays, accumulations and roundings."""
 
+import argparse
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from hbfp.command import BAD_INPUT, Parser, run
@@ -10,7 +12,7 @@ from ..simulate.verilator import BuildError
 from ..work import regression
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim matrix", description=regression.__doc__.split("\n\n", 1)[1])
     parser.add_argument("--arrays", metavar="RxC,...", help=f"only these, of {','.join(regression.NAMES)}")
@@ -21,7 +23,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     chosen = list(regression.SELECTION) if args.selection else regression.cells() + regression.sparse_cells()
     if args.arrays is not None:
@@ -31,7 +33,7 @@ def prepare(args):
     return partial(work, chosen, whole("jobs", args.jobs, *JOBS_RANGE), args.keep)
 
 
-def work(chosen, jobs, keep):
+def work(chosen: Sequence[regression.Cell], jobs: int, keep: bool) -> int:
     """Check the cells in sight of the user; the exit status."""
     from rich.console import Console
     from rich.progress import (
@@ -62,6 +64,6 @@ def work(chosen, jobs, keep):
     return 1 if bad or not compared else 0
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Command line; returns the exit status."""
     return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

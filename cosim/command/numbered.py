@@ -1,14 +1,24 @@
 """Options of commands that do one thing many times, each time as a number says."""
 
-from hbfp.golden.progress import Bars
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+
+from hbfp.golden.command.progress import Bars
+from hbfp.system import Accelerator
 from hbfp.values import whole, writable_file
 
 from ..emit import emit_accelerator
 
+#: What work finds.
+Found = TypeVar("Found")
 COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**31 - 1)
 
 
-def add_numbered(parser, what, count):
+def add_numbered(parser: argparse.ArgumentParser, what: str, count: int) -> argparse._ArgumentGroup:
     """Add the options of ``what``, a noun in the plural, ``count`` of them by default; returns their group."""
     group = parser.add_argument_group(what)
     group.add_argument("--count", default=str(count), metavar="N", help=f"{what}, 1 to 100000 (default {count})")
@@ -18,13 +28,14 @@ def add_numbered(parser, what, count):
     return group
 
 
-def numbered_from_args(args):
+def numbered_from_args(args: argparse.Namespace) -> tuple[range, Path | None]:
     """The numbers as a range, and the file for the results or None; OptionError if a value is not valid."""
     count, seed = whole("count", args.count, *COUNT_RANGE), whole("seed", args.seed, *SEED_RANGE)
     return range(seed, seed + count), None if args.json is None else writable_file("json", args.json)
 
 
-def build_and_run(console, accelerator, numbers, quiet, what, work):
+def build_and_run(console: Console, accelerator: Accelerator, numbers: range, quiet: bool, what: str,
+                  work: Callable[..., Found]) -> Found:
     """Emit and build an accelerator and run ``work`` on it, in sight of the user; what ``work`` found."""
     bar = Bars(console, quiet)
     with bar.progress:

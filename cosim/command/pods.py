@@ -1,16 +1,18 @@
 """``python -m cosim pods``: machines of pods, bit by bit against golden values, and cycle by cycle."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from hbfp import describe, generator
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.design import Design
 from hbfp.files import replacing
-from hbfp.golden.pods.layers import ProgramError
 from hbfp.golden.pods.machine import WHOLE
 from hbfp.golden.pods.program import from_text
 from hbfp.options import pods_from_values
 from hbfp.pods import PodsDesign
+from hbfp.program import ProgramError
 from hbfp.values import OptionError, choice, read_file, refuse, whole, writable_file, writing
 
 from ..simulate.verilator import BuildError
@@ -30,7 +32,7 @@ MOST = 1 << 28
 OPTIONS = ("mantissa", "exponent", "block", "rows", "group", "multiplier", "rounding")
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     from ..pods.bench import WORKLOADS
 
@@ -48,7 +50,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     from ..pods.bench import WORKLOADS
 
@@ -95,6 +97,6 @@ def _work(design, chain, names, seed, program, save, json):
     return show(bench, json)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT, generator.GeneratorError: BAD_INPUT})

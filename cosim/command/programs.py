@@ -5,6 +5,8 @@ DRAM; each has a DRAM of its own latency, bandwidth and pauses, and where that h
 cycle model. With --contexts 2 a number stands for two programs that take turns, with random shares of the memories.
 """
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rich.console import Console
@@ -29,7 +31,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim programs", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
     add_system_options(parser, Accelerator, "accelerator")
@@ -37,7 +39,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     seeds, path = numbered_from_args(args)
     accelerator = system_from_args(args, Accelerator)
@@ -68,6 +70,6 @@ def _work(accelerator, seeds, path, quiet):
     return 0 if good == found.programs else 1
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT, BusError: 1})

@@ -6,7 +6,9 @@ operator of its Verilog changed at random, and the right verdict is FAILED; a ch
 an operand that is always zero, may pass.
 """
 
+import argparse
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from hbfp import files
@@ -19,7 +21,7 @@ from ..work.random_run import results_file, run_random
 COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**32 - 1)
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim random", description=__doc__.split("\n\n", 1)[1])
     parser.add_argument("--count", metavar="N", default="100", help="designs, 1 to 100000 (default 100)")
@@ -31,7 +33,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     args.count, args.seed = whole("count", args.count, *COUNT_RANGE), whole("seed", args.seed, *SEED_RANGE)
     args.jobs = whole("jobs", args.jobs, *JOBS_RANGE)
@@ -40,7 +42,7 @@ def prepare(args):
     return partial(work, args)
 
 
-def work(args):
+def work(args: argparse.Namespace) -> int:
     """Judge the designs in sight of the user; the exit status: 0 if every verdict is the right one."""
     from rich.console import Console
 
@@ -81,6 +83,6 @@ def _table(console, results):
     console.print(table)
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Command line; returns the exit status."""
     return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

@@ -1,9 +1,20 @@
 """What a co-simulation found, as a table and as JSON."""
 
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
 from rich.table import Table
 
+from hbfp.design import Design
 from hbfp.files import write_json
 from hbfp.values import writing
+
+if TYPE_CHECKING:
+    from ..bench.outcome import Outcome
+    from ..manifest import Manifest
 
 
 def _table(console, design, outcomes):
@@ -21,7 +32,7 @@ def _table(console, design, outcomes):
     console.print(table)
 
 
-def not_asked_for(outcome):
+def not_asked_for(outcome: "Outcome") -> Iterator[str]:
     """Lines about corners that the design cannot reach, those with one reason together."""
     for reason in dict.fromkeys(outcome.unreachable.values()):
         names = [name for name, why in outcome.unreachable.items() if why == reason]
@@ -29,7 +40,8 @@ def not_asked_for(outcome):
         yield f"not asked for: {what}, because {reason}"
 
 
-def finish(args, design, outcomes, files, console, manifest=None):
+def finish(args: argparse.Namespace, design: Design, outcomes: Sequence["Outcome"], files: Iterable[tuple[str, Path]],
+           console: Console, manifest: "Manifest | None" = None) -> int:
     """Print what came out, write it where asked for; the exit status."""
     _table(console, design, outcomes)
     for outcome in outcomes:

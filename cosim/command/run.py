@@ -6,6 +6,8 @@ each. The table has a row for each layer: its cycles, how much of them the array
 it did not, and the bytes that loads and stores move.
 """
 
+import argparse
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -13,6 +15,7 @@ from rich.console import Console
 
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write_json
+from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.names import zoo_text
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
@@ -23,7 +26,6 @@ from hbfp.golden.perf.accelerator.command import (
 )
 from hbfp.golden.perf.accelerator.command import lowered as lowered_network
 from hbfp.golden.perf.accelerator.layers import table
-from hbfp.golden.progress import Bars
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import choice, make_folder, writable_file, writing
@@ -45,7 +47,7 @@ CHECKS = ("outputs", "layers")
 HERE = object()
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim run", epilog=EXAMPLES,
                     description="\n".join((__doc__.split("\n\n", 1)[1], zoo_text())))
@@ -64,7 +66,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     choice("check", args.check, CHECKS)
     check_outputs(args)
@@ -147,6 +149,6 @@ def _work(args, accelerator, timing):
     return 0 if passed else 1
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT, BusError: 1})

@@ -5,6 +5,8 @@ and its number, and nothing may be written; what a legal one does is compared wi
 every memory. After each the next program must run right.
 """
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rich.console import Console
@@ -26,7 +28,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m cosim words", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
     add_system_options(parser, Accelerator, "accelerator")
@@ -34,7 +36,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     numbers, path = numbered_from_args(args)
     return partial(_work, system_from_args(args, Accelerator), numbers, path, args.quiet)
@@ -58,6 +60,6 @@ def _work(accelerator, numbers, path, quiet):
     return 0 if good == found.words else 1
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT, BusError: 1})

@@ -6,14 +6,16 @@ none, more requests than can be served, resets in the middle; and waits and runs
 """
 
 import random
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hbfp.golden.perf.dispatch.twin import Inputs, Request, Twin
+from hbfp.golden.perf.dispatch.twin import Inputs, Outputs, Request, Twin
 from hbfp.golden.spec.dispatch import DispatchUnit, Policy, policies
 
 from ..bench.comparison import Comparison
+from ..simulate.player import Player
 
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 #: Cycles of a batch, and of a quantum of training.
@@ -42,7 +44,7 @@ class Case:
     quantum: int = QUANTUM
 
 
-def cases(requests=1000, seed=1):
+def cases(requests: int = 1000, seed: int = 1) -> list[Case]:
     """Every policy under every load, then faults under every policy, and times that wrap under every policy."""
     found = policies(BATCH, TIMEOUT)
     plain = [Case(f"{name}, load {load}", policy, load, requests, seed + n)
@@ -119,7 +121,8 @@ class _Surroundings:
             self.items -= 1
 
 
-def record(unit, case, limit=2_000_000):
+def record(unit: DispatchUnit, case: Case, limit: int = 2_000_000
+           ) -> tuple[list[Inputs | None], list[Outputs | None], Twin]:
     """Play a case against the twin.
 
     Returns
@@ -127,7 +130,9 @@ def record(unit, case, limit=2_000_000):
     (list of (Inputs or None), list of (Outputs or None), Twin)
         Cycle by cycle; None is a cycle of reset.
     """
-    surroundings, twin, inputs, outputs, quiet = _Surroundings(unit, case), Twin(unit), [None], [None], 0
+    surroundings, twin, quiet = _Surroundings(unit, case), Twin(unit), 0
+    inputs: list[Inputs | None] = [None]
+    outputs: list[Outputs | None] = [None]
     stays = 20 * (SERVICE + TIMEOUT)
     while quiet < stays and len(inputs) < limit:
         if case.faults and surroundings.rng.random() < 0.0002:
@@ -165,7 +170,7 @@ def _word(values, widths):
     return word
 
 
-def ports_in(unit, inputs):
+def ports_in(unit: DispatchUnit, inputs: Iterable[Inputs | None]) -> dict[str, list[int]]:
     """Input port -> its value in each cycle."""
     widths = _widths(unit)
     request = [widths[name] for name in _FIELDS["i_request"]]
@@ -173,7 +178,7 @@ def ports_in(unit, inputs):
     names = ["rst", "clear", "policy", *(f"{stream}__{part}" for stream in ("i_request", "i_done", "i_counter")
                                           for part in ("payload", "valid")),
              *(f"{stream}__ready" for stream in ("o_start", "o_item", "o_completion", "o_counter"))]
-    columns = {name: [] for name in names}
+    columns: dict[str, list[int]] = {name: [] for name in names}
     words = {}
     for each in inputs:
         row = dict.fromkeys(names, 0)
@@ -194,7 +199,7 @@ def ports_in(unit, inputs):
     return columns
 
 
-def ports_out(unit, outputs):
+def ports_out(unit: DispatchUnit, outputs: Iterable[Outputs | None]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """What must come out of a run.
 
     Returns
@@ -204,9 +209,9 @@ def ports_out(unit, outputs):
     """
     widths = _widths(unit)
     fields = {stream: [widths[name] for name in _FIELDS[stream]] for stream in ("o_start", "o_item", "o_completion")}
-    rows = {}
+    rows: dict[str, list[int | None]] = {}
     for each in outputs:
-        row = {}
+        row: dict[str, int | None] = {}
         if each is not None:
             row = {"i_request__ready": each.request_ready, "i_done__ready": each.done_ready,
                    "i_counter__ready": each.counter_ready, "now": each.now, "overdue": each.overdue,
@@ -227,7 +232,8 @@ def ports_out(unit, outputs):
             for name, cycles in looked_at.items()}
 
 
-def differences(got, wanted):
+def differences(got: Mapping[str, np.ndarray],
+                wanted: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, str, int, int]]:
     """(cycle, port, value, value that was wanted) of every difference, in order."""
     found = []
     for name, (cycles, values) in wanted.items():
@@ -236,7 +242,7 @@ def differences(got, wanted):
     return sorted(found)
 
 
-def compare(player, unit, case):
+def compare(player: Player, unit: DispatchUnit, case: Case) -> tuple[Comparison, int, Twin]:
     """Play one case on twin and Verilog.
 
     Returns
@@ -252,7 +258,7 @@ def compare(player, unit, case):
     return Comparison(sum(len(cycles) for cycles, _ in wanted.values()), len(found), lines), len(inputs), twin
 
 
-def words(unit):
+def words(unit: DispatchUnit) -> list[str]:
     """The generator's options for a dispatcher."""
     pairs = [(f"--{name}", str(value)) for name, value in unit.parameters.items()]
     return ["--unit", "dispatch", *(word for pair in pairs for word in pair)]

@@ -1,23 +1,28 @@
 """Workloads on a Verilated machine, each program compared."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hbfp.golden.pods.compiler import compiled
-from hbfp.golden.pods.execute import execute, outputs
+from hbfp.golden.pods.execute import Values, execute, outputs
+from hbfp.golden.pods.layers import Layer
 from hbfp.golden.pods.machine import WHOLE
+from hbfp.golden.pods.program import Program
+from hbfp.pods import PodsDesign
 
 from ..bench.comparison import Comparison
 from . import workloads
-from .check import check
+from .check import Check, check
 from .run import Pods
 from .workloads import JOB
 
 #: Name of a workload -> the function that runs it.
-WORKLOADS = {"digits": workloads.digits, "convolution": workloads.convolution, "transformer": workloads.transformer,
-             "forward": workloads.forward, "few": workloads.few, "step": workloads.step, "full": workloads.full,
-             "mixed": workloads.mixed}
+WORKLOADS: dict[str, Callable[..., None]] = {
+    "digits": workloads.digits, "convolution": workloads.convolution, "transformer": workloads.transformer,
+    "forward": workloads.forward, "few": workloads.few, "step": workloads.step, "full": workloads.full,
+    "mixed": workloads.mixed}
 #: Mantissa bits of the models of a mixed job; those that the machine does not have are left out.
 MIXED = (8, 6, 4)
 
@@ -30,7 +35,7 @@ class Gain:
     fused: int
 
     @property
-    def times(self):
+    def times(self) -> float:
         """How often the job goes into the runs one after the other."""
         return self.serial / self.fused
 
@@ -45,14 +50,16 @@ class Bench:
         As of :func:`golden.pods.compiler.compiled`.
     """
 
-    def __init__(self, design, chain=WHOLE):
+    def __init__(self, design: PodsDesign, chain: int = WHOLE) -> None:
         self.chain = chain
-        self.design, self.pods, self.notes = design, Pods(design), []
-        self.checks, self.now = {}, []    # of each workload, and of the one that runs
-        self.first = None    # program
+        self.design, self.pods = design, Pods(design)
+        self.notes: list[str] = []
+        self.checks: dict[str, list[Check]] = {}    # of each workload
+        self.now: list[Check] = []    # of the one that runs
+        self.first: Program | None = None
         self.alone = Comparison()    # results of models in a job with those of one alone
 
-    def run(self, name, layers):
+    def run(self, name: str, layers: Sequence[Layer]) -> dict[int, np.ndarray]:
         """Run a program of some layers, and compare all that it writes.
 
         Returns
@@ -64,7 +71,7 @@ class Bench:
         values = self.run_program(name, job.program, job.outcome.cycles)
         return outputs(job.program, values, [(gemm.m, gemm.n) for gemm in job.outcome.tiles.gemms])
 
-    def run_program(self, name, program, cycles=None):
+    def run_program(self, name: str, program: Program, cycles: int | None = None) -> Values:
         """Run a program and compare all that it writes; golden values."""
         values = execute(program, self.design.core.format)
         self.now.append(check(name, self.design, program, self.pods.run(program), values, cycles))
@@ -72,11 +79,11 @@ class Bench:
         self.first = self.first or program
         return values
 
-    def same(self, name, got, want):
+    def same(self, name: str, got: np.ndarray, want: np.ndarray) -> None:
         """Compare a model's results in a job with those of its own program."""
         self.alone.add(name, got, want)
 
-    def work(self, name, seed=1):
+    def work(self, name: str, seed: int = 1) -> None:
         """Run a workload with numbers from a seed."""
         rng = np.random.default_rng(seed)
         self.checks[name] = self.now = []
@@ -87,7 +94,7 @@ class Bench:
         else:
             WORKLOADS[name](self, rng)
 
-    def gains(self):
+    def gains(self) -> list[Gain]:
         """What workloads of several models gained as one job."""
         found = []
         for name, checks in self.checks.items():

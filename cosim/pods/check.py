@@ -1,13 +1,18 @@
 """What a machine of pods wrote against golden values and the simulator's cycles."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from hbfp.golden.pods.execute import Values
 from hbfp.golden.pods.machine import machine
+from hbfp.golden.pods.program import Program
 from hbfp.golden.pods.words import value_word, x_words
+from hbfp.pods import PodsDesign
 
 from ..bench.comparison import Comparison
+from .run import Events, Written
 
 
 @dataclass
@@ -27,17 +32,18 @@ class Check:
     name: str
     values: Comparison = field(default_factory=Comparison)
     cycles: Comparison = field(default_factory=Comparison)
-    figures: dict = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Whether anything was compared and nothing differed."""
         return self.values.compared > 0 and not self.values.mismatches and not self.cycles.mismatches
 
 
-def expected(design, program, values):
+def expected(design: PodsDesign, program: Program, values: Values) -> dict[str, Events]:
     """What is written: kind -> (bank, cycle) -> (address, value); what is written in a cycle is there in the next."""
-    cycles, found = machine(design), {"sums": {}, "operands": {}, "results": {}}
+    cycles = machine(design)
+    found: dict[str, Events] = {"sums": {}, "operands": {}, "results": {}}
 
     def add(kind, t, late, spot, rows):
         for n, word in enumerate(rows):
@@ -53,7 +59,8 @@ def expected(design, program, values):
     return found
 
 
-def check(name, design, program, written, values, cycles=None):
+def check(name: str, design: PodsDesign, program: Program, written: Written, values: Values,
+          cycles: int | None = None) -> Check:
     """Compare a run with golden ``values``, and with the ``cycles`` that the simulator has for all of it, if given."""
     result, wanted = Check(name), expected(design, program, values)
     for kind, rows in wanted.items():

@@ -1,15 +1,20 @@
 """What the benches of a machine of pods found: tables, and JSON."""
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hbfp.files import write_json
 from hbfp.values import writing
+
+if TYPE_CHECKING:
+    from .bench import Bench
 
 #: Figures of programs that tables add up.
 FIGURES = ("operations", "rounds", "cycles")
 
 
-def show(bench, json):
+def show(bench: "Bench", json: Path | None) -> int:
     """Print all checks, and what models gained as one job.
 
     Parameters

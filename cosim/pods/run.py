@@ -7,12 +7,16 @@ import numpy as np
 from hbfp import generator
 from hbfp.golden.pods.program import Program
 from hbfp.golden.pods.words import words
+from hbfp.pods import PodsDesign
 
 from ..manifest import Manifest
 from ..simulate.player import Player
 
 #: What banks write, by the output ports of that name.
 KINDS = ("sums", "operands", "results")
+
+#: (bank, cycle) -> (address, value).
+Events = dict[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class Written:
         Whether the machine runs in the end, and whether it has refused the program.
     """
     begins: np.ndarray
-    events: dict
-    kept: dict
+    events: dict[str, Events]
+    kept: dict[tuple[int, int], int]
     lead: int
     busy: bool
     error: bool
@@ -48,7 +52,7 @@ class Pods:
     design : hbfp.pods.PodsDesign
     """
 
-    def __init__(self, design):
+    def __init__(self, design: PodsDesign) -> None:
         self.design = design
         self.manifest = Manifest.load(generator.emitted(f"pods{design.pods}", design.words()))
         self.player = Player(self.manifest, level="-O1")    # building takes longer than running
@@ -58,7 +62,7 @@ class Pods:
         fields = self.manifest.streams[stream].field
         return sum(int(value) << fields[name].offset for name, value in values.items())
 
-    def run(self, program: Program, key=None):
+    def run(self, program: Program, key: int | None = None) -> Written:
         """Load a program, run it, read what it kept.
 
         Parameters

@@ -3,11 +3,18 @@
 A workload is a function of a :class:`~cosim.pods.bench.Bench` and a random generator.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from hbfp.format import HBFPFormat
 from hbfp.golden.pods.layers import Layer, fused
 
 from ..work import digits as network
+
+if TYPE_CHECKING:
+    from .bench import Bench
 
 #: Images or rows of a batch.
 BATCH = 32
@@ -17,14 +24,14 @@ def _normal(rng, *shape):
     return rng.normal(0, np.sqrt(2 / shape[0]), shape).astype(np.float32)
 
 
-def digits(bench, rng):
+def digits(bench: "Bench", rng: np.random.Generator) -> None:
     """The trained digits network, 64-256-128-10: one program; results stay on the machine from layer to layer."""
     layers, images, _ = network.prepare()
     bench.run("digits", [Layer(f"linear {n}", n - 1 if n else images[:BATCH], layer.weight, None, layer.bias,
                                layer.relu) for n, layer in enumerate(layers)])
 
 
-def patches(images, side):
+def patches(images: np.ndarray, side: int) -> np.ndarray:
     """Windows of ``side`` x ``side`` of padded images (count, height, width, channels): a row of X for each pixel."""
     edge = side // 2
     padded = np.pad(images, [(0, 0), (edge, edge), (edge, edge), (0, 0)])
@@ -32,7 +39,7 @@ def patches(images, side):
     return np.ascontiguousarray(windows.transpose(0, 1, 2, 4, 5, 3)).reshape(-1, side * side * images.shape[3])
 
 
-def convolution(bench, rng):
+def convolution(bench: "Bench", rng: np.random.Generator) -> None:
     """A convolution of 3 x 3, 8 to 16 channels, on two images of 8 x 8: the host makes X of windows."""
     images = np.maximum(_normal(rng, 2, 8, 8, 8), 0)
     bench.run("3 x 3 convolution", [Layer("conv", patches(images, 3), _normal(rng, 72, 16), _normal(rng, 16),
@@ -48,7 +55,7 @@ def _norm(x):
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + np.float32(1e-5))
 
 
-def transformer(bench, rng, tokens=16, width=32, heads=2):
+def transformer(bench: "Bench", rng: np.random.Generator, tokens: int = 16, width: int = 32, heads: int = 2) -> None:
     """An encoder layer as BERT has it; softmax, norms and what follows attention are the host's."""
     x, each = rng.normal(size=(tokens, width)).astype(np.float32), width // heads
     parts = bench.run("transformer: Q, K, V", [Layer(name, x, _normal(rng, width, width), None, _normal(rng, width))
@@ -74,14 +81,14 @@ JOB = "as one job"
 SIZES = (64, 128, 64, 10)
 
 
-def models(rng, count, sizes=SIZES, batch=BATCH):
+def models(rng: np.random.Generator, count: int, sizes: Sequence[int] = SIZES, batch: int = BATCH) -> list[list[Layer]]:
     """MLPs with weights of their own, each on a batch of its own."""
     return [[Layer(f"linear {n}", n - 1 if n else np.maximum(rng.normal(size=(batch, sizes[0])), 0).astype(np.float32),
                    _normal(rng, *sizes[n:n + 2]), None, _normal(rng, sizes[n + 1]), n < len(sizes) - 2)
              for n in range(len(sizes) - 1)] for _ in range(count)]
 
 
-def together(bench, name, jobs):
+def together(bench: "Bench", name: str, jobs: Sequence[Sequence[Layer]]) -> list[dict[int, np.ndarray]]:
     """Lists of layers one after the other, then as one job.
 
     Returns
@@ -99,20 +106,20 @@ def together(bench, name, jobs):
     return parts
 
 
-def forward(bench, rng, count=4):
+def forward(bench: "Bench", rng: np.random.Generator, count: int = 4) -> None:
     """Several MLPs, forward."""
     together(bench, f"MLP, {count} models", models(rng, count))
 
 
-def few(bench, rng, count=4):
+def few(bench: "Bench", rng: np.random.Generator, count: int = 4) -> None:
     """The same on a few images each, which leave pods idle: a tile waits for its sum, and there are no others."""
     together(bench, f"MLP on 8 images, {count} models", models(rng, count, batch=8))
 
 
-def step(bench, rng, count=4):
+def step(bench: "Bench", rng: np.random.Generator, count: int = 4) -> None:
     """Several MLPs, one training step: forward, then the gradients of X and W of each layer, all in HBFP."""
     jobs = models(rng, count)
-    inputs, depth = [[job[0].x] for job in jobs], len(jobs[0])
+    inputs, depth = [[np.asarray(job[0].x)] for job in jobs], len(jobs[0])
     for n in range(depth):
         results = together(bench, f"step, layer {n}", [[_host(job[n], inputs[b][n])] for b, job in enumerate(jobs)])
         for b, result in enumerate(results):
@@ -136,12 +143,12 @@ def _host(layer, x):
     return Layer(layer.name, x, layer.w, layer.scale, layer.bias, layer.relu, layer.fmt)
 
 
-def full(bench, rng, count=2):
+def full(bench: "Bench", rng: np.random.Generator, count: int = 2) -> None:
     """Models that fill the pods alone: nothing is gained."""
     together(bench, f"wide, {count} models", models(rng, count, (128, 128), 128))
 
 
-def mixed(bench, rng, formats):
+def mixed(bench: "Bench", rng: np.random.Generator, formats: Sequence[HBFPFormat]) -> None:
     """MLPs of mixed formats on the widest array, which converts to its own: X passes through the host."""
     jobs = models(rng, len(formats))
     values = [job[0].x for job in jobs]

@@ -23,7 +23,7 @@ class Model:
         if not self._library.sim_trace(self._handle, str(path).encode()):
             raise OSError(f"Trace file {path} cannot be written")
 
-    def close(self):
+    def close(self) -> None:
         """Finish the trace and free the model."""
         if self._handle:
             self._library.sim_close(self._handle)
@@ -36,6 +36,6 @@ class Model:
         self.close()
 
     @property
-    def cycle(self):
+    def cycle(self) -> int:
         """Clock cycles so far, those of resets included."""
         return self._library.sim_cycle(self._handle)

@@ -1,12 +1,13 @@
 """Plays ports cycle by cycle through a Verilated model: given inputs in, every output of every cycle out."""
 
 import ctypes
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from hbfp import files
 
-from ..manifest import port_bytes
+from ..manifest import Manifest, port_bytes
 from .verilator import build_library
 
 _SOURCE = """\
@@ -50,7 +51,7 @@ class Player:
         If a tool is missing or fails.
     """
 
-    def __init__(self, manifest, verilate=(), level="-O3"):
+    def __init__(self, manifest: Manifest, verilate: Sequence[str] = (), level: str = "-O3") -> None:
         ports = {name: (port.direction, port.width) for name, port in manifest.ports.items()}
         ports["rst"] = "in", 1
         self.widths = {flow: {name: width for name, (direction, width) in ports.items() if direction == flow}
@@ -65,7 +66,7 @@ class Player:
                                 cache=files.cache("players"))
         self._play = ctypes.CDLL(str(library)).play
 
-    def play(self, inputs):
+    def play(self, inputs: Mapping[str, Sequence[int] | np.ndarray]) -> dict[str, np.ndarray]:
         """Run from a model's first cycle on.
 
         Parameters

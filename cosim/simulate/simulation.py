@@ -1,6 +1,8 @@
 """A Verilated design as a library: whole blocks of payloads in and out, one call for many cycles."""
 
 import ctypes
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import numpy as np
 
 from ..manifest import Manifest
 from .model import Model
-from .verilator import build_library
+from .verilator import Progress, build_library
 
 _DRIVER = Path(__file__).with_name("driver.cpp")
 #: Cycles without any transfer after which a run counts as stuck; far beyond any latency.
@@ -44,7 +46,7 @@ class Pause:
     share: float = 0.0
     burst: float = 1.0
 
-    def chances(self):
+    def chances(self) -> tuple[int, int]:
         """Chances in 2^32 of starting or prolonging a pause, and of its ending, each cycle."""
         leave = 1 / self.burst
         enter = self.share * leave / (1 - self.share + self.share * leave)
@@ -87,8 +89,8 @@ class Run:
     cycles : int
         From the first transfer on any stream to the last, both included.
     """
-    payloads: dict
-    traffic: dict
+    payloads: dict[str, np.ndarray]
+    traffic: dict[str, Traffic]
     cycles: int
 
 
@@ -127,7 +129,9 @@ class Simulation(Model):
         The built model.
     """
 
-    def __init__(self, manifest, *, level="-O3", trace=None, seed=1, jobs=None, progress=None, cache=None):
+    def __init__(self, manifest: Manifest | str | os.PathLike[str], *, level: str = "-O3",
+                 trace: str | os.PathLike[str] | None = None, seed: int = 1, jobs: int | None = None,
+                 progress: Progress | None = None, cache: Path | None = None) -> None:
         self.manifest = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
         sources = {"driver.cpp": _DRIVER.read_text(), "ports.h": _ports(self.manifest)}
         self.library = build_library(self.manifest.verilog, self.manifest.top, sources, level=level,
@@ -139,16 +143,17 @@ class Simulation(Model):
             self._trace(trace)
         self.reset()
 
-    def reset(self, cycles=2):
+    def reset(self, cycles: int = 2) -> None:
         """Hold `rst` for some cycles."""
         self._library.sim_reset(self._handle, cycles)
 
-    def flag(self, name):
+    def flag(self, name: str) -> int:
         """Value of an output that belongs to no stream."""
         return self._library.sim_flag(self._handle, name.encode())
 
-    def run(self, inputs, outputs, *, pauses=None, limit=None, patience=PATIENCE, tail=TAIL, bucket=None,
-            partial=False):
+    def run(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, int], *,
+            pauses: Mapping[str, Pause] | None = None, limit: int | None = None, patience: int = PATIENCE,
+            tail: int = TAIL, bucket: int | None = None, partial: bool = False) -> Run:
         """Offer all inputs and take all outputs, each stream at its own pace.
 
         Parameters

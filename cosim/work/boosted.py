@@ -1,11 +1,13 @@
 """Training with mixed mantissas: every product of digits training on a simulated core with wide mantissas."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hbfp.golden.schedule import MixedMantissa
 
 from ..bench.comparison import Comparison
 from ..bench.outcome import Outcome
+from .device import Core
 
 #: Epochs; all layers are boosted in the last one, the first and the last layer in all of them.
 EPOCHS = 2
@@ -13,7 +15,7 @@ EPOCHS = 2
 TERMS = 128
 
 
-def boosted(core, *, steps=0, progress=None):
+def boosted(core: Core, *, steps: int = 0, progress: Callable[[int, None], object] | None = None) -> Outcome:
     """Forward and backward products of :mod:`golden.nn` again on the core, conversions and biases included.
 
     Parameters

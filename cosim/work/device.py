@@ -1,18 +1,19 @@
 """Matrix products and conversions on a simulated core: tensors to beats, beats to tensors."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from hbfp.golden.baselines import BASELINES
 from hbfp.golden.bfp import Blocks, block_axis, cut, join, per_line
+from hbfp.golden.core.baselines import BASELINES
 from hbfp.golden.noise import mix
 from hbfp.golden.sparsity import compress
 
 from ..bench.digits import is_wide
 from ..bench.tiling import Tiling, block_beats, commands, w_beats, x_beats
-from ..simulate.simulation import ProtocolError
+from ..simulate.simulation import Pause, ProtocolError, Simulation
 
 
 @dataclass
@@ -50,13 +51,13 @@ class Core:
         Stream -> :class:`~cosim.simulate.simulation.Pause` for every run.
     """
 
-    def __init__(self, simulation, pauses=None):
+    def __init__(self, simulation: Simulation, pauses: Mapping[str, Pause] | None = None) -> None:
         self.simulation, self.pauses = simulation, pauses
         self.design = simulation.manifest.design
         self.tally = Tally()
         self.last_run = None
         self.bucket = None    # cycles a bucket, to record activity of products
-        self.activity = []    # one dict a product: stream -> transfers per bucket
+        self.activity: list[dict[str, np.ndarray]] = []    # one dict a product: stream -> transfers per bucket
 
     def _run(self, inputs, outputs, bucket=None):
         limit = None
@@ -67,7 +68,7 @@ class Core:
 
     # --- FP32 -> HBFP ---------------------------------------------------------------------------
 
-    def encode(self, x, axis=-1, *, seed=1, wide=False):
+    def encode(self, x: np.ndarray, axis: int = -1, *, seed: int = 1, wide: bool = False) -> Blocks:
         """``x`` through the converter; for ``stochastic``, from a fresh reset so that the random stream starts anew.
 
         Parameters
@@ -136,7 +137,8 @@ class Core:
         blocks = value if isinstance(value, Blocks) else self.encode(value, axis)
         return blocks.mantissa, *(per_line(blocks, part, 1 + axis) for part in (blocks.exponent, blocks.invalid))
 
-    def matmul(self, x, w, *, scale=None, bias=None, relu=False, sparse=False):
+    def matmul(self, x: np.ndarray | Blocks, w: np.ndarray | Blocks, *, scale: np.ndarray | None = None,
+               bias: np.ndarray | None = None, relu: bool = False, sparse: bool = False) -> np.ndarray:
         """``x @ w`` and then, where asked for, times ``scale``, plus ``bias``, ReLU.
 
         Parameters
@@ -176,8 +178,8 @@ class Core:
         w_payloads = [streams["i_w"].pack(**{name: value[tile] for name, value in w_fields.items()})
                       for tile in range(tiles)]
         x_payload = np.concatenate([
-            streams["i_x"].pack(**x_beats(tiling, *(None if part is None else part[rows] for part in x_parts),
-                                          wide=wide_x))
+            streams["i_x"].pack(**x_beats(tiling, x_parts[0][rows], *(
+                None if part is None else part[rows] for part in x_parts[1:]), wide=wide_x))
             for rows in parts])
         flags = {"scale": scale is not None, "bias": bias is not None, "relu": relu, "wide_x": wide_x,
                  "wide_w": wide_w, "sparse": sparse}

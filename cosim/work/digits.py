@@ -4,14 +4,17 @@ Training takes about a second, so weights are no file of the repository: they ar
 needed and kept in the build cache, under the hash of this file and the versions of what trains.
 """
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from hbfp import entries, files
-from hbfp.golden.device import Layer
+from hbfp.golden.core.device import Layer
 from hbfp.golden.sparsity import keep_mask
+
+from ..simulate.verilator import Progress
 
 #: Neurons of each layer, input first.
 SIZES = (64, 256, 128, 10)
@@ -22,7 +25,7 @@ EPOCHS, BATCH, RATE, MOMENTUM = 30, 32, 0.05, 0.9
 TUNED = 10
 
 
-def load():
+def load() -> tuple[np.ndarray, np.ndarray]:
     """Images (1797, 64), 0 to 1 in steps of 1/16, and their classes, in a fixed random order."""
     from sklearn.datasets import load_digits  # takes a second to import; not needed once trained
 
@@ -31,7 +34,7 @@ def load():
     return (images[order] / 16).astype(np.float32), classes[order]
 
 
-def train(images, classes, *, seed=0, progress=None):
+def train(images: np.ndarray, classes: np.ndarray, *, seed: int = 0, progress: Progress | None = None) -> list[Layer]:
     """Stochastic gradient descent with momentum, in float64.
 
     Parameters
@@ -54,7 +57,8 @@ def train(images, classes, *, seed=0, progress=None):
     return _layers(parts)
 
 
-def fine_tune(layers, images, classes, n, m, *, seed=1):
+def fine_tune(layers: Sequence[Layer], images: np.ndarray, classes: np.ndarray, n: int, m: int, *,
+              seed: int = 1) -> list[Layer]:
     """Prune the weights of trained layers to ``n`` of every ``m`` along K, and train what is left: list of Layer."""
     masks = [keep_mask(layer.weight, n, m) for layer in layers]
     weights = [layer.weight * mask for layer, mask in zip(layers, masks, strict=True)]
@@ -107,7 +111,7 @@ def _gradients(parts, x, classes):
     return by_weight + by_bias
 
 
-def prepare(progress=None):
+def prepare(progress: Progress | None = None) -> tuple[list[Layer], np.ndarray, np.ndarray]:
     """The trained network and the held-out images.
 
     Returns
@@ -117,7 +121,7 @@ def prepare(progress=None):
     return _kept("digits", lambda images, classes: train(images, classes, progress=progress))
 
 
-def prepare_pruned(n, m):
+def prepare_pruned(n: int, m: int) -> tuple[list[Layer], np.ndarray, np.ndarray]:
     """As :func:`prepare`, with ``n`` of every ``m`` weights along K; pruned, and then trained on."""
     layers = prepare()[0]
     return _kept(f"digits-{n}of{m}", lambda images, classes: fine_tune(layers, images, classes, n, m))
@@ -143,6 +147,6 @@ def _kept(name, work):
         return layers, data["images"], data["classes"]
 
 
-def accuracy(scores, classes):
+def accuracy(scores: np.ndarray, classes: np.ndarray) -> float:
     """Share of images whose highest score is that of their class."""
     return float(np.mean(np.argmax(scores, 1) == classes))

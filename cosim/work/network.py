@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from hbfp.golden.device import Golden, forward
+from hbfp.golden.core.device import Golden, forward
 
 from ..bench.comparison import Comparison
 from ..bench.outcome import Outcome
+from ..simulate.verilator import Progress
+from .device import Core
 from .digits import accuracy, prepare
 
 
-def workload(core, *, progress=None):
+def workload(core: Core, *, progress: Progress | None = None) -> tuple[Outcome, dict[str, np.ndarray]]:
     """The digits network on the core: every bit of every layer, and the predicted classes.
 
     Parameters
@@ -27,7 +29,8 @@ def workload(core, *, progress=None):
         And ``images``, ``classes`` and ``predicted`` for a picture; empty where the core did not get so far.
     """
     layers, images, classes = prepare()
-    outcome, want, got = Outcome("workload", Comparison()), None, None
+    outcome = Outcome("workload", Comparison())
+    want = got = np.empty(0)
     result = outcome.comparison
     expected = list(forward(Golden(core.design), images, layers))
     core.simulation.reset()

@@ -1,5 +1,8 @@
 """Pictures of a run: the digits with their predicted classes, and how busy the array was."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 import numpy as np
 
 from hbfp import files
@@ -14,7 +17,8 @@ def _figure(size):
     return figure
 
 
-def digits(path, title, images, classes, predicted, columns=30):
+def digits(path: Path, title: str, images: np.ndarray, classes: np.ndarray, predicted: np.ndarray,
+           columns: int = 30) -> Path:
     """Draw all images (count, 64) in a grid, each with its predicted class; wrong ones in red with the true class."""
     count = len(images)
     lines = -(-count // columns)
@@ -37,7 +41,7 @@ def digits(path, title, images, classes, predicted, columns=30):
     return path
 
 
-def activity(path, title, products, bucket):
+def activity(path: Path, title: str, products: Sequence[Mapping[str, np.ndarray]], bucket: int) -> Path:
     """Draw transfers a cycle of the streams over time.
 
     Parameters

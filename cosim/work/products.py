@@ -1,23 +1,26 @@
 """Random and corner data through a whole core, under every pattern of pauses."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from hbfp.golden.device import Golden
+from hbfp.golden.core.device import Golden
 from hbfp.golden.sparsity import prune
 
 from ..bench.awkward import awkward
 from ..bench.comparison import Comparison
 from ..bench.outcome import Outcome
 from ..bench.tiling import most_terms
-from ..simulate.simulation import Pause
+from ..simulate.simulation import Pause, Simulation
+from ..simulate.verilator import Progress
+from .device import Core
 
 #: Idle on inputs and stall on outputs, crossed: none, half of the cycles, long pauses.
 PAUSES = (Pause(), Pause(0.5), Pause(0.7, 12))
 
 
-def crossed(simulation):
+def crossed(simulation: Simulation) -> Iterator[dict[str, Pause]]:
     """Every idle pattern with every stall pattern: dicts of stream -> :class:`Pause`."""
     for idle in PAUSES:
         for stall in PAUSES:
@@ -43,7 +46,8 @@ def _shapes(design):
     return [(count, min(terms, most), width) for count, terms, width in shapes]
 
 
-def random_products(core, *, seed=1, patterns=None, progress=None):
+def random_products(core: Core, *, seed: int = 1, patterns: Iterable[Mapping[str, Pause]] | None = None,
+                    progress: Progress | None = None) -> Outcome:
     """Awkward data through the whole core, idle crossed with stall.
 
     Parameters

@@ -4,6 +4,7 @@ import random
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from hbfp import describe, entries, files
 from hbfp.arithmetic import KINDS
@@ -26,7 +27,7 @@ _OPERATION = re.compile(r"^  assign (?P<left>\S[^=]*) = (?P<a>[^?;]+) (?P<operat
                         r"(?P<b>[^?;]+);$", re.MULTILINE)
 
 
-def draw(seed, number=0, *, side=6, block=12, depth=24, recoded=64):
+def draw(seed: int, number: int = 0, *, side: int = 6, block: int = 12, depth: int = 24, recoded: int = 64) -> Design:
     """The design of a number in the sequence of a seed; contradictions, and what is too large, are drawn again.
 
     Parameters
@@ -93,7 +94,7 @@ class Fault:
     after: str
 
 
-def plant(text, rng):
+def plant(text: str, rng: random.Random) -> tuple[str, Fault]:
     """Verilog with one operator changed, chosen by ``rng``, and what was done: (str, :class:`Fault`)."""
     place = rng.choice(list(_OPERATION.finditer(text)))
     start, end = place.span("operator")
@@ -102,7 +103,7 @@ def plant(text, rng):
     return changed, Fault(line + 1, text.splitlines()[line].strip(), changed.splitlines()[line].strip())
 
 
-def planted(manifest, rng):
+def planted(manifest: Manifest, rng: random.Random) -> tuple[Manifest, Fault]:
     """A copy of a design with a fault in it, below ``build/broken``: (Manifest, :class:`Fault`)."""
     text, fault = plant(manifest.verilog.read_text(), rng)
     folder = files.build() / "broken" / f"{manifest.top}-{files.key(text)[:12]}"
@@ -111,14 +112,14 @@ def planted(manifest, rng):
     return Manifest.load(folder), fault
 
 
-def parts(design):
+def parts(design: Design) -> tuple[str, ...]:
     """Units of a design that are judged: the core, or its converter where gradual subnormals leave no core."""
     if design.blocked and design.format.subnormals == "gradual":
         return "encode", "encode_lane"
     return ("core",)
 
 
-def check(design, seed=1, *, fault=None, keep=False):
+def check(design: Design, seed: int = 1, *, fault: random.Random | None = None, keep: bool = False) -> dict[str, Any]:
     """Protocols, and random and corner data, on one design; plain data for a table and a file.
 
     Parameters

@@ -3,7 +3,10 @@
 import hashlib
 import os
 import random
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from hbfp import files
 from hbfp.checkout import folder
@@ -17,7 +20,7 @@ FIELDS = {"verdict", "name", "compared", "mismatches", "problems", "asked", "see
 
 
 @cache
-def benches():
+def benches() -> str:
     """Hash of everything that a verdict depends on besides the Verilog."""
     total = hashlib.sha256()
     for package in ("hbfp.cosim", "hbfp.golden"):
@@ -27,7 +30,7 @@ def benches():
     return total.hexdigest()
 
 
-def results_file():
+def results_file() -> Path:
     """Where results are kept."""
     return files.build() / "cosim" / "random.json"
 
@@ -43,7 +46,8 @@ def _known(entry, design):
         return False
 
 
-def run_random(count, seed, *, broken=False, jobs=None, keep=False, progress=None):
+def run_random(count: int, seed: int, *, broken: bool = False, jobs: int | None = None, keep: bool = False,
+               progress: Callable[[int, int, dict[str, Any]], object] | None = None) -> dict[str, dict[str, Any]]:
     """Judge the first ``count`` designs of a seed, but those whose verdict is known; results by key, in order.
 
     Parameters

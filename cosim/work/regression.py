@@ -8,15 +8,18 @@ where the last one ended.
 
 import os
 import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hbfp import entries, files
 from hbfp.design import ConflictError, Design
 from hbfp.format import HBFPFormat
-from hbfp.golden.device import Golden
+from hbfp.golden.core.device import Golden
 from hbfp.golden.noise import mix
 
 from ..bench.awkward import awkward, awkward_blocks
@@ -28,6 +31,8 @@ from . import results
 from .device import Core
 from .products import crossed, random_products
 
+#: Mantissa bits, block, array, accumulation, then N and M of sparse weights where there are any, and rounding.
+Cell = tuple[Any, ...]
 #: Bits of mantissas; a pair is those of the array and those of wide ones, which need an even number of columns.
 MANTISSAS = (2, 3, 4, 6, 8, 12, 16, (4, 6), (8, 12))
 BLOCKS = ((1, 8), (1, 16), (1, 32), (8, 8), (16, 16), (24, 24))
@@ -57,7 +62,7 @@ FIELDS = {"passed", "compared", "first"}
 CONVERSIONS = 400
 
 
-def cells():
+def cells() -> list[Cell]:
     """All combinations, small arrays first."""
     return [(mantissa, block, array, accumulate, rounding)
             for array, mantissa, block, accumulate, rounding
@@ -75,7 +80,7 @@ def _bits(mantissa, wide):
     return f"W={mantissa}{f'+{wide}' if wide else ''}"
 
 
-def sparse_cells():
+def sparse_cells() -> list[Cell]:
     """Combinations with sparse weights, a sixth part before the rounding; but for blocks that do not go with them."""
     found = []
     for array, mantissa, block, accumulate, sparse in product(SPARSE_ARRAYS, SPARSE_MANTISSAS, BLOCKS, ACCUMULATES,
@@ -88,14 +93,14 @@ def sparse_cells():
     return found
 
 
-def name(cell):
+def name(cell: Cell) -> str:
     """A cell in words."""
     mantissa, block, array, accumulate, *sparse, rounding = cell
     bits, kept = _bits(*_widths(mantissa)), "".join(f" {n}:{m}" for n, m in sparse)
     return f"{bits} block {block[0]}x{block[1]} array {array[0]}x{array[1]} {accumulate}{kept} {rounding}"
 
 
-def design_of_cell(cell):
+def design_of_cell(cell: Cell) -> Design:
     """The cell's :class:`Design`; a block that does not fit the rows leaves some idle."""
     widths, block, (rows, cols), accumulate, *sparse, rounding = cell
     mantissa, wide = _widths(widths)
@@ -106,7 +111,8 @@ def design_of_cell(cell):
                   multiplier="recoded" if rows * cols <= RECODED_LIMIT else "plain", wide=wide, **more)
 
 
-def check_core(design, *, level="-O0", jobs=None, cache=None):
+def check_core(design: Design, *, level: str = "-O0", jobs: int | None = None,
+               cache: Path | None = None) -> tuple[Comparison, Path]:
     """Products with operands of two roundings, and conversions to nearest even, of one core.
 
     Returns
@@ -134,7 +140,8 @@ def check_core(design, *, level="-O0", jobs=None, cache=None):
         return result, simulation.library
 
 
-def check_converter(design, *, level="-O1", jobs=None, cache=None):
+def check_converter(design: Design, *, level: str = "-O1", jobs: int | None = None,
+                    cache: Path | None = None) -> tuple[Comparison, Path]:
     """The design's converter, emitted alone; returns as :func:`check_core`."""
     result = Comparison()
     manifest = emit(design, unit="encode")
@@ -180,7 +187,7 @@ def _check(kind, design, keep):
             "first": result.first[:3], "sha256": manifest.data.sha256}
 
 
-def results_file():
+def results_file() -> Path:
     """Where results are kept."""
     return files.build() / "cosim" / "matrix.json"
 
@@ -196,7 +203,9 @@ def _known(entries, key, kind, design):
         return False
 
 
-def run_cells(chosen, *, jobs=None, keep=False, progress=None, path=None):
+def run_cells(chosen: Iterable[Cell], *, jobs: int | None = None, keep: bool = False,
+              progress: Callable[[int, int, int], object] | None = None, path: Path | None = None
+              ) -> dict[str, dict[str, Any]]:
     """Check all builds that the cells need, but those known to pass; returns results by name of the build.
 
     Parameters
@@ -216,7 +225,7 @@ def run_cells(chosen, *, jobs=None, keep=False, progress=None, path=None):
 
     path = path or results_file()
     known = results.load(path, FIELDS)
-    work = {}
+    work: dict[str, tuple[str, Design]] = {}
     for cell in chosen:
         kind, design = _unit_of(cell)
         work.setdefault(build_name(kind, design), (kind, design))
@@ -249,7 +258,7 @@ def run_cells(chosen, *, jobs=None, keep=False, progress=None, path=None):
     return {key: known[key] for key in work}
 
 
-def build_name(kind, design):
+def build_name(kind: str, design: Design) -> str:
     """Key of a build in the results."""
     fmt, bits = design.format, _bits(design.format.mantissa, design.wide)
     block = f"{fmt.block[0]}x{fmt.block[1]}"
@@ -259,7 +268,7 @@ def build_name(kind, design):
     return f"core {bits} block {block} array {design.rows}x{design.cols} {design.accumulate}{kept}"
 
 
-def needs(cell):
+def needs(cell: Cell) -> set[str]:
     """Builds that a cell rests on."""
     kind, design = _unit_of(cell)
     core = build_name("core", design_of_cell(cell))

@@ -2,11 +2,14 @@
 
 import json
 import sys
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
 
 from hbfp import files
 
 
-def load(path, fields):
+def load(path: Path, fields: Set[str]) -> dict[str, dict[str, Any]]:
     """Entries by key; none if the file is not there or does not hold entries with these fields."""
     try:
         entries = json.loads(path.read_text())
@@ -21,7 +24,7 @@ def load(path, fields):
     return {}
 
 
-def store(path, key, entry, fields):
+def store(path: Path, key: str, entry: dict[str, Any], fields: Set[str]) -> None:
     """Add one entry to those that this run and others have stored."""
     with files.lock(path):
         files.write(path, json.dumps(load(path, fields) | {key: entry}, indent=1, sort_keys=True) + "\n")

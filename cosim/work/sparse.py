@@ -1,49 +1,56 @@
 """The digits network with sparse weights on a simulated core: the same bits in about half of the cycles."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from hbfp.design import Design
 from hbfp.golden.bfp import decode
-from hbfp.golden.core import encode
-from hbfp.golden.device import Golden, forward
+from hbfp.golden.core.core import encode
+from hbfp.golden.core.device import Device, Golden, forward
 from hbfp.golden.sparsity import prune
 
 from ..bench.comparison import Comparison
 from ..bench.outcome import Outcome
+from ..simulate.verilator import Progress
+from .device import Core
 from .digits import accuracy, prepare, prepare_pruned
 
 
 @dataclass
 class _Sparse:
-    """A core whose products take their weights compressed; see :class:`golden.device.Device`."""
-    core: object
+    """A core whose products take their weights compressed; see :class:`golden.core.device.Device`."""
+    core: Core
 
     @property
     def design(self):
         """That of the core."""
         return self.core.design
 
-    def encode(self, x, axis=-1):
+    def encode(self, x, axis=-1, **how):
         """FP32 to blocks."""
-        return self.core.encode(x, axis)
+        return self.core.encode(x, axis, **how)
 
     def matmul(self, x, w, **steps):
         """``x @ w`` with sparse weights."""
         return self.core.matmul(x, w, sparse=True, **steps)
 
 
-def order_errors(design, weight):
+def order_errors(design: Design, weight: np.ndarray) -> tuple[float, float]:
     """Errors of pruned and quantised weights, relative to the dense FP32 ones: (prune first, quantise first)."""
     def quantised(w):
         return decode(encode(design, w, -2))
 
+    def error(got):
+        return float(np.linalg.norm(np.float64(got) - weight) / whole)
+
     whole = np.linalg.norm(np.float64(weight))
-    return tuple(float(np.linalg.norm(np.float64(got) - weight) / whole) for got in (
-        quantised(prune(weight, *design.sparse)), prune(quantised(weight), *design.sparse)))
+    return error(quantised(prune(weight, *design.sparse))), error(prune(quantised(weight), *design.sparse))
 
 
-def sparse_workload(core, *, progress=None):
+def sparse_workload(core: Core, *, progress: Progress | None = None) -> Outcome:
     """The pruned and fine-tuned digits network, once with dense commands and once with sparse ones: every bit.
 
     Parameters
@@ -60,11 +67,11 @@ def sparse_workload(core, *, progress=None):
         the errors of :func:`order_errors`.
     """
     layers, images, classes = prepare_pruned(*core.design.sparse)
-    outcome, scores, spent = Outcome("sparse", Comparison()), None, {}
+    outcome, scores, spent = Outcome("sparse", Comparison()), np.empty(0), {}
     expected = list(forward(Golden(core.design), images, layers))
     core.simulation.reset()
     start, tally = core.simulation.cycle, replace(core.tally)
-    ways = {"dense": core, "sparse": _Sparse(core)}
+    ways: dict[str, Device] = {"dense": core, "sparse": _Sparse(core)}
     with outcome.protocol():
         for number, (name, device) in enumerate(ways.items()):
             before = core.tally.product_cycles
@@ -88,7 +95,7 @@ def sparse_workload(core, *, progress=None):
     return outcome
 
 
-def lines(notes):
+def lines(notes: Mapping[str, Any]) -> Iterator[str]:
     """What :func:`sparse_workload` found beside bits, for people."""
     dense, sparse = notes["dense_cycles"], notes["sparse_cycles"]
     yield (f"{notes['accuracy']:.1%} of {notes['images']} held-out digits with pruned weights, "

@@ -1,17 +1,21 @@
 """A trace of a short run for a waveform viewer."""
 
+from pathlib import Path
+
 import numpy as np
 
 from hbfp import files
-from hbfp.golden.device import Golden
+from hbfp.golden.core.device import Golden
 
 from ..bench.awkward import awkward
 from ..bench.tiling import most_terms
+from ..manifest import Manifest
 from ..simulate.simulation import Pause, Simulation
+from ..simulate.verilator import Progress
 from .device import Core
 
 
-def write_waves(manifest, path, *, seed=1, progress=None):
+def write_waves(manifest: Manifest, path: Path, *, seed: int = 1, progress: Progress | None = None) -> Path:
     """Write a VCD file: two products of one tile and a bit, with pauses, and conversions where there is a converter.
 
     Parameters

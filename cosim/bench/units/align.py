@@ -1,12 +1,13 @@
 """cocotb tests of the alignment unit, docs/numerics.md, section 5; run by :mod:`cosim.bench.runner`."""
 
 import os
+from collections.abc import Iterable, Mapping
 
 import cocotb
 import numpy as np
 from cocotb.triggers import Timer
 
-from hbfp.golden.rounding import shift_half_up
+from hbfp.golden.number.rounding import shift_half_up
 
 from ...manifest import Manifest
 from ..comparison import WrongBits
@@ -21,7 +22,7 @@ WIDTH = (MANIFEST.ports["acc"].width - EXPONENT - 1) // COLUMNS
 STEPS = 4000
 
 
-def operands(rng):
+def operands(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Accumulators that leave room for one more sum; exponents mostly within a word's width of each other."""
     limit, top = 2 ** (SUM - 1) - 1, 2 ** (EXPONENT - 1)
     room = 2 ** (WIDTH - 1) - 1 - (limit << DESIGN.guard)
@@ -42,7 +43,7 @@ def operands(rng):
             "fresh": fresh, "acc_invalid": rng.random(STEPS) < 0.1, "invalid": rng.random(STEPS) < 0.1}
 
 
-def golden(v):
+def golden(v: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Accumulator after: sum, exponent, NaN."""
     acc, base = np.where(v["fresh"], 0, v["acc"]), np.where(v["fresh"], v["exponent"], v["acc_exponent"])
     ahead = v["exponent"] - base
@@ -51,12 +52,12 @@ def golden(v):
     return moved, np.maximum(base, v["exponent"]), v["invalid"] | v["acc_invalid"] & ~v["fresh"]
 
 
-def joined(values, width):
+def joined(values: Iterable[int], width: int) -> int:
     """The numbers of the columns as a port's value, ``width`` bits each."""
     return sum((int(value) & (1 << width) - 1) << n * width for n, value in enumerate(values))
 
 
-def word(totals, exponent, invalid):
+def word(totals: Iterable[int], exponent: int, invalid: bool) -> int:
     """Accumulators as a port's value."""
     return (joined(totals, WIDTH) | (int(exponent) & (1 << EXPONENT) - 1) << COLUMNS * WIDTH
             | int(invalid) << COLUMNS * WIDTH + EXPONENT)

@@ -5,42 +5,45 @@ cycle (:class:`rtl.array.array.Array`), equal to the golden dot product. Between
 """
 
 import os
+from collections.abc import Sequence
 
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
+from numpy.typing import ArrayLike
 
 from hbfp.golden.matmul import mantissa_dot
 
 from ...manifest import Manifest
 from ..comparison import WrongBits
 from ..coverage import Coverage
+from ..stream import Dut
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = MANIFEST.design
 SEED = int(os.environ.get("HBFP_SEED", "1"))
 
 
-def join(values, width):
+def join(values: ArrayLike, width: int) -> int:
     """Integers side by side, the first lowest."""
     mask = (1 << width) - 1
     return sum((int(value) & mask) << n * width for n, value in enumerate(np.ravel(values)))
 
 
-def cut(word, width, count):
+def cut(word: int, width: int, count: int) -> list[int]:
     """``count`` signed integers of a word."""
     parts = [word >> n * width & (1 << width) - 1 for n in range(count)]
     return [part - (part >> width - 1 << width) for part in parts]
 
 
-def due(segment, column):
+def due(segment: int, column: int) -> int:
     """Cycles from a row of X to its sum."""
     kr, kc = DESIGN.group
     return MANIFEST.latency["result"] + segment * (DESIGN.height // kr) + column // kc
 
 
-def operands(rng, gaps):
+def operands(rng: np.random.Generator, gaps: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows of X, tiles, and the row that each tile starts with: ends of the range among random numbers."""
     limit, starts = DESIGN.format.limit, np.cumsum([0, *gaps[:-1]])
     x = rng.integers(-limit, limit + 1, (sum(gaps), DESIGN.rows))
@@ -81,7 +84,7 @@ async def play(dut, rng, x, w, starts):
     return np.array(got, np.int64)
 
 
-def sums(dut, segment, j):
+def sums(dut: Dut, segment: int, j: int) -> list[int]:
     """Sums that leave a column group; 0 where a register has not been reached yet."""
     name, count = f"sums__{segment}__{j}", DESIGN.group[1]
     value = getattr(dut, name).value

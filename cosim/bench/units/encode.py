@@ -2,6 +2,7 @@
 
 import os
 import random
+from typing import Any
 
 import cocotb
 import numpy as np
@@ -13,7 +14,7 @@ from ..awkward import awkward_blocks
 from ..coverage import Coverage
 from ..directed import block_modes, directed_blocks
 from ..scoreboard import ConverterScoreboard
-from ..stream import Monitor, Pauses, Sink, Source, clocked, until
+from ..stream import Dut, Monitor, Pauses, Sink, Source, clocked, until
 
 MANIFEST = Manifest.load(os.environ["HBFP_MANIFEST"])
 DESIGN = MANIFEST.design
@@ -26,11 +27,11 @@ LEVELS = ((0.0, 1), (0.5, 1), (0.8, 6))
 class Bench:
     """Driver, monitors and scoreboard on one converter; ``idle`` and ``stall`` are shares and lengths of pauses."""
 
-    def __init__(self, dut, idle=(0.0, 1), stall=(0.0, 1)):
+    def __init__(self, dut: Dut, idle: tuple[float, float] = (0.0, 1), stall: tuple[float, float] = (0.0, 1)) -> None:
         self.dut, self.rng = dut, np.random.default_rng([SEED, int(100 * idle[0]), int(100 * stall[0])])
         self.coverage = Coverage(DESIGN, "encode")
         self.board = ConverterScoreboard(MANIFEST, DESIGN, self.coverage, ("i", "o"))
-        self.drivers = {stream.name: (Source if stream.direction == "in" else Sink)(
+        self.drivers: dict[str, Any] = {stream.name: (Source if stream.direction == "in" else Sink)(
             dut, stream, Pauses(random.Random(f"{SEED} {stream.name} {idle} {stall}"),
                                 *(idle if stream.direction == "in" else stall)))
             for stream in MANIFEST.streams.values()}
@@ -52,11 +53,11 @@ class Bench:
         self.dut.rst.value = 0
         self.running = cocotb.start_soon(clocked(self.dut, *self.monitors.values(), *self.drivers.values()))
 
-    def convert(self, blocks, rare=0.1):
+    def convert(self, blocks: int, rare: float = 0.1) -> int:
         """Queue awkward blocks, so many; the number of beats."""
         return self.send(awkward_blocks(self.rng, blocks, ELEMENTS, DESIGN.format, rare))
 
-    def send(self, blocks, wide=None):
+    def send(self, blocks: np.ndarray, wide: bool | None = None) -> int:
         """Queue blocks of bit patterns (blocks, elements), of one width if ``wide`` says so; the number of beats."""
         value = blocks.reshape(-1, DESIGN.encode_lanes)
         modes = {"wide": block_modes(self.rng, DESIGN, len(value), wide)} if DESIGN.wide else {}

@@ -7,6 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import Timer
 
+from hbfp.format import HBFPFormat
 from hbfp.golden.bfp import encode
 
 from ...manifest import Manifest
@@ -21,7 +22,7 @@ SEED = int(os.environ.get("HBFP_SEED", "1"))
 ELEMENTS = 4000    # of each sort, at least
 
 
-def decisions(rng, count, elements, fmt):
+def decisions(rng: np.random.Generator, count: int, elements: int, fmt: HBFPFormat) -> np.ndarray:
     """Blocks about what rounding looks at: fractions cut off anywhere with one bit below, subnormals beside all."""
     top = np.where(rng.random(count) < 0.5, rng.integers(1, 12, count), rng.integers(12, 255, count))[:, None]
     field = np.maximum(top - rng.integers(0, fmt.magnitude + 4, (count, elements)), 0)

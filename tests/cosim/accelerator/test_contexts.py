@@ -1,8 +1,8 @@
 """Two contexts: programs that yield, alone and in pairs, each bit and each cycle; and faults that stay where they are.
 
-Covers: cosim/accelerator/pair.py, golden/perf/accelerator/model.py, golden/perf/accelerator/steps.py,
-golden/perf/accelerator/times.py, rtl/accelerator/control.py, rtl/accelerator/fetch.py,
-rtl/accelerator/memories.py.
+Covers: cosim/accelerator/pair.py, golden/perf/accelerator/control.py, golden/perf/accelerator/model.py,
+golden/perf/accelerator/steps.py, golden/perf/accelerator/times.py, rtl/accelerator/control.py,
+rtl/accelerator/fetch.py, rtl/accelerator/memories.py.
 """
 
 from dataclasses import replace

@@ -21,9 +21,8 @@ def modelled(timing, bursts):
     at, cycle, beat = "read", 0, 0
     while bursts:
         dram.begin(state, cycle)
-        ready = {"read": dram.AR_READY, "take": dram.R_VALID, "write": dram.AW_READY, "put": dram.W_READY,
-                 "answer": dram.B_VALID}[at]
-        moves, last = state[ready], state[dram.R_LAST] if at == "take" else beat == LEN - 1
+        ready = {"read": "ar_ready", "take": "r_valid", "write": "aw_ready", "put": "w_ready", "answer": "b_valid"}[at]
+        moves, last = state[ready], state["r_last"] if at == "take" else beat == LEN - 1
         dram.end(state, cycle, LEN * (at == "read"), LEN * (at == "write"), at == "put", at == "take", at == "answer")
         cycle += 1
         if at in ("take", "put") and moves:

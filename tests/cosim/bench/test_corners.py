@@ -14,7 +14,7 @@ from cosim.bench.coverage import Coverage
 from cosim.bench.directed import block_modes, directed_blocks, directed_products
 from cosim.bench.reference import ConverterReference, CoreReference
 from cosim.bench.tiling import Tiling, commands, most_terms, w_beats, x_beats
-from golden.core import encode
+from golden.core.core import encode
 from hbfp.design import TILE_BITS, Design
 from hbfp.format import HBFPFormat
 

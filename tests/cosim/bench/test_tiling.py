@@ -10,8 +10,8 @@ from cosim.bench.awkward import awkward
 from cosim.bench.digits import is_wide
 from cosim.bench.reference import ConverterReference, CoreReference
 from cosim.bench.tiling import Tiling, w_beats, x_beats
-from golden.blocks import per_line
-from golden.device import Golden
+from golden.core.device import Golden
+from golden.number.blocks import per_line
 from golden.sparsity import compress, prune
 from hbfp.design import Design
 from hbfp.format import HBFPFormat

@@ -11,14 +11,15 @@ import pytest
 
 from cosim.pods.check import check
 from cosim.pods.run import Pods
-from golden import core
+from golden.core import core
 from golden.perf.pods.first_fit import first_fit
 from golden.perf.pods.tiling import cut
 from golden.pods.compiler import compiled
 from golden.pods.execute import execute, outputs
-from golden.pods.layers import Layer, ProgramError
+from golden.pods.layers import Layer
 from golden.pods.machine import WHOLE, machine
 from hbfp.options import pods_from_values
+from hbfp.program import ProgramError
 
 pytestmark = pytest.mark.cosim
 SMALL = {"rows": 2, "block": (1, 1), "group": (1, 2), "pods": 4, "bank": 64, "rounds": 128}
@@ -113,7 +114,7 @@ def test_a_run_for_another_machine(pods):
 
 
 def test_chains_are_the_core(pods):
-    """Results have the bits of golden.core.matmul, layer by layer: the order of sums is that of one array."""
+    """Results have the bits of golden.core.core.matmul, layer by layer: the order of sums is that of one array."""
     layers = mlp(np.random.default_rng(5), 14, 9, 12, 5)
     job = compiled(pods.design, layers)
     design, x = pods.design.core, layers[0].x

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosim.work import digits
-from golden.device import Layer
+from golden.core.device import Layer
 
 
 def test_harmed_network_is_trained_again(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,7 @@ import pytest
 from cosim.emit import emit
 from cosim.simulate.simulation import Simulation
 from cosim.work.device import Core
-from golden.device import Golden
+from golden.core.device import Golden
 from golden.perf.cycles import product_cycles
 from hbfp.design import TILE_BITS
 from hbfp.options import design_from_values
