@@ -1,5 +1,7 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
+from collections.abc import Sequence
+
 if __name__ == "__main__":
     from hbfp import loading
 
@@ -15,7 +17,7 @@ COMMANDS = {"accelerator": accelerator, "fetch": fetch, "sweep": sweep, "fpga": 
             "netlist": netlist}
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     need("amaranth")
     argv = sys.argv[1:] if argv is None else argv

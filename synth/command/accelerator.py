@@ -1,6 +1,9 @@
 """``python -m synth accelerator``: the area of an accelerator, by component."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from rich.table import Table
 
@@ -10,11 +13,12 @@ from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import make_folder, writable_file, writable_folder, writing
 
-from ..measure.accelerator import SLOW, measure
+from ..measure.accelerator import SLOW, AcceleratorReport, measure
 from ..report.accelerator import component_plot
 from ..report.plots import save
 from ..report.tables import NOT_COUNTED, number
 from ..tools.errors import FAILURES
+from ..tools.library import Library
 from .options import (
     add_flow_options,
     add_memory_option,
@@ -33,7 +37,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m synth accelerator", epilog=EXAMPLES,
                     description="Area of an accelerator by Yosys, by component.")
@@ -46,7 +50,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     system = system_from_args(args, Accelerator, multiplier="recoded")
     processes, bit, target = jobs(args), memory_bit(args), choose_target(args.recipe, args.liberty)
@@ -55,7 +59,7 @@ def prepare(args):
     return partial(work, system, target, processes, bit, folder, file)
 
 
-def table(report):
+def table(report: AcceleratorReport) -> Table:
     """Components, the largest first, with their share of the logic."""
     result = Table(title=f"{report.system.name}, recipe {report.recipe}", title_justify="left", caption_justify="left",
                    caption=f"NAND2-equivalents; memories at {report.bit:g} a bit; not counted: {NOT_COUNTED}")
@@ -70,7 +74,8 @@ def table(report):
     return result
 
 
-def work(system, target, processes, bit, folder, file):
+def work(system: Accelerator, target: tuple[str, Library | None], processes: int, bit: float, folder: Path,
+         file: Path | None) -> None:
     """Measure, write the report, print it."""
     console = make_console()
     with progress_bar(console) as bar:
@@ -86,6 +91,6 @@ def work(system, target, processes, bit, folder, file):
     console.print(f"{folder / 'accelerator.json'}, {folder / 'accelerator.png'}", markup=False, soft_wrap=True)
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, FAILURES)

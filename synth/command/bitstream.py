@@ -1,10 +1,14 @@
 """``python -m synth bitstream``: a whole core on an ECP5, placed and routed, with its clock and its bitstream."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
 from hbfp import files
 from hbfp.command import Parser, run
+from hbfp.design import Design
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import OptionError, choice, make_folder, whole, writable_folder
 
@@ -22,7 +26,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m synth bitstream", epilog=EXAMPLES, description=(
         "A whole core on an ECP5, in one piece, behind six pins: what it takes of the device, its clock, its "
@@ -38,7 +42,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design = design_from_args(args)
     device = choice("device", args.device, ecp5.DEVICES)
@@ -46,19 +50,19 @@ def prepare(args):
     budget = most if args.dsps is None else whole("dsps", args.dsps, 0, most)
     seed, limit = whole("seed", args.seed, 1, 1 << 30), whole("limit", args.limit, 1, 1 << 20)
     folder = writable_folder("out", files.output("bitstream") if args.out is None else args.out)
-    if not nextpnr.find("ecp5"):
+    if (router := nextpnr.find("ecp5")) is None:
         raise OptionError("nextpnr for ECP5 is needed: pip install 'hbfp[fpga]'")
-    return partial(work, design, device, budget, seed, limit, folder)
+    return partial(work, design, device, budget, seed, limit, folder, router[1])
 
 
-def work(design, device, budget, seed, limit, folder):
+def work(design: Design, device: str, budget: int, seed: int, limit: int, folder: Path, router: str) -> None:
     """Build it in sight of the user, write the bitstream and the figures, print them."""
     console = make_console()
     with progress_bar(console) as bar:
         move = mover(bar, design.name, f"{device}: ")
         built = measure.build(design, device, budget, seed, limit,
                               lambda done: move(done, len(measure.STEPS), (*measure.STEPS, "")[done]))
-    tools = {"yosys": yosys.find()[1], "nextpnr": nextpnr.find("ecp5")[1]}
+    tools = {"yosys": yosys.find()[1], "nextpnr": router}
     make_folder("out", folder)
     files.write(folder / f"{design.name}.bit", built.bitstream.read_bytes())
     data = asdict(built) | {"bitstream": f"{design.name}.bit"}
@@ -70,6 +74,6 @@ def work(design, device, budget, seed, limit, folder):
                   markup=False, soft_wrap=True)
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, FAILURES)

@@ -1,23 +1,28 @@
 """``python -m synth``: the area of a design, and what FP32 would take instead."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
 from hbfp import files
 from hbfp.command import Parser, run
+from hbfp.design import Design
 from hbfp.options import add_design_options
 from hbfp.values import OptionError, make_folder, number, refuse, writable_folder
 
 from ..compare import dot_product
 from ..compare.baselines import BASELINES, baseline
 from ..compare.clocks import clocks
-from ..compare.comparison import compare
+from ..compare.comparison import Comparison, compare
 from ..compare.period import RECIPES, meet
 from ..measure import timing
 from ..measure.area import measure
 from ..report import sweep_table, tables
 from ..tools import opensta
 from ..tools.errors import FAILURES
+from ..tools.library import Library
 from .options import (
     add_flow_options,
     add_memory_option,
@@ -54,13 +59,14 @@ examples:
 """
 
 
-def clock_periods(design, found, recipe, cells, access):
+def clock_periods(design: Design, found: Comparison, recipe: str, cells: Library | None,
+                  access: float | None) -> dict[str, dict[str, float]]:
     """Periods of the design and its baselines by arithmetic."""
     return {each.arithmetic: timing.periods(each, recipe, cells, access=access)
             for each in [design, *(report.design for report in found.baselines.values())]}
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line of a report."""
     parser = Parser(prog="python -m synth", epilog=EXAMPLES,
                     description="Area of a design by Yosys, by component, and of baselines with the same dataflow.")
@@ -81,7 +87,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design, args.jobs, args.bit = least_area(args), jobs(args), memory_bit(args)
     check_unit(args.unit)
@@ -106,11 +112,14 @@ def prepare(args):
     if args.period is not None:
         period = number("period", args.period, *PERIOD_RANGE)
         recipes = RECIPES if args.recipe is None else [recipe for recipe, _ in targets]
-        return partial(meet_period, args, design, period, recipes, targets[0][1], folder)
+        cells = targets[0][1]
+        assert cells is not None, "said above"
+        return partial(meet_period, args, design, period, recipes, cells, folder)
     return partial(measure_core if args.unit == "core" else measure_part, args, design, targets, beside, folder)
 
 
-def measure_part(args, design, targets, others, folder):
+def measure_part(args: argparse.Namespace, design: Design, targets: Sequence[tuple[str, Library | None]],
+                 others: Sequence[Design], folder: Path) -> None:
     """The area of a part alone, in sight of the user."""
     console, (recipe, cells) = make_console(), targets[0]
     with progress_bar(console) as bar:
@@ -133,7 +142,8 @@ def measure_part(args, design, targets, others, folder):
     files.write_json(folder / f"{args.unit}.json", data)
 
 
-def meet_period(args, design, period, recipes, cells, folder):
+def meet_period(args: argparse.Namespace, design: Design, period: float, recipes: Sequence[str], cells: Library,
+                folder: Path) -> None:
     """The registers and the recipe that meet a period, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
@@ -148,7 +158,8 @@ def meet_period(args, design, period, recipes, cells, folder):
     console.print(f"{folder / 'period.json'}")
 
 
-def measure_core(args, design, targets, beside, folder):
+def measure_core(args: argparse.Namespace, design: Design, targets: Sequence[tuple[str, Library | None]],
+                 beside: Sequence[Design], folder: Path) -> None:
     """The area of a core beside its baselines, under every recipe, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
@@ -188,6 +199,6 @@ def _compared(design, recipe, cells, beside, args, progress):
     return found
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, FAILURES)

@@ -1,12 +1,16 @@
 """``python -m synth fpga``: LUTs, carries, DSP blocks, flip-flops, block RAMs and clocks, as ratios to FP32 too."""
 
+import argparse
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
 from hbfp import files
 from hbfp.command import Parser, run
+from hbfp.design import Design
 from hbfp.values import OptionError, choice, make_folder, several, words_of, writable_folder
 
 from ..compare import fpga
@@ -25,7 +29,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m synth fpga", epilog=EXAMPLES,
                     description="Counts of FPGA cells by Yosys, clocks by nextpnr; against FP32 of the same generator.")
@@ -45,7 +49,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     family = choice("family", args.family, recipes.FAMILIES)
     kinds = {"yes": [family], "no": [family + "-logic"], "both": [family, family + "-logic"]}
@@ -62,16 +66,17 @@ def prepare(args):
     return partial(work, args, family, kinds, found, units, clocked, folder)
 
 
-def work(args, family, kinds, found, units, clocked, folder):
+def work(args: argparse.Namespace, family: str, kinds: Sequence[str], found: Mapping[str, Design], units: Sequence[str],
+         clocked: Sequence[str], folder: Path) -> None:
     """Measure all designs and write the table, in sight of the user."""
     console = Console()
     with progress_bar(console) as bar:
         progress = mover(bar, f"Yosys{' and nextpnr' if clocked else ''}, {family}")
         rows = fpga.measure(found, units, kinds, clocked, args.jobs, progress)
     tools = {"yosys": yosys.find()[1]}
-    if clocked and nextpnr.find(family):
-        tools["nextpnr"] = nextpnr.find(family)[1]
-    devices = {kind: nextpnr.device(kind)[0] for kind in kinds if nextpnr.device(kind)}
+    if clocked and (router := nextpnr.find(family)):
+        tools["nextpnr"] = router[1]
+    devices = {kind: device[0] for kind in kinds if (device := nextpnr.device(kind))}
     data = {"family": family, "devices": devices, "tools": tools, "multiplier": args.multiplier,
             "designs": {name: each.as_dict() for name, each in found.items()},
             "rows": [asdict(row) | {"ratios": fpga.ratios(rows, row)} for row in rows]}
@@ -81,6 +86,6 @@ def work(args, family, kinds, found, units, clocked, folder):
     console.print(f"{folder / f'{family}.json'}; {tools_text(tools)}")
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, FAILURES)

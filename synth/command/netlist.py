@@ -1,15 +1,20 @@
 """``python -m synth netlist``: a design after mapping, as Verilog with the same top, ports and manifest."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from hbfp import files
 from hbfp.command import Parser, run
+from hbfp.design import Design
 from hbfp.manifest import FILE
 from hbfp.options import add_design_options
 from hbfp.values import make_folder, writable_folder
 
 from ..measure.mapped import mapped_netlist
 from ..tools.errors import FAILURES
+from ..tools.library import Library
 from .options import add_flow_options, check_unit, choose_target, jobs, least_area
 
 EXAMPLES = """\
@@ -19,7 +24,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m synth netlist", epilog=EXAMPLES,
                     description="The mapped netlist of a design, for simulation: same top, ports and manifest.")
@@ -30,7 +35,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     check_unit(args.unit)
     design, processes = least_area(args), jobs(args)
@@ -40,7 +45,7 @@ def prepare(args):
     return partial(work, design, args.unit, recipe, library, processes, folder)
 
 
-def work(design, unit, recipe, library, processes, folder):
+def work(design: Design, unit: str, recipe: str, library: Library | None, processes: int, folder: Path) -> None:
     """Map a design or a part, write both files, say so."""
     text, manifest = mapped_netlist(design, unit, recipe, library, processes)
     make_folder("out", folder)
@@ -50,6 +55,6 @@ def work(design, unit, recipe, library, processes, folder):
           f"recipe {recipe}")
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, FAILURES)

@@ -1,18 +1,26 @@
 """``python -m synth sweep``: designs crossed, every unit synthesised once, results kept as they come."""
 
+import argparse
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
+
+from rich.progress import Progress
 
 from hbfp import command, files
 from hbfp.command import Parser
+from hbfp.design import Design
 from hbfp.values import OptionError, address, flag, make_folder, refuse, writable_folder
 
 from ..compare import denominators, sweep
 from ..compare.baselines import BASELINES
+from ..compare.clocks import Point
 from ..compare.design_space import AXES, PLANS, axes_of, cross, designs_of_plan
 from ..report import clock_table, denominators_table, plots, sweep_table, tables
 from ..report.html import write_page
 from ..tools import opensta
 from ..tools.errors import FAILURES
+from ..tools.library import Library
 from .options import (
     add_flow_options,
     add_memory_option,
@@ -41,7 +49,7 @@ examples:
 """
 
 
-def make_parser():
+def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m synth sweep", epilog=EXAMPLES, description="Areas of many designs.")
     for name, default in AXES.items():
@@ -59,7 +67,7 @@ def make_parser():
     return parser
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     args.jobs, args.scheduler, args.bit = jobs(args), address("scheduler", args.scheduler), memory_bit(args)
     targets = choose_targets(args.recipe, args.liberty)
@@ -84,7 +92,8 @@ def prepare(args):
     return partial(work, args, designs, left_out, targets, against, writable_folder("out", args.out))
 
 
-def work(args, designs, left_out, targets, against, folder):
+def work(args: argparse.Namespace, designs: Sequence[Design], left_out: int,
+         targets: Sequence[tuple[str, Library | None]], against: Sequence[str], folder: Path) -> None:
     """Measure all designs, write tables and pictures, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
@@ -105,12 +114,14 @@ def work(args, designs, left_out, targets, against, folder):
     console.print(", ".join(str(path) for path in (folder / "sweep.json", folder / "sweep.csv", *written)))
 
 
-def clock_points(bar, args, designs, target, against):
+def clock_points(bar: Progress, args: argparse.Namespace, designs: Sequence[Design], target: tuple[str, Library | None],
+                 against: Sequence[str]) -> list[Point]:
     """Areas and clocks, with a bar."""
     return sweep.clock_points(designs, against, *target, args.jobs, mover(bar, "clocks", "clocks, "))
 
 
-def work_clocks(args, designs, target, against, folder):
+def work_clocks(args: argparse.Namespace, designs: Sequence[Design], target: tuple[str, Library | None],
+                against: Sequence[str], folder: Path) -> None:
     """Measure areas at equal clocks alone, write table and picture, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
@@ -122,7 +133,8 @@ def work_clocks(args, designs, target, against, folder):
     console.print(f"{folder / 'clocks.json'}, {picture}")
 
 
-def work_denominators(args, designs, targets, folder):
+def work_denominators(args: argparse.Namespace, designs: Sequence[Design],
+                      targets: Sequence[tuple[str, Library | None]], folder: Path) -> None:
     """Measure floats beside cores of blocks, write the tables, in sight of the user."""
     console = make_console()
     with progress_bar(console) as bar:
@@ -138,6 +150,6 @@ def work_denominators(args, designs, targets, folder):
     console.print(f"{folder / 'denominators.json'}, {folder / 'denominators.csv'}")
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
     """Run the command; return its exit status."""
     return command.run(make_parser(), prepare, argv, FAILURES)

@@ -8,7 +8,7 @@ from hbfp.design import Design
 BASELINES = {name: kind.title for name, kind in KINDS.items() if not kind.blocked}
 
 
-def baseline(design, arithmetic, group=None, pipeline=0):
+def baseline(design: Design, arithmetic: str, group: tuple[int, int] | None = None, pipeline: int = 0) -> Design:
     """The same core for other numbers: shape, dataflow and group alike.
 
     What does not serve such a core has its default. Floats have no blocks, so a block that cut the columns into

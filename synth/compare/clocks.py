@@ -1,13 +1,16 @@
 """Areas at an equal clock: groups and pipelines of one arithmetic against those of another."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from hbfp.design import PIPELINES, ConflictError
+from hbfp.design import PIPELINES, ConflictError, Design
 
 from ..measure import timing
-from ..measure.area import Report, measure
+from ..measure.area import Progress, Report, measure
 from ..tools import opensta
 from ..tools.errors import SynthError
+from ..tools.library import Library
 from .baselines import BASELINES, baseline
 from .prepare import prepare
 
@@ -30,44 +33,44 @@ TIMED = tuple(kind for kind in timing.KINDS if kind not in APART)
 class Point:
     """A core by area and clock; ``periods`` in ns by kind of unit."""
     report: Report
-    periods: dict
+    periods: dict[str, float]
 
     @property
-    def arithmetic(self):
+    def arithmetic(self) -> str:
         return self.report.design.arithmetic
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """Kind of number, as tables and pictures name it."""
         mantissa = self.report.design.format.mantissa
         names = BASELINES | {"hbfp": f"HBFP{mantissa}", "int": f"int{mantissa}"}
         return names[self.arithmetic]
 
     @property
-    def group(self):
+    def group(self) -> tuple[int, int]:
         return self.report.design.group
 
     @property
-    def pipeline(self):
+    def pipeline(self) -> int:
         return self.report.design.pipeline
 
     @property
-    def area(self):
+    def area(self) -> float:
         """The core, in NAND2-equivalents a MAC."""
         return self.report.scopes()["core"]
 
     @property
-    def slowest(self):
+    def slowest(self) -> str:
         """Kind of unit that sets the core's clock; :data:`~synth.measure.timing.WHOLE` where all of it was timed."""
         if timing.WHOLE in self.periods:
             return timing.WHOLE
-        return max((kind for kind in self.periods if kind not in APART), key=self.periods.get)
+        return max((kind for kind in self.periods if kind not in APART), key=self.periods.__getitem__)
 
-    def period(self, what="core"):
+    def period(self, what: str = "core") -> float:
         """Shortest clock period in ns of the ``core``, or of its ``array`` alone."""
         return self.periods[self.slowest if what == "core" else "group"]
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data, as in ``synth.json``."""
         scopes, design = self.report.scopes(), self.report.design
         return {"name": self.report.name, "arithmetic": self.arithmetic, "mantissa": design.format.mantissa,
@@ -77,14 +80,16 @@ class Point:
                 "core_nand2": scopes["core"], "element_nand2": scopes["element"]}
 
 
-def variants(design, depths=DEPTHS):
+def variants(design: Design, depths: Iterable[int] = DEPTHS) -> list[Design]:
     """The design with other groups, and with registers inside its FP32 units; those that are possible."""
     some = {"hbfp": GROUPS, "int": ()}.get(design.arithmetic, FLOAT_GROUPS)    # integers keep theirs: they set no clock
     found = {}
     for depth in depths:
         if depth > PIPELINES.get(design.arithmetic, 0):
             break
-        groups = (*some, design.group) if not depth else (None,) if design.integer else (*PIPELINED_GROUPS, None)
+        groups: tuple[Any, ...] = (*some, design.group)
+        if depth:    # None: the design's own choice
+            groups = (None,) if design.integer else (*PIPELINED_GROUPS, None)
         for group in groups:
             try:
                 found[replace(design, group=group, pipeline=depth)] = None
@@ -101,7 +106,8 @@ def _points(designs, recipe, library):
                     timing.periods(each, recipe, library, kinds=(*TIMED, *whole)))
 
 
-def pareto(designs, recipe, library, jobs=2, progress=None):
+def pareto(designs: Sequence[Design], recipe: str, library: Library | None, jobs: int = 2,
+           progress: Progress | None = None) -> list[Point]:
     """Area and clock of every design, each unit synthesised once.
 
     Parameters
@@ -126,7 +132,7 @@ def pareto(designs, recipe, library, jobs=2, progress=None):
     return list(_points(designs, recipe, library))
 
 
-def smallest(points, clock=None, what="core"):
+def smallest(points: Iterable[Point], clock: float | None = None, what: str = "core") -> Point | None:
     """The point of least area, or None; with ``clock`` of those whose period of ``what`` is at most that."""
     return min((point for point in points if clock is None or point.period(what) <= clock),
                key=lambda point: point.area, default=None)
@@ -146,34 +152,34 @@ class Clocks:
         Arithmetic -> points of it.
     """
     own: Point
-    mine: list
-    others: dict
+    mine: list[Point]
+    others: dict[str, list[Point]]
 
-    def best(self):
+    def best(self) -> dict[str, Point]:
         """Arithmetic -> its smallest point at any clock, the design's first."""
-        return {self.own.arithmetic: smallest(self.mine)} | {
-            name: smallest(points) for name, points in self.others.items()}
+        kinds = {self.own.arithmetic: self.mine, **self.others}
+        return {name: point for name, points in kinds.items() if (point := smallest(points)) is not None}
 
-    def equal(self, what):
+    def equal(self, what: str) -> dict[str, Point | None]:
         """Arithmetic -> its smallest point that meets the clock of the design's core or array, or None."""
         return {name: smallest(points, self.own.period(what), what) for name, points in self.others.items()}
 
-    def quickest(self, name):
+    def quickest(self, name: str) -> Point:
         """The point of a kind with the shortest period of its core, the smallest of several: where none meets one."""
         return min(self.others[name], key=lambda point: (point.period(), point.area))
 
-    def reverse(self, what):
+    def reverse(self, what: str) -> list[tuple[Point, Point | None]]:
         """Pipelined points of floats, each with the design's smallest group that meets its clock, or None."""
         return [(point, smallest(self.mine, point.period(what), what))
                 for points in self.others.values() for point in points if point.pipeline]
 
-    def equal_dict(self, what):
+    def equal_dict(self, what: str) -> dict[str, Any]:
         """Plain data of :meth:`equal`."""
         return {"design": self.own.as_dict(), "period_ns": self.own.period(what),
                 "slowest": self.own.slowest if what == "core" else "group",
                 "against": {name: _pair(point, self.own) for name, point in self.equal(what).items()}}
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data: what ``synth.json`` holds."""
         mine = smallest(self.mine)
         return {
@@ -194,7 +200,8 @@ def _pair(point, mine):
 WHATS = ("core", "array")
 
 
-def clocks(design, against, recipe, library, jobs=2, progress=None):
+def clocks(design: Design, against: Iterable[str], recipe: str, library: Library | None, jobs: int = 2,
+           progress: Progress | None = None) -> Clocks:
     """Measure a design and its baselines over groups and pipelines.
 
     Parameters are those of :func:`synth.compare.comparison.compare`.

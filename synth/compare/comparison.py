@@ -1,9 +1,15 @@
 """One design against its baselines: areas, ratios, and what they were measured with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from hbfp.design import Design
 
 from ..measure import memories
-from ..measure.area import Report, measure
+from ..measure.area import Progress, Report, measure
+from ..tools.library import Library
+from .clocks import Clocks
 from .prepare import prepare
 from .published import published_ratios
 
@@ -22,18 +28,18 @@ class Comparison:
     :func:`synth.compare.clocks.clocks` found, where they were asked for.
     """
     report: Report
-    baselines: dict
-    periods: dict = field(default_factory=dict)
-    clocks: object = None
-    smallest: dict = field(default_factory=dict)
+    baselines: dict[str, Report]
+    periods: dict[str, dict[str, float]] = field(default_factory=dict)
+    clocks: Clocks | None = None
+    smallest: dict[str, Report] = field(default_factory=dict)
 
     @property
-    def ratios(self):
+    def ratios(self) -> dict[str, dict[str, float]]:
         """Baselines in the design's own group, over the design."""
         return self._over_design(self.baselines)
 
     @property
-    def smallest_ratios(self):
+    def smallest_ratios(self) -> dict[str, dict[str, float]]:
         """The smallest core found of each baseline, over the design."""
         return self._over_design(self.baselines | self.smallest)
 
@@ -42,7 +48,7 @@ class Comparison:
         return {name: {scope: other.scopes()[scope] / own[scope] for scope in SCOPES if own[scope]}
                 for name, other in others.items()}
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data: what ``synth.json`` holds."""
         return {"report": self.report.as_dict(), "ratios": self.ratios, "periods": self.periods,
                 **({"clocks": self.clocks.as_dict()} if self.clocks else {}),
@@ -52,7 +58,8 @@ class Comparison:
                 "published": published_ratios(self.report.design.format.mantissa)}
 
 
-def compare(design, recipe, library, baselines, jobs=2, progress=None, bit=memories.BIT):
+def compare(design: Design, recipe: str, library: Library | None, baselines: Sequence[Design], jobs: int = 2,
+            progress: Progress | None = None, bit: float = memories.BIT) -> Comparison:
     """Measure a design and its baselines.
 
     All units of all designs are synthesised first, in ``jobs`` processes; the reports then come from the cache.

@@ -1,16 +1,21 @@
 """What ratios divide by: floats in every group of a search, with both multipliers, and the smallest of each kind."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
+from hbfp.design import Design
 from hbfp.values import refuse
 
+from ..measure.area import Report
+from .comparison import Comparison
 from .design_space import AXES, cross, designs_of_plan
 
 #: The plan that names the floats.
 PLAN = "denominators"
 
 
-def float_designs(against):
+def float_designs(against: Sequence[str]) -> list[Design]:
     """Cores of the floats among the baselines ``against``: every group, both multipliers, in the order of the plan.
 
     Raises
@@ -24,7 +29,7 @@ def float_designs(against):
     return designs
 
 
-def block_designs():
+def block_designs() -> list[Design]:
     """The cores of blocks that floats are divided by: those that a sweep measures by default."""
     return cross(AXES)[0]
 
@@ -38,13 +43,13 @@ class Denominators:
     blocks : list of Report
     floats : list of Report
     """
-    blocks: list
-    floats: list
+    blocks: list[Report]
+    floats: list[Report]
 
     @classmethod
-    def by_target(cls, comparisons):
+    def by_target(cls, comparisons: Iterable[Comparison]) -> list[Self]:
         """One for each recipe and library of a sweep of both, in order."""
-        found = {}
+        found: dict[tuple[str, str | None], Self] = {}
         for comparison in comparisons:
             report = comparison.report
             library = report.library["name"] if report.library else None
@@ -53,20 +58,20 @@ class Denominators:
         return list(found.values())
 
     @property
-    def smallest(self):
+    def smallest(self) -> dict[str, Report]:
         """Arithmetic -> the report of its smallest core."""
-        found = {}
+        found: dict[str, Report] = {}
         for report in self.floats:
             name = report.design.arithmetic
             if name not in found or _core(report) < _core(found[name]):
                 found[name] = report
         return found
 
-    def ratios(self, report):
+    def ratios(self, report: Report) -> dict[str, float]:
         """Name of a core of blocks -> the area of a float's core over its."""
         return {_name(each): _core(report) / _core(each) for each in self.blocks}
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data: areas in NAND2-equivalents a MAC."""
         best = self.smallest
         return {"recipe": self.floats[0].recipe, "library": (self.floats[0].library or {}).get("name"),

@@ -2,8 +2,10 @@
 
 import itertools
 import re
+from collections.abc import Mapping
 
 from hbfp import describe
+from hbfp.design import Design
 from hbfp.options import OPTIONS, design_from_values
 from hbfp.values import ContradictionError, choice, refuse, words_of
 
@@ -15,10 +17,11 @@ FIRST = ("mantissa", "rows", "block", "accumulate", "group", "share", "pipeline"
 #: and flags have no list.
 APART = ("multiplier", "ragged")
 #: Axis -> values without a list of the user's: every option of a design but those of :data:`APART`.
-AXES = {name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) if name not in APART}
+AXES: dict[str, tuple[str, ...]] = {
+    name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) if name not in APART}
 
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
-PLANS = {
+PLANS: dict[str, tuple[Mapping[str, tuple[str, ...]], ...]] = {
     "table": ({}, {"mantissa": ("4",), "wide": ("6",)}, {"mantissa": ("8",), "wide": ("12",)},
               {"mantissa": ("4", "8"), "block": ("1x64",), "sparse": ("2x4",)},
               {"block": ("1x64",), "share": ("2",)}, {"block": ("1x128",), "share": ("4",)},
@@ -43,7 +46,7 @@ PLANS = {
 }
 
 
-def axes_of(lists):
+def axes_of(lists: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
     """Axes from the user's comma-separated lists by name; None keeps the default.
 
     Raises
@@ -51,7 +54,7 @@ def axes_of(lists):
     OptionError
         If a list is empty, or a pair is none.
     """
-    axes = AXES | {name: tuple(words_of(name, lists[name])) for name in AXES if lists.get(name) is not None}
+    axes = AXES | {name: tuple(words_of(name, text)) for name in AXES if (text := lists.get(name)) is not None}
     for name in ("block", "group", "sparse"):
         for word in axes[name]:
             if not re.fullmatch("[0-9]+x[0-9]+", word):
@@ -59,7 +62,7 @@ def axes_of(lists):
     return axes
 
 
-def cross(axes):
+def cross(axes: Mapping[str, tuple[str, ...]]) -> tuple[list[Design], int]:
     """The valid designs of a cross product, in order, and how many combinations contradict themselves.
 
     Raises
@@ -67,7 +70,7 @@ def cross(axes):
     OptionError
         If a value is not valid by itself.
     """
-    designs, left_out, axes = [], 0, {"multiplier": ("recoded",)} | axes
+    designs, left_out, axes = [], 0, {"multiplier": ("recoded",), **axes}
     for values in itertools.product(*(choices or (None,) for choices in axes.values())):
         try:
             designs.append(design_from_values(dict(zip(axes, values, strict=True))))
@@ -76,7 +79,7 @@ def cross(axes):
     return designs, left_out
 
 
-def designs_of_plan(name):
+def designs_of_plan(name: str) -> tuple[list[Design], int]:
     """The designs of a plan, each once, and how many combinations contradict themselves.
 
     Raises
@@ -85,15 +88,16 @@ def designs_of_plan(name):
         If there is no such plan.
     """
     choice("plan", name, PLANS)
-    found, left_out = {}, 0
+    found: dict[Design, None] = {}
+    left_out = 0
     for axes in PLANS[name]:
-        designs, none = cross(AXES | axes)
+        designs, none = cross({**AXES, **axes})
         found |= {design: None for design in designs if design not in found}
         left_out += none
     return list(found), left_out
 
 
-def varies_only(design, name=None):
+def varies_only(design: Design, name: str | None = None) -> bool:
     """Whether a design is the default one of its width, array and multiplier but for the option ``name``."""
     default = design_from_values({"mantissa": design.format.mantissa, "rows": design.rows,
                                   "multiplier": design.multiplier})
@@ -101,11 +105,11 @@ def varies_only(design, name=None):
     return all(mine[each] == usual[each] for each in mine if each != name)
 
 
-def is_plain(design):
+def is_plain(design: Design) -> bool:
     """Whether a design is the default one of its width and array."""
     return varies_only(design)
 
 
-def fills_rows(design):
+def fills_rows(design: Design) -> bool:
     """Whether a design is the default one but for a block as long as its columns are high."""
     return design.format.block == (1, design.rows) and varies_only(design, "block")

@@ -1,9 +1,12 @@
 """Designs on an FPGA beside each other: cells and clocks of block formats, and of their baselines."""
 
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from joblib import Parallel, delayed
 
+from hbfp.design import Design
 from hbfp.options import design_from_values
 
 from ..measure import placement
@@ -24,16 +27,17 @@ class Row:
     clock: float | str | None = None
 
 
-def designs(values, mantissas, against):
+def designs(values: Mapping[str, Any], mantissas: Iterable[str | int], against: Iterable[str]) -> dict[str, Design]:
     """Name -> design: block formats by width, then the baselines by :func:`synth.compare.baselines.baseline`."""
-    found = {f"hbfp{width}": design_from_values(values | {"mantissa": width}) for width in mantissas}
+    found = {f"hbfp{width}": design_from_values({**values, "mantissa": width}) for width in mantissas}
     first = list(found.values())[-1]
     for name in against:
         found[f"int{first.format.mantissa}" if name == "int" else name] = baseline(first, name)
     return found
 
 
-def measure(found, units, kinds, clocked, jobs, progress):
+def measure(found: Mapping[str, Design], units: Sequence[str], kinds: Sequence[str], clocked: Container[str], jobs: int,
+            progress: Callable[[int, int], object]) -> list[Row]:
     """Rows of every design in every unit; ``clocked`` units are placed and routed as well."""
     todo = {(each.verilog, recipe): (each, recipe) for design in found.values() for unit in units for recipe in kinds
             for each, _ in parts(design, unit)}
@@ -52,13 +56,13 @@ def _synthesise(unit, recipe):
     synthesise(unit, recipe)
 
 
-def reference(rows, row):
+def reference(rows: Iterable[Row], row: Row) -> Row | None:
     """The FP32 row that a row is held against, or None."""
     return next((other for other in rows if other.name == "fp32" and (other.unit, other.recipe) == (
         row.unit, row.recipe)), None)
 
 
-def ratios(rows, row):
+def ratios(rows: Iterable[Row], row: Row) -> dict[str, float]:
     """Column -> FP32 over this row; the clock the other way round. Columns without both are left out."""
     base = reference(rows, row)
     if base is None:

@@ -1,12 +1,14 @@
 """The fewest registers, and the recipe, with which a core meets a clock period."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hbfp.design import PIPELINES, ConflictError, Design
 
 from ..measure import partition, timing
-from ..measure.area import Report, generate, measure
+from ..measure.area import Progress, Report, generate, measure
 from ..tools.errors import SynthError
+from ..tools.library import Library
 
 #: Recipes in the order in which they are tried: the smaller cells first.
 RECIPES = ("area", "speed")
@@ -23,7 +25,7 @@ class Met:
     report: Report
 
 
-def levels(design):
+def levels(design: Design) -> list[Design]:
     """The design with each number of registers that it can have, the fewest first."""
     found = []
     for depth in range(PIPELINES.get(design.arithmetic, 0) + 1):
@@ -65,7 +67,8 @@ class _Candidate:
             self.whole = True
 
 
-def meet(design, period, library, recipes=RECIPES, access=None, progress=None):
+def meet(design: Design, period: float, library: Library, recipes: Sequence[str] = RECIPES, access: float | None = None,
+         progress: Progress | None = None) -> Met:
     """The fewest registers, and with as many the first recipe, with which the whole core meets a period.
 
     Parameters

@@ -1,17 +1,21 @@
 """Brings what reports are made of into the cache: every distinct unit of many designs once, the largest first."""
 
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 
 from joblib import Parallel, delayed, parallel_config
 
+from hbfp.design import Design
 from hbfp.values import refuse
 
 from ..measure import partition
-from ..measure.area import generate, measure_unit
+from ..measure.area import Progress, generate, measure_unit
 from ..tools.errors import SynthError
+from ..tools.library import Library
 
 
-def prepare(designs, targets, jobs=2, progress=None, scheduler=None, go_on=False):
+def prepare(designs: Iterable[Design], targets: Sequence[tuple[str, Library | None]], jobs: int = 2,
+            progress: Progress | None = None, scheduler: str | None = None, go_on: bool = False) -> None:
     """Emit designs and synthesise their units; those in the cache cost nothing.
 
     Parameters

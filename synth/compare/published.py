@@ -30,18 +30,18 @@ def _adder(bits):
     return low_area + (bits - low) * (high_area - low_area) / (high - low)
 
 
-def to_block(width, elements):
+def to_block(width: int, elements: int) -> float:
     """Area of the converter to a block: the authors' straight line through those that they synthesised."""
     return float(np.polyval(np.polyfit(TO_BLOCK_SIZES, TO_BLOCK[width], 1), elements))
 
 
-def float_dot(kind, terms):
+def float_dot(kind: str, terms: int) -> float:
     """Area of a dot product unit for floats: multipliers, a tree of adders, an accumulator, a ReLU."""
     areas = FLOAT[kind]
     return terms * areas["multiply"] + (terms - 1) * areas["add"] + areas["accumulate"] + areas["relu"]
 
 
-def block_dot(width, terms):
+def block_dot(width: int, terms: int) -> float:
     """Area of a dot product unit for one block of ``terms``.
 
     Integer multipliers and tree, exponent adder, a converter to BF16, accumulator, ReLU, and one converter to a
@@ -52,19 +52,19 @@ def block_dot(width, terms):
             + areas["accumulate"] + areas["relu"] + to_block(width, terms))
 
 
-def block_element(width, side, accumulate="bf16"):
+def block_element(width: int, side: int, accumulate: str = "bf16") -> float:
     """An element of a ``side`` x ``side`` tile: Mul(W) + Add(2W + log2 side + 1) + FAdd/side + Add(10)/side^2."""
     growth = (side - 1).bit_length()
     return (FIXED[width]["multiply"] + _adder(2 * width + growth + 1) + FLOAT[accumulate]["add"] / side
             + ADD_EXPONENTS / side ** 2)
 
 
-def float_element(kind):
+def float_element(kind: str) -> float:
     """A floating point element: multiply and add."""
     return FLOAT[kind]["multiply"] + FLOAT[kind]["add"]
 
 
-def published_ratios(width):
+def published_ratios(width: int) -> dict[str, float] | None:
     """Ratios to FP32 that the published formulas give with their own primitives: 16 x 16 tiles, and a dot of 128."""
     if width not in (4, 6, 8):
         return None

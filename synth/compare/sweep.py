@@ -1,12 +1,17 @@
 """Many designs against their baselines: every unit synthesised once, results kept as they come."""
 
 import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
+
+from hbfp.design import Design
 
 from ..measure import memories
-from ..measure.area import measure
+from ..measure.area import Progress, measure
+from ..tools.library import Library
 from .baselines import baseline
-from .clocks import Clocks, pareto, variants
+from .clocks import Clocks, Point, pareto, variants
 from .comparison import Comparison
 from .design_space import is_plain
 from .prepare import prepare
@@ -15,7 +20,8 @@ from .prepare import prepare
 OWN_DEPTHS, FLOAT_DEPTHS = range(3), range(1, 6)
 
 
-def run(designs, targets, against, jobs, scheduler=None, progress=None, bit=memories.BIT):
+def run(designs: Iterable[Design], targets: Sequence[tuple[str, Library | None]], against: Sequence[str], jobs: int,
+        scheduler: str | None = None, progress: Progress | None = None, bit: float = memories.BIT) -> list[Comparison]:
     """Comparisons of ``designs`` under each (recipe, library) of ``targets``.
 
     A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, with the multiplier of
@@ -53,7 +59,7 @@ def _compared(design, recipe, library, against, bit):
     return Comparison(measure(design, recipe, library, bit=bit), same, smallest=smallest)
 
 
-def clock_designs(designs, against):
+def clock_designs(designs: Iterable[Design], against: Sequence[str]) -> list[Design]:
     """The default designs of one array, without registers and with few, and float baselines with registers, whose
     group and multiplier are searched.
     """
@@ -65,12 +71,13 @@ def clock_designs(designs, against):
     return list(dict.fromkeys(every))
 
 
-def clock_points(designs, against, recipe, library, jobs, progress=None):
+def clock_points(designs: Iterable[Design], against: Sequence[str], recipe: str, library: Library | None, jobs: int,
+                 progress: Progress | None = None) -> list[Point]:
     """Areas and clocks of :func:`clock_designs`."""
     return pareto(clock_designs(designs, against), recipe, library, jobs, progress)
 
 
-def equal_clocks(points):
+def equal_clocks(points: Sequence[Point]) -> list[Clocks]:
     """For each core of blocks, the smallest core of each kind of float that meets its clock.
 
     Returns
@@ -78,18 +85,19 @@ def equal_clocks(points):
     list of Clocks
     """
     owns = [point for point in points if point.report.design.blocked]
-    others = {}
+    others: dict[str, list[Point]] = {}
     for point in points:
         if not point.report.design.blocked:
             others.setdefault(point.arithmetic, []).append(point)
     return [Clocks(own, [point for point in owns if point.kind == own.kind], others) for own in owns]
 
 
-def as_dict(comparisons, clocked=()):
+def as_dict(comparisons: Iterable[Comparison], clocked: Sequence[Point] = ()) -> dict[str, Any]:
     """Plain data: what ``sweep.json`` holds; a baseline that many designs share is there once."""
-    baselines, entries = {}, []
+    baselines: dict[str, dict[str, Any]] = {}
+    entries = []
     for comparison in comparisons:
-        names = {"baselines": {}, "smallest": {}}
+        names: dict[str, dict[str, str]] = {"baselines": {}, "smallest": {}}
         for field, by_arithmetic in names.items():
             for arithmetic, other in getattr(comparison, field).items():
                 library = other.library["name"] if other.library else "no library"

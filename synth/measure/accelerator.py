@@ -1,15 +1,19 @@
 """Area of an accelerator by component: those of its core, and its own."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from hbfp import generator
 from hbfp.manifest import Manifest
 from hbfp.system import Accelerator
 
+from ..tools import yosys
+from ..tools.library import Library
 from . import memories, partition
-from .area import Figures, measure_unit, owners
+from .area import Figures, Progress, measure_unit, owners
 
 #: Kinds of units that count whole, and the component that they are.
 WHOLE = {"vector": "vector unit"}
@@ -33,38 +37,43 @@ class AcceleratorReport:
         Name -> figures of all of it, memory bits included.
     bit : float
         NAND2-equivalents of a bit of memory: :mod:`synth.measure.memories`.
+    tools : dict
+        Versions.
     """
     system: Accelerator
     recipe: str
     library: str | None
-    units: dict
-    components: dict
+    units: dict[str, dict[str, Any]]
+    components: dict[str, Figures]
     bit: float
+    tools: dict[str, str]
 
     @property
-    def logic(self):
+    def logic(self) -> float:
         """NAND2-equivalents of everything but memories."""
         return sum(figures.area for figures in self.components.values())
 
     @property
-    def bits(self):
+    def bits(self) -> float:
         """Bits of memory."""
         return sum(figures.bits for figures in self.components.values())
 
-    def share(self, component):
+    def share(self, component: str) -> float:
         """The share that a component has of the logic."""
         return self.components[component].area / self.logic
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {"name": self.system.name, "system": self.system.as_dict(), "recipe": self.recipe,
-                "library": self.library, "bit": self.bit, "logic": self.logic, "bits": self.bits,
+                "library": self.library, "tools": self.tools, "bit": self.bit, "logic": self.logic, "bits": self.bits,
                 "everything": self.logic + self.bits * self.bit, "units": self.units,
                 "components": {name: asdict(figures) | {"share": self.share(name)}
                                for name, figures in self.components.items()}}
 
 
-def measure(system, recipe="area", library=None, jobs=1, progress=None, bit=memories.BIT, slow=None):
+def measure(system: Accelerator, recipe: str = "area", library: Library | None = None, jobs: int = 1,
+            progress: Progress | None = None, bit: float = memories.BIT,
+            slow: Callable[[str], object] | None = None) -> AcceleratorReport:
     """The report of an accelerator, each distinct module synthesised once.
 
     Parameters
@@ -83,13 +92,15 @@ def measure(system, recipe="area", library=None, jobs=1, progress=None, bit=memo
     figures = {part.top: Figures(bits=manifest.modules[part.top].bits) for part in found if part.kind == "ram"}
     parts = sorted((part for part in found if part.kind != "ram"), key=lambda part: -len(part.verilog))
     figures |= _synthesised(parts, lambda part: measure_unit(part, recipe, library), jobs, progress, slow)
-    components, owner = {}, owners(found, WHOLE)
+    components: dict[str, Figures] = {}
+    owner = owners(found, WHOLE)
     for part in found:
         for name, count in owner[part.top].items():
             components[name] = components.get(name, Figures()) + figures[part.top] * count
     units = {part.top: {"kind": part.kind, "count": part.count, "figures": asdict(figures[part.top])}
              for part in found}
-    return AcceleratorReport(system, recipe, library and library.name, units, components, bit)
+    return AcceleratorReport(system, recipe, library.name if library else None, units, components, bit,
+                             {"yosys": yosys.find()[1]} | manifest.tools)
 
 
 def _synthesised(parts, make, jobs, progress, slow):

@@ -1,8 +1,12 @@
 """Area of a design: its distinct modules, each synthesised once, times how often it has them."""
 
 import json
+import re
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 from hbfp import entries, files, generator
 from hbfp.design import Design
@@ -11,12 +15,15 @@ from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
 from ..tools.errors import SynthError
+from ..tools.library import Library
 from . import memories, partition
 
 #: Rows of the breakdown; the manifest says which one a module counts to.
 COMPONENTS = ("elements", "skew", "weight load", "accumulation", "converter", "control", "side unit")
 #: Row of a unit that is measured alone and names none.
 ALONE = "unit"
+#: Called as ``progress(done, total, name)``.
+Progress = Callable[[int, int, str], object]
 #: Not part of the core in the ratios; shown beside it.
 BESIDE = ("side unit",)
 
@@ -26,18 +33,18 @@ class Figures:
     """What a mapped netlist consists of.
 
     ``area`` is in NAND2-equivalents; ``um2`` in the library's unit, None without one; ``registers`` the flip-flops'
-    part of ``area``; ``transistors`` only without a library.
+    part of ``area``; ``transistors`` only without a library. Counts are whole but in a part of a unit.
     """
     area: float = 0.0
     um2: float | None = None
     registers: float | None = None
-    cells: int = 0
-    flipflops: int = 0
-    transistors: int | None = None
-    bits: int = 0
-    types: dict = field(default_factory=dict)
+    cells: float = 0
+    flipflops: float = 0
+    transistors: float | None = None
+    bits: float = 0
+    types: dict[str, float] = field(default_factory=dict)
 
-    def __add__(self, other):
+    def __add__(self, other: "Figures") -> "Figures":
         def both(a, b):
             return b if a is None else a if b is None else a + b
         types = dict(self.types)
@@ -47,7 +54,7 @@ class Figures:
                        self.cells + other.cells, self.flipflops + other.flipflops,
                        both(self.transistors, other.transistors), self.bits + other.bits, types)
 
-    def __mul__(self, times):
+    def __mul__(self, times: float) -> "Figures":
         def many(a):
             return None if a is None else a * times
         return Figures(self.area * times, many(self.um2), many(self.registers), self.cells * times,
@@ -77,34 +84,34 @@ class Report:
     name: str
     design: Design
     recipe: str
-    library: dict | None
-    tools: dict
-    units: dict
-    components: dict
+    library: dict[str, Any] | None
+    tools: dict[str, str]
+    units: dict[str, dict[str, Any]]
+    components: dict[str, Figures]
     macs: int
     bit: float = memories.BIT
     unit: str = "core"
 
     @property
-    def core(self):
+    def core(self) -> Figures:
         """The core's logic: no memories, no side unit. Of a part alone all of its logic."""
         return sum((fig for name, fig in self.components.items() if not self.beside(name)), Figures())
 
-    def beside(self, component):
+    def beside(self, component: str) -> bool:
         """Whether a component stands beside what is measured."""
         return component in BESIDE and self.unit == "core"
 
     @property
-    def whole(self):
+    def whole(self) -> Figures:
         """The core with its side unit."""
         return sum(self.components.values(), Figures())
 
     @property
-    def element(self):
+    def element(self) -> Figures:
         """An element with its registers, an even part of its group."""
         return self.components["elements"] * (1 / self.macs)
 
-    def scopes(self):
+    def scopes(self) -> dict[str, float]:
         """NAND2-equivalents per MAC of each scope."""
         element = self.element
         return {"mac": element.area - (element.registers or 0), "element": element.area,
@@ -112,12 +119,12 @@ class Report:
                 "core and memories": (self.core.area + self.core.bits * self.bit) / self.macs,
                 "everything": (self.whole.area + self.whole.bits * self.bit) / self.macs}
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self) | {"core": asdict(self.core), "whole": asdict(self.whole), "scopes": self.scopes()}
 
 
-def generate(design, unit="core"):
+def generate(design: Design, unit: str = "core") -> tuple[str, Manifest]:
     """Verilog and manifest of a design, from ``python -m gen``.
 
     Raises
@@ -138,13 +145,14 @@ def generate(design, unit="core"):
     return (folder / manifest.verilog).read_text(), manifest
 
 
-def figures(stat, top, library):
+def figures(stat: Path, top: str, library: Library | None) -> Figures:
     """Figures from a ``stat -json`` file; instances of other units do not count."""
     data = json.loads(stat.read_text())["modules"]
     entry = data.get(f"\\{top}") or data[top]
     types = {name: count for name, count in entry["num_cells_by_type"].items()
              if not name.startswith(("hbfp_", "$scopeinfo"))}
-    flipflops = sum(count for name, count in types.items() if "DFF" in name.upper() or name == "TRELLIS_FF")
+    flipflops = sum(count for name, count in types.items()
+                    if (name in library.flipflops if library else re.match(r"\$_[A-Z]*FF", name)))
     transistors, area, um2, registers = None, 0.0, None, None
     if library:
         um2 = float(entry.get("area", 0))
@@ -156,7 +164,7 @@ def figures(stat, top, library):
     return Figures(area, um2, registers, sum(types.values()), flipflops, transistors, 0, types)
 
 
-def synthesise(unit, recipe, library=None):
+def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None) -> Path:
     """The folder with logs, ``stat.json`` and ``mapped.v`` of a unit."""
     script = recipes.script(recipe, "unit.v", unit.top, "cells.lib")
 
@@ -173,12 +181,13 @@ def synthesise(unit, recipe, library=None):
     return entries.entry(files.cache("synth") / f"unit-{key}", make)
 
 
-def measure_unit(unit, recipe, library=None):
+def measure_unit(unit: partition.Unit, recipe: str, library: Library | None = None) -> Figures:
     """Figures of one unit; a memory has its bits alone."""
     return figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
 
 
-def measure(design, recipe="area", library=None, unit="core", progress=None, bit=memories.BIT):
+def measure(design: Design, recipe: str = "area", library: Library | None = None, unit: str = "core",
+            progress: Progress | None = None, bit: float = memories.BIT) -> Report:
     """The report of a design.
 
     Parameters
@@ -213,12 +222,12 @@ def measure(design, recipe="area", library=None, unit="core", progress=None, bit
     if progress:
         progress(len(found), len(found), "")
     tools = {"yosys": yosys.find()[1]} | manifest.tools
-    library = library and {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
-                           "file": library.path.name}
-    return Report(manifest.top, design, recipe, library, tools, entries, components, macs_of(design, unit), bit, unit)
+    about = None if library is None else {"name": library.name, "sha256": library.sha256, "nand2": library.nand2,
+                                          "file": library.path.name}
+    return Report(manifest.top, design, recipe, about, tools, entries, components, macs_of(design, unit), bit, unit)
 
 
-def macs_of(design, unit):
+def macs_of(design: Design, unit: str) -> int:
     """Multiply-accumulates that a unit does in a cycle; 1 for a part that does none."""
     rows, cols = design.group
     sizes = {"core": design.rows * design.cols, "array": design.rows * design.cols, "row": rows * design.cols,
@@ -226,15 +235,15 @@ def macs_of(design, unit):
     return sizes.get(unit.partition(".")[0], 1)
 
 
-def owners(units, whole=()):
+def owners(units: Sequence[partition.Unit], whole: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
     """Module name -> component -> number of its instances there.
 
     A unit that names none (a multiplier, a memory) belongs to that of its user. ``whole`` has kinds of units to which
     everything belongs that they contain, each with its component.
     """
-    whole = dict(whole)
+    whole = whole or {}
     by_name = {unit.top: unit for unit in units}
-    result = {unit.top: {} for unit in units}
+    result: dict[str, dict[str, int]] = {unit.top: {} for unit in units}
 
     def visit(name, times, inherited, inside=False):
         unit = by_name[name]

@@ -4,6 +4,7 @@
 """
 
 from pathlib import Path
+from typing import Any
 
 from hbfp import files
 from hbfp.options import design_from_values
@@ -12,7 +13,7 @@ from .area import measure
 
 FILE = Path(__file__).with_name("expected.json")
 #: Name -> (unit of the generator, option values). Small, since every test run synthesises them.
-EXPECTED_UNITS = {
+EXPECTED_UNITS: dict[str, tuple[str, dict[str, Any]]] = {
     "element_m8": ("group", {"mantissa": 8, "rows": 2, "group": (1, 1), "multiplier": "recoded"}),
     "element_m4": ("group", {"mantissa": 4, "rows": 2, "group": (1, 1), "multiplier": "recoded"}),
     "group_m4_4x1": ("group", {"mantissa": 4, "rows": 8, "cols": 1, "group": (4, 1), "multiplier": "recoded"}),
@@ -23,14 +24,14 @@ EXPECTED_UNITS = {
 }
 
 
-def cells(name):
+def cells(name: str) -> float:
     """Generic cells of one of :data:`EXPECTED_UNITS`."""
     unit, values = EXPECTED_UNITS[name]
     report = measure(design_from_values(values), "generic", unit=unit)
     return report.whole.cells
 
 
-def main():
+def main() -> None:
     """Write the baseline anew."""
     data = {"recipe": "generic", "tolerance": 0.02, "cells": {name: cells(name) for name in EXPECTED_UNITS}}
     files.write_json(FILE, data)

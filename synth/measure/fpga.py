@@ -1,7 +1,10 @@
 """What a design takes of an FPGA: LUTs, carries, DSP blocks, flip-flops, block RAMs."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+
+from hbfp.design import Design
 
 from . import partition
 from .area import BESIDE, figures, generate, owners, synthesise
@@ -27,24 +30,24 @@ class Counts:
     flipflops: int = 0
     rams: int = 0
 
-    def add(self, other, times=1):
+    def add(self, other: "Counts", times: int = 1) -> None:
         """Add ``times`` as much of another."""
         for entry in fields(self):
             setattr(self, entry.name, getattr(self, entry.name) + times * getattr(other, entry.name))
 
 
-def counts(types, family):
+def counts(types: Mapping[str, float], family: str) -> Counts:
     """Counts of cells by type, as ``stat`` gives them."""
-    return Counts(**{column: sum(count for name, count in types.items() if re.fullmatch(pattern, name))
+    return Counts(**{column: sum(int(count) for name, count in types.items() if re.fullmatch(pattern, name))
                      for column, pattern in CELLS[family].items()})
 
 
-def part(design, unit):
+def part(design: Design, unit: str) -> tuple[Design, str]:
     """Design and unit of the generator for one of :data:`FPGA_UNITS`: an element is a group of one."""
     return (replace(design, group=(1, 1), wide=0, sparse=(1, 1)), "group") if unit == "element" else (design, unit)
 
 
-def parts(design, unit):
+def parts(design: Design, unit: str) -> Iterator[tuple[partition.Unit, int]]:
     """(unit of the netlist, how often it is there) for all but the side unit; memories are counted here."""
     found = partition.units(*generate(*part(design, unit)))
     owner = owners(found)
@@ -54,7 +57,7 @@ def parts(design, unit):
             yield each, times
 
 
-def count(design, unit, recipe):
+def count(design: Design, unit: str, recipe: str) -> Counts:
     """Counts of one of :data:`FPGA_UNITS`: every distinct module by itself, times its number."""
     total = Counts()
     for each, times in parts(design, unit):

@@ -3,20 +3,24 @@
 import hashlib
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from joblib import Parallel, delayed
 
 from hbfp import entries, files
+from hbfp.design import Design
+from hbfp.manifest import Manifest
 
 from ..tools import yosys
+from ..tools.library import Library
 from . import partition
 from .area import generate, synthesise
 
 _MODELS = "read_liberty cells.lib\nproc\nopt_clean\nwrite_verilog -noattr cells.v\n"
 
 
-def models(library):
+def models(library: Library) -> dict[str, str]:
     """Name -> Verilog of each cell, from the functions that the Liberty file gives."""
     def make(folder):
         shutil.copyfile(library.path, folder / "cells.lib")
@@ -27,7 +31,7 @@ def models(library):
     return partition.split((folder / "cells.v").read_text())
 
 
-def assemble(parts, mapped, cells):
+def assemble(parts: Sequence[partition.Unit], mapped: Mapping[str, str], cells: Mapping[str, str]) -> str:
     """One Verilog text of all units: their netlists, memories as they were, models of the cells that they use.
 
     Parameters
@@ -43,7 +47,8 @@ def assemble(parts, mapped, cells):
     return "\n".join(["`timescale 1ns / 1ps", *texts, *(cells[name] for name in sorted(used & set(cells)))]) + "\n"
 
 
-def mapped_netlist(design, unit="core", recipe="generic", library=None, jobs=1):
+def mapped_netlist(design: Design, unit: str = "core", recipe: str = "generic", library: Library | None = None,
+                   jobs: int = 1) -> tuple[str, Manifest]:
     """Netlist and manifest of a design, or of a part of it.
 
     Every distinct module is mapped by itself, as areas are measured: what is simulated is what was counted.

@@ -4,12 +4,13 @@ A price stands for a macro: cells, decoders and sense amplifiers. It depends on 
 more than on what is stored, so every figure with memories names the price that it was made with.
 """
 
-#: NAND2-equivalents a bit, by kind of macro. All are assumed: none was measured with the cells of this report.
-PRICES = {
-    "one port": 0.66,      # macros of foundries, one access a cycle
-    "two ports": 1.2,      # one write and one read a cycle, as rtl/lib/memory.py needs
-    "OpenRAM": 4.3,        # macros that OpenRAM makes for sky130, of 1 to 2 KiB
-}
+from hbfp.figures import figure
+
+_BOOK = figure("prices.areas")
+#: NAND2-equivalents a bit, by kind of macro. All are assumed: none was measured with the cells of this report. What
+#: rtl/lib/memory.py needs has two ports, a write and a read a cycle.
+PRICES = {"one port": _BOOK["bit_one_port"]["value"], "two ports": _BOOK["bit_two_ports"]["value"],
+          "OpenRAM": _BOOK["bit_openram"]["value"]}
 #: The price unless a user gives one.
 BIT = PRICES["two ports"]
 #: What a user may give.

@@ -1,7 +1,10 @@
 """Generated Verilog, module by module: what is synthesised alone and how often it counts."""
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
+
+from hbfp.manifest import Manifest
 
 
 @dataclass
@@ -25,33 +28,33 @@ class Unit:
     kind: str
     count: int
     verilog: str
-    uses: dict = field(default_factory=dict)
+    uses: dict[str, int] = field(default_factory=dict)
     area: str | None = None
 
 
-def split(text):
+def split(text: str) -> dict[str, str]:
     """Name -> text of each module."""
     return {found[1]: found[0] for found in
             re.finditer(r"^module (\w+)\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)}
 
 
-def instances(body, names):
+def instances(body: str, names: Container[str]) -> dict[str, int]:
     """Name -> number of instances of each of ``names`` in a module."""
-    found = {}
+    found: dict[str, int] = {}
     for name in re.findall(r"^  (\w+) (?:\\\S+ |\w+) *\(", body, re.MULTILINE):
         if name in names:
             found[name] = found.get(name, 0) + 1
     return found
 
 
-def stub(body):
+def stub(body: str) -> str:
     """The module with its ports alone."""
     head = body[:body.index(";") + 1]
     ports = re.findall(r"^  (?:input|output)\b[^;]*;", body, re.MULTILINE)
     return "(* blackbox *)\n" + "\n".join([head, *ports, "endmodule"])
 
 
-def units(text, manifest):
+def units(text: str, manifest: Manifest) -> list[Unit]:
     """The units of a design, parts before their users, the top last.
 
     The manifest says of each module whether it is one: where ``apart`` is true it always is; where it is false, never;

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Mapping
 
 from hbfp import entries, files
+from hbfp.design import Design
 from hbfp.manifest import Port
 
 from ..tools import nextpnr, recipes, yosys
@@ -13,7 +15,7 @@ from . import partition
 from .area import generate
 
 
-def harness(top, ports, clocked):
+def harness(top: str, ports: Mapping[str, Port], clocked: bool) -> str:
     """Verilog of ``harness``: registers on every port of a module, shifted in and out on one pin each.
 
     Every path begins and ends in a register, and no device lacks pins.
@@ -38,7 +40,7 @@ def harness(top, ports, clocked):
             f"  assign o = kept[{count[False]}];\nendmodule\n")
 
 
-def clock(design, unit, recipe, limit=900):
+def clock(design: Design, unit: str, recipe: str, limit: int = 900) -> float | str:
     """Clock in MHz of a design or a unit, or in words why there is none.
 
     Parameters
@@ -54,7 +56,7 @@ def clock(design, unit, recipe, limit=900):
         If Yosys or nextpnr fails for another reason than size or time.
     """
     family = recipe.removesuffix("-logic")
-    if nextpnr.device(recipe) is None:
+    if (device := nextpnr.device(recipe)) is None:
         return "no router"
     tool = nextpnr.find(family)
     if tool is None:
@@ -73,8 +75,8 @@ def clock(design, unit, recipe, limit=900):
     def route(folder):
         mapped = entries.entry(files.cache("synth") / ("fpga-" + files.key(yosys.find()[1], script, text)), synthesise)
         shutil.copyfile(mapped / "mapped.json", folder / "mapped.json")
-        result = nextpnr.clock(folder, tool[0], nextpnr.device(recipe)[1], limit)
+        result = nextpnr.clock(folder, tool[0], device[1], limit)
         (folder / "clock.json").write_text(json.dumps(result))
 
-    key = files.key(*tool, yosys.find()[1], script, text, *nextpnr.device(recipe)[1], str(limit))
+    key = files.key(*tool, yosys.find()[1], script, text, *device[1], str(limit))
     return json.loads((entries.entry(files.cache("synth") / ("clock-" + key), route) / "clock.json").read_text())

@@ -5,7 +5,10 @@ is filled through one pin, and each output goes to a chain that is emptied throu
 optimised away and every path begins and ends in a register.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from hbfp.manifest import Port, Stream
 
 #: Name of the module around a design.
 TOP = "serial"
@@ -21,7 +24,7 @@ class Place:
     width: int
 
 
-def chains(ports):
+def chains(ports: Mapping[str, Port]) -> tuple[list[Place], list[Place]]:
     """Places of inputs and of outputs, each in the order of the ports.
 
     Parameters
@@ -29,14 +32,14 @@ def chains(ports):
     ports : dict of str to hbfp.manifest.Port
         Without clock and reset.
     """
-    found = {"in": [], "out": []}
+    found: dict[str, list[Place]] = {"in": [], "out": []}
     for name, port in ports.items():
         chain = found[port.direction]
         chain.append(Place(name, chain[-1].offset + chain[-1].width if chain else 0, port.width))
     return found["in"], found["out"]
 
 
-def wrapper(top, ports, streams, clocked=True):
+def wrapper(top: str, ports: Mapping[str, Port], streams: Mapping[str, Stream], clocked: bool = True) -> str:
     """Verilog of :data:`TOP` around a module.
 
     Pins: ``clk``, ``rst``, ``shift`` (both chains move by a bit at every edge: in at ``i``, out at ``o``), and ``go``

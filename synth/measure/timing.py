@@ -1,11 +1,14 @@
 """The shortest clock period of mapped netlists, by OpenSTA where there is one."""
 
 import re
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from hbfp import entries, files
+from hbfp.design import Design
 
 from ..tools import opensta
+from ..tools.library import Library
 from . import partition
 from .area import generate, synthesise
 
@@ -60,7 +63,7 @@ _CELL = "hbfp_memory_access"
 _PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
 
 
-def registered(ram):
+def registered(ram: partition.Unit) -> partition.Unit:
     """A memory's stand-in: a flip-flop at each of its inputs, and one that takes as long as a memory at its output."""
     width = {name: int(high or 0) + 1 for high, name in _PORT.findall(ram.verilog)}
     ins = [name for name in width if name not in ("clk", "rst", "r_data")]
@@ -90,7 +93,7 @@ _VECTOR = re.compile(r"^  (?:wire|input|output) +\[(\d+):(\d+)\] (\\\S+|\w+) *;"
 _PIECE = re.compile(r"(\d+)'([hbd])(\w+)|(\\\S+|\w+) *(?:\[(\d+)(?::(\d+))?\])?")
 
 
-def structural(text):
+def structural(text: str) -> str:
     """A mapped netlist as OpenSTA reads it: no ``signed``, no concatenation that is assigned to."""
     text = re.sub(r"\bsigned\b", "", text)
     vectors = {name: (int(high), int(low)) for high, low, name in _VECTOR.findall(text)}
@@ -129,7 +132,7 @@ class Path:
     period: float
     start: str
     end: str
-    places: list
+    places: list[tuple[str, float]]
 
     def __str__(self):
         through = [f"{name} {time:.2f}" for name, time in self.places if name]
@@ -147,17 +150,18 @@ def _places(pins):
     return found
 
 
-def memories(access):
+def memories(access: float) -> str:
     """The Liberty text of what reads a word of a memory in ``access`` ns."""
     return _MEMORIES.format(cell=_CELL, access=access)
 
 
-def access_time(library):
+def access_time(library: Library) -> float:
     """What reading a memory takes in ns, with a library."""
     return ACCESS.get(library.name, ACCESS[None])
 
 
-def longest_path(unit, by_name, recipe, library, access=None):
+def longest_path(unit: partition.Unit, by_name: Mapping[str, partition.Unit], recipe: str, library: Library,
+                 access: float | None = None) -> Path:
     """The longest :class:`Path` of a unit with its parts.
 
     Parameters
@@ -184,12 +188,14 @@ def longest_path(unit, by_name, recipe, library, access=None):
     return Path(time, start, end, [tuple(place) for place in places])
 
 
-def period(unit, by_name, recipe, library, access=None):
+def period(unit: partition.Unit, by_name: Mapping[str, partition.Unit], recipe: str, library: Library,
+           access: float | None = None) -> float:
     """Shortest clock period of a unit in ns; see :func:`longest_path`."""
     return longest_path(unit, by_name, recipe, library, access).period
 
 
-def paths(design, recipe, library, unit="core", access=None, kinds=(*KINDS, WHOLE)):
+def paths(design: Design, recipe: str, library: Library | None, unit: str = "core", access: float | None = None,
+          kinds: Container[str] = (*KINDS, WHOLE)) -> dict[str, Path]:
     """Kind of unit, and :data:`WHOLE` for all of the design -> the longest of its paths; empty without OpenSTA or a
     library.
 
@@ -206,7 +212,8 @@ def paths(design, recipe, library, unit="core", access=None, kinds=(*KINDS, WHOL
     if not opensta.find() or not library:
         return {}
     units = partition.units(*generate(design, unit))
-    by_name, found = {each.top: each for each in units}, {}
+    by_name = {each.top: each for each in units}
+    found: dict[str, Path] = {}
     for each in units:
         kind = WHOLE if each is units[-1] else each.kind
         if kind in kinds:
@@ -216,6 +223,7 @@ def paths(design, recipe, library, unit="core", access=None, kinds=(*KINDS, WHOL
     return found
 
 
-def periods(design, recipe, library, unit="core", access=None, kinds=(*KINDS, WHOLE)):
+def periods(design: Design, recipe: str, library: Library | None, unit: str = "core", access: float | None = None,
+            kinds: Container[str] = (*KINDS, WHOLE)) -> dict[str, float]:
     """Kind of unit, and :data:`WHOLE` -> its clock period in ns, as :func:`paths` finds them."""
     return {kind: path.period for kind, path in paths(design, recipe, library, unit, access, kinds).items()}

@@ -4,9 +4,13 @@ import json
 import re
 import shutil
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from hbfp import entries, files
+from hbfp.design import Design
 
 from ..tools import ecp5, nextpnr, yosys
 from . import serial
@@ -23,7 +27,7 @@ class Multiplier:
     bits: tuple[int, int]
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         """DSP blocks that it takes."""
         a, b = (-(-width // ecp5.DSP_BITS) for width in self.bits)
         return a * b
@@ -55,18 +59,18 @@ class Built:
         Of each tool, when it ran.
     """
     device: str
-    multipliers: dict
-    memories: dict
-    cells: dict
-    used: dict
+    multipliers: dict[str, int]
+    memories: dict[str, str]
+    cells: dict[str, int]
+    used: dict[str, tuple[int, int]]
     clock: float
-    path: list
-    bitstream: object
-    chains: dict
-    seconds: dict
+    path: list[dict[str, Any]]
+    bitstream: Path
+    chains: dict[str, list[dict[str, Any]]]
+    seconds: dict[str, float]
 
 
-def multipliers(text):
+def multipliers(text: str) -> list[Multiplier]:
     """The :class:`Multiplier` of each ``$mul`` in RTLIL, as Yosys' ``dump`` writes it."""
     found = []
     for cell, body in re.findall(r"^ *cell \$mul (\S+)\n(.*?)^ *end$", text, re.MULTILINE | re.DOTALL):
@@ -75,7 +79,7 @@ def multipliers(text):
     return found
 
 
-def memories(log):
+def memories(log: str) -> dict[str, str]:
     """Name -> what it became, of each memory in the log of a mapping."""
     kinds = {"PDPW16KD": "block", "DP16KD": "block", "TRELLIS_DPR16X4": "distributed"}
     lines = re.findall(r"^mapping memory (\S+) via \$__(\w+?)_$", log, re.MULTILINE)
@@ -84,7 +88,7 @@ def memories(log):
     return {name.removeprefix(f"{serial.TOP}.dut."): kind for name, kind in found.items()}
 
 
-def soft(found, budget):
+def soft(found: Iterable[Multiplier], budget: int) -> list[Multiplier]:
     """The multipliers that take no DSP blocks where there are ``budget``: the narrowest, the last ones of equals."""
     result, left = [], budget
     for each in sorted(found, key=lambda one: (-one.bits[0] * one.bits[1], _natural(one.cell))):
@@ -100,7 +104,7 @@ def _natural(name):
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def build(design, name, budget, seed, limit, progress):
+def build(design: Design, name: str, budget: int, seed: int, limit: int, progress: Callable[[int], object]) -> Built:
     """Map, place and route a design, and make its bitstream; what is in the cache is taken from there.
 
     Parameters
@@ -125,6 +129,7 @@ def build(design, name, budget, seed, limit, progress):
         If a tool fails, or the design does not fit; the message says what it uses and what the device has.
     """
     device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
+    assert tools is not None, "no nextpnr"
     text, manifest = generate(design)
     text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
     coarse, mapped = (script.format(top=serial.TOP) for script in (ecp5.COARSE, ecp5.MAPPED))

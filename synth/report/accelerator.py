@@ -2,11 +2,13 @@
 
 import matplotlib
 
+from ..measure.accelerator import AcceleratorReport
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 
-def component_plot(report):
+def component_plot(report: AcceleratorReport) -> plt.Figure:
     """Components, that with the most logic first: left their logic, right their memories at the price of a bit."""
     found = sorted(report.components.items(), key=lambda item: item[1].area)
     names = [name for name, _ in found]

@@ -5,6 +5,10 @@ from itertools import groupby
 
 from rich.table import Table
 
+from hbfp.design import Design
+
+from ..measure.whole import Built
+
 #: Of nextpnr -> in our words. A slice's two LUTs that write distributed RAM are counted as RAMW, those that hold it
 #: as COMB.
 NAMES = {"TRELLIS_COMB": "LUTs, carries and distributed RAM", "TRELLIS_FF": "flip-flops",
@@ -17,7 +21,7 @@ _MADE = re.compile(r"_(?:TRELLIS_FF|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|T
                    r"|(?<=[^.])\[\d+\]$")
 
 
-def table(design, built):
+def table(design: Design, built: Built) -> Table:
     """Used and there, by kind of cell."""
     given, kept = (sum(place["width"] for place in built.chains[side]) for side in ("in", "out"))
     counts, kinds = built.multipliers, list(built.memories.values())
@@ -39,12 +43,12 @@ def table(design, built):
     return result
 
 
-def stem(name):
+def stem(name: str) -> str:
     """The register or wire for which a cell or net was made; nothing if the mapping named it."""
     return _MADE.sub("", name)
 
 
-def path(built):
+def path(built: Built) -> str:
     """The critical path: a line for each register or wire that it passes, with the cells and wires up to it."""
     steps, named, last = built.path, [], ""
     for step in steps:

@@ -1,10 +1,14 @@
 """Pictures of where the area goes: bars by component, and a floor plan."""
 
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ..compare.baselines import BASELINES
+from ..compare.comparison import Comparison
 from ..compare.design_space import is_plain
-from ..measure.area import BESIDE, COMPONENTS
+from ..measure.area import BESIDE, COMPONENTS, Report
 from .labels import spread
 from .plots import commonest_side, new_figure
 
@@ -13,7 +17,7 @@ COLOURS = dict(zip(COMPONENTS, ("#0072b2", "#56b4e9", "#f0e442", "#d55e00", "#00
                    strict=True))
 
 
-def breakdown_plot(comparisons):
+def breakdown_plot(comparisons: Sequence[Comparison]) -> Figure:
     """NAND2-equivalents per MAC by component, a bar per design and one per distinct baseline.
 
     Of many designs, the default ones with the commonest array are shown.
@@ -22,11 +26,11 @@ def breakdown_plot(comparisons):
     if len(comparisons) > 8 and plain:
         side = commonest_side(plain)
         comparisons = [comparison for comparison in plain if comparison.report.design.rows == side]
-    reports = {}
+    found: dict[str, Report] = {}
     for comparison in comparisons:
         for report in (comparison.report, *(comparison.baselines | comparison.smallest).values()):
-            reports.setdefault(report.name, report)
-    reports = _by_kind(list(reports.values()))
+            found.setdefault(report.name, report)
+    reports = _by_kind(list(found.values()))
     figure, axes = new_figure(height=0.6 + 0.32 * len(reports))
     names = list(reports)[::-1]
     left = [0.0] * len(names)
@@ -76,7 +80,7 @@ def _squares(shares, x, y, width, height):
         yield from _squares(rest, x, y + height * part, width, height * (1 - part))
 
 
-def floor_plan(report):
+def floor_plan(report: Report) -> Figure:
     """Where the area of one design goes: rectangles to scale, the side unit included."""
     figure, axes = new_figure(7, 6.4)
     shares = sorted(((name, fig.area) for name, fig in report.components.items() if fig.area), key=lambda s: -s[1])

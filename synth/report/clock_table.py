@@ -1,12 +1,15 @@
 """The table of a sweep's equal clocks: one row per core of blocks."""
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from ..compare.baselines import BASELINES
+from ..compare.clocks import Clocks
 from .tables import number
 
 
-def table(found):
+def table(found: Sequence[Clocks]) -> Table:
     """The smallest float of each kind that meets the clock of each core of blocks, and its area over it.
 
     Where none meets it, the quickest stands in brackets with its period.

@@ -3,9 +3,10 @@
 from rich.table import Table
 
 from ..compare.baselines import BASELINES
+from ..compare.denominators import Denominators
 
 
-def table(found):
+def table(found: Denominators) -> Table:
     """Areas of float cores, and those over each core of blocks; the smallest of each kind of float in bold.
 
     Parameters

@@ -1,15 +1,16 @@
 """The table of designs on one FPGA family."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from rich.table import Table
 
-from ..compare.fpga import ratios
+from ..compare.fpga import Row, ratios
 
 NAMES = {"luts": "LUTs", "carries": "carries", "dsps": "DSP blocks", "flipflops": "flip-flops", "rams": "block RAMs"}
 
 
-def table(rows, family, title):
+def table(rows: Sequence[Row], family: str, title: str) -> Table:
     """All rows; behind each number FP32's over it (for clocks, over FP32's)."""
     result = Table(title=title, title_justify="left", caption_justify="left", caption=(
         "in brackets FP32 / row, for clocks row / FP32; the side unit is left out"

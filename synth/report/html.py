@@ -1,12 +1,15 @@
 """A page of its own with the tables and pictures of a sweep."""
 
 import base64
+from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 from hbfp import files
 
 from ..compare.baselines import BASELINES
-from ..compare.comparison import SCOPES
+from ..compare.clocks import Point
+from ..compare.comparison import SCOPES, Comparison
 from ..compare.design_space import is_plain
 from ..compare.published import published_ratios
 from . import breakdown, plots
@@ -88,7 +91,7 @@ def _basis(report):
             "shape and dataflow; floats are those of the group in which they are smallest.")
 
 
-def write_page(folder, comparisons, points=()):
+def write_page(folder: Path, comparisons: Sequence[Comparison], points: Sequence[Point] = ()) -> list[Path]:
     """Write ``area.html`` and its pictures; return their paths.
 
     Pictures, and all tables but the last, show the first recipe and library alone. ``points`` are those of

@@ -1,5 +1,8 @@
 """Pictures of comparisons: ratios, what groups and blocks save, area against clock."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -7,6 +10,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from hbfp import files  # noqa: E402
 
+from ..compare.clocks import Point
+from ..compare.comparison import Comparison
 from ..compare.design_space import fills_rows, is_plain, varies_only
 from ..compare.published import published_ratios
 from .labels import label_ends, label_points
@@ -16,7 +21,7 @@ PUBLISHED = (("element, BF16 sums", "Accuracy Boosters v3, element of a 16 x 16 
              ("dot product of 128, converters counted", "Accuracy Boosters v1, dot product of 128", ":"))
 
 
-def new_figure(width=7.5, height=4.2):
+def new_figure(width: float = 7.5, height: float = 4.2) -> tuple[plt.Figure, plt.Axes]:
     """A figure with one pair of axes, in inches."""
     figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
     axes.spines[["top", "right"]].set_visible(False)
@@ -27,7 +32,7 @@ def _mantissa(comparison):
     return comparison.report.design.format.mantissa
 
 
-def commonest_side(comparisons):
+def commonest_side(comparisons: Sequence[Comparison]) -> int:
     """The array that pictures of one array show: 32 x 32, or the commonest."""
     rows = [each.report.design.rows for each in comparisons]
     return 32 if 32 in rows else max(sorted(set(rows)), key=rows.count)
@@ -58,7 +63,7 @@ def _by_side(comparisons, width, against):
                   if _mantissa(each) == width)
 
 
-def ratio_plot(comparisons):
+def ratio_plot(comparisons: Sequence[Comparison]) -> plt.Figure | None:
     """Ratio to FP32 against array side, a line per mantissa, published figures as dashes.
 
     Default designs, and thinner those whose blocks are as long as the array.
@@ -94,7 +99,7 @@ def ratio_plot(comparisons):
     return figure
 
 
-def integer_plot(comparisons):
+def integer_plot(comparisons: Sequence[Comparison]) -> plt.Figure | None:
     """What the format costs over integers of the same width, against array side; None without that baseline."""
     comparisons = [each for each in comparisons if is_plain(each.report.design) and "int" in each.ratios]
     if not comparisons:
@@ -123,13 +128,13 @@ def _varied(comparisons, name, label):
     return found if any(len(each) > 1 for each in found.values()) else None
 
 
-def group_plot(comparisons):
+def group_plot(comparisons: Sequence[Comparison]) -> plt.Figure | None:
     """Area per MAC against the elements of a group, a line per mantissa; None if only one group was measured."""
     return _varied_plot(comparisons, "group", lambda design: "{} x {}".format(*design.group),
                         lambda design: design.group[0] * design.group[1], "group, rows x columns")
 
 
-def block_plot(comparisons):
+def block_plot(comparisons: Sequence[Comparison]) -> plt.Figure | None:
     """Area per MAC against the block, likewise."""
     return _varied_plot(comparisons, "block", lambda design: "{} x {}".format(*design.format.block),
                         lambda design: (design.format.block[0] > 1, design.format.block[1]),
@@ -157,13 +162,13 @@ def _varied_plot(comparisons, name, label, order, text):
     return figure
 
 
-def pareto_plot(points):
+def pareto_plot(points: Sequence[Point]) -> plt.Figure:
     """Area against clock, a line per kind of number: groups and pipelines that no other of its kind beats.
 
     Left the clock of whole cores, right that of their elements alone.
     """
     figure, panels = plt.subplots(1, 2, figsize=(10, 5.6), sharey=True, layout="constrained")
-    kinds = {}
+    kinds: dict[str, list[Point]] = {}
     for point in points:
         kinds.setdefault(point.kind, []).append(point)
     whats = ("core", "array")
@@ -180,13 +185,14 @@ def pareto_plot(points):
     _plain_scale(panels[0].yaxis, (100, 200, 300, 500, 1000, 2000, 3000, 5000))
     panels[0].set_ylabel("core, NAND2-equivalents per MAC")
     for axes, what in zip(panels, whats, strict=True):
-        names, points = [], []
+        names: list[tuple[float, float, str, dict[str, str]]] = []
+        marks: list[tuple[float, float, str, dict[str, str]]] = []
         for n, (name, front) in enumerate(fronts[what].items()):
             names.append((front[0].period(what), front[0].area, name, {"color": f"C{n}", "weight": "bold"}))
-            points += [(point.period(what), point.area,
+            marks += [(point.period(what), point.area,
                         f"+{point.pipeline}" if point.pipeline else "{}x{}".format(*point.group), {})
                        for point in front]
-        label_points(axes, names + points)
+        label_points(axes, names + marks)
     return figure
 
 
@@ -205,7 +211,7 @@ def _draw_front(axes, points, front, what, colour):
               markersize=4, color=colour)
 
 
-def save(figure, path):
+def save(figure: plt.Figure, path: Path) -> Path:
     """Write a PNG; the same figure gives the same bytes."""
     with files.replacing(path) as temporary:
         figure.savefig(temporary, dpi=120, metadata={"Software": None})

@@ -1,6 +1,7 @@
 """The table of a sweep: one row per design."""
 
 import itertools
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rich.table import Table
@@ -8,7 +9,9 @@ from rich.table import Table
 from hbfp import describe
 
 from ..compare.baselines import BASELINES
+from ..compare.comparison import Comparison
 from ..compare.design_space import AXES, FIRST
+from ..measure.area import Report
 from .tables import number
 
 
@@ -22,7 +25,7 @@ def _option(name, report):
 _BESIDE = {"+ side": "core and side", "+ RAM": "core and memories", "+ both": "everything"}
 #: Head of a column -> its text, from a report; those of :data:`_ALWAYS` stand in every table, the others where they
 #: differ between designs.
-_COLUMNS = {
+_COLUMNS: dict[str, Callable[[Report], str]] = {
     "W": lambda report: str(report.design.format.mantissa),
     "array": lambda report: f"{report.design.rows} x {report.design.cols}",
     "block": lambda report: "{} x {}".format(*report.design.format.block),
@@ -37,7 +40,7 @@ _COLUMNS = {
 _ALWAYS = ("W", "array", "block")
 
 
-def table(comparisons):
+def table(comparisons: Sequence[Comparison]) -> Table:
     """One row per design: areas of its core, the smallest float cores and those of its own group over it, and it over
     integers."""
     texts = {head: [text(comparison.report) for comparison in comparisons] for head, text in _COLUMNS.items()}
@@ -58,13 +61,14 @@ def table(comparisons):
     return result
 
 
-def library_table(comparisons):
+def library_table(comparisons: Sequence[Comparison]) -> Table:
     """One row per design and recipe, the libraries side by side: the core, what floats take over it, it over integers.
     """
     texts = {head: [text(comparison.report) for comparison in comparisons] for head, text in _COLUMNS.items()}
     shown = [head for head, column in texts.items()
              if head != "library" and (head in _ALWAYS or len(set(column)) > 1)]
-    rows, names = {}, list(comparisons[0].baselines)
+    rows: dict[tuple[str, ...], dict[str, Comparison]] = {}
+    names = list(comparisons[0].baselines)
     for n, comparison in enumerate(comparisons):
         key = tuple(texts[head][n] for head in shown)
         rows.setdefault(key, {})[texts["library"][n]] = comparison

@@ -2,30 +2,32 @@
 
 import csv
 import io
+from collections.abc import Iterable, Mapping
 
 from rich.box import SIMPLE_HEAD as NARROW
 from rich.table import Table
 
 from ..compare import dot_product
 from ..compare.baselines import BASELINES
-from ..compare.clocks import WHATS, smallest
-from ..compare.comparison import MEMORY_SCOPES, SCOPES
+from ..compare.clocks import WHATS, Clocks
+from ..compare.comparison import MEMORY_SCOPES, SCOPES, Comparison
+from ..measure.area import Report
 
 #: What no figure here contains.
 NOT_COUNTED = "clock tree, wires, pads"
 
 
-def number(value):
+def number(value: float | None) -> str:
     """An area as tables print it."""
     return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
-def tools_text(tools):
+def tools_text(tools: Mapping[str, str]) -> str:
     """Names and versions of tools, in a line."""
     return ", ".join(f"{name} {version}" for name, version in tools.items())
 
 
-def breakdown_table(report):
+def breakdown_table(report: Report) -> Table:
     """Components with their share of the core, or of the part that was measured alone."""
     what = "NAND2-equivalents" if report.library else "NAND2-equivalents (transistors / 4)"
     table = Table(title=f"{report.name}, recipe {report.recipe}", title_justify="left",
@@ -53,7 +55,7 @@ def breakdown_table(report):
     return table
 
 
-def ratio_table(comparison):
+def ratio_table(comparison: Comparison) -> Table:
     """Baseline over design, by scope."""
     table = Table(title=f"Area of the baseline, in the same group, over that of the design, recipe "
                   f"{comparison.report.recipe}", title_justify="left", box=NARROW,
@@ -67,7 +69,7 @@ def ratio_table(comparison):
     return table
 
 
-def timing_table(comparison):
+def timing_table(comparison: Comparison) -> Table:
     """Clock periods by kind of unit, the design first."""
     table = Table(title="Shortest clock period in ns, by OpenSTA", title_justify="left",
                   caption_justify="left", caption="no wires, no clock skew; inputs and outputs registered; core: "
@@ -87,10 +89,11 @@ def _cells(point, what="core"):
     return ["{} x {}".format(*point.group), str(point.pipeline), f"{point.period(what):.1f}", number(point.area)]
 
 
-def clock_tables(clocks):
+def clock_tables(clocks: Clocks) -> list[Table]:
     """Best groups, equal clock, and the other way round."""
     heads = ("group", "registers", "period, ns", "NAND2 a MAC")
-    best, mine = clocks.best(), smallest(clocks.mine)
+    best = clocks.best()
+    mine = best[clocks.own.arithmetic]
     table = Table(title="Each core with its own best group, at any clock", title_justify="left")
     table.add_column("core")
     for head in (*heads, "clock set by", f"over {mine.kind}"):
@@ -127,7 +130,7 @@ def clock_tables(clocks):
     return tables
 
 
-def dot_product_table(report, found):
+def dot_product_table(report: Report, found: Mapping[str, Report]) -> Table:
     """Areas a term, and the baseline's over them."""
     result = Table(title=f"A term of a dot product of {report.macs}", title_justify="left")
     result.add_column("scope")
@@ -143,13 +146,13 @@ def dot_product_table(report, found):
     return result
 
 
-def comparison_tables(comparison):
+def comparison_tables(comparison: Comparison) -> list[Table]:
     """All tables of a comparison but the breakdown."""
     return [ratio_table(comparison), *([timing_table(comparison)] if comparison.periods else []),
             *(clock_tables(comparison.clocks) if comparison.clocks else [])]
 
 
-def csv_text(comparisons):
+def csv_text(comparisons: Iterable[Comparison]) -> str:
     """One row per design and recipe; the columns are stable."""
     out = io.StringIO()
     logic = [scope for scope in SCOPES if scope not in MEMORY_SCOPES]

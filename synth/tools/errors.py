@@ -6,4 +6,4 @@ class SynthError(RuntimeError):
 
 
 #: Exit status of a command by what went wrong, for :func:`hbfp.command.run`.
-FAILURES = {SynthError: 1}
+FAILURES: dict[type[Exception], int] = {SynthError: 1}

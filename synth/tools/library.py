@@ -1,6 +1,7 @@
 """Cell libraries: a Liberty file by path, or OSU018 from Debian."""
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -21,11 +22,12 @@ OSU018 = files.build() / "lib" / "osu018_stdcells.lib"
 
 @dataclass(frozen=True)
 class Library:
-    """A cell library; ``nand2`` is the area of its smallest two-input NAND."""
+    """A cell library: ``nand2`` is the area of its smallest two-input NAND, ``flipflops`` names its flip-flops."""
     name: str
     path: Path
     nand2: float
     sha256: str
+    flipflops: frozenset[str] = frozenset()
 
 
 def _cells(text):
@@ -34,12 +36,19 @@ def _cells(text):
             re.findall(r'\bcell\s*\(([^)]+)\)\s*\{.*?\barea\s*:\s*"?([\d.eE+-]+)', text, re.DOTALL)}
 
 
+def _flipflops(text):
+    """Names of the cells that have a group ``ff`` or ``ff_bank``."""
+    _, *cells = re.split(r'\bcell\s*\(\s*"?([^")]+?)\s*"?\s*\)\s*\{', text)
+    return frozenset(name for name, body in zip(cells[::2], cells[1::2], strict=True)
+                     if re.search(r"\bff(_bank)?\s*\(", body))
+
+
 def _holds_a_bit(text):
     """Whether there is a flip-flop that takes its input as it is, which is what registers are mapped to."""
     return re.search(r'\bff\s*\([^)]*\)\s*\{[^}]*\bnext_state\s*:\s*"\s*\w+\s*"', text) is not None
 
 
-def load(path):
+def load(path: str | os.PathLike[str]) -> Library:
     """Read a Liberty file.
 
     Raises
@@ -65,7 +74,7 @@ def load(path):
         raise refuse("liberty", path, "has no two-input NAND to count areas in")
     if not _holds_a_bit(text):
         raise refuse("liberty", path, "has no flip-flop (ff) to map registers to")
-    return Library(name[1], path, min(nands), hashlib.sha256(data).hexdigest())
+    return Library(name[1], path, min(nands), hashlib.sha256(data).hexdigest(), _flipflops(text))
 
 
 def _download(package, folder):
@@ -78,7 +87,7 @@ def _download(package, folder):
     return None
 
 
-def fetch_timer(path):
+def fetch_timer(path: Path) -> bool:
     """Fetch OpenSTA likewise, for ``--timing``; return whether it came."""
     def make(folder):
         if (why := _download("opensta", folder)) is not None:
@@ -91,7 +100,7 @@ def fetch_timer(path):
     return True
 
 
-def fetch(path=OSU018):
+def fetch(path: str | os.PathLike[str] = OSU018) -> Path:
     """Fetch OSU018 with ``apt-get download`` and unpack it; nothing is installed.
 
     Raises
@@ -120,7 +129,7 @@ def _sum(path):
     return path.with_name(path.name + ".sha256")
 
 
-def present():
+def present() -> list[Path]:
     """Paths of the libraries in the folder of :data:`OSU018`, that one first: what was fetched and what a user put
     there.
     """
@@ -128,7 +137,7 @@ def present():
     return ([OSU018] if OSU018.exists() else []) + others
 
 
-def default():
+def default() -> Library | None:
     """OSU018 if it was fetched, else None: then areas are transistor counts of generic gates.
 
     Raises

@@ -5,8 +5,10 @@ import re
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hbfp import yowasp
 
@@ -28,13 +30,13 @@ SEED = 1
 _TARGET = 400    # MHz; more than any of these reaches
 
 
-def device(recipe):
+def device(recipe: str) -> tuple[str, list[str]] | None:
     """Name and options of the device of a recipe; None where nextpnr has none."""
     return DEVICES.get(recipe) or DEVICES.get(recipe.removesuffix("-logic"))
 
 
 @cache
-def find(family):
+def find(family: str) -> tuple[str, str] | None:
     """nextpnr of a family and its version: on PATH, else the wheel's; None without."""
     scripts = Path(sysconfig.get_path("scripts"))
     for command in (shutil.which(f"nextpnr-{family}"), str(scripts / f"yowasp-nextpnr-{family}")):
@@ -47,7 +49,7 @@ def find(family):
     return None
 
 
-def clock(folder, command, options, limit):
+def clock(folder: Path, command: str, options: Sequence[str], limit: int) -> float | str:
     """The clock in MHz that nextpnr reports for ``mapped.json`` in a folder, or in words why there is none.
 
     Raises
@@ -62,7 +64,7 @@ def clock(folder, command, options, limit):
     return "does not fit" if report is None else fmax(report)
 
 
-def fmax(report):
+def fmax(report: Mapping[str, Any]) -> float:
     """MHz of the slowest clock of a report."""
     return round(min(entry["achieved"] for entry in report["fmax"].values()), 1)
 
@@ -90,7 +92,7 @@ def _run(folder, command, options, limit):
     return json.loads(report.read_text())
 
 
-def place(folder, command, options, seed, limit):
+def place(folder: Path, command: str, options: Sequence[str], seed: int, limit: int) -> None:
     """Place and route ``mapped.json`` in a folder on an ECP5: ``report.json``, and ``design.config`` for :func:`pack`.
 
     Raises
@@ -109,13 +111,13 @@ def place(folder, command, options, seed, limit):
         raise SynthError(f"does not fit: {', '.join(most)} (log: {folder / 'nextpnr.log'})")
 
 
-def utilisation(log):
+def utilisation(log: str) -> dict[str, tuple[int, int]]:
     """Kind of cell -> (used, on the device), of nextpnr's log; kinds that are not used are left out."""
     rows = re.findall(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%$", log, re.MULTILINE)
     return {kind: (int(used), int(has)) for kind, used, has in rows if int(used)}
 
 
-def critical(report):
+def critical(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The critical path of the slowest clock: for each step ``ns``, ``what``, ``net`` or None, and the ``cell``."""
     clock = min(report["fmax"], key=lambda name: report["fmax"][name]["achieved"])
     path = next(each["path"] for each in report["critical_paths"] if each["from"] == each["to"] == f"posedge {clock}")
@@ -123,7 +125,7 @@ def critical(report):
             for step in path]
 
 
-def pack(folder):
+def pack(folder: Path) -> None:
     """Make :data:`BITSTREAM` from ``design.config`` in a folder, which goes.
 
     Raises

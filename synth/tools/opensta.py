@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from .errors import SynthError
 OPENSTA = files.build() / "lib" / "opensta"
 
 
-def find():
+def find() -> str | None:
     """OpenSTA's command, or None."""
     return shutil.which("sta") or (str(OPENSTA / "usr" / "bin" / "sta") if entries.intact(OPENSTA) else None)
 
@@ -25,12 +26,13 @@ _PIN = re.compile(r"^ +-?[\d.]+ +(-?[\d.]+) [\^v] (\S+) \(", re.MULTILINE)
 
 
 @cache
-def version(command):
+def version(command: str) -> str:
     """What a timer calls itself."""
     return subprocess.run([command, "-version"], capture_output=True, text=True).stdout
 
 
-def longest_path(top, files, script):
+def longest_path(top: str, files: Mapping[str, str | Path], script: str
+                 ) -> tuple[float, str, str, list[tuple[str, float]]]:
     """The longest path that a script reports, of the files (name -> text or path) that it reads.
 
     Returns
@@ -44,6 +46,8 @@ def longest_path(top, files, script):
     SynthError
         If it reports none.
     """
+    command = find()
+    assert command is not None, "no OpenSTA"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for name, content in files.items():
@@ -52,7 +56,7 @@ def longest_path(top, files, script):
             else:
                 (place / name).write_text(content)
         (place / "run.tcl").write_text(script)
-        done = subprocess.run([find(), "-no_splash", "-exit", "run.tcl"], cwd=place, capture_output=True, text=True)
+        done = subprocess.run([command, "-no_splash", "-exit", "run.tcl"], cwd=place, capture_output=True, text=True)
     found = re.search(r"^ *(-?[\d.]+) +slack \(", done.stdout, re.MULTILINE)
     if not found:
         lines = (done.stdout + done.stderr).splitlines()

@@ -39,6 +39,6 @@ _SCRIPTS |= {name: command + "\nopt_clean -purge\ntee -q -o stat.json stat -json
              for name, command in FPGA_COMMANDS.items()}
 
 
-def script(recipe, file, top, liberty=None):
+def script(recipe: str, file: str, top: str, liberty: str | None = None) -> str:
     """The Yosys script of a recipe, with relative paths."""
     return _READ.format(file=file, top=top) + _SCRIPTS[recipe].format(top=top, liberty=liberty)

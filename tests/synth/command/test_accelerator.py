@@ -63,4 +63,4 @@ def test_what_takes_long_is_said(monkeypatch, tmp_path, capsys):
         monkeypatch.setattr(accelerator, name, value)
     assert main(["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path)]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if "under way" in line] == [
-        "hbfp_fetch_accelerator_hbfp_m8_e10_b1x8_r8_c8_g8x4_fp32_recoded_d32_rw4: under way for 3 minutes"]
+        "hbfp_fetch_l8_b16: under way for 3 minutes"]

@@ -5,13 +5,14 @@ import re
 import pytest
 
 from hbfp.options import design_from_values
-from synth.measure import equivalence
-from synth.measure.equivalence import mapped_units, prove_equal
 from synth.measure.expected import EXPECTED_UNITS
 from synth.tools import yosys
 from synth.tools.errors import SynthError
 from synth.tools.library import load
 from tests.synth.tiny import LIBERTY
+
+from . import equivalence
+from .equivalence import mapped_units, prove_equal
 
 pytestmark = pytest.mark.synth
 

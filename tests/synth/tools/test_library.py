@@ -27,6 +27,14 @@ def test_smallest_nand_is_the_unit(tmp_path):
     assert (found.name, found.nand2) == ("tiny", 24.5)
 
 
+def test_flip_flops_are_those_with_their_group(tmp_path):
+    """Whatever they are called: not what is named alike, nor a latch."""
+    more = ('cell ("REG1") { area : 9; ff_bank (Q, QN, 2) { next_state : "D"; } }\n  cell (DFFBUF) { area : 2; }\n'
+            '  cell (LAT) { area : 5; latch (Q, QN) { enable : "G"; } }\n')
+    (tmp_path / "a.lib").write_text(CELLS.replace("  cell (DFF)", f"  {more}  cell ( FD1 )"))
+    assert library.load(tmp_path / "a.lib").flipflops == {"REG1", "FD1"}
+
+
 def test_wrong_file(tmp_path):
     with pytest.raises(OptionError, match=r"^--liberty no.lib: cannot be read \(No such file or directory\)$"):
         library.load("no.lib")

@@ -4,11 +4,15 @@ Registers and the ports of the units inside are cut on both sides, which have th
 has no state. ABC merges what it proves equal (SAT sweeping), which leaves little or nothing for the last proof.
 """
 
-from hbfp import files
+from collections.abc import Iterator
 
-from ..tools import yosys
-from . import partition
-from .area import generate, synthesise
+from hbfp import files
+from hbfp.design import Design
+from synth.measure import partition
+from synth.measure.area import generate, synthesise
+from synth.measure.mapped import assemble, models
+from synth.tools import yosys
+from synth.tools.library import Library
 
 #: Seconds for a proof.
 LIMIT = 600
@@ -52,7 +56,7 @@ sat -verify -prove trigger 0 both
 """
 
 
-def prove_equal(unit, mapped):
+def prove_equal(unit: partition.Unit, mapped: str) -> None:
     """Prove that Verilog text ``mapped`` (with models of its cells) equals a unit.
 
     Raises
@@ -70,9 +74,9 @@ def prove_equal(unit, mapped):
         yosys.run(_SCRIPT.format(top=unit.top), place, LIMIT)
 
 
-def mapped_units(design, unit="core", recipe="generic", library=None):
+def mapped_units(design: Design, unit: str = "core", recipe: str = "generic",
+                 library: Library | None = None) -> Iterator[tuple[partition.Unit, str]]:
     """The units of one part of a design, each with its netlist and the models of the cells in it."""
-    from .mapped import assemble, models
     cells = models(library) if library else {}
     for part in partition.units(*generate(design, unit)):
         if part.kind != "ram":
