@@ -1,4 +1,4 @@
-"""``python -m flow``: one design from parameters to proven and measured Verilog."""
+"""``python -m flow``: one design from parameters to proven and measured Verilog; ``figures``: what pages say of it."""
 
 if __name__ == "__main__":
     from hbfp import loading
@@ -26,10 +26,13 @@ from hbfp.options import add_design_options, design_from_args
 from hbfp.system import Accelerator
 from hbfp.values import writable_folder
 
+from . import figures
+
 EXAMPLES = """\
 examples:
   python -m flow                                  the default design, 32 x 32
   python -m flow --mantissa 4 --rows 16 --block 1,16
+  python -m flow figures --help                   figures on the pages, from data
 """
 
 
@@ -157,9 +160,11 @@ def work(words, design, folder):
 
 
 def main(argv=None):
-    """Run the job; return its exit status."""
-    need("amaranth", "cocotb", "torch")
+    """Run the job, or the command that a first word names; return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["figures"]:
+        return figures.main(words[1:])
+    need("amaranth", "cocotb", "torch")
     return run(make_parser(), partial(prepare, words), words, {StepError: 1})
 
 
