@@ -1,4 +1,4 @@
-"""Documentation as a site: pages in Markdown, API pages from the docstrings. ``make docs`` builds it.
+"""Documentation as a site: pages in Markdown, an API page for each module from its docstrings. ``make docs`` builds it.
 
 With ``-t docstrings`` the API pages are the docstrings alone, as they stand in the files: all that can be wrong in one
 is found without importing anything, in a fraction of the time.
@@ -9,17 +9,24 @@ import importlib.util
 import inspect
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from sphinx.ext.napoleon import NumpyDocstring
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))    # the packages of this checkout, whatever is installed
+#: Pages of modules, made here as the build begins.
+MODULES = Path(__file__).parent / "api" / "modules"
 
 project = "HBFP"
+version = release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+copyright = f"2026 the HBFP project. Version {version}. Licence: Apache-2.0"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
-html_title = "Hybrid block floating point"
+html_static_path, html_css_files = ["site.css"], ["site.css"]
+html_title = f"Hybrid block floating point {version}"
+exclude_patterns = ["api/modules"] if tags.has("docstrings") else []    # noqa: F821, a name that Sphinx gives
 myst_heading_anchors = 3
 # Types in docstrings are words ("path", "name"), of which several classes have one.
 suppress_warnings = ["ref.python"]
@@ -44,18 +51,38 @@ def files(package):
 
 
 def modules(package):
-    """The modules of a package, but commands, and benches, which cocotb alone can import."""
+    """Names and files of a package's modules, but commands, and benches, which cocotb alone can import."""
     for path in files(package):
         if path.name != "__main__.py" and not re.search(r"^(import|from) cocotb\b", path.read_text(), re.MULTILINE):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            yield ".".join(part for part in ("hbfp", *parts[package == "hbfp":]) if part != "__init__")
+            yield ".".join(part for part in ("hbfp", *parts[package == "hbfp":]) if part != "__init__"), path
+
+
+def purpose(path):
+    """First line of a file's docstring."""
+    return (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0].replace("|", r"\|")
 
 
 def append_modules(app, docname, source):
-    """A page ``api/PACKAGE`` ends with all modules of the package."""
-    folder, _, package = docname.partition("/")
+    """A page ``api/PACKAGE`` ends with a line for each module of the package, which leads to its own page."""
+    folder, _, package = docname.rpartition("/")
     if folder == "api":
-        source[0] += "".join(f"\n{name}\n{'-' * len(name)}\n\n.. automodule:: {name}\n" for name in modules(package))
+        rows = "".join(f"   * - :doc:`{name} <modules/{name}>`\n     - {purpose(path)}\n"
+                       for name, path in modules(package))
+        source[0] += f"\n.. list-table::\n   :widths: 40 60\n\n{rows}" if rows else ""
+
+
+def write_modules(app):
+    """A page for each module, outside the contents, which would otherwise be drawn beside every page."""
+    MODULES.mkdir(parents=True, exist_ok=True)
+    pages = {f"{name}.rst": f":orphan:\n\n{name}\n{'=' * len(name)}\n\nPart of :doc:`/api/{package.stem}`.\n\n"
+                            f".. automodule:: {name}\n"
+             for package in MODULES.parent.glob("*.rst") for name, _ in modules(package.stem)}
+    for old in {path.name for path in MODULES.iterdir()} - pages.keys():
+        (MODULES / old).unlink()
+    for name, text in pages.items():
+        if not (MODULES / name).exists() or (MODULES / name).read_text() != text:    # a page as it was is not read anew
+            (MODULES / name).write_text(text)
 
 
 def append_docstrings(app, docname, source):
@@ -86,5 +113,9 @@ def own_signature(app, what, name, obj, options, signature, returns):
 def setup(app):
     """Connect what this file adds."""
     app.connect("autodoc-process-signature", own_signature)
-    app.connect("source-read", append_docstrings if app.tags.has("docstrings") else append_modules)
+    if app.tags.has("docstrings"):
+        app.connect("source-read", append_docstrings)
+    else:
+        app.connect("builder-inited", write_modules)
+        app.connect("source-read", append_modules)
     app.connect("autodoc-process-docstring", keep_bars)

@@ -1,4 +1,4 @@
-"""Every command by its first words, and those that pages show."""
+"""Every command by its first words, and those that pages show and that measured figures name."""
 
 import argparse
 import re
@@ -8,10 +8,12 @@ from pathlib import Path
 
 import cosim.__main__
 import flow.__main__
+import flow.figures
 import gen.__main__
 import golden.__main__
 import synth.__main__
 import synth.command.core
+from hbfp import figures
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +28,7 @@ def _subcommands(parser):
 COMMANDS = {
     ("gen",): (gen.__main__.main, gen.__main__.make_parser()),
     ("flow",): (flow.__main__.main, flow.__main__.make_parser()),
+    ("flow", "figures"): (flow.__main__.main, flow.figures.make_parser()),
     ("cosim",): (cosim.__main__.main, import_module("cosim.command.core").make_parser()),
     **{("cosim", name): (cosim.__main__.main, import_module(f"cosim.command.{name}").make_parser())
        for name in cosim.__main__.COMMANDS},
@@ -66,6 +69,7 @@ def documented():
     """
     texts = {str(page.relative_to(ROOT)): page.read_text() for page in PAGES}
     texts |= {f"{' '.join(start)} --help": parser.epilog or "" for start, (_, parser) in COMMANDS.items()}
+    texts |= {f"figures {name}": figures.load(name)["command"] or "" for name in figures.names()}
     found = {}
     for where, text in texts.items():
         for words, comment in _lines(text):

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 #: Files that take long without a mark. On a new machine the first one waits until Yosys has compiled itself; what
 #: needs Yosys, too, comes only behind the benches, so that no other process waits with it.
 LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/rtl/test_cycles.py", "tests/gen/test_names.py",
-        "tests/test_types.py")
+        "tests/test_types.py", "tests/test_site.py")
 #: Files that differ from the commit of ``--since``.
 CHANGED = pytest.StashKey()
 

@@ -1,4 +1,7 @@
-"""The pages: every link and every page that is named exists, design pages are numbered without a gap."""
+"""The pages: every link and every page that is named exists, design pages are numbered without a gap.
+
+The site that they become: test_site.py.
+"""
 
 import re
 import subprocess
@@ -6,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from hbfp.checkout import version
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -37,6 +42,9 @@ def test_pages_are_numbered(folder, width):
     names = sorted(path.name for path in (ROOT / "docs" / folder).glob("*.md"))
     numbers = [re.match(rf"\d{{{width}}}(?=-[a-z0-9-]+\.md$)", name) for name in names]
     assert all(numbers) and len({found[0] for found in numbers}) == len(names)
+    headings = [(ROOT / "docs" / folder / name).read_text().partition("\n")[0] for name in names]
+    assert [name for name, head in zip(names, headings, strict=True)
+            if head.startswith(f"# {name[:4]}: ") != (folder == "decisions")] == []
     if folder == "design":
         assert [int(found[0]) for found in numbers] == list(range(1, len(names) + 1))
 
@@ -44,6 +52,34 @@ def test_pages_are_numbered(folder, width):
 def test_every_package_has_an_api_page():
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "flow", "tests"}
     assert packages == {path.stem for path in (ROOT / "docs/api").glob("*.rst")}
+
+
+@pytest.mark.parametrize("page", ["index", "quickstart"])
+def test_first_result_is_what_is_printed(page):
+    """A block of Python and the block of text behind it."""
+    (code, shown), = re.findall(r"```python\n([^`]*)```[^`]*```text\n(.*?)```", (ROOT / f"docs/{page}.md").read_text(),
+                                re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == (shown, 0), done.stderr
+
+
+def test_glossary_is_in_order():
+    words = re.findall(r"^\*\*(.*?)\*\*", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    assert len(words) > 40 and words == sorted(words, key=str.lower)
+
+
+def test_changelog():
+    """The newest release is this version, or what comes after it; a change is one line, and stands once."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.findall(r"^## (?:(\d+\.\d+\.\d+), (\d{4}-\d\d-\d\d)|Next)$", text, re.MULTILINE)
+    named = [release for release in releases if release[0]]
+    assert len(releases) == text.count("\n## ") and named[0][0] == version() and releases[-len(named):] == named
+    assert [date for _, date in named] == sorted((date for _, date in named), reverse=True)
+    changes = [line for line in text.splitlines()[3:] if line and not line.startswith("#")]
+    assert [line for line in changes if not re.match(r"- .*\.$|First release\.$", line) or len(line) > 300] == []
+    for release in text.split("\n## ")[1:]:
+        starts = [line for line in re.findall(r"^- (`--[^`]*`)", release, re.MULTILINE)]
+        assert len(starts) == len(set(starts)), starts
 
 
 def site(docs, out, *options):
@@ -55,14 +91,10 @@ def site(docs, out, *options):
     return done.returncode, done.stderr
 
 
-def test_pages_and_docstrings_build_without_warnings(tmp_path):
-    """Every page is in the contents, its links lead somewhere, and every docstring is valid."""
-    assert site(ROOT / "docs", tmp_path, "-b", "dummy", "-t", "docstrings") == (0, "")
-
-
 def test_warnings_are_errors(tmp_path):
     """A link that only files have, a page outside the contents, a docstring that is no reStructuredText."""
-    for name, text in {"docs/conf.py": (ROOT / "docs/conf.py").read_text(), "README.md": "# Top\n",
+    own = {name: (ROOT / name).read_text() for name in ("docs/conf.py", "docs/site.css", "pyproject.toml")}
+    for name, text in {**own, "README.md": "# Top\n",
                        "docs/index.md": "# Site\n\n[top](../README.md#top)\n\n```{toctree}\napi/gen\n```\n",
                        "docs/lost.rst": "Lost\n====\n", "docs/api/gen.rst": "gen\n===\n",
                        "gen/one.py": 'def one():\n    """One *two."""\n'}.items():
@@ -71,13 +103,3 @@ def test_warnings_are_errors(tmp_path):
     status, errors = site(tmp_path / "docs", tmp_path / "out", "-b", "dummy", "-t", "docstrings")
     found = ("Unknown source document", "document isn't included in any toctree", "emphasis start-string without")
     assert status == 1 and [text in errors for text in found] == [True] * 3 and errors.count("WARNING") == 3, errors
-
-
-@pytest.mark.slow
-def test_site_builds_without_warnings(tmp_path):
-    """As ``make docs`` builds it, with the API that autodoc finds.
-
-    The theme has no part in that: the plain one does not draw all contents anew beside every page, a sixth of the time.
-    """
-    assert site(ROOT / "docs", tmp_path, "-b", "html", "-D", "html_theme=basic") == (0, "")
-    assert "hbfp.golden.bfp.encode" in (tmp_path / "site/api/golden.html").read_text()

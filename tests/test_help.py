@@ -1,6 +1,6 @@
 """What ``--help`` says: every option and its default, examples of the command alone, the models that have a name.
 
-Covers: golden/lower/names.py, golden/progress.py.
+Covers: golden/lower/names.py, golden/command/progress.py.
 """
 
 import argparse

@@ -35,7 +35,7 @@ print(json.dumps([len(files), [file for file, count in files.items() if count > 
 
 @pytest.mark.parametrize("names", [
     ("golden.bfp", "hbfp.golden.bfp"), ("hbfp.golden.bfp", "golden.bfp"),
-    ("gen.__main__", "cosim.work.device", "hbfp.gen.emit", "hbfp.rtl.core.core", "rtl.fp32.units", "golden.core",
+    ("gen.__main__", "cosim.work.device", "hbfp.gen.emit", "hbfp.rtl.core.core", "rtl.fp32.units", "golden.core.core",
      "synth.__main__")])
 def test_no_module_is_loaded_twice(names):
     code = "".join(f"import {name}\n" for name in names) + SEEN
@@ -49,8 +49,9 @@ def test_every_package_is_installed():
     here = {".".join(("hbfp", *path.parent.relative_to(ROOT).parts)) for part in PARTS
             for path in (ROOT / part).rglob("__init__.py")}
     own = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "hbfp").rglob("__init__.py")}
-    assert set(tool["packages"]) == here | own
-    assert tool["package-dir"] == {"hbfp": "hbfp"} | {f"hbfp.{part}": part for part in PARTS}
+    assert set(tool["packages"]) == here | own | {"hbfp.data"}
+    assert tool["package-dir"] == {"hbfp": "hbfp", "hbfp.data": "docs/figures"} | {
+        f"hbfp.{part}": part for part in PARTS}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -77,6 +78,8 @@ def test_pages_import_what_is_there_when_installed():
 def test_version_is_that_of_the_package(monkeypatch):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert hbfp.__version__ == project["version"]
+    for core in ("hbfp.core", "gen/generator.core"):    # FuseSoC asks each file for its own
+        assert re.search(r"^name: .*:(.*)$", (ROOT / core).read_text(), re.MULTILINE)[1] == project["version"]
     monkeypatch.setattr(checkout, "_BESIDE", ROOT / "docs")    # installed: nothing lies beside it
     monkeypatch.setattr(importlib.metadata, "version", lambda name: f"{name} 7")
     assert hbfp.__version__ == "hbfp 7"
@@ -112,12 +115,16 @@ def test_no_command(capsys):
     assert captured.out == captured.err and captured.out.startswith("usage: hbfp gen|")
 
 
+def test_version(capsys):
+    assert main(["--version"]) == 0 and capsys.readouterr().out == f"hbfp {hbfp.__version__}\n"
+
+
 @pytest.mark.slow
 def test_wheel_runs(tmp_path):
     """Alone, from another folder, and it brings nothing to the top but hbfp."""
     sources = tmp_path / "sources"    # setuptools leaves what it copies beside them
     sources.mkdir()
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "hbfp", *PARTS):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "hbfp", "docs/figures", *PARTS):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, sources / name)
     subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sources],
                    check=True, capture_output=True)
@@ -127,6 +134,7 @@ def test_wheel_runs(tmp_path):
     assert {path.name for path in (tmp_path / "site").iterdir() if path.suffix != ".dist-info"} == {"hbfp"}
     code, = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     code += "\nimport hbfp\nfrom hbfp.golden import matmul\nfrom hbfp.golden.fast import compiled, kernels\n" \
+            "from hbfp.golden.perf import prices    # figures come with it\n" \
             "print(matmul.__file__, kernels.library() is not None, compiled.levels() == [compiled.NATIVE])"
     env = os.environ | {"PYTHONPATH": str(tmp_path / "site"), "HBFP_BUILD": str(tmp_path / "build")}
     if compiled.compiler() and compiled.levels() != [compiled.NATIVE]:    # what was shipped is what runs

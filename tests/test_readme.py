@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,32 @@ def test_generation_runs(line, tmp_path):
     assert (tmp_path / "manifest.json").exists()
 
 
+def excerpt(text):
+    """Of a file with one module: its heading, and behind its declarations what computes; at most 20 lines."""
+    lines = text.splitlines()
+    top = next(n for n, line in enumerate(lines) if line.startswith("module "))
+    first = max(n for n, line in enumerate(lines[:top]) if not line.startswith("//")) + 1
+    works = next(n for n in range(top, len(lines)) if re.match(r"  (assign|always)\b", lines[n]))
+    end = min(works + 17 + first - top, lines.index("endmodule", works))
+    rest = "endmodule" if lines[end] == "endmodule" else "  // ..."
+    return "\n".join([*lines[first:top + 1], "  // ...", *lines[works:end], rest]) + "\n"
+
+
+def emitted(folder):
+    """The README's lines of Verilog, as its command emits them."""
+    command, = re.findall(r"`python -m (gen --unit group .*?)`", README)
+    done = run([*shlex.split(f"-m {command}"), "--out", str(folder)])
+    assert done.returncode == 0, done.stderr
+    path, = folder.glob("*.v")
+    return excerpt(path.read_text())
+
+
+def test_verilog_is_what_is_emitted(tmp_path):
+    """Written anew by: python -m tests.test_readme."""
+    shown, = re.findall(r"```verilog\n(.*?)```", README, re.DOTALL)
+    assert shown == emitted(tmp_path) and 15 < shown.count("\n") <= 20
+
+
 def test_python_runs():
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     done = run(["-c", code])
@@ -47,13 +74,21 @@ def test_options_are_listed_on_one_page():
 
 
 def test_every_file_that_is_linked_exists():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
 
 
 def test_area_table_divides_by_the_smallest_fp32_core():
     """Bold is that core over the row's; the text names its area."""
     rows = re.findall(r"^\| HBFP.*? \| ([\d.]+) \| \*\*([\d.]+)\*\* \|", README, re.MULTILINE)
-    smallest = int(re.search(r"smallest one found \(groups of \d+ x \d+: (\d+)\)", README)[1])
+    text = re.sub(r"<!--.*?-->", "", README)
+    smallest = int(re.search(r"smallest one found \(groups of \d+ x \d+: (\d+)\)", text)[1])
     assert len(rows) == 10 and smallest == 3919
     assert all(abs(float(ratio) * float(core) / smallest - 1) < 1e-3 for core, ratio in rows)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        lines = emitted(Path(folder))
+    (ROOT / "README.md").write_text(re.sub(r"(```verilog\n).*?(```)", lambda match: match[1] + lines + match[2], README,
+                                           flags=re.DOTALL))
