@@ -23,7 +23,7 @@ PROGRAMS = {
     "ReLU gradient": lambda n: programs.relu_gradient(),
     "GELU gradient": lambda n: programs.gelu_gradient(),
     "cross-entropy gradient": lambda n: programs.cross_entropy_gradient(),
-    "SGD with momentum": lambda n: programs.sgd_momentum(0.1),
+    "SGD with momentum": lambda n: programs.sgd(0.1, 0.9),
     "Adam": lambda n: programs.adam(0.001, 1),
 }
 

@@ -1,4 +1,8 @@
-"""Wide master weights: the optimiser's copy is HBFP too, with W = 16 mantissas."""
+"""Optimisers: wide master weights, which are HBFP too, with W = 16 mantissas, and steps in the accelerator's bits."""
+
+import functools
+from types import MethodType
+from typing import Any
 
 import torch
 
@@ -6,8 +10,10 @@ from hbfp.format import HBFPFormat
 
 from ..bfp import decode, encode
 from ..fast import kernels
+from ..ops.optimisers import check
 from . import portable
 from .memory import array
+from .side import Side, sided
 
 #: docs/numerics.md, section 8, with the published tile.
 WIDE = HBFPFormat(mantissa=16, block=(24, 24))
@@ -67,4 +73,48 @@ def wide_weights(optimiser: torch.optim.Optimizer, fmt: HBFPFormat = WIDE) -> to
         for parameter in group["params"]:
             store(parameter, fmt)
     optimiser.register_step_post_hook(after)
+    return optimiser
+
+
+def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optimizer:
+    """Make a ``torch.optim`` optimiser compute its steps as the accelerator does.
+
+    Each parameter is updated by itself, in the operations of torch's own code, and each of these has the bits of the
+    vector unit: together those of the program that :func:`golden.ops.optimisers.update` gives.
+
+    Parameters
+    ----------
+    optimiser : torch.optim.Optimizer
+        ``SGD``, with any momentum, dampening and weight decay, Nesterov's too; schedulers and ``state_dict`` work as
+        before.
+    side : Side
+        The accelerator, as of :func:`golden.nn.convert`.
+
+    Returns
+    -------
+    torch.optim.Optimizer
+        The same optimiser.
+
+    Raises
+    ------
+    TypeError
+        If one of the two is something else.
+    ValueError
+        If the accelerator has no program for the optimiser or for an option of it.
+    """
+    if not isinstance(optimiser, torch.optim.Optimizer):
+        raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
+    if not isinstance(side, Side):
+        raise TypeError(f"side must be a Side, not {type(side).__name__}")
+    check(optimiser)
+    step = optimiser.step
+
+    @functools.wraps(step)
+    def sided_step(_: Any, *args: Any, **kwargs: Any) -> Any:
+        for group in optimiser.param_groups:
+            group["foreach"] = False                       # torch would compute all parameters at once
+        check(optimiser)
+        with sided(side):
+            return step(*args, **kwargs)
+    optimiser.step = MethodType(sided_step, optimiser)     # type: ignore[method-assign]
     return optimiser

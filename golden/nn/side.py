@@ -1,27 +1,32 @@
 """What a model computes beside its products, as the accelerator does: the operations of :mod:`golden.ops` in torch.
 
-A dispatch mode looks at every operation below autograd, whatever the name under which the model called it. Gradients
-are torch's own formulas, of the values that the accelerator has. What the table does not have stays as it is.
+A dispatch mode looks at every operation below autograd, whatever the name under which the model called it, forward and
+in the backward pass: gradients are what autograd calls for, each with the bits that the table says. What the table does
+not have stays as it is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _push_mode
+from torch.utils._pytree import tree_leaves
 
 from ..ops.operation import Elements, Form, Rows, Shape, Unsupported
+from ..ops.results import without
 from ..ops.table import operation_of
 from ..vector import programs
-from ..vector.side import DESIGN_SIDE, Side, elements
+from ..vector.side import DESIGN_SIDE, Side, ascending, elements
 from .inspect import Mode
 from .memory import array
 from .products import in_hbfp
 
-__all__ = ["DESIGN_SIDE", "Distance", "Side", "SideMode", "distances"]
+__all__ = ["DESIGN_SIDE", "Distance", "Side", "SideMode", "distances", "sided"]
 
 
 def patterns(tensor: torch.Tensor) -> np.ndarray:
@@ -43,27 +48,51 @@ def _each(program, *operands):
     return y.permute([order.index(d) for d in range(len(order))])
 
 
-def computed(form: Form, side: Side) -> torch.Tensor:
-    """What a form gives for its operands, tensors on the CPU."""
+def computed(form: Form, side: Side) -> list[torch.Tensor]:
+    """The results that a form gives for its operands, tensors on the CPU."""
     match form:
         case Elements():
-            return _each(form.program, *form.operands)
-        case Rows():
+            return [_each(without(form.program, *(other for other in range(len(form.results)) if other != number)),
+                          *form.operands) for number in range(len(form.results))]
+        case Rows() if form.sums:
             return _rows(form, side)
-    return _windows(form)
+        case Rows():
+            return [_along(form)]
+    return [_windows(form)]
+
+
+def _loads(form):
+    """A program that takes a form's parameters into registers, and their rows."""
+    fixed = form.fixed(*map(patterns, form.numbers))
+    return [each for number in range(1, len(fixed) + 1) for each in programs.load_row(number)], fixed
+
+
+def _along(form):
+    """Rows of which each element is by itself."""
+    loads, fixed = _loads(form)
+    x = form.operands[0]
+    shape = [-1 if d == form.dim % x.dim() else 1 for d in range(x.dim())]
+    return _each(loads + form.program, *(_tensor(row).reshape(shape) for row in fixed), *form.operands)
 
 
 def _rows(form, side):
-    fixed = form.fixed(*map(patterns, form.numbers))
-    loads = [each for number in range(1, len(fixed) + 1) for each in programs.load_row(number)]
-    if not form.sums:
-        x = form.operands[0]
-        shape = [-1 if d == form.dim % x.dim() else 1 for d in range(x.dim())]
-        return _each(loads + form.program, *(_tensor(row).reshape(shape) for row in fixed), *form.operands)
-    rows = [patterns(form.rows(x).movedim(form.dim, -1)) for x in form.operands]
-    given = (np.broadcast_to(row.reshape(-1), rows[0].shape) for row in fixed)
-    y = _tensor(side.rows(loads + form.program, *given, *rows))
-    return form.result((y[..., :1] if form.single else y).movedim(-1, form.dim))
+    loads, fixed = _loads(form)
+    rows = [patterns(form.rows(x.detach()).movedim(form.dim, -1)) for x in form.operands]
+    whole = max((row.shape for row in rows), key=lambda shape: shape[-1])
+    given = (np.broadcast_to(row.reshape(-1), whole) for row in fixed)
+    found = []
+    for number, (result, y) in enumerate(zip(form.results, side.results(loads + form.program, *given, *rows),
+                                             strict=True)):
+        y = _tensor(y[..., :1] if result.single else y).movedim(-1, form.dim)
+        found.append(form.result(_added(y, result.over) if result.over else y, number))
+    return found
+
+
+def _added(rows, over):
+    """Rows added up over dimensions, which stay with size 1."""
+    kept = [1 if d in over else size for d, size in enumerate(rows.shape)]
+    first = rows.movedim(over, tuple(range(len(over)))).flatten(0, len(over) - 1)
+    return _tensor(ascending(patterns(first))).reshape(kept)
 
 
 def _windows(form):
@@ -96,6 +125,8 @@ class Distance:
                         self.different + other.different)
 
 
+#: The name under which a node of autograd's graph keeps its side.
+_MARK = "hbfp_side"
 #: What is found within :func:`watched`, the innermost last: by operation.
 _WATCHES: list[dict[str, Distance]] = []
 
@@ -115,18 +146,20 @@ class SideMode(Mode):
             return func(*args, **kwargs) if y is NotImplemented else y
         if in_hbfp() or not args or not isinstance(args[0], torch.Tensor) or not _single(args[0]):
             return func(*args, **kwargs)
-        if operation.parts:
-            with self:
-                return operation.parts(*args, **kwargs)
-        assert operation.form is not None
+        with self:
+            y = operation.apart(*args, **kwargs)
+        if y is not NotImplemented:
+            return y
+        if operation.form is None:
+            return func(*args, **kwargs)
         try:
             form = operation.form(*args, **kwargs)
         except Unsupported:
             return func(*args, **kwargs)
         if not _single(*form.operands, *getattr(form, "numbers", ())):
             return func(*args, **kwargs)
-        y = computed(form, self.side)
-        y = (y, *operation.kept(*args, **kwargs)) if operation.kept else y
+        y = (*computed(form, self.side), *(operation.kept(*args, **kwargs) if operation.kept else ()))
+        y = y if len(y) > 1 else y[0]
         if _WATCHES:
             _measure(func, args, kwargs, y)
         return args[0].copy_(y) if func.overloadpacket.__name__.endswith("_") else y
@@ -169,16 +202,27 @@ def distances(module: torch.nn.Module, *inputs: Any, **options: Any) -> dict[str
     return found
 
 
+def here() -> Side | None:
+    """The accelerator whose arithmetic is in force where this is called; None if that is torch's."""
+    modes = reversed(_get_current_dispatch_mode_stack())
+    return next((mode.side for mode in modes if isinstance(mode, SideMode)), None)
+
+
 @contextmanager
 def sided(side: Side | None) -> Iterator[None]:
-    """Within, a model of which ``side`` is the accelerator's; None leaves it as it is.
+    """Within, what is no product has the accelerator's bits: forward, loss, ``backward()``, a step of an optimiser.
+
+    Parameters
+    ----------
+    side : Side, optional
+        None leaves all as it is.
 
     Raises
     ------
     NotImplementedError
-        If torch traces the model: what it would trace are torch's own operations.
+        If torch traces what is within: what it would trace are torch's own operations.
     """
-    if side is None:
+    if side is None or side == here():
         yield
         return
     if torch.compiler.is_compiling():
@@ -186,3 +230,33 @@ def sided(side: Side | None) -> Iterator[None]:
                                   "(golden.lower does so)")
     with SideMode(side):
         yield
+
+
+def call(side: Side | None, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A call within :func:`sided`, of whose result the gradients have the accelerator's bits, too, wherever
+    ``backward()`` runs.
+
+    Every node of autograd's graph that the call has made puts the mode in force before it runs; autograd itself brings
+    the modes of before back behind each node.
+    """
+    if side is None:
+        return function(*args, **kwargs)
+    first = torch._C._autograd._get_sequence_nr()
+    with sided(side):
+        y = function(*args, **kwargs)
+    nodes, seen = [each.grad_fn for each in tree_leaves(y) if isinstance(each, torch.Tensor)], set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen or node._sequence_nr() < first:
+            continue
+        seen.add(node)
+        nodes += [each for each, _ in node.next_functions]
+        if _MARK not in node.metadata:                     # else a model within has its own side
+            node.metadata[_MARK] = side
+            node.register_prehook(partial(_enter, side))
+    return y
+
+
+def _enter(side, gradients):
+    if here() != side:
+        _push_mode(SideMode(side))

@@ -19,7 +19,7 @@ from hbfp.fields import check_kind
 from ..noise import Stream, lane_starts, mix
 from .formats import FormatLike, Formats
 from .memory import array
-from .side import Side, sided
+from .side import Side, call
 
 #: How many forward passes that may run again are remembered for each module.
 REMEMBERED = 4096
@@ -61,19 +61,18 @@ class _Repeated(Stream):
 
 
 def untraced_noise(forward: Any) -> Any:
-    """Decorator of methods: where torch.compile traces, what draws noise runs as it is.
+    """Decorator of methods: where torch.compile traces, what draws noise or has side arithmetic runs as it is.
 
     Within, the module's side arithmetic is in force, if it has one.
     """
-    outside = torch.compiler.disable(forward)
-
     @functools.wraps(forward)
     def method(self, *args, **kwargs):
         formats = self._hbfp_formats
-        if torch.compiler.is_dynamo_compiling() and formats is not None and formats.stochastic and self.training:
+        noisy = formats is not None and formats.stochastic and self.training
+        if torch.compiler.is_dynamo_compiling() and (noisy or self.hbfp_side is not None):
             return outside(self, *args, **kwargs)
-        with sided(self.hbfp_side):
-            return forward(self, *args, **kwargs)
+        return call(self.hbfp_side, forward, self, *args, **kwargs)
+    outside = torch.compiler.disable(method)
     return method
 
 

@@ -23,7 +23,9 @@ def _binary(name: str, of_two: Callable[[], Program], of_one: Callable[[float], 
     """An operation of two tensors, or of a tensor and a number."""
     def form(a, b, alpha=1, rounding_mode=None):
         if alpha != 1:
-            raise Unsupported(f"alpha={alpha} is another operation; a product before it would do")
+            if not isinstance(b, torch.Tensor):
+                raise Unsupported(f"alpha={alpha} of a number is another operation; a product before it would do")
+            return Elements(programs.add_scaled(alpha if name == "add" else -alpha), (a, b))
         if rounding_mode is not None:
             raise Unsupported(f"rounding_mode={rounding_mode!r} gives whole numbers; division without it would do")
         return Elements(of_two(), (a, b)) if isinstance(b, torch.Tensor) else Elements(of_one(b), (a,))
@@ -33,6 +35,12 @@ def _binary(name: str, of_two: Callable[[], Program], of_one: Callable[[float], 
 def _unary(name: str, program: Callable[..., Program]) -> Operation:
     """An operation of one tensor, whose other arguments are the program's."""
     return Operation(name, calls(name), Shape.ELEMENT, lambda x, *given: Elements(program(*given), (x,)))
+
+
+def _from(x, number, alpha=1):
+    if isinstance(number, torch.Tensor) or alpha != 1:
+        raise Unsupported("it takes a multiple, or another tensor; the difference the other way round would do")
+    return Elements(programs.difference_from(number), (x,))
 
 
 def _power(x, exponent):
@@ -51,5 +59,6 @@ OPERATIONS: tuple[Any, ...] = (
     _unary("leaky_relu", lambda slope=0.01: programs.leaky_relu(slope)),
     _unary("elu", programs.elu),
     _unary("hardtanh", programs.clamp),
-    _unary("sqrt", programs.root),
+    _unary("sqrt", programs.root), _unary("neg", programs.negate),
+    Operation("rsub", calls("rsub"), Shape.ELEMENT, _from),
     Operation("pow", calls("pow"), Shape.ELEMENT, _power))

@@ -22,6 +22,10 @@ def _relu(gradient, kept, threshold):
     return Elements(programs.relu_gradient(), (kept, gradient))
 
 
+def _log_softmax(gradient, kept, dim, *rest):
+    return Rows(programs.log_softmax_gradient(), (kept, gradient), dim)
+
+
 def _softmax(gradient, kept, dim, *rest):
     return Rows(programs.softmax_gradient(), (kept, gradient), dim)
 
@@ -30,4 +34,5 @@ OPERATIONS = (
     Operation("threshold_backward", calls("threshold_backward"), Shape.ELEMENT, _relu, gradient=True),
     _kept("gelu_backward", programs.gelu_gradient()), _kept("sigmoid_backward", programs.sigmoid_gradient()),
     _kept("tanh_backward", programs.tanh_gradient()),
+    Operation("log_softmax_backward", calls("_log_softmax_backward_data"), Shape.ROW, _log_softmax, gradient=True),
     Operation("softmax_backward", calls("_softmax_backward_data"), Shape.ROW, _softmax, gradient=True))

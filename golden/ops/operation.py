@@ -1,4 +1,25 @@
-"""What is said about an operation of torch: its names, its shape, and its form for given arguments."""
+"""What is said about an operation of torch: its names, its shape, and its form for given arguments.
+
+A form is a program of the vector unit, the tensors whose elements, rows or windows it takes, and one :class:`Result`
+for each row that the program gives to the stream, in order: the tensors that torch gives. Whoever runs a form gives the
+program the stream rows in the order of its operands, and may leave out results that nobody reads
+(:func:`golden.ops.results.without`). That is the one definition of an operation's bits, forward, backward and in an
+optimiser (:mod:`golden.ops.optimisers`):
+
+- A form may have several results: ``native_layer_norm`` gives rows, and for each row its mean and its root.
+- A result with ``over`` is a sum over rows, such as the gradient of a bias: a row of the program for each row of
+  the operands, added up from -0 over these dimensions in ascending order, the last of them fastest. Dimensions that
+  are neither in ``over`` nor the row have a sum each. A device adds as the rows come:
+  :func:`golden.ops.results.running`.
+- An operand whose size along the rows is 1 is a number for each row; the program takes it as a row of that length,
+  between instructions that set the length to 1 and back.
+- An operation with ``parts`` in place of a form is made of others, in torch. With both, its parts are what an operation
+  without a program for its arguments is made of. :meth:`Operation.apart` decides, so that ``golden.nn`` and
+  :func:`golden.ops.table.decompositions` do alike.
+- Gradients are those that autograd calls; what it writes in other operations of the table (the gradient of ``div`` by
+  ``neg``, ``mul`` and ``div``) has their bits. Several gradients of one tensor are added in the order in which autograd
+  has them, that of the last operation that read the tensor first.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,10 +29,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from hbfp.golden.spec.vector import Reduce, VectorInstruction
+from hbfp.golden.spec.vector import Reduce
 from hbfp.golden.vector.side import elements
 
-Program = list[VectorInstruction]
+from .results import ALONE, Program, Result
 
 
 class Unsupported(ValueError):
@@ -29,14 +50,15 @@ class Shape(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """A program for each element of operands that broadcast."""
+    """A program for each element of operands that broadcast; it gives as many numbers as there are ``results``."""
     program: Program
     operands: tuple[torch.Tensor, ...]
+    results: tuple[Result, ...] = ALONE
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A program for each row of operands of one shape.
+    """A program for each row of operands of one shape, or with one number in place of a row.
 
     Attributes
     ----------
@@ -48,8 +70,8 @@ class Rows:
         So many dimensions at the end, in their order, are one row.
     numbers : tuple of Tensor
         Parameters; of their bit patterns ``fixed`` makes rows that stand in registers 1, 2 and so on.
-    single : bool
-        Whether of the row that the program gives only the first number counts, with ``keep`` as a row of its own.
+    results : tuple of Result
+        Of the rows that the program gives.
     """
     program: Program
     operands: tuple[torch.Tensor, ...]
@@ -57,23 +79,28 @@ class Rows:
     merged: int = 1
     numbers: tuple[torch.Tensor, ...] = ()
     fixed: Callable[..., Sequence[np.ndarray]] = lambda *patterns: patterns
-    single: bool = False
-    keep: bool = True
+    results: tuple[Result, ...] = ALONE
 
     @property
     def sums(self) -> bool:
-        """Whether an element depends on more than itself."""
-        return any(each.reduce != Reduce.NONE for each in self.program)
+        """Whether an element depends on more than itself, and on numbers that stand in registers."""
+        return self.results != ALONE or any(each.reduce != Reduce.NONE for each in self.program)
 
     def rows(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor as rows along :attr:`dim`; a view where torch can give one."""
         return tensor.flatten(-self.merged) if self.merged > 1 else tensor
 
-    def result(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows that the program has given as the operation's result: a view."""
-        if self.single:
-            return rows if self.keep else rows.squeeze(self.dim)
-        return rows.unflatten(-1, self.operands[0].shape[-self.merged:]) if self.merged > 1 else rows
+    def result(self, rows: torch.Tensor, number: int = 0) -> torch.Tensor:
+        """What the program has given as the operation's result of a number: a view.
+
+        ``rows`` has the dimensions of :meth:`rows`, those of which one number is left with size 1.
+        """
+        result = self.results[number]
+        gone = {d % rows.dim() for d in (*result.over, *([self.dim] if result.single else ()))}
+        shape = self.operands[0].shape[-self.merged:]
+        if self.merged > 1:
+            rows = rows.unflatten(-1, (1,) * self.merged if result.single else shape)
+        return rows if result.keep or not gone else rows.squeeze(tuple(gone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +130,7 @@ class Windows:
     over: tuple[int, ...] = ()
     keep: bool = False
     line: bool = False
+    results: tuple[Result, ...] = ALONE
 
     def images(self, tensor: torch.Tensor) -> torch.Tensor:
         """The operand, or what has its dimensions, as (..., H, W); a view where torch can give one."""
@@ -140,7 +168,8 @@ class Operation:
     form : callable
         Of the operation's own arguments, which may be on device ``meta``: its form, or :class:`Unsupported`.
     parts : callable, optional
-        Of the same arguments, in place of ``form``: the operation by others, in torch.
+        Of the same arguments, in place of ``form``, or where that is :class:`Unsupported`: the operation by others, in
+        torch.
     kept : callable, optional
         Of the same arguments: what torch gives behind the first result, for gradients.
     gradient : bool
@@ -153,6 +182,21 @@ class Operation:
     parts: Callable[..., Any] | None = None
     kept: Callable[..., tuple[Any, ...]] | None = None
     gradient: bool = False
+
+    def apart(self, *args: Any, **kwargs: Any) -> Any:
+        """The operation by others, if it has no program of its own for these arguments; else NotImplemented."""
+        if self.parts is None:
+            return NotImplemented
+        if self.form is not None:
+            try:
+                self.form(*args, **kwargs)
+                return NotImplemented
+            except Unsupported:
+                pass
+        try:
+            return self.parts(*args, **kwargs)
+        except Unsupported:
+            return NotImplemented
 
 
 def calls(*names: str) -> tuple[Any, ...]:

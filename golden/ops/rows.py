@@ -7,25 +7,27 @@ import torch
 
 from ..vector import programs
 from ..vector.side import batch_norm_factors
-from .operation import Operation, Rows, Shape, Unsupported, calls
+from .operation import Elements, Operation, Rows, Shape, Unsupported, calls
+from .results import ALONE, Result
+
+#: Rows, and of each its mean and 1 / sqrt(variance + eps).
+_WITH_STATISTICS = (*ALONE, Result(single=True), Result(single=True))
 
 
 def _softmax(x, dim, *rest):
     return Rows(programs.softmax(), (x,), dim)
 
 
+def _log_softmax(x, dim, *rest):
+    return Rows(programs.log_softmax(), (x,), dim)
+
+
 def _layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
     n = prod(shape)
-    if weight is None and bias is None:
-        return Rows(programs.layer_norm_plain(n, eps), (x,), merged=len(shape))
-    numbers = (torch.ones(n) if weight is None else weight, torch.zeros(n) if bias is None else bias)
-    return Rows(programs.layer_norm(n, eps, 1, 2), (x,), merged=len(shape), numbers=numbers)
-
-
-def _layer_norm_kept(x, shape, weight, bias, eps):
-    rows = x.detach().reshape(-1, prod(shape))
-    lead = (*x.shape[:x.dim() - len(shape)], *(1 for _ in shape))
-    return rows.mean(-1).reshape(lead), (rows.var(-1, correction=0) + eps).rsqrt().reshape(lead)
+    plain = weight is None and bias is None
+    numbers = () if plain else (torch.ones(n) if weight is None else weight, torch.zeros(n) if bias is None else bias)
+    program = programs.layer_norm_plain(n, eps) if plain else programs.layer_norm(n, eps, 1, 2)
+    return Rows(program + programs.statistics(), (x,), merged=len(shape), numbers=numbers, results=_WITH_STATISTICS)
 
 
 def _batch_norm(x, weight, bias, *rest):
@@ -65,15 +67,23 @@ def _group_norm(x, weight, bias, n, channels, pixels, groups, eps):
     return y, mean.reshape(n, groups), root.reshape(n, groups)
 
 
-def _along(name, program):
-    """An operation that makes one number of each row."""
-    def form(x, dim=None, keepdim=False, dtype=None):
-        dims = [dim] if isinstance(dim, int) else list(range(x.dim())) if not dim else dim
-        if [d % x.dim() for d in dims] != [x.dim() - 1] or dtype not in (None, torch.float32):
-            raise Unsupported(f"it is over dimensions {list(dims)} of {x.dim()}; over the last alone, in float32, "
-                              "would do")
-        return Rows(program(x.shape[-1]), (x,), single=True, keep=keepdim)
-    return Operation(name, calls(name), Shape.ROW, form)
+def _sum(x, dim=None, keepdim=False, dtype=None):
+    over = tuple(sorted(d % x.dim() for d in dim)) if dim else tuple(range(x.dim()))
+    last = x.dim() - 1
+    if dtype not in (None, torch.float32):
+        raise Unsupported(f"it gives {dtype}; numbers of float32 would do".replace("torch.", ""))
+    if not over:
+        return Elements(programs.activation(), (x,))
+    if last in over and (x.dim() < 3 or 1 in over or over == (last,)):     # the order is that of docs/numerics.md
+        return Rows(programs.row_sum(), (x,), results=(Result(True, over[:-1], keepdim),))
+    return Rows(programs.activation(), (x,), 1 if last in over else -1, results=(Result(False, over, keepdim),))
+
+
+def _most(x, dim=None, keepdim=False):
+    dims = list(range(x.dim())) if not dim else dim
+    if [d % x.dim() for d in dims] != [x.dim() - 1]:
+        raise Unsupported(f"it is over dimensions {list(dims)} of {x.dim()}; over the last alone would do")
+    return Rows(programs.row_maximum(), (x,), results=(Result(True, keep=keepdim),))
 
 
 def _variance(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
@@ -81,7 +91,7 @@ def _variance(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
     if not isinstance(dim, (list, tuple)) or [d % x.dim() for d in dim] != [x.dim() - 1] or correction:
         raise Unsupported(f"it is over dimensions {dim} with correction {correction}; over the last alone, with "
                           "correction 0, would do")
-    return Rows(programs.row_variance(x.shape[-1]), (x,), single=True, keep=keepdim)
+    return Rows(programs.row_variance(x.shape[-1]), (x,), results=(Result(True, keep=keepdim),))
 
 
 def _nothing_kept(x, *rest):
@@ -90,10 +100,11 @@ def _nothing_kept(x, *rest):
 
 OPERATIONS = (
     Operation("softmax", calls("_softmax"), Shape.ROW, _softmax),
-    Operation("layer_norm", calls("native_layer_norm"), Shape.ROW, _layer_norm, kept=_layer_norm_kept),
+    Operation("log_softmax", calls("_log_softmax"), Shape.ROW, _log_softmax),
+    Operation("layer_norm", calls("native_layer_norm"), Shape.ROW, _layer_norm),
     Operation("rms_norm", calls("_fused_rms_norm"), Shape.ROW, _rms_norm, kept=_rms_norm_kept),
     Operation("group_norm", calls("native_group_norm"), Shape.PARTS, parts=_group_norm),
-    _along("sum", lambda n: programs.row_sum()), _along("amax", lambda n: programs.row_maximum()),
+    Operation("sum", calls("sum"), Shape.ROW, _sum), Operation("amax", calls("amax"), Shape.ROW, _most),
     Operation("var", calls("var"), Shape.ROW, _variance),
     Operation("batch_norm", calls("native_batch_norm", "_native_batch_norm_legit"), Shape.ROW, _batch_norm,
               kept=_nothing_kept),

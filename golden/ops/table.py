@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import elements, gradients, moves, rows, windows
+from . import elements, gradients, losses, moves, rows, windows
 from .matrices import multiplies
 from .operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (*elements.OPERATIONS, *rows.OPERATIONS, *windows.OPERATIONS, *moves.OPERATIONS,
-                                     *gradients.OPERATIONS)
+                                     *losses.OPERATIONS, *gradients.OPERATIONS)
 #: Torch's own, a tenth of a second.
 _usual = cache(torch.export.default_decompositions)
 _BY_CALL = {call: each for each in OPERATIONS for call in each.calls}
@@ -29,7 +29,7 @@ def decompositions(graph: fx.Graph) -> dict[Any, Callable[..., Any]] | None:
     Those of other operations are taken apart, and what the table does not have but torch itself makes of others
     (``layer_norm`` of ``native_layer_norm``). Products and what draws stay whole.
     """
-    own = {getattr(call, name): each.parts for each in OPERATIONS if each.parts for call in each.calls
+    own = {getattr(call, name): each.apart for each in OPERATIONS if each.parts for call in each.calls
            for name in call.overloads()}
     targets = {node.target for node in graph.nodes}
     composite = set(filter(_composite, targets))

@@ -7,6 +7,7 @@ import torch
 
 from ..vector import programs
 from .operation import Operation, Rows, Shape, Unsupported, Windows, calls, pair
+from .results import Result
 
 aten = torch.ops.aten
 _HANGS = "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"
@@ -55,15 +56,20 @@ def _dilated(x, size, stride, padding, dilation=1, ceil_mode=False):
     return _max_pool(x, size, stride, padding, (1, dilation if isinstance(dilation, int) else dilation[0]), ceil_mode)
 
 
+def _mean_parts(x, dim=None, keepdim=False, dtype=None):
+    if dtype not in (None, torch.float32):
+        raise Unsupported(f"it gives {dtype}; numbers of float32 would do".replace("torch.", ""))
+    return torch.sum(x, dim or list(range(x.dim())), keepdim) * (1 / prod(x.shape[d] for d in dim or range(x.dim())))
+
+
 def _mean(x, dim=None, keepdim=False, dtype=None):
     over = tuple(sorted(d % x.dim() for d in (range(x.dim()) if dim is None else dim)))
     if dtype not in (None, torch.float32):
         raise Unsupported(f"it gives {dtype}; numbers of float32 would do".replace("torch.", ""))
     if over == (x.dim() - 1,):
-        return Rows(programs.row_mean(x.shape[-1]), (x,), single=True, keep=keepdim)
-    if not over or x.dim() - 1 in over and x.dim() < 4:
-        raise Unsupported(f"it is a mean over dimensions {list(over)} of {x.dim()}; over one dimension, or the pixels "
-                          "of images, would do")
+        return Rows(programs.row_mean(x.shape[-1]), (x,), results=(Result(True, keep=keepdim),))
+    if not over or x.dim() - 1 in over and (x.dim() < 4 or 1 in over):
+        raise Unsupported(f"it is a mean over dimensions {list(over)} of {x.dim()}, a sum and a product")
     sizes = [x.shape[d] for d in over]
     window = (sizes[0], 1) if len(over) == 1 else (prod(sizes[:-1]), sizes[-1])
     return Windows(programs.average(prod(window)), (x,), window, window, over=over, keep=keepdim)
@@ -75,4 +81,4 @@ OPERATIONS = (
     Operation("avg_pool1d", calls("avg_pool1d"), Shape.WINDOW, _line(_average_pool)),
     Operation("avg_pool2d", calls("avg_pool2d"), Shape.WINDOW, _average_pool),
     Operation("adaptive_avg_pool2d", calls("_adaptive_avg_pool2d"), Shape.WINDOW, _adaptive_pool),
-    Operation("mean", calls("mean"), Shape.WINDOW, _mean))
+    Operation("mean", calls("mean"), Shape.WINDOW, _mean, _mean_parts))

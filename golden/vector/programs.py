@@ -82,6 +82,21 @@ def add(post: str = "none") -> list[VectorInstruction]:
     return [vector(to=0), vector(c=register(0), to="out", post=post)]
 
 
+def add_scaled(factor: float) -> list[VectorInstruction]:
+    """i0 + i1 * factor."""
+    return [load(0, factor), vector(to=0), vector(STREAM, scalar(0), register(0), to="out")]
+
+
+def negate() -> list[VectorInstruction]:
+    """-i0."""
+    return [vector(negate_a=True, to="out")]
+
+
+def difference_from(number: float) -> list[VectorInstruction]:
+    """number - i0."""
+    return [load(0, number), vector(negate_a=True, c=scalar(0), to="out")]
+
+
 def multiply() -> list[VectorInstruction]:
     """i0 * i1."""
     return [vector(to=0), vector(b=register(0), to="out")]
@@ -242,6 +257,21 @@ def softmax() -> list[VectorInstruction]:
     return [*_softmax(0), vector(register(0), scalar(2), to="out")]
 
 
+def log_softmax() -> list[VectorInstruction]:
+    """i0 - max(i0) - log(sum(exp(i0 - max(i0)))), from the left."""
+    return [vector(to=0, max=0),
+            vector(register(0), _1, scalar(0), negate_c=True, to=0),
+            vector(register(0), post="exp", sum=1),
+            single(scalar(1), to=2, post="log"),
+            vector(register(0), _1, scalar(2), negate_c=True, to="out")]
+
+
+def log_softmax_gradient() -> list[VectorInstruction]:
+    """i1 - exp(i0) * sum(i1); i0 is the output of log softmax, i1 its gradient."""
+    return [vector(to=0, post="exp"), vector(to=1, sum=0),
+            vector(register(0), scalar(0), register(1), negate_a=True, to="out")]
+
+
 def row_mean(n: int) -> list[VectorInstruction]:
     """The mean of i0, in every element."""
     return [load(8, 1 / n), vector(sum=0), vector(scalar(0), scalar(8), to="out")]
@@ -259,7 +289,7 @@ def row_maximum() -> list[VectorInstruction]:
 
 def row_variance(n: int) -> list[VectorInstruction]:
     """The mean of squared differences of i0 from its mean, in every element."""
-    return [load(8, 1 / n), *_differences(), vector(scalar(1), scalar(8), to="out")]
+    return [load(8, 1 / n), *_differences(), vector(scalar(5), scalar(8), to="out")]
 
 
 def cross_entropy_gradient(scale: float = 1.0) -> list[VectorInstruction]:
@@ -271,17 +301,22 @@ def cross_entropy_gradient(scale: float = 1.0) -> list[VectorInstruction]:
 
 
 def _statistics(n, eps):
-    """Register 0 := i0 - mean; scalar 2 := 1 / sqrt(variance + eps). Scalars 8, 9: 1 / n, eps."""
+    """Register 0 := i0 - mean; scalar 1 := mean, 2 := 1 / sqrt(variance + eps). Scalars 8, 9: 1 / n, eps."""
     return [load(8, 1 / n), load(9, eps), *_differences(),
-            single(scalar(1), scalar(8), scalar(9), to=2, post="rsqrt")]
+            single(scalar(5), scalar(8), scalar(9), to=2, post="rsqrt")]
+
+
+def statistics() -> list[VectorInstruction]:
+    """Behind a norm: the mean, and 1 / sqrt(variance + eps), each in every element of a row."""
+    return [vector(scalar(1), to="out"), vector(scalar(2), to="out")]
 
 
 def _differences():
-    """Register 0 := i0 - mean, and scalar 1 the sum of its squares; scalar 8 is 1 / n."""
+    """Register 0 := i0 - mean, scalar 1 := mean, and scalar 5 the sum of the squares of the former; scalar 8: 1 / n."""
     return [vector(to=0, sum=0),
             single(scalar(0), scalar(8), to=1),
             vector(register(0), _1, scalar(1), negate_c=True, to=0),
-            vector(register(0), register(0), sum=1)]
+            vector(register(0), register(0), sum=5)]
 
 
 def _root_mean_square(n, eps):
@@ -362,14 +397,30 @@ def batch_norm_gradient(n: int, gamma: int, eps: float = 1e-5) -> list[VectorIns
             vector(scalar(7), to="out"), vector(scalar(6), to="out")]
 
 
-def sgd_momentum(rate: float, momentum: float = 0.9) -> list[VectorInstruction]:
-    """m = momentum * m + g; w = w - rate * m. Takes g, m, w; gives m, w."""
-    return [load(0, momentum), load(1, rate),
-            vector(to=0),
-            vector(STREAM, scalar(0), register(0), to=0),
-            vector(register(0), to="out"),
-            vector(STREAM, to=1),
-            vector(register(0), scalar(1), register(1), negate_a=True, to="out")]
+def sgd(rate: float, momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, *,
+        nesterov: bool = False, maximize: bool = False, first: bool = False) -> list[VectorInstruction]:
+    """One step of SGD as torch has it. Takes w, g and m, gives m and w.
+
+    With g' = g + weight_decay * w these are m' = momentum * m + (1 - dampening) * g' and w - rate * m'; with
+    ``nesterov`` w - rate * (g' + momentum * m'), with ``maximize`` g is negated. In the ``first`` step no m is read,
+    and m' is g'. Without momentum m is neither read nor given.
+    """
+    damped = bool(momentum and dampening and not first)
+    numbers = {0: momentum, 1: rate, 2: weight_decay, 3: damped and 1 - dampening}
+    program = [load(index, number) for index, number in numbers.items() if number or index == 1]
+    program += [vector(to=0), vector(negate_a=maximize, to=1)]
+    if weight_decay:
+        program.append(vector(register(0), scalar(2), register(1), to=1))
+    kept = 2 if nesterov and not first else 1
+    if damped:
+        program += [vector(STREAM, scalar(0), to=2), vector(register(1), scalar(3), register(2), to=kept)]
+    elif momentum and not first:
+        program.append(vector(STREAM, scalar(0), register(1), to=kept))
+    if momentum:
+        program.append(vector(register(kept), to="out"))
+    if nesterov:
+        program.append(vector(register(kept), scalar(0), register(1), to=1))
+    return [*program, vector(register(1), scalar(1), register(0), negate_a=True, to="out")]
 
 
 def adam(rate: float, step: int, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8

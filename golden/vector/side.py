@@ -6,18 +6,19 @@ These are the definitions that ``golden.nn.convert(side=...)`` follows and that 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from hbfp.fields import check_kind, check_range
-from hbfp.golden.spec.vector import LANES_RANGE, Source, Target, VectorInstruction, VectorUnit
+from hbfp.golden.spec.vector import LANES_RANGE, Source, Target, VectorInstruction, VectorUnit, register
 from hbfp.system import Accelerator
 
 from .. import fp32, functions
 from ..fast import elements as fast
 from ..fast import kernels
 from ..number.arrays import check_broadcast, listed, patterns
-from .programs import bits
+from .programs import bits, vector
 from .unit import Machine, second_step
 
 
@@ -49,14 +50,23 @@ class Side:
 
     def rows(self, program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarray:
         """The row that a program gives for each row of ``inputs``, which broadcast to one shape."""
-        inputs = _inputs(inputs)
-        length = inputs[0].shape[-1]
+        return self.results(program, *_inputs(inputs))[0]
+
+    def results(self, program: list[VectorInstruction], *inputs: np.ndarray) -> list[np.ndarray]:
+        """All rows that a program gives for each row of ``inputs``, the longest of which say its length at first.
+
+        An input may have one number in place of a row, where the program has set that length.
+        """
+        rows = [patterns(each, "Input") for each in inputs]
+        length = max(each.shape[-1] for each in rows)
         unit = VectorUnit(lanes=self.lanes, beats=-(-length // self.lanes), registers=registers(program))
-        machine = Machine(unit, inputs[0].shape[:-1])
+        machine = Machine(unit, rows[0].shape[:-1])
         machine.length = length
-        return machine.run(program, inputs)[0]
+        return machine.run(program, rows)
 
 
+#: Rows that one program adds up, of however many.
+_TAPS = 64
 #: The side of an accelerator of 16 x 16, the default.
 DESIGN_SIDE = Side()
 
@@ -86,6 +96,21 @@ def elements(program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarra
         return second_step(quick.function, fast.run(quick, [np.ascontiguousarray(part, np.uint32) for part in inputs]))
     machine = Machine(VectorUnit(lanes=1, beats=1, registers=registers(program)), (inputs[0].size,))
     return machine.run(program, [part.reshape(-1, 1) for part in inputs])[0].reshape(inputs[0].shape)
+
+
+def ascending(rows: np.ndarray) -> np.ndarray:
+    """The sum of ``rows`` over their first dimension: from -0 on, each rounded and flushed as it is added."""
+    total = np.full(rows.shape[1:], 0x80000000, np.uint32)
+    for start in range(0, len(rows), _TAPS):
+        part = rows[start:start + _TAPS]
+        total = elements(_adding(len(part)), total, *part)
+    return total
+
+
+@cache
+def _adding(taps):
+    """i0 + i1 + ..., from the left."""
+    return [vector(to=0), *[vector(c=register(0), to=0)] * (taps - 1), vector(c=register(0), to="out")]
 
 
 def batch_norm_factors(gamma: np.ndarray, beta: np.ndarray, mean: np.ndarray, variance: np.ndarray,

@@ -51,8 +51,8 @@ class Component(wiring.Component):
     inline: int = 4
     #: Whether only designs with shared exponents have it.
     blocked: bool = False
-    #: Of a memory: words, bits of a word.
-    shape: tuple[int, int] | None = None
+    #: Bits of memory.
+    bits: int = 0
 
     def __init__(self, *values: Any, **named: Any) -> None:
         self.params: Any = self.Parameters(*values, **named)

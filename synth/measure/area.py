@@ -10,7 +10,7 @@ from typing import Any
 
 from hbfp import entries, files, generator
 from hbfp.design import Design
-from hbfp.manifest import Manifest, Module
+from hbfp.manifest import Manifest
 from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
@@ -33,8 +33,7 @@ class Figures:
     """What a mapped netlist consists of.
 
     ``area`` is in NAND2-equivalents; ``um2`` in the library's unit, None without one; ``registers`` the flip-flops'
-    part of ``area``; ``transistors`` only without a library; ``bits`` those of memories, and ``macros`` what these take
-    as macros, in NAND2-equivalents. Counts are whole but in a part of a unit.
+    part of ``area``; ``transistors`` only without a library. Counts are whole but in a part of a unit.
     """
     area: float = 0.0
     um2: float | None = None
@@ -43,7 +42,6 @@ class Figures:
     flipflops: float = 0
     transistors: float | None = None
     bits: float = 0
-    macros: float = 0.0
     types: dict[str, float] = field(default_factory=dict)
 
     def __add__(self, other: "Figures") -> "Figures":
@@ -54,19 +52,14 @@ class Figures:
             types[name] = types.get(name, 0) + count
         return Figures(self.area + other.area, both(self.um2, other.um2), both(self.registers, other.registers),
                        self.cells + other.cells, self.flipflops + other.flipflops,
-                       both(self.transistors, other.transistors), self.bits + other.bits, self.macros + other.macros,
-                       types)
+                       both(self.transistors, other.transistors), self.bits + other.bits, types)
 
     def __mul__(self, times: float) -> "Figures":
         def many(a):
             return None if a is None else a * times
         return Figures(self.area * times, many(self.um2), many(self.registers), self.cells * times,
-                       self.flipflops * times, many(self.transistors), self.bits * times, self.macros * times,
+                       self.flipflops * times, many(self.transistors), self.bits * times,
                        {name: count * times for name, count in self.types.items()})
-
-    def memories(self, bit: float | None) -> float:
-        """NAND2-equivalents of the memories, with so many for each bit, or as macros."""
-        return self.macros if bit is None else self.bits * bit
 
 
 @dataclass
@@ -83,8 +76,8 @@ class Report:
         Name -> figures of all of it.
     macs : int
         Multiply-accumulates a cycle; 1 for a part that has none.
-    bit : float, optional
-        NAND2-equivalents of a bit of memory; None: as macros, :mod:`synth.measure.memories`.
+    bit : float
+        NAND2-equivalents of a bit of memory: :mod:`synth.measure.memories`.
     unit : str
         What was measured: the core, or a part of that name alone.
     """
@@ -96,7 +89,7 @@ class Report:
     units: dict[str, dict[str, Any]]
     components: dict[str, Figures]
     macs: int
-    bit: float | None = None
+    bit: float = memories.BIT
     unit: str = "core"
 
     @property
@@ -120,11 +113,11 @@ class Report:
 
     def scopes(self) -> dict[str, float]:
         """NAND2-equivalents per MAC of each scope."""
-        element, core, whole = self.element, self.core, self.whole
+        element = self.element
         return {"mac": element.area - (element.registers or 0), "element": element.area,
-                "core": core.area / self.macs, "core and side": whole.area / self.macs,
-                "core and memories": (core.area + core.memories(self.bit)) / self.macs,
-                "everything": (whole.area + whole.memories(self.bit)) / self.macs}
+                "core": self.core.area / self.macs, "core and side": self.whole.area / self.macs,
+                "core and memories": (self.core.area + self.core.bits * self.bit) / self.macs,
+                "everything": (self.whole.area + self.whole.bits * self.bit) / self.macs}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -168,7 +161,7 @@ def figures(stat: Path, top: str, library: Library | None) -> Figures:
         transistors = int(str(entry["estimated_num_transistors"]).rstrip("+"))
         area = transistors / 4
         registers = None
-    return Figures(area, um2, registers, sum(types.values()), flipflops, transistors, types=types)
+    return Figures(area, um2, registers, sum(types.values()), flipflops, transistors, 0, types)
 
 
 def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None) -> Path:
@@ -188,18 +181,13 @@ def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None
     return entries.entry(files.cache("synth") / f"unit-{key}", make)
 
 
-def memory(module: Module) -> Figures:
-    """Figures of a memory."""
-    return Figures(bits=module.bits, macros=memories.area(module))
-
-
 def measure_unit(unit: partition.Unit, recipe: str, library: Library | None = None) -> Figures:
-    """Figures of one unit that is no memory."""
+    """Figures of one unit; a memory has its bits alone."""
     return figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
 
 
 def measure(design: Design, recipe: str = "area", library: Library | None = None, unit: str = "core",
-            progress: Progress | None = None, bit: float | None = None) -> Report:
+            progress: Progress | None = None, bit: float = memories.BIT) -> Report:
     """The report of a design.
 
     Parameters
@@ -213,8 +201,8 @@ def measure(design: Design, recipe: str = "area", library: Library | None = None
         A part alone, as ``python -m gen --unit``.
     progress : callable, optional
         Called as ``progress(done, total, name)``.
-    bit : float, optional
-        NAND2-equivalents of a bit of memory; None: as macros.
+    bit : float
+        NAND2-equivalents of a bit of memory.
     """
     text, manifest = generate(design, unit)
     found = partition.units(text, manifest)
@@ -225,7 +213,7 @@ def measure(design: Design, recipe: str = "area", library: Library | None = None
         if progress:
             progress(n, len(found), part.top)
         if part.kind == "ram":
-            one = memory(manifest.modules[part.top])
+            one = Figures(bits=manifest.modules[part.top].bits)
         else:
             one = measure_unit(part, recipe, library)
         entries[part.top] = {"kind": part.kind, "count": part.count, "figures": asdict(one)}

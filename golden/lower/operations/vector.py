@@ -1,5 +1,6 @@
 """Operations of the vector unit: layers of the forms that :mod:`golden.ops` has for them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from torch import fx
 
 from hbfp.golden.nn.side import patterns
 from hbfp.golden.ops.operation import Elements, Form, Program, Rows, Unsupported, keeps_zeros
+from hbfp.golden.ops.results import without
 from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import programs
 
@@ -27,6 +29,10 @@ def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
         form = operation.form(*args, **options)
     except Unsupported as error:
         raise LoweringError(str(error)) from None
+    if any(each.over for each in form.results):
+        raise LoweringError("it adds up rows; a model whose sums are along rows alone would do")
+    if len(form.results) > 1:                              # of several results the first alone has readers
+        form = replace(form, program=without(form.program, *range(1, len(form.results))), results=form.results[:1])
     nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
     operands = [nodes[id(each)] for each in form.operands]
     if not all(each in operands or net.is_constant(each) for each in node.all_input_nodes):
@@ -81,7 +87,7 @@ def _rows(net, node, form, values):
     if form.numbers:
         vectors.constant_rows(net.build, [row.reshape(-1).view(np.float32)
                                           for row in form.fixed(*map(patterns, form.numbers))])
-    if form.single:
+    if form.results[0].single:
         output = net.dense((*shape[:inner], 1, *shape[inner + 1:]))
     else:
         output = net.build.dram.empty(shape, order) if form.merged > 1 else net.fresh(node, order)

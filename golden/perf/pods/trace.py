@@ -145,7 +145,7 @@ class _Tracer(TorchDispatchMode):
         match form:
             case Rows() if not form.sums:
                 return own
-            case Rows() if own.form == "rows" and form.merged == 1 and form.keep \
+            case Rows() if own.form == "rows" and form.merged == 1 and all(each.keep for each in form.results) \
                     and form.dim % form.operands[0].dim() == form.operands[0].dim() - 1:
                 return _union([own, *(each.whole() for each in others)])
             case Windows() if own.form == "image" and not form.over:

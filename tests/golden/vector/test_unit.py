@@ -186,8 +186,8 @@ def test_batch_norm_gradient():
     close(dbeta, np.broadcast_to(G.astype(np.float64).sum(-1, keepdims=True), dbeta.shape), 256)
 
 
-def test_sgd_momentum():
-    m, w = run(programs.sgd_momentum(0.125, 0.875), G, Y, X)
+def test_sgd_with_momentum():
+    m, w = run(programs.sgd(0.125, 0.875), X, G, Y)
     np.testing.assert_array_equal(bits(m), bits(Y * np.float32(0.875) + G))
     np.testing.assert_array_equal(bits(w), bits(X - m.astype(np.float32) * np.float32(0.125)))
 
@@ -300,7 +300,7 @@ def test_functions_that_a_unit_lacks_are_reserved():
 def test_programs_hold_legal_words_only():
     for program in (programs.softmax(), programs.cross_entropy_gradient(), programs.gelu_gradient(),
                     programs.layer_norm(64), programs.layer_norm_gradient(64), programs.batch_norm(64, 1, 0),
-                    programs.batch_norm_gradient(64, 1), programs.sgd_momentum(0.1), programs.adam(0.1, 1)):
+                    programs.batch_norm_gradient(64, 1), programs.sgd(0.1, 0.9), programs.adam(0.1, 1)):
         for instruction in program:
             check(instruction.encode(), UNIT)
 

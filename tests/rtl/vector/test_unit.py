@@ -111,7 +111,7 @@ PROGRAMS = {
     "batch norm": (lambda n: programs.batch_norm(n, 1.5, 0.25), 1),
     "batch norm gradient": (lambda n: programs.batch_norm_gradient(n, 1.5), 2),
     "cross entropy gradient": (lambda n: programs.cross_entropy_gradient(0.5), 2),
-    "sgd": (lambda n: programs.sgd_momentum(0.1), 3),
+    "sgd": (lambda n: programs.sgd(0.1, 0.9), 3),
     "adam": (lambda n: programs.adam(0.01, 3), 4),
 }
 FUNCTION_PROGRAMS = {
@@ -154,7 +154,7 @@ def test_sum_of_negative_zeros_and_maximum_of_infinities(unit):
 
 
 def test_unit_without_functions():
-    program, data = [programs.length(7), *programs.sgd_momentum(0.1)], rows(3, 7)
+    program, data = [programs.length(7), *programs.sgd(0.1, 0.9)], rows(3, 7)
     compare(simulate(BARE, program, data, 7)[0], Machine(BARE).run(program, data))
 
 

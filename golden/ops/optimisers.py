@@ -1,0 +1,69 @@
+"""Steps of optimisers as one program for each number: the bits of torch's own steps in the table's operations.
+
+``torch.optim`` writes a step in ``add``, ``mul`` and such, on each parameter by itself, and each of these has its bits
+in the table. A program here does the same operations in the same order, and reads and writes each number once.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..vector import programs
+from .operation import Unsupported
+from .results import Program
+
+
+@dataclass(frozen=True)
+class Update:
+    """A step of an optimiser for one parameter.
+
+    Attributes
+    ----------
+    program : list of VectorInstruction
+        Of each number by itself.
+    reads : tuple of str
+        What it takes, in order: "parameter", "gradient", or torch's name of a tensor of the optimiser's state.
+    writes : tuple of str
+        What it gives, in order; each is new or takes the place of what was read.
+    """
+    program: Program
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+def update(optimiser: torch.optim.Optimizer, group: dict[str, Any], step: int) -> Update:
+    """What the step of a number, from 1, of an optimiser does to each parameter of a group.
+
+    Raises
+    ------
+    Unsupported
+        If there is no program for this kind of optimiser, or for an option of it.
+    """
+    check(optimiser)
+    return _UPDATES[type(optimiser)](group, step)
+
+
+def check(optimiser: torch.optim.Optimizer) -> None:
+    """Raise :class:`Unsupported` with one line unless there is a program for each step of an optimiser."""
+    if type(optimiser) not in _UPDATES:
+        known = " and ".join(each.__name__ for each in _UPDATES)
+        raise Unsupported(f"Optimiser {type(optimiser).__name__} has no program; torch.optim's {known} would do")
+    for group in optimiser.param_groups:
+        for name in ("differentiable", "capturable", "fused"):
+            if group.get(name):
+                raise Unsupported(f"{name}=True is another way to compute a step; {name}=False would do")
+        for name in ("lr", "weight_decay"):
+            if isinstance(group[name], torch.Tensor):
+                raise Unsupported(f"{name} is a tensor; a number would do")
+
+
+def _sgd(group, step):
+    keeps = group["momentum"] != 0
+    program = programs.sgd(group["lr"], group["momentum"], group["dampening"], group["weight_decay"],
+                           nesterov=group["nesterov"], maximize=group["maximize"], first=step == 1)
+    return Update(program, ("parameter", "gradient", *(["momentum_buffer"] if keeps and step > 1 else [])),
+                  (*(["momentum_buffer"] if keeps else []), "parameter"))
+
+
+_UPDATES = {torch.optim.SGD: _sgd}
