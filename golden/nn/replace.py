@@ -56,8 +56,8 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
         Positional arguments of the model, or a dict of named ones. The converted model runs on it once, in evaluation
         mode; with ``strict``, a product that is left in FP32 and not excluded is an error.
     side : Side, optional
-        The accelerator whose arithmetic everything beside products has, such as :data:`golden.nn.DESIGN_SIDE`: forward
-        bit for bit, in evaluation; :mod:`golden.nn.side` says which operations. Without it they are torch's.
+        The accelerator whose arithmetic everything beside products has, such as :data:`golden.nn.DESIGN_SIDE`, forward
+        and backward; :mod:`golden.ops` says which operations. Without it they are torch's.
     options
         Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``,
         ``guard``, ``growth``, ``mode``.

@@ -1,6 +1,6 @@
 """Operations that autograd calls: the gradient of an operation's operand, of that of its result.
 
-Their programs take first what the forward pass has kept. Norms, which have three gradients each, are not here yet.
+Their programs take first what the forward pass has kept.
 """
 
 from ..vector import programs
