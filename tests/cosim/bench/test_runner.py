@@ -57,6 +57,19 @@ def test_program_is_built_once_and_again_when_harmed(tmp_path, monkeypatch, capf
     assert capfd.readouterr().err == f"{folder}: sim/{manifest.top} is not as it was made; making it again\n"
 
 
+def test_program_is_built_anew_for_another_environment(tmp_path, monkeypatch):
+    """It loads cocotb's libraries from there: those of another Python, or that are gone, would not do."""
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path / "build"))
+    monkeypatch.setattr("cocotb_tools.runner.get_runner", lambda _: SlowRunner())
+    monkeypatch.setattr("cosim.bench.runner.runtime_objects", lambda tool, vpi: [])
+    monkeypatch.setattr(SlowRunner, "builds", [])
+    manifest = Manifest.load(write_standin(tmp_path))
+    for folder in ("one", "other", "one"):
+        monkeypatch.setattr("cocotb_tools.config.libs_dir", tmp_path / folder)
+        assert run_bench(manifest, "cosim.bench.units.array").ran == 1
+    assert len(SlowRunner.builds) == 2
+
+
 def test_python_on_path_is_not_asked(tmp_path, monkeypatch):
     """Verilator's makefile runs a script in Python: with the one that runs the bench, whatever stands on PATH."""
     for name in ("python", "python3"):
