@@ -115,6 +115,8 @@ def _variables(tool, flags=()):
 
 def _program(manifest, tool, runner):
     """The folder in the cache with the built simulator of a design, ``sim/TOP``."""
+    from cocotb_tools.config import libs_dir  # slow to import
+
     text = manifest.verilog.read_bytes()
     small = len(text) <= _SMALL and smaller(manifest.design) == manifest.design
     flags = [_MAKE_ACCELERATOR if manifest.data.accelerator else _MAKE, _SHARED, *([_ONE_FILE] if small else [])]
@@ -144,7 +146,8 @@ def _program(manifest, tool, runner):
             if path.name != manifest.top:
                 path.unlink()
 
-    key = files.key(text, *options, visible, tool.version, version("cocotb"), *flags, host("-O1"))
+    # The program finds cocotb's libraries where they lie now: in an environment, which may belong to another Python.
+    key = files.key(text, *options, visible, tool.version, version("cocotb"), libs_dir, *flags, host("-O1"))
     return entries.entry(files.cache("cosim") / f"cocotb-{key}", make)
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from hbfp import entries, files
 OLDEST = (5, 36)
 #: System tool -> Debian package that has it.
 PACKAGES = {"g++": "g++", "make": "make", "perl": "perl"}
-#: The wheel's makefile was never configured for a compiler; these are what its configure finds for g++.
+#: The wheel's makefile was never configured for a compiler; these are what its configure finds for g++, and a Python
+#: that is certainly there, since the makefile takes whichever comes first on PATH.
 MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++20 CFG_CXXFLAGS_COROUTINES=-fcoroutines "
-             "CFG_LDLIBS_THREADS=-pthread")
+             f"CFG_LDLIBS_THREADS=-pthread PYTHON3={sys.executable}")
 #: Widths are explicit in emitted text except where the extension is meant; every other warning stops the build.
 VERILATE = ("--cc", "--prefix", "Vdut", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
             "-Wno-WIDTHEXPAND")

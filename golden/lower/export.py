@@ -4,6 +4,7 @@
 value, it traces what the latter has made of the model.
 """
 
+import inspect
 import logging
 import warnings
 from collections.abc import Iterator
@@ -58,7 +59,19 @@ def _traced(model, inputs, pure):
 
 
 class _Tracer(fx.Tracer):
-    """As torch.fx traces, but for layers of :mod:`golden.nn`, which stay whole as those of torch do."""
+    """As torch.fx traces, but for layers of :mod:`golden.nn`, which stay whole as those of torch do.
+
+    Where what a wrapper wraps has ``*args``, ``**kwargs`` or keywords alone, torch.fx rewrites the wrapper's code as if
+    it had these. Its variables then have other values or, for ``forward(self, *args)``, none: from Python 3.12 on,
+    to read one of those ends the process.
+    """
+
+    def create_args_for_root(self, root_fn: Any, is_module: bool, concrete_args: Any = None) -> Any:
+        inner = inspect.unwrap(root_fn)
+        several = inner.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        if inner is not root_fn and (several or inner.__code__.co_kwonlyargcount):
+            raise fx.proxy.TraceError(f"{inner.__qualname__} does not take its arguments by position alone")
+        return super().create_args_for_root(root_fn, is_module, concrete_args)
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
         return super().is_leaf_module(m, module_qualified_name) or isinstance(m, HBFPState)

@@ -3,15 +3,18 @@
 Covers: cosim/bench/scoreboard.py, cosim/bench/stream.py, cosim/bench/core_bench.py, cosim/bench/units/core.py.
 """
 
+import os
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from cosim.bench.runner import run_bench
+from cosim.bench.runner import _variables, run_bench
 from cosim.emit import emit
 from cosim.manifest import Manifest
+from cosim.simulate.verilator import find_tool
 from hbfp import manifest as described
 from hbfp.options import design_from_values
 from tests.cosim.standin import write_standin
@@ -52,6 +55,34 @@ def test_program_is_built_once_and_again_when_harmed(tmp_path, monkeypatch, capf
     (folder / "sim" / manifest.top).write_text("")
     assert run_bench(manifest, "cosim.bench.units.array").ran == 1 and len(SlowRunner.builds) == 2
     assert capfd.readouterr().err == f"{folder}: sim/{manifest.top} is not as it was made; making it again\n"
+
+
+def test_program_is_built_anew_for_another_environment(tmp_path, monkeypatch):
+    """It loads cocotb's libraries from there: those of another Python, or that are gone, would not do."""
+    monkeypatch.setenv("HBFP_BUILD", str(tmp_path / "build"))
+    monkeypatch.setattr("cocotb_tools.runner.get_runner", lambda _: SlowRunner())
+    monkeypatch.setattr("cosim.bench.runner.runtime_objects", lambda tool, vpi: [])
+    monkeypatch.setattr(SlowRunner, "builds", [])
+    manifest = Manifest.load(write_standin(tmp_path))
+    for folder in ("one", "other", "one"):
+        monkeypatch.setattr("cocotb_tools.config.libs_dir", tmp_path / folder)
+        assert run_bench(manifest, "cosim.bench.units.array").ran == 1
+    assert len(SlowRunner.builds) == 2
+
+
+def test_python_on_path_is_not_asked(tmp_path, monkeypatch):
+    """Verilator's makefile runs a script in Python: with the one that runs the bench, whatever stands on PATH."""
+    for name in ("python", "python3"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    tool = find_tool()
+    (tmp_path / "makefile").write_text(f"VERILATOR_ROOT = {tool.include.parent}\n"
+                                       "include $(VERILATOR_ROOT)/include/verilated.mk\n"
+                                       "gathered:\n\t$(VERILATOR_INCLUDER) a.cpp b.cpp\n")
+    made = subprocess.run(["make", "-s", "-C", tmp_path, "gathered"], capture_output=True, text=True,
+                          env=os.environ | _variables(tool, ["OPT_FAST=-O1"]))
+    assert made.returncode == 0 and '#include "b.cpp"' in made.stdout, made.stderr
 
 
 def test_standin_passes(tmp_path):

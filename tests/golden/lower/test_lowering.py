@@ -396,7 +396,17 @@ def test_a_model_that_torch_fx_alone_traces():
     assert names == ["layers.0", "mul", "head", "add"]
 
 
-def test_a_model_that_torch_does_not_trace_is_refused():
+class Choice(nn.Module):
+    """A path that depends on values, and arguments by position alone."""
+
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+# A model of `Of` has any number of arguments: torch.fx alone would end the process on Python 3.12 and newer.
+@pytest.mark.parametrize("model", [Choice(), Of(lambda x: x if x.sum() > 0 else -x)],
+                         ids=["by position", "any number"])
+def test_a_model_that_torch_does_not_trace_is_refused(model):
     with pytest.raises(LoweringError, match=r"^The model cannot be lowered: neither torch\.export nor torch\.fx traces "
                                             r"it \(.*\); a forward whose path does not depend on values would do$"):
-        lower(Of(lambda x: x if x.sum() > 0 else -x).eval(), (r(2, 3),), MACHINES["8"])
+        lower(model.eval(), (r(2, 3),), MACHINES["8"])

@@ -1,6 +1,7 @@
 """A converted model as a citizen of torch: compile, export, autocast, narrow types, vmap, fake tensors."""
 
 import re
+from importlib.util import find_spec
 
 import pytest
 
@@ -218,8 +219,9 @@ def test_onnx_is_refused(make, x, monkeypatch):
 @pytest.mark.parametrize("dynamo", [True, False])
 @pytest.mark.filterwarnings("ignore")
 def test_onnx_export_says_so(dynamo, tmp_path):
-    pytest.importorskip("onnxscript")
+    """Torch's newer exporter asks for its package before it looks at the model: nothing of ours runs until then."""
+    text = "No module named 'onnxscript'" if dynamo and find_spec("onnxscript") is None else NO_ONNX
     net = gn.convert(torch.nn.Linear(4, 3), "hbfp8").eval()
-    with pytest.raises(Exception, match=re.escape(NO_ONNX)):
+    with pytest.raises(Exception, match=re.escape(text)):
         torch.onnx.export(net, (torch.ones(2, 4),), tmp_path / "net.onnx", dynamo=dynamo)
     assert not list(tmp_path.iterdir())
