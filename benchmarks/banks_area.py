@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--weight-tiles", type=int, default=2, help="of all cores (default 2)")
     parser.add_argument("--product", type=numbers, default=[512, 512, 512], help="M,K,N (default 512,512,512)")
     parser.add_argument("--against", choices=("fp32", "no"), default="fp32", help="baseline (default fp32)")
-    parser.add_argument("--memory-bit", type=float, default=memories.BIT, help=f"NAND2 a bit (default {memories.BIT})")
+    parser.add_argument("--memory-bit", type=float, help="NAND2 a bit (default: as macros)")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     parser.add_argument("--picture", type=Path, help="also draw area and traffic against depth there")
     args = parser.parse_args()
@@ -88,7 +88,8 @@ def main():
                 found[name, depth, banks] = point(design, cells, args.memory_bit, args.product)
                 progress.advance(task)
     table = Table("", "banks", "depth", "core", "memory bits", "with memories", "FP32 / that", "weights, bytes",
-                  "X, bytes", "busy", title=f"NAND2-equivalents a MAC, {args.memory_bit:g} a bit; bytes in 1000 MACs")
+                  "X, bytes", "busy", title="NAND2-equivalents a MAC, memories "
+                  f"{memories.label(args.memory_bit)}; bytes in 1000 MACs")
     for (name, depth, banks), each in found.items():
         base = found.get(("FP32", depth, banks))
         each["ratio"] = base["core and memories"] / each["core and memories"] if base else None

@@ -5,6 +5,7 @@ its title, are no measurement and stay as they were.
 """
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,11 +64,10 @@ def area(data):
 
 def accelerator(data):
     """Of ``accelerator.json``: logic, flip-flops and memories of each component."""
-    components = {"_".join("".join(letter if letter.isalnum() else " " for letter in name).split()): {
-        "logic": part["area"], "share": part["share"], "flipflops": part["flipflops"], "bits": part["bits"],
-        "memories": part["bits"] * data["bit"]} for name, part in data["components"].items()}
-    return {"components": components, "all": {"logic": data["logic"], "bits": data["bits"],
-                                              "memories": data["bits"] * data["bit"]}}
+    keys = ("logic", "share", "flipflops", "bits", "memories")
+    components = {"_".join(re.findall(r"\w+", part["name"])): {key: part[key] for key in keys}
+                  for part in data["components"]}
+    return {"components": components, "all": {name: data[name] for name in ("logic", "bits", "memories")}}
 
 
 def denominators(data):

@@ -89,7 +89,7 @@ def manifest(emitter: Emitter, top: str, text: str, design: Design | None = None
     component, modules = emitter.cells[top], {}
     for name, count in emitter.counts(top).items():
         cell = emitter.cells[name]
-        modules[name] = Module(cell.kind, count, cell.area, cell.apart, cell.inline, cell.bits or None)
+        modules[name] = Module(cell.kind, count, cell.area, cell.apart, cell.inline, cell.shape)
     return Manifest(
         top=top, verilog=f"{top}.v", ports=_ports(component), streams=_streams(component), latency=component.latencies,
         layouts=_layouts(component), modules=modules, tools={name: version(name) for name in TOOLS},

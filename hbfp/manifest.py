@@ -68,15 +68,21 @@ class Module:
     apart : bool or None
         Whether it is measured by itself; None where its user has more than ``inline`` of it.
     inline : int
-    bits : int or None
-        Of a memory.
+    shape : tuple of int or None
+        Of a memory: words, bits of a word.
     """
     kind: str
     count: int
     area: str | None
     apart: bool | None
     inline: int
-    bits: int | None = None
+    shape: tuple[int, int] | None = None
+
+    @property
+    def bits(self) -> int:
+        """Bits of memory."""
+        words, width = self.shape or (0, 0)
+        return words * width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +145,7 @@ class Manifest:
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as the file has it."""
         data = {name: value for name, value in asdict(self).items() if value is not None}
-        data["modules"] = {name: {key: value for key, value in row.items() if key != "bits" or value is not None}
+        data["modules"] = {name: {key: value for key, value in row.items() if key != "shape" or value is not None}
                            for name, row in data["modules"].items()}
         if self.design is not None:
             data["design"] |= {"derived": data.pop("derived", {})}
@@ -156,7 +162,8 @@ class Manifest:
         given["ports"] = {name: Port(**row) for name, row in data.get("ports", {}).items()}
         given["streams"] = {name: Stream(row["direction"], row["width"], tuple(Field(**each) for each in row["fields"]))
                             for name, row in data.get("streams", {}).items()}
-        given["modules"] = {name: Module(**row) for name, row in data.get("modules", {}).items()}
+        given["modules"] = {name: Module(**row | {"shape": row.get("shape") and tuple(row["shape"])})
+                            for name, row in data.get("modules", {}).items()}
         if "layouts" in data:
             given["layouts"] = {name: tuple(Field(**each) for each in rows) for name, rows in data["layouts"].items()}
         if "design" in data:

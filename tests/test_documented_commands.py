@@ -64,8 +64,8 @@ def place(tmp_path, monkeypatch):
     Path("design.toml").write_text("rows = 4\nblock = [1, 4]\n")
     Path("mine.py").write_text(NETWORK)
     Path("area.json").write_text(json.dumps({
-        "system": Accelerator().as_dict(), "logic": 1e6, "bits": 1, "bit": 1.2, "library": None,
-        "components": {"elements": {"area": 1e5}}}))
+        "system": Accelerator().as_dict(), "logic": 1e6, "memories": 1.2, "library": None,
+        "components": [{"name": "elements", "logic": 1e5}]}))
     for name in PROGRAMS:
         Program(accelerator=Accelerator(), limit=128, memory=(), instructions=(Instruction(Opcode.HALT, {}),),
                 tensors={}, layers=()).save(name)

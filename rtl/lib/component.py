@@ -51,8 +51,8 @@ class Component(wiring.Component):
     inline: int = 4
     #: Whether only designs with shared exponents have it.
     blocked: bool = False
-    #: Bits of memory.
-    bits: int = 0
+    #: Of a memory: words, bits of a word.
+    shape: tuple[int, int] | None = None
 
     def __init__(self, *values: Any, **named: Any) -> None:
         self.params: Any = self.Parameters(*values, **named)

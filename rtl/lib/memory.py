@@ -52,9 +52,9 @@ class Ram(Component):
                 "r_en": In(1), "r_addr": In(bits), "r_data": Out(params.width)}
 
     @property
-    def bits(self):
-        """Bits that it holds."""
-        return self.params.depth * self.params.width
+    def shape(self):
+        """Words, and bits of one."""
+        return self.params.depth, self.params.width
 
     def body(self, platform):
         m, params = Module(), self.params

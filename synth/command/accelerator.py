@@ -14,6 +14,7 @@ from hbfp.system import Accelerator
 from hbfp.values import make_folder, writable_file, writable_folder, writing
 
 from ..measure.accelerator import SLOW, AcceleratorReport, measure
+from ..measure.memories import label
 from ..report.accelerator import component_plot
 from ..report.plots import save
 from ..report.tables import NOT_COUNTED, number
@@ -62,19 +63,19 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
 def table(report: AcceleratorReport) -> Table:
     """Components, the largest first, with their share of the logic."""
     result = Table(title=f"{report.system.name}, recipe {report.recipe}", title_justify="left", caption_justify="left",
-                   caption=f"NAND2-equivalents; memories at {report.bit:g} a bit; not counted: {NOT_COUNTED}")
+                   caption=f"NAND2-equivalents; memories {label(report.bit)}; not counted: {NOT_COUNTED}")
     result.add_column("component")
     for head in ("logic", "share", "flip-flops", "memory bits", "memories"):
         result.add_column(head, justify="right")
     for name, figures in sorted(report.components.items(), key=lambda item: -item[1].area):
         result.add_row(name, number(figures.area), f"{report.share(name):.1%}", f"{figures.flipflops:,}",
-                       f"{figures.bits:,}", number(figures.bits * report.bit))
+                       f"{figures.bits:,}", number(figures.memories(report.bit)))
     result.add_section()
-    result.add_row("all", number(report.logic), "", "", f"{report.bits:,}", number(report.bits * report.bit))
+    result.add_row("all", number(report.logic), "", "", f"{report.bits:,}", number(report.memories))
     return result
 
 
-def work(system: Accelerator, target: tuple[str, Library | None], processes: int, bit: float, folder: Path,
+def work(system: Accelerator, target: tuple[str, Library | None], processes: int, bit: float | None, folder: Path,
          file: Path | None) -> None:
     """Measure, write the report, print it."""
     console = make_console()

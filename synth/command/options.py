@@ -14,7 +14,7 @@ from hbfp.options import design_from_values, values_from_args
 from hbfp.values import JOBS_RANGE, choice, number, refuse, several, whole, words_of
 
 from ..compare.baselines import BASELINES
-from ..measure.memories import BIT, BIT_RANGE
+from ..measure.memories import BIT_RANGE
 from ..tools import library, recipes
 from ..tools.library import Library
 
@@ -67,13 +67,13 @@ def jobs(args: argparse.Namespace) -> int:
 
 def add_memory_option(parser: argparse.ArgumentParser) -> None:
     """Add the price of a bit of memory, which :func:`memory_bit` reads."""
-    parser.add_argument("--memory-bit", metavar="N", default=str(BIT), help="NAND2-equivalents of a bit of memory, {} "
-                        "to {} (default: %(default)s, assumed for one write and one read port)".format(*BIT_RANGE))
+    parser.add_argument("--memory-bit", metavar="N", help="NAND2-equivalents of a bit of memory, {} to {} "
+                        "(default: as macros, by words and width)".format(*BIT_RANGE))
 
 
-def memory_bit(args: argparse.Namespace) -> float:
-    """NAND2-equivalents of a bit of memory; OptionError if that is no number in range."""
-    return number("memory-bit", args.memory_bit, *BIT_RANGE)
+def memory_bit(args: argparse.Namespace) -> float | None:
+    """NAND2-equivalents of a bit of memory, None for macros; OptionError if that is no number in range."""
+    return None if args.memory_bit is None else number("memory-bit", args.memory_bit, *BIT_RANGE)
 
 
 def check_unit(name: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from hbfp.design import Design
 
-from ..measure import memories
 from ..measure.area import Progress, Report, measure
 from ..tools.library import Library
 from .clocks import Clocks
@@ -59,7 +58,7 @@ class Comparison:
 
 
 def compare(design: Design, recipe: str, library: Library | None, baselines: Sequence[Design], jobs: int = 2,
-            progress: Progress | None = None, bit: float = memories.BIT) -> Comparison:
+            progress: Progress | None = None, bit: float | None = None) -> Comparison:
     """Measure a design and its baselines.
 
     All units of all designs are synthesised first, in ``jobs`` processes; the reports then come from the cache.
@@ -74,8 +73,8 @@ def compare(design: Design, recipe: str, library: Library | None, baselines: Seq
     jobs : int
     progress : callable, optional
         ``progress(done, total, name)``.
-    bit : float
-        NAND2-equivalents of a bit of memory.
+    bit : float, optional
+        NAND2-equivalents of a bit of memory; None: as macros.
     """
     designs = [design, *baselines]
     prepare(designs, [(recipe, library)], jobs, progress)

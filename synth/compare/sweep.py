@@ -7,7 +7,6 @@ from typing import Any
 
 from hbfp.design import Design
 
-from ..measure import memories
 from ..measure.area import Progress, measure
 from ..tools.library import Library
 from .baselines import baseline
@@ -21,7 +20,7 @@ OWN_DEPTHS, FLOAT_DEPTHS = range(3), range(1, 6)
 
 
 def run(designs: Iterable[Design], targets: Sequence[tuple[str, Library | None]], against: Sequence[str], jobs: int,
-        scheduler: str | None = None, progress: Progress | None = None, bit: float = memories.BIT) -> list[Comparison]:
+        scheduler: str | None = None, progress: Progress | None = None, bit: float | None = None) -> list[Comparison]:
     """Comparisons of ``designs`` under each (recipe, library) of ``targets``.
 
     A float baseline is measured in every group of :data:`synth.compare.clocks.FLOAT_GROUPS`, with the multiplier of

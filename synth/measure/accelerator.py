@@ -12,8 +12,8 @@ from hbfp.system import Accelerator
 
 from ..tools import yosys
 from ..tools.library import Library
-from . import memories, partition
-from .area import Figures, Progress, measure_unit, owners
+from . import partition
+from .area import Figures, Progress, measure_unit, memory, owners
 
 #: Kinds of units that count whole, and the component that they are.
 WHOLE = {"vector": "vector unit"}
@@ -35,8 +35,8 @@ class AcceleratorReport:
         Module name -> kind, count, figures of one.
     components : dict
         Name -> figures of all of it, memory bits included.
-    bit : float
-        NAND2-equivalents of a bit of memory: :mod:`synth.measure.memories`.
+    bit : float or None
+        NAND2-equivalents of a bit of memory; None: as macros, :mod:`synth.measure.memories`.
     tools : dict
         Versions.
     """
@@ -45,7 +45,7 @@ class AcceleratorReport:
     library: str | None
     units: dict[str, dict[str, Any]]
     components: dict[str, Figures]
-    bit: float
+    bit: float | None
     tools: dict[str, str]
 
     @property
@@ -58,6 +58,11 @@ class AcceleratorReport:
         """Bits of memory."""
         return sum(figures.bits for figures in self.components.values())
 
+    @property
+    def memories(self) -> float:
+        """NAND2-equivalents of memory."""
+        return sum(figures.memories(self.bit) for figures in self.components.values())
+
     def share(self, component: str) -> float:
         """The share that a component has of the logic."""
         return self.components[component].area / self.logic
@@ -66,13 +71,15 @@ class AcceleratorReport:
         """Plain data."""
         return {"name": self.system.name, "system": self.system.as_dict(), "recipe": self.recipe,
                 "library": self.library, "tools": self.tools, "bit": self.bit, "logic": self.logic, "bits": self.bits,
-                "everything": self.logic + self.bits * self.bit, "units": self.units,
-                "components": {name: asdict(figures) | {"share": self.share(name)}
-                               for name, figures in self.components.items()}}
+                "memories": self.memories, "all": self.logic + self.memories, "units": self.units,
+                "components": [{"name": name, "logic": each.area, "memories": each.memories(self.bit),
+                                "share": self.share(name)} | {key: value for key, value in asdict(each).items()
+                                                              if key not in ("area", "macros")}
+                               for name, each in self.components.items()]}
 
 
 def measure(system: Accelerator, recipe: str = "area", library: Library | None = None, jobs: int = 1,
-            progress: Progress | None = None, bit: float = memories.BIT,
+            progress: Progress | None = None, bit: float | None = None,
             slow: Callable[[str], object] | None = None) -> AcceleratorReport:
     """The report of an accelerator, each distinct module synthesised once.
 
@@ -89,7 +96,7 @@ def measure(system: Accelerator, recipe: str = "area", library: Library | None =
     folder = generator.emitted(system.name, ["--top", "accelerator", *system.words()])
     manifest = Manifest.load(folder)
     found = partition.units((folder / manifest.verilog).read_text(), manifest)
-    figures = {part.top: Figures(bits=manifest.modules[part.top].bits) for part in found if part.kind == "ram"}
+    figures = {part.top: memory(manifest.modules[part.top]) for part in found if part.kind == "ram"}
     parts = sorted((part for part in found if part.kind != "ram"), key=lambda part: -len(part.verilog))
     figures |= _synthesised(parts, lambda part: measure_unit(part, recipe, library), jobs, progress, slow)
     components: dict[str, Figures] = {}

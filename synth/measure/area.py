@@ -10,7 +10,7 @@ from typing import Any
 
 from hbfp import entries, files, generator
 from hbfp.design import Design
-from hbfp.manifest import Manifest
+from hbfp.manifest import Manifest, Module
 from hbfp.values import OptionError
 
 from ..tools import recipes, yosys
@@ -33,7 +33,8 @@ class Figures:
     """What a mapped netlist consists of.
 
     ``area`` is in NAND2-equivalents; ``um2`` in the library's unit, None without one; ``registers`` the flip-flops'
-    part of ``area``; ``transistors`` only without a library. Counts are whole but in a part of a unit.
+    part of ``area``; ``transistors`` only without a library; ``bits`` those of memories, and ``macros`` what these take
+    as macros, in NAND2-equivalents. Counts are whole but in a part of a unit.
     """
     area: float = 0.0
     um2: float | None = None
@@ -42,6 +43,7 @@ class Figures:
     flipflops: float = 0
     transistors: float | None = None
     bits: float = 0
+    macros: float = 0.0
     types: dict[str, float] = field(default_factory=dict)
 
     def __add__(self, other: "Figures") -> "Figures":
@@ -52,14 +54,19 @@ class Figures:
             types[name] = types.get(name, 0) + count
         return Figures(self.area + other.area, both(self.um2, other.um2), both(self.registers, other.registers),
                        self.cells + other.cells, self.flipflops + other.flipflops,
-                       both(self.transistors, other.transistors), self.bits + other.bits, types)
+                       both(self.transistors, other.transistors), self.bits + other.bits, self.macros + other.macros,
+                       types)
 
     def __mul__(self, times: float) -> "Figures":
         def many(a):
             return None if a is None else a * times
         return Figures(self.area * times, many(self.um2), many(self.registers), self.cells * times,
-                       self.flipflops * times, many(self.transistors), self.bits * times,
+                       self.flipflops * times, many(self.transistors), self.bits * times, self.macros * times,
                        {name: count * times for name, count in self.types.items()})
+
+    def memories(self, bit: float | None) -> float:
+        """NAND2-equivalents of the memories, with so many for each bit, or as macros."""
+        return self.macros if bit is None else self.bits * bit
 
 
 @dataclass
@@ -76,8 +83,8 @@ class Report:
         Name -> figures of all of it.
     macs : int
         Multiply-accumulates a cycle; 1 for a part that has none.
-    bit : float
-        NAND2-equivalents of a bit of memory: :mod:`synth.measure.memories`.
+    bit : float, optional
+        NAND2-equivalents of a bit of memory; None: as macros, :mod:`synth.measure.memories`.
     unit : str
         What was measured: the core, or a part of that name alone.
     """
@@ -89,7 +96,7 @@ class Report:
     units: dict[str, dict[str, Any]]
     components: dict[str, Figures]
     macs: int
-    bit: float = memories.BIT
+    bit: float | None = None
     unit: str = "core"
 
     @property
@@ -113,11 +120,11 @@ class Report:
 
     def scopes(self) -> dict[str, float]:
         """NAND2-equivalents per MAC of each scope."""
-        element = self.element
+        element, core, whole = self.element, self.core, self.whole
         return {"mac": element.area - (element.registers or 0), "element": element.area,
-                "core": self.core.area / self.macs, "core and side": self.whole.area / self.macs,
-                "core and memories": (self.core.area + self.core.bits * self.bit) / self.macs,
-                "everything": (self.whole.area + self.whole.bits * self.bit) / self.macs}
+                "core": core.area / self.macs, "core and side": whole.area / self.macs,
+                "core and memories": (core.area + core.memories(self.bit)) / self.macs,
+                "everything": (whole.area + whole.memories(self.bit)) / self.macs}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -161,7 +168,7 @@ def figures(stat: Path, top: str, library: Library | None) -> Figures:
         transistors = int(str(entry["estimated_num_transistors"]).rstrip("+"))
         area = transistors / 4
         registers = None
-    return Figures(area, um2, registers, sum(types.values()), flipflops, transistors, 0, types)
+    return Figures(area, um2, registers, sum(types.values()), flipflops, transistors, types=types)
 
 
 def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None) -> Path:
@@ -181,13 +188,18 @@ def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None
     return entries.entry(files.cache("synth") / f"unit-{key}", make)
 
 
+def memory(module: Module) -> Figures:
+    """Figures of a memory."""
+    return Figures(bits=module.bits, macros=memories.area(module))
+
+
 def measure_unit(unit: partition.Unit, recipe: str, library: Library | None = None) -> Figures:
-    """Figures of one unit; a memory has its bits alone."""
+    """Figures of one unit that is no memory."""
     return figures(synthesise(unit, recipe, library) / "stat.json", unit.top, library)
 
 
 def measure(design: Design, recipe: str = "area", library: Library | None = None, unit: str = "core",
-            progress: Progress | None = None, bit: float = memories.BIT) -> Report:
+            progress: Progress | None = None, bit: float | None = None) -> Report:
     """The report of a design.
 
     Parameters
@@ -201,8 +213,8 @@ def measure(design: Design, recipe: str = "area", library: Library | None = None
         A part alone, as ``python -m gen --unit``.
     progress : callable, optional
         Called as ``progress(done, total, name)``.
-    bit : float
-        NAND2-equivalents of a bit of memory.
+    bit : float, optional
+        NAND2-equivalents of a bit of memory; None: as macros.
     """
     text, manifest = generate(design, unit)
     found = partition.units(text, manifest)
@@ -213,7 +225,7 @@ def measure(design: Design, recipe: str = "area", library: Library | None = None
         if progress:
             progress(n, len(found), part.top)
         if part.kind == "ram":
-            one = Figures(bits=manifest.modules[part.top].bits)
+            one = memory(manifest.modules[part.top])
         else:
             one = measure_unit(part, recipe, library)
         entries[part.top] = {"kind": part.kind, "count": part.count, "figures": asdict(one)}

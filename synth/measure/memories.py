@@ -1,17 +1,22 @@
-"""What memories take: no recipe maps them, so each bit has a price in NAND2-equivalents.
+"""What memories take: no recipe maps them, so they are priced as macros of a memory compiler (:mod:`hbfp.macros`).
 
-A price stands for a macro: cells, decoders and sense amplifiers. It depends on the ports and the size of the macro far
-more than on what is stored, so every figure with memories names the price that it was made with.
+A price for every bit alike, which a user may give instead, hides that small macros take more a bit than large ones, and
+that those of two ports take twice as much as those of one. What :mod:`hbfp.rtl.lib.memory` needs has two ports, a write
+and a read a cycle. Every report says how its memories were priced.
 """
 
-from hbfp.figures import figure
+from hbfp import macros
+from hbfp.manifest import Module
 
-_BOOK = figure("prices.areas")
-#: NAND2-equivalents a bit, by kind of macro. All are assumed: none was measured with the cells of this report. What
-#: rtl/lib/memory.py needs has two ports, a write and a read a cycle.
-PRICES = {"one port": _BOOK["bit_one_port"]["value"], "two ports": _BOOK["bit_two_ports"]["value"],
-          "OpenRAM": _BOOK["bit_openram"]["value"]}
-#: The price unless a user gives one.
-BIT = PRICES["two ports"]
-#: What a user may give.
+#: What a user may give as the price of a bit.
 BIT_RANGE = (0, 100)
+
+
+def area(module: Module) -> float:
+    """NAND2-equivalents of a memory, as macros or, if that is less, as flip-flops."""
+    return macros.memory(*module.shape).area if module.shape else 0.0
+
+
+def label(bit: float | None) -> str:
+    """How memories are priced: None is by words, width and ports."""
+    return "as macros" if bit is None else f"{bit:g} a bit"

@@ -3,17 +3,18 @@
 import matplotlib
 
 from ..measure.accelerator import AcceleratorReport
+from ..measure.memories import label
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 
 def component_plot(report: AcceleratorReport) -> plt.Figure:
-    """Components, that with the most logic first: left their logic, right their memories at the price of a bit."""
+    """Components, that with the most logic first: left their logic, right their memories."""
     found = sorted(report.components.items(), key=lambda item: item[1].area)
     names = [name for name, _ in found]
     panels = (("logic", [figures.area / 1000 for _, figures in found], [f"{report.share(name):.1%}" for name in names]),
-              (f"memories, {report.bit:g} a bit", [figures.bits * report.bit / 1000 for _, figures in found],
+              (f"memories, {label(report.bit)}", [figures.memories(report.bit) / 1000 for _, figures in found],
                [f"{figures.bits:,} bits" for _, figures in found]))
     figure, both = plt.subplots(1, 2, figsize=(10, 1.3 + 0.3 * len(found)), sharey=True, layout="constrained")
     for n, (axes, (title, values, texts)) in enumerate(zip(both, panels, strict=True)):

@@ -12,6 +12,7 @@ from ..compare.clocks import Point
 from ..compare.comparison import SCOPES, Comparison
 from ..compare.design_space import is_plain
 from ..compare.published import published_ratios
+from ..measure.memories import label
 from . import breakdown, plots
 from .tables import NOT_COUNTED, tools_text
 
@@ -86,7 +87,7 @@ def _basis(report):
     if report.library:
         library = f"{report.library['name']} (sha256 {report.library['sha256'][:12]})"
     return (f"NAND2-equivalents per multiply-accumulate; recipe {report.recipe}, library {library}; "
-            f"{tools_text(report.tools)}. Memories: {report.bit:g} a bit. Not counted: {NOT_COUNTED}. "
+            f"{tools_text(report.tools)}. Memories: {label(report.bit)}. Not counted: {NOT_COUNTED}. "
             "Ratios are of cores without side units and memories; baselines are of the same generator, with the same "
             "shape and dataflow; floats are those of the group in which they are smallest.")
 

@@ -12,6 +12,7 @@ from ..compare.baselines import BASELINES
 from ..compare.comparison import Comparison
 from ..compare.design_space import AXES, FIRST
 from ..measure.area import Report
+from ..measure.memories import label
 from .tables import number
 
 
@@ -46,7 +47,7 @@ def table(comparisons: Sequence[Comparison]) -> Table:
     texts = {head: [text(comparison.report) for comparison in comparisons] for head, text in _COLUMNS.items()}
     shown = {head: column for head, column in texts.items() if head in _ALWAYS or len(set(column)) > 1}
     names = list(comparisons[0].baselines)
-    result = Table(title=f"NAND2-equivalents per MAC; memories: {comparisons[0].report.bit:g} a bit",
+    result = Table(title=f"NAND2-equivalents per MAC; memories: {label(comparisons[0].report.bit)}",
                    title_justify="left", padding=0, caption=_smallest_line(comparisons), caption_justify="left")
     for head in shown:
         result.add_column(head, no_wrap=True)

@@ -12,6 +12,7 @@ from ..compare.baselines import BASELINES
 from ..compare.clocks import WHATS, Clocks
 from ..compare.comparison import MEMORY_SCOPES, SCOPES, Comparison
 from ..measure.area import Report
+from ..measure.memories import label
 
 #: What no figure here contains.
 NOT_COUNTED = "clock tree, wires, pads"
@@ -49,9 +50,9 @@ def breakdown_table(report: Report) -> Table:
     row(f"{report.unit} without memories", core.area, "", f"{core.flipflops:,}", f"{core.bits:,}")
     scopes = report.scopes()
     if core.bits or report.unit == "core":
-        row(f"{report.unit} and memories, {report.bit:g} a bit", scopes["core and memories"] * report.macs)
+        row(f"{report.unit} and memories, {label(report.bit)}", scopes["core and memories"] * report.macs)
     if report.unit == "core":
-        row(f"core, side unit and memories, {report.bit:g} a bit", scopes["everything"] * report.macs)
+        row(f"core, side unit and memories, {label(report.bit)}", scopes["everything"] * report.macs)
     return table
 
 

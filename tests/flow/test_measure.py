@@ -51,8 +51,8 @@ def test_area_is_read():
 
 
 def test_accelerator_is_read():
-    data = {"bit": 1.5, "logic": 30.0, "bits": 8, "components": {
-        "side unit": {"area": 30.0, "share": 1.0, "flipflops": 4, "bits": 8}}}
+    data = {"logic": 30.0, "bits": 8, "memories": 12.0, "components": [
+        {"name": "side unit", "logic": 30.0, "share": 1.0, "flipflops": 4, "bits": 8, "memories": 12.0, "cells": 3}]}
     assert measure.accelerator(data) == {
         "components": {"side_unit": {"logic": 30, "share": 1, "flipflops": 4, "bits": 8, "memories": 12}},
         "all": {"logic": 30, "bits": 8, "memories": 12}}
@@ -105,8 +105,8 @@ def test_file_is_written_anew(place):
     def run(words):
         assert words == ["synth", "accelerator", "--out", str(place / "out/figures/accelerator")]
         files.write_json(place / "out/figures/accelerator/accelerator.json", {
-            "bit": 1.2, "logic": 2.5, "bits": 0, "library": "cells", "tools": TOOLS,
-            "components": {"one": {"area": 2.5, "share": 1.0, "flipflops": 1, "bits": 0}}})
+            "logic": 2.5, "bits": 0, "memories": 0.0, "library": "cells", "tools": TOOLS,
+            "components": [{"name": "one", "logic": 2.5, "share": 1.0, "flipflops": 1, "bits": 0, "memories": 0.0}]})
 
     measure.measure("accelerator", run, "c" * 40)
     assert figures.load("accelerator") == {

@@ -10,7 +10,7 @@ from hbfp.system import Accelerator
 CORE = Manifest(
     top="core", verilog="core.v", ports={"x": Port("in", 8, True), "error": Port("out", 1)},
     streams={"i": Stream("in", 9, (Field("a", 0, 4, 2, True), Field("b", 8, 1, 1, False)))}, latency={"x": 3},
-    modules={"core": Module("core", 1, "control", None, 4), "ram": Module("ram", 2, None, True, 4, 64)},
+    modules={"core": Module("core", 1, "control", None, 4), "ram": Module("ram", 2, None, True, 4, (8, 8))},
     tools={"amaranth": "0.5"}, sha256="12", design=Design(),
     derived={"height": 32})
 SYSTEM = Manifest(top="accelerator", verilog="a.v", accelerator=Accelerator(v_words=64), registers=described(),
@@ -34,6 +34,6 @@ def test_file_has_one_order_and_leaves_out_what_is_not_there():
     assert data["streams"]["i"]["fields"][1] == {"name": "b", "offset": 8, "width": 1, "count": 1, "signed": False}
     assert data["modules"] == {
         "core": {"kind": "core", "count": 1, "area": "control", "apart": None, "inline": 4},
-        "ram": {"kind": "ram", "count": 2, "area": None, "apart": True, "inline": 4, "bits": 64}}
+        "ram": {"kind": "ram", "count": 2, "area": None, "apart": True, "inline": 4, "shape": [8, 8]}}
     assert data["design"].pop("derived") == {"height": 32}
     assert Design.from_dict(data["design"]) == CORE.design

@@ -19,7 +19,7 @@ class Area:
     Attributes
     ----------
     logic, memories : float
-        Without memories, and of memories at the report's price a bit.
+        Without memories, and of memories as the report prices them.
     array : float
         Of the logic, the core's.
     library : str or None
@@ -49,8 +49,8 @@ def read_area(path: str, accelerator: Accelerator) -> Area:
     try:
         data = json.loads(text)
         found = Accelerator.from_dict(data["system"])
-        components = {name: float(figures["area"]) for name, figures in data["components"].items()}
-        area = Area(float(data["logic"]), float(data["bits"]) * float(data["bit"]),
+        components = {each["name"]: float(each["logic"]) for each in data["components"]}
+        area = Area(float(data["logic"]), float(data["memories"]),
                     sum(components.get(name, 0.0) for name in ARRAY), data["library"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise refuse("area", path, "is not what python -m synth accelerator --json FILE writes") from None

@@ -111,7 +111,8 @@ def test_every_level_gives_the_same_bits(name, other):
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [each.name for each in compiled.levels()[1:]])
 def test_every_level_passes_all_tests_of_kernels(level):
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/golden/fast", "tests/golden/nn"], cwd=ROOT,
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "not slow", "tests/golden/fast",
+                           "tests/golden/nn"], cwd=ROOT,
                           env=os.environ | {compiled.CHOICE: level}, capture_output=True, text=True)
     assert not done.returncode, done.stdout
 

@@ -1,21 +1,23 @@
-"""Memories in areas: a price a bit.
+"""Memories in areas: as macros by their shape, or a price a bit.
 
 Covers: synth/measure/memories.py
 """
 
 import pytest
 
+from hbfp import macros
 from hbfp.design import Design
+from hbfp.manifest import Module
 from hbfp.values import OptionError
 from synth.command.core import make_parser, prepare
 from synth.measure import memories
-from synth.measure.area import COMPONENTS, Figures, Report
+from synth.measure.area import COMPONENTS, Figures, Report, memory
 
 
 def report(bit):
     components = dict.fromkeys(COMPONENTS, Figures()) | {
-        "elements": Figures(area=400), "accumulation": Figures(area=100, bits=300),
-        "side unit": Figures(area=50, bits=7)}
+        "elements": Figures(area=400), "accumulation": Figures(area=100, bits=300, macros=90),
+        "side unit": Figures(area=50, bits=7, macros=40)}
     return Report("core", Design(), "area", None, {}, {}, components, 10, bit)
 
 
@@ -28,9 +30,20 @@ def test_each_bit_has_its_price(bit):
     assert scopes["everything"] == pytest.approx(55 + 30.7 * bit)
 
 
-def test_default_is_a_memory_with_two_ports():
-    assert memories.BIT == memories.PRICES["two ports"]
-    assert Report("core", Design(), "area", None, {}, {}, {}, 1).bit == memories.BIT
+def test_without_a_price_memories_are_macros():
+    scopes = report(None).scopes()
+    assert (scopes["core and memories"], scopes["everything"]) == (59, 68)
+    assert Report("core", Design(), "area", None, {}, {}, {}, 1).bit is None
+    assert (memories.label(None), memories.label(1.2)) == ("as macros", "1.2 a bit")
+
+
+def test_macros_follow_from_the_shape_of_a_memory():
+    wide, deep = (Module("ram", 1, None, True, 4, shape) for shape in ((64, 512), (1024, 32)))
+    assert wide.bits == deep.bits == 2 ** 15
+    assert memory(wide) == Figures(bits=2 ** 15, macros=macros.memory(64, 512).area)
+    assert memory(deep).macros < memory(wide).macros / 3
+    assert memory(Module("lane", 1, None, None, 4)) == Figures()
+    assert (memory(deep) * 3 + memory(deep)).macros == pytest.approx(4 * memory(deep).macros)
 
 
 @pytest.mark.parametrize("value", ["-0.1", "100.5", "nan", "much"])

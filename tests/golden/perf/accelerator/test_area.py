@@ -12,8 +12,8 @@ from hbfp.system import Accelerator
 from hbfp.values import OptionError
 
 SYSTEM = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(mantissa=8, block=(1, 8)), multiplier="recoded"))
-REPORT = {"system": SYSTEM.as_dict(), "logic": 1000.0, "bits": 100, "bit": 1.5, "library": "osu018", "components": {
-    "elements": {"area": 300.0}, "control": {"area": 50.0}, "vector unit": {"area": 650.0}}}
+REPORT = {"system": SYSTEM.as_dict(), "logic": 1000.0, "memories": 150.0, "library": "osu018", "components": [
+    {"name": name, "logic": logic} for name, logic in (("elements", 300.0), ("control", 50.0), ("vector unit", 650.0))]}
 
 
 def written(tmp_path, report):
@@ -34,8 +34,8 @@ def test_area(tmp_path):
 @pytest.mark.parametrize("report, line", [
     ("{", "is not what python -m synth accelerator --json FILE writes"),
     ("[]", "is not what python -m synth accelerator --json FILE writes"),
-    (REPORT | {"system": {}, "bits": "x"}, "is not what python -m synth accelerator --json FILE writes"),
-    (REPORT | {"components": {}}, "has no area of the array"),
+    (REPORT | {"system": {}, "memories": "x"}, "is not what python -m synth accelerator --json FILE writes"),
+    (REPORT | {"components": []}, "has no area of the array"),
     (REPORT | {"system": replace(SYSTEM, v_words=128, queue=3).as_dict()},
      "is of another accelerator: --v-words 128 --queue 3, not --v-words 4096 --queue 4")])
 def test_what_is_no_report(tmp_path, report, line):

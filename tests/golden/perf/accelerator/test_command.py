@@ -43,8 +43,8 @@ def test_estimate(tmp_path, capsys):
     file.write_text("import torch\n\n\ndef model():\n    return torch.nn.Sequential(torch.nn.Tanh(), "
                     "torch.nn.Linear(16, 8))\n\n\ndef inputs():\n    return (torch.ones(4, 16),)\n")
     system = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(block=(1, 8))))
-    area.write_text(json.dumps({"system": system.as_dict(), "logic": 1e6, "bits": 0, "bit": 1.2, "library": None,
-                                "components": {"elements": {"area": 64 * 443.2}}}))
+    area.write_text(json.dumps({"system": system.as_dict(), "logic": 1e6, "memories": 0.0, "library": None,
+                                "components": [{"name": "elements", "logic": 64 * 443.2}]}))
     words = ["--rows", "8", "--cols", "8", "--block", "1,8", "--json", str(out), "--area", str(area)]
     assert main(["perf", str(file), *words]) == 0
     data, text = json.loads(out.read_text()), capsys.readouterr().out
