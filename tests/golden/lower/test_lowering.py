@@ -230,8 +230,14 @@ def check(model, inputs, machine):
     return lowered
 
 
+def fits(name, machine):
+    """Memories of squares hold no 16 rows of so many terms: that is refused below."""
+    return not ((name == "linear" or "tall" in name) and "tiles" in machine)
+
+
 @pytest.mark.parametrize(("name", "machine"), [
-    (name, list(MACHINES)[number % len(MACHINES)]) for number, name in enumerate(CASES)])
+    (name, next(each for each in (list(MACHINES) * 2)[number % len(MACHINES):] if fits(name, each)))
+    for number, name in enumerate(CASES)])
 def test_operators(name, machine):
     check(*made(name), MACHINES[machine])
 
@@ -240,9 +246,8 @@ def test_operators(name, machine):
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", CASES)
 def test_operators_on_all_machines(name, machine):
-    if (name == "linear" or "tall" in name) and "tiles" in machine:
-        return                                             # X holds no 16 rows of so many terms; refused below
-    check(*made(name), MACHINES[machine])
+    if fits(name, machine):
+        check(*made(name), MACHINES[machine])
 
 
 @pytest.mark.parametrize("machine", ["8", "16-tiles"])
