@@ -94,6 +94,7 @@ def test_bound_is_nearly_reached():
     assert reachable(Watched(2, 18, less), "a bound that is too low", "late", less + 22)
 
 
+@pytest.mark.slow
 def test_without_priority_the_bound_is_exceeded():
     """A quantum may then stand between two batches."""
     most = limit(2, 18)

@@ -121,6 +121,7 @@ def test_scaled_integer_is_ieee(width, exponent):
     assert proved(IntToFp32(width=width, exponent_width=exponent), f"int{width}_{exponent}", term, lines)
 
 
+@pytest.mark.slow
 def test_accumulating_adder_is_ieee():
     """All 2^64 pairs: operands below the normal numbers are zero; a zero, or a result there, is +0."""
     lines = definitions(FP32, "ab", "flush")

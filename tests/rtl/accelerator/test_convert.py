@@ -13,6 +13,7 @@ from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
 from rtl.accelerator.convert import Convert
+from tests.cases import sweep
 
 from ..drive import Pauses, pack, unpack
 from .served import Served, word
@@ -150,7 +151,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     return done
 
 
-@pytest.mark.parametrize("number, name", list(enumerate(FORMATS)))
+@pytest.mark.parametrize("number, name", sweep(3, enumerate(FORMATS)))
 @pytest.mark.parametrize("pause", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])

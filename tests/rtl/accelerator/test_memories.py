@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Memories equal lists of words, whoever reads and writes them; the first that asks is granted."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
 from rtl.accelerator.memories import PMemory, VMemory, WMemory, XMemory
+from tests.cases import sweep
 
 from ..drive import Bench, bits
 
@@ -31,8 +33,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("share", [None, (0, 16), (0, 8), (5, 8), (9, 7)])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name, share", sweep(3, itertools.product(CASES, [None, (0, 16), (0, 8), (5, 8), (9, 7)])))
 def test_memory_equals_list(name, share):
     """All of it, or a share of sixteenths whose addresses count from its first."""
     kind, sizes, readers, writers, depth, step = CASES[name]

@@ -17,6 +17,7 @@ from rtl.accelerator.accelerator import Accelerator as Top
 from rtl.accelerator.array_core import ArrayCore
 from rtl.accelerator.sizes import Sizes
 from rtl.vector.unit import Vector
+from tests.cases import sweep
 
 SYSTEM = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 8), mantissa=4)), x_words=256,
                      w_words=256, v_words=256, p_words=64, row_words=4, vector_rows=2)
@@ -78,7 +79,7 @@ def changed(option):
     return replace(SYSTEM, **{option: OTHERS[option][0]}, **({"p_words": 64} if option == "contexts" else {}))
 
 
-@pytest.mark.parametrize("option", OTHERS)
+@pytest.mark.parametrize("option", sweep(3, OTHERS))
 def test_others_share_what_does_not_read_the_option(usual, option):
     """By name; and what has another name has another text, in which others stand by their names."""
     other = Emitted(changed(option), usual.meaning)

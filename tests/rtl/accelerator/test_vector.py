@@ -171,7 +171,7 @@ SET_UP_ALL = ({"before": len(SET_UP), "body": 0, "count0": 1, "count1": 1, "taps
     for name in ("base", "inner", "step", "stride0", "stride1")}}, SET_UP)
 
 
-@pytest.mark.parametrize("pause, seed", [(0.0, 0), (0.0, 1), (0.4, 2)])
+@pytest.mark.parametrize("pause, seed", [pytest.param(0.0, 0, marks=pytest.mark.slow), (0.0, 1), (0.4, 2)])
 def test_random_programs(pause, seed):
     rng = np.random.default_rng(seed)
     play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed)

@@ -4,6 +4,8 @@
 Covers: rtl/accumulate/signatures.py, rtl/number/accumulation.py, rtl/fixed/scales.py.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from hbfp.format import HBFPFormat
 from rtl.accumulate.accumulator import Accumulator
 from rtl.accumulate.signatures import beat_layout
 from rtl.fixed.scales import scale_offset
+from tests.cases import sweep
 
 from ..drive import Bench, bits, pack, unpack, wait
 
@@ -226,8 +229,7 @@ def commands(design, count=4):
             for seed in range(count)]
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-@pytest.mark.parametrize("pause", [0, 0.4])
+@pytest.mark.parametrize("name, pause", sweep(3, itertools.product(DESIGNS, [0, 0.4])))
 def test_sums_equal_golden(name, pause):
     design = make(name)
     played = commands(design)

@@ -18,6 +18,7 @@ from hbfp.format import HBFPFormat
 from rtl.array.pe import Group
 from rtl.lib.stages import LEVELS
 from rtl.number.kinds import FLOATS, number_of
+from tests.cases import sweep
 
 from ..drive import Bench, bits, pack, unpack
 
@@ -154,9 +155,9 @@ def packed(number, sums):
     return np.where(nan, 0x7FC00000, np.where(zero, 0, words)).astype(np.uint32)
 
 
-@pytest.mark.parametrize("arithmetic, pipeline, multiplier", [
+@pytest.mark.parametrize("arithmetic, pipeline, multiplier", sweep(3, [
     *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
-    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))])
+    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))]))
 @pytest.mark.parametrize("above", [0, 2])
 def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
     """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""

@@ -17,6 +17,7 @@ from rtl.core.core import Core
 from rtl.core.sequencer import command_layout
 from rtl.lib.layout import ArrayLayout
 from rtl.number.streams import result_layout
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, pack, unpack
 from ..tiles import Operands
@@ -146,7 +147,7 @@ def products(design, seed=1, rows=(6, 1, 2, 4, 5)):
     return result
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(2, DESIGNS))
 def test_products_equal_golden(name):
     design = make(*DESIGNS[name])
     got, want = run(design, products(design))
@@ -164,8 +165,9 @@ def test_pauses_change_nothing(pauses):
 
 
 @pytest.mark.parametrize("name", ["share", "share-aligned", "share-pipelined"])
-@pytest.mark.parametrize("pauses", [(0.6, 0, 0, 0), (0, 0.8, 0, 0), (0, 0, 0, 0.7), (0.4, 0.4, 0.5, 0.5)],
-                         ids=["idle-x", "idle-w", "stall", "all"])
+@pytest.mark.parametrize("pauses", [pytest.param((0.6, 0, 0, 0), marks=pytest.mark.slow),
+                                    pytest.param((0, 0.8, 0, 0), marks=pytest.mark.slow), (0, 0, 0, 0.7),
+                                    (0.4, 0.4, 0.5, 0.5)], ids=["idle-x", "idle-w", "stall", "all"])
 def test_pauses_change_nothing_where_columns_share(name, pauses):
     design = make(*DESIGNS[name])
     got, want = run(design, products(design, rows=(6, 1, 1, 1, 2, 6, 4, 1, 5)), pauses, STEPS["all"])
@@ -211,9 +213,10 @@ def test_side_unit_equals_golden(steps):
 
 
 @pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
-    ("fp32", "plain", 0), ("fma", "plain", 0), ("bf16", "plain", 0), ("int", "plain", 0), ("int", "recoded", 0),
-    ("fp32", "recoded", 1), ("fp32", "plain", 3), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
-    ("bf16", "plain", 1), ("bf16", "plain", 3), *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])
+    ("fma", "plain", 0), ("bf16", "plain", 0), ("int", "recoded", 0), ("fp32", "plain", 3), ("bf16", "plain", 1),
+    *sweep(20, [("fp32", "recoded", 1), ("fp32", "plain", 0), ("int", "plain", 0), ("fp32", "recoded", 8),
+               ("fma", "plain", 2), ("fma", "recoded", 4), ("bf16", "plain", 3),
+               *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])])
 def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
     group = (1, 2) if multiplier == "recoded" and not pipeline else None    # sums go from group to group
     design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier, pipeline=pipeline,

@@ -12,6 +12,7 @@ from hbfp.design import Design
 from rtl.core.credit_drain import CreditDrain
 from rtl.lib.stages import Stages
 from rtl.number.streams import result_layout
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, bits, unpack
 from .test_drain import DEPTH, Job, begin, check_cycles, jobs, make
@@ -75,8 +76,8 @@ def run(design, dut, jobs, *, fill=4, stall=0.0, late=0.0):
     return frees
 
 
-@pytest.mark.parametrize("pipeline, cols, side_lanes, behind", [
-    (1, 2, 0, 0), (2, 3, 0, 1), (5, 2, 0, 2), (1, 2, 1, 0), (3, 4, 2, 0), (2, 5, 1, 2), (4, 4, 4, 1)])
+@pytest.mark.parametrize("pipeline, cols, side_lanes, behind", sweep(3, [
+    (1, 2, 0, 0), (2, 3, 0, 1), (5, 2, 0, 2), (3, 4, 2, 0), (1, 2, 1, 0), (4, 4, 4, 1), (2, 5, 1, 2)]))
 @pytest.mark.parametrize("fill, stall, late", [(1, 0, 0), (12, 0.6, 0), (12, 0.4, 0.6)])
 def test_rows_leave_in_order(pipeline, cols, side_lanes, behind, fill, stall, late):
     design, dut = drain(pipeline, cols, side_lanes, behind)

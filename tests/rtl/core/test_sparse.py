@@ -11,6 +11,8 @@ import types
 import numpy as np
 import pytest
 
+from tests.cases import sweep
+
 from .test_core import STEPS, awkward, make, run
 
 NAN = 0x7FC00000
@@ -60,8 +62,8 @@ def products(design, seed=1, count=8, any_index=False):
 
 
 #: Designs whose parts others have, too: in the long regression.
-SELDOM = ("shorter", "twice", "recoded-long", "share-recoded", "narrow-exponent", "1:2", "1:4", "4:8-recoded",
-          "uneven-long")
+SELDOM = ("share", "pipelined-elements", "shorter", "twice", "recoded-long", "share-recoded", "narrow-exponent", "1:2",
+          "1:4", "4:8-recoded", "uneven-long")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SELDOM)) for name in DESIGNS])
@@ -73,7 +75,7 @@ def test_products_equal_golden(name):
     assert NAN in values and len(set(values)) > 10
 
 
-@pytest.mark.parametrize("name", ["equal", "1:4", "4:8", "recoded-short"])
+@pytest.mark.parametrize("name", sweep(2, ["4:8", "equal", "1:4", "recoded-short"]))
 def test_every_index_has_its_meaning(name):
     """Out of order, repeated, beyond what its place reaches."""
     design = design_of(name)

@@ -14,6 +14,7 @@ from amaranth.sim import Simulator
 from golden.spec.floats import FloatFormat
 from rtl.fp32.units import FP32_UNITS
 from rtl.lib.cuts import choose_cuts
+from tests.cases import sweep
 from tests.rtl.fp32.table import TABLE, expected, small_operands
 from tests.rtl.fp32.verilated import operands as ports
 
@@ -38,7 +39,8 @@ def test_tiny_format_equals_golden_everywhere(name, subnormals):
     np.testing.assert_array_equal(got, expected(name, cases, TINY, subnormals))
 
 
-@pytest.mark.parametrize("name", ["fp32.add", "fp32.mul", "fp32.fma", "fp32.div", "fp32.mul_add", "fp32.from_int32"])
+@pytest.mark.parametrize("name", sweep(2, ["fp32.add", "fp32.mul", "fp32.fma", "fp32.div", "fp32.mul_add",
+                                           "fp32.from_int32"]))
 def test_every_register_holds_while_disabled(name):
     """Operands enter and results leave only in enabled cycles, each result in its turn."""
     deepest = len(FP32_UNITS[name]().CUTS)

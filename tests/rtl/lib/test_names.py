@@ -2,7 +2,7 @@
 """Names of modules follow from all parameters: what has one name has one text."""
 
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 import pytest
 from amaranth import Fragment, signed, unsigned
@@ -87,9 +87,9 @@ class Register:
 
 @pytest.fixture(scope="module")
 def register():
-    """All modules of three hundred designs."""
+    """All modules of every fourth of several hundred designs."""
     result = Register()
-    for design in designs():
+    for design in islice(designs(), 0, None, 4):
         if design.name not in result.cells:
             result.note(Core.of(design))
             result.new += 1
@@ -97,7 +97,7 @@ def register():
 
 
 def test_one_name_has_one_set_of_parameters(register):
-    assert register.new >= 300
+    assert register.new >= 75
     assert len({type(cell) for cell in register.cells.values()}) >= 20
 
 

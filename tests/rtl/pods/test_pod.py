@@ -14,6 +14,7 @@ from golden.number.to_fp32 import add_fp32, to_fp32
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.pods.pod import Pod, w_layout, x_layout
+from tests.cases import sweep
 from tests.rtl.drive import pack
 
 EXTREMES = np.array([0, -0.0, 1e-39, 2e-38, 3e38, -3e38, np.inf, np.nan], np.float32)
@@ -72,9 +73,9 @@ def play(design, operations, gap):
     return results
 
 
-@pytest.mark.parametrize("terms, group, mantissa", [(4, (4, 2), 8), (4, (1, 1), 4), (2, (2, 4), 8), (1, (1, 2), 16),
-                                                    (2, (1, 4), 6)], ids=str)
-@pytest.mark.parametrize("count", [4, 2, 7])
+@pytest.mark.parametrize("terms, group, mantissa, count", sweep(2, [
+    (*each, count) for each in ((4, (4, 2), 8), (4, (1, 1), 4), (2, (2, 4), 8), (1, (1, 2), 16), (2, (1, 4), 6))
+    for count in (4, 2, 7)]), ids=str)
 def test_equals_the_law(terms, group, mantissa, count):
     design = Design(format=HBFPFormat(mantissa=mantissa, block=(1, terms)), rows=4, group=group)
     rng = np.random.default_rng(mantissa + count)

@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Sums in, blocks out: the vector unit between its converters."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from hbfp.format import HBFPFormat
 from rtl.convert.encode import encoded_layout
 from rtl.lib.layout import ArrayLayout
 from rtl.vector.hbfp import VectorHBFP, sums_layout
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, pack, unpack
 
@@ -67,8 +70,8 @@ def sums(design, seed):
     return words, np.where(invalid, np.uint32(0x7FC00000), bits)
 
 
-@pytest.mark.parametrize("options", [{}, {"rounding": "truncate"}, {"rounding": "stochastic"}], ids=str)
-@pytest.mark.parametrize("pauses", [0.0, 0.4])
+@pytest.mark.parametrize("options, pauses", sweep(3, itertools.product(
+    [{}, {"rounding": "truncate"}, {"rounding": "stochastic"}], [0.0, 0.4])), ids=str)
 def test_sums_to_blocks_equals_golden(options, pauses):
     design = make(**options)
     words, bits = sums(design, 4)

@@ -50,7 +50,7 @@ endmodule
 """
 MANIFEST = Manifest.from_dict({"top": "hbfp_top", "verilog": "hbfp_top.v", "modules": {
     "hbfp_leaf_w2": {"kind": "leaf", "count": 3, "area": None, "apart": None, "inline": 4},
-    "hbfp_ram_d4": {"kind": "ram", "count": 2, "area": None, "apart": True, "inline": 4, "bits": 16},
+    "hbfp_ram_d4": {"kind": "ram", "count": 2, "area": None, "apart": True, "inline": 4, "shape": [4, 4]},
     "hbfp_group_x": {"kind": "group", "count": 2, "area": "elements", "apart": True, "inline": 8},
     "hbfp_top": {"kind": "core", "count": 1, "area": "control", "apart": None, "inline": 4}}})
 
