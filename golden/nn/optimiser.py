@@ -116,5 +116,5 @@ def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optim
         check(optimiser)
         with sided(side):
             return step(*args, **kwargs)
-    optimiser.step = MethodType(sided_step, optimiser)     # type: ignore[method-assign]
+    optimiser.step = MethodType(sided_step, optimiser)
     return optimiser
