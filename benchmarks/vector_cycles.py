@@ -18,8 +18,6 @@ PROGRAMS = {
     "softmax": lambda n: programs.softmax(),
     "layer norm": programs.layer_norm,
     "layer norm gradient": programs.layer_norm_gradient,
-    "batch norm": lambda n: programs.batch_norm(n, 1.0, 0.0),
-    "batch norm gradient": lambda n: programs.batch_norm_gradient(n, 1.0),
     "ReLU gradient": lambda n: programs.relu_gradient(),
     "GELU gradient": lambda n: programs.gelu_gradient(),
     "cross-entropy gradient": lambda n: programs.cross_entropy_gradient(),
