@@ -20,7 +20,8 @@ PROGRAMS = {
     "layer norm gradient": programs.layer_norm_gradient,
     "ReLU gradient": lambda n: programs.relu_gradient(),
     "GELU gradient": lambda n: programs.gelu_gradient(),
-    "cross-entropy gradient": lambda n: programs.cross_entropy_gradient(),
+    "log softmax": lambda n: programs.log_softmax(),
+    "log softmax gradient": lambda n: programs.log_softmax_gradient(),
     "SGD with momentum": lambda n: programs.sgd(0.1, 0.9),
     "Adam": lambda n: programs.adam(0.001, 1),
 }

@@ -1,4 +1,4 @@
-"""Programs of the vector unit: activations, normalisation, loss gradient, optimisers.
+"""Programs of the vector unit: activations, normalisation, gradients, optimisers.
 
 Each function gives a list of instructions. ``i0, i1, ...`` in a docstring are the rows that the program takes from
 the stream, in order; the rows that it gives are named after them. Constants are set at the start of a program, so
@@ -332,16 +332,12 @@ def gelu_gradient() -> list[VectorInstruction]:
             vector(STREAM, register(2), to="out")]
 
 
-def _softmax(row):
-    """Register ``row`` := softmax(i0), without the last product, whose factor is scalar 2."""
-    return [vector(to=row, max=0),
-            vector(register(row), _1, scalar(0), negate_c=True, to=row, post="exp", sum=1),
-            single(scalar(1), to=2, post="recip")]
-
-
 def softmax() -> list[VectorInstruction]:
     """softmax(i0): three passes (maximum; exponential and sum; product) and a reciprocal."""
-    return [*_softmax(0), vector(register(0), scalar(2), to="out")]
+    return [vector(to=0, max=0),
+            vector(register(0), _1, scalar(0), negate_c=True, to=0, post="exp", sum=1),
+            single(scalar(1), to=2, post="recip"),
+            vector(register(0), scalar(2), to="out")]
 
 
 def log_softmax() -> list[VectorInstruction]:
@@ -377,14 +373,6 @@ def row_maximum() -> list[VectorInstruction]:
 def row_variance(n: int) -> list[VectorInstruction]:
     """The mean of squared differences of i0 from its mean, in every element."""
     return [load(8, 1 / n), *_differences(), vector(scalar(5), scalar(8), to="out")]
-
-
-def cross_entropy_gradient(scale: float = 1.0) -> list[VectorInstruction]:
-    """(softmax(i0) - i1) * scale, i1 the target distribution, scale usually 1 / batch."""
-    return [load(3, scale), *_softmax(0),
-            vector(STREAM, to=1),
-            vector(register(0), scalar(2), register(1), negate_c=True, to=0),
-            vector(register(0), scalar(3), to="out")]
 
 
 def _statistics(n, eps):
