@@ -85,8 +85,7 @@ def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optim
     Parameters
     ----------
     optimiser : torch.optim.Optimizer
-        ``SGD``, with any momentum, dampening and weight decay, Nesterov's too; schedulers and ``state_dict`` work as
-        before.
+        ``SGD``, ``Adam`` without ``amsgrad`` or ``AdamW``; schedulers and ``state_dict`` work as before.
     side : Side
         The accelerator, as of :func:`golden.nn.convert`.
 
