@@ -18,11 +18,10 @@ PROGRAMS = {
     "softmax": lambda n: programs.softmax(),
     "layer norm": programs.layer_norm,
     "layer norm gradient": programs.layer_norm_gradient,
-    "batch norm": lambda n: programs.batch_norm(n, 1.0, 0.0),
-    "batch norm gradient": lambda n: programs.batch_norm_gradient(n, 1.0),
     "ReLU gradient": lambda n: programs.relu_gradient(),
     "GELU gradient": lambda n: programs.gelu_gradient(),
-    "cross-entropy gradient": lambda n: programs.cross_entropy_gradient(),
+    "log softmax": lambda n: programs.log_softmax(),
+    "log softmax gradient": lambda n: programs.log_softmax_gradient(),
     "SGD with momentum": lambda n: programs.sgd(0.1, 0.9),
     "Adam": lambda n: programs.adam(0.001, 1),
 }

@@ -85,8 +85,7 @@ def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optim
     Parameters
     ----------
     optimiser : torch.optim.Optimizer
-        ``SGD``, with any momentum, dampening and weight decay, Nesterov's too; schedulers and ``state_dict`` work as
-        before.
+        ``SGD``, ``Adam`` without ``amsgrad`` or ``AdamW``; schedulers and ``state_dict`` work as before.
     side : Side
         The accelerator, as of :func:`golden.nn.convert`.
 
@@ -116,5 +115,5 @@ def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optim
         check(optimiser)
         with sided(side):
             return step(*args, **kwargs)
-    optimiser.step = MethodType(sided_step, optimiser)     # type: ignore[method-assign]
+    optimiser.step = MethodType(sided_step, optimiser)
     return optimiser

@@ -44,9 +44,15 @@ def _from(x, number, alpha=1):
 
 
 def _power(x, exponent):
-    if isinstance(exponent, torch.Tensor) or not isinstance(x, torch.Tensor) or exponent not in (2, 3, 4):
-        raise Unsupported("its exponent is none of 2, 3 and 4; one of these would do")
-    return Elements(programs.power(int(exponent)), (x,))
+    if isinstance(exponent, torch.Tensor) or not isinstance(x, torch.Tensor) or exponent not in (1, 2, 3, 4):
+        raise Unsupported("its exponent is none of 1, 2, 3 and 4; one of these would do")
+    return Elements(programs.power(int(exponent)) if exponent > 1 else programs.activation(), (x,))
+
+
+def _between(x, y, weight):
+    if isinstance(weight, torch.Tensor):
+        raise Unsupported("its weight is a tensor; a number would do")
+    return Elements(programs.between(weight), (x, y))
 
 
 OPERATIONS: tuple[Any, ...] = (
@@ -60,5 +66,10 @@ OPERATIONS: tuple[Any, ...] = (
     _unary("elu", programs.elu),
     _unary("hardtanh", programs.clamp),
     _unary("sqrt", programs.root), _unary("neg", programs.negate),
+    _unary("abs", programs.absolute), _unary("sgn", programs.sign),
+    Operation("lerp", calls("lerp"), Shape.ELEMENT, _between),
+    *(Operation(name, calls(name), Shape.ELEMENT,
+                lambda x, y, z, value=1, program=program: Elements(program(value), (x, y, z)))
+      for name, program in (("addcmul", programs.add_product), ("addcdiv", programs.add_quotient))),
     Operation("rsub", calls("rsub"), Shape.ELEMENT, _from),
     Operation("pow", calls("pow"), Shape.ELEMENT, _power))

@@ -47,15 +47,14 @@ def update(optimiser: torch.optim.Optimizer, group: dict[str, Any], step: int) -
 def check(optimiser: torch.optim.Optimizer) -> None:
     """Raise :class:`Unsupported` with one line unless there is a program for each step of an optimiser."""
     if type(optimiser) not in _UPDATES:
-        known = " and ".join(each.__name__ for each in _UPDATES)
+        known = ", ".join(each.__name__ for each in _UPDATES)
         raise Unsupported(f"Optimiser {type(optimiser).__name__} has no program; torch.optim's {known} would do")
     for group in optimiser.param_groups:
-        for name in ("differentiable", "capturable", "fused"):
+        for name in ("differentiable", "capturable", "fused", "amsgrad"):
             if group.get(name):
-                raise Unsupported(f"{name}=True is another way to compute a step; {name}=False would do")
-        for name in ("lr", "weight_decay"):
-            if isinstance(group[name], torch.Tensor):
-                raise Unsupported(f"{name} is a tensor; a number would do")
+                raise Unsupported(f"{name}=True computes a step in another way; {name}=False would do")
+        if any(isinstance(each, torch.Tensor) for each in (group["lr"], *group.get("betas", ()))):
+            raise Unsupported("a rate is a tensor; a number would do")
 
 
 def _sgd(group, step):
@@ -66,4 +65,11 @@ def _sgd(group, step):
                   (*(["momentum_buffer"] if keeps else []), "parameter"))
 
 
-_UPDATES = {torch.optim.SGD: _sgd}
+def _adam(group, step):
+    first, second = group["betas"]
+    program = programs.adam(group["lr"], step, first, second, group["eps"], group["weight_decay"],
+                            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"])
+    return Update(program, ("parameter", "gradient", "exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "parameter"))
+
+
+_UPDATES = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.AdamW: _adam}

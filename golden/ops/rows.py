@@ -7,6 +7,7 @@ import torch
 
 from ..vector import programs
 from ..vector.side import batch_norm_factors
+from . import norms
 from .operation import Elements, Operation, Rows, Shape, Unsupported, calls
 from .results import ALONE, Result
 
@@ -33,7 +34,7 @@ def _layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
 def _batch_norm(x, weight, bias, *rest):
     *statistics, training, momentum, eps = rest
     if training or not statistics or statistics[0] is None:
-        raise Unsupported("it takes its statistics from the batch; track_running_stats=True would do")
+        raise Unsupported("it takes its statistics from the batch, which are sums and products")
     return _batch_norm_learned(x, weight, bias, *statistics, momentum, eps)
 
 
@@ -45,11 +46,18 @@ def _batch_norm_learned(x, weight, bias, mean, variance, momentum, eps):
 
 def _rms_norm(x, shape, weight=None, eps=None):
     if len(shape) != 1:                                    # torch's parts have a mean over these, which has no program
-        raise Unsupported(f"it normalises over {len(shape)} dimensions; over the last alone would do")
+        raise Unsupported(f"it normalises over {len(shape)} dimensions, by a mean and products")
     n, eps = shape[0], torch.finfo(torch.float32).eps if eps is None else eps
     if weight is None:
         return Rows(programs.rms_norm_plain(n, eps), (x,))
     return Rows(programs.rms_norm(n, eps, 1), (x,), numbers=(weight,))
+
+
+def _rms_norm_parts(x, shape, weight=None, eps=None):
+    eps = torch.finfo(torch.float32).eps if eps is None else eps
+    root = torch.rsqrt(x.square().mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
+    y = x * root
+    return y if weight is None else y * weight, root
 
 
 def _rms_norm_kept(x, shape, weight=None, eps=None):
@@ -102,11 +110,11 @@ OPERATIONS = (
     Operation("softmax", calls("_softmax"), Shape.ROW, _softmax),
     Operation("log_softmax", calls("_log_softmax"), Shape.ROW, _log_softmax),
     Operation("layer_norm", calls("native_layer_norm"), Shape.ROW, _layer_norm),
-    Operation("rms_norm", calls("_fused_rms_norm"), Shape.ROW, _rms_norm, kept=_rms_norm_kept),
+    Operation("rms_norm", calls("_fused_rms_norm"), Shape.ROW, _rms_norm, _rms_norm_parts, _rms_norm_kept),
     Operation("group_norm", calls("native_group_norm"), Shape.PARTS, parts=_group_norm),
     Operation("sum", calls("sum"), Shape.ROW, _sum), Operation("amax", calls("amax"), Shape.ROW, _most),
     Operation("var", calls("var"), Shape.ROW, _variance),
     Operation("batch_norm", calls("native_batch_norm", "_native_batch_norm_legit"), Shape.ROW, _batch_norm,
-              kept=_nothing_kept),
+              parts=norms.training, kept=_nothing_kept),
     Operation("batch_norm", calls("_native_batch_norm_legit_no_training"), Shape.ROW, _batch_norm_learned,
               kept=_nothing_kept))

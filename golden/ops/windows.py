@@ -10,12 +10,13 @@ from .operation import Operation, Rows, Shape, Unsupported, Windows, calls, pair
 from .results import Result
 
 aten = torch.ops.aten
-_HANGS = "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"
+#: Why windows are none for a program.
+HANGS = "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"
 
 
 def _max_pool(x, size, stride=(), padding=0, dilation=1, ceil_mode=False):
     if ceil_mode:
-        raise Unsupported(_HANGS)
+        raise Unsupported(HANGS)
     size = pair(size)
     return Windows(programs.maximum(prod(size)), (x,), size, pair(stride or size), pair(padding), pair(dilation),
                    float("-inf"))
@@ -27,7 +28,7 @@ def _indices(*given):
 
 def _average_pool(x, size, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
     if ceil_mode:
-        raise Unsupported(_HANGS)
+        raise Unsupported(HANGS)
     if divisor_override is not None or not count_include_pad and any(pair(padding)):
         raise Unsupported("it divides by another number than the window's elements; count_include_pad=True without "
                           "divisor_override would do")

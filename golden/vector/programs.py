@@ -1,4 +1,4 @@
-"""Programs of the vector unit: activations, normalisation, loss gradient, optimisers.
+"""Programs of the vector unit: activations, normalisation, gradients, optimisers.
 
 Each function gives a list of instructions. ``i0, i1, ...`` in a docstring are the rows that the program takes from
 the stream, in order; the rows that it gives are named after them. Constants are set at the start of a program, so
@@ -122,6 +122,38 @@ def divide(number: float) -> list[VectorInstruction]:
     return scale(1 / number if number else math.copysign(math.inf, number))
 
 
+def absolute() -> list[VectorInstruction]:
+    """The larger of i0 and -i0."""
+    return [vector(STREAM, STREAM, op=Op.MAX, negate_a=True, to="out")]
+
+
+def sign() -> list[VectorInstruction]:
+    """1 where i0 > 0, -1 where i0 < 0, else 0."""
+    return [vector(to=0), vector(register(0), _1, op=Op.GATE, to=1),
+            vector(register(0), _1, op=Op.GATE, negate_a=True, to=0),
+            vector(register(0), negate_a=True, c=register(1), to="out")]
+
+
+def between(weight: float) -> list[VectorInstruction]:
+    """i0 + weight * (i1 - i0), or from a half on i1 - (i1 - i0) * (1 - weight)."""
+    near = abs(weight) < 0.5
+    return [load(0, weight if near else weight - 1), vector(to=0), vector(to=1),
+            vector(register(1), c=register(0), negate_c=True, to=2),
+            vector(register(2), scalar(0), register(0 if near else 1), to="out")]
+
+
+def add_product(factor: float) -> list[VectorInstruction]:
+    """i0 + (factor * i1) * i2."""
+    return [load(0, factor), vector(to=0), vector(b=scalar(0), to=1),
+            vector(STREAM, register(1), register(0), to="out")]
+
+
+def add_quotient(factor: float) -> list[VectorInstruction]:
+    """i0 + (factor * i1) * (1 / i2)."""
+    return [load(0, factor), vector(to=0), vector(b=scalar(0), to=1), vector(to=2, post="recip"),
+            vector(register(2), register(1), register(0), to="out")]
+
+
 def shift(addend: float) -> list[VectorInstruction]:
     """i0 + addend."""
     return [load(0, addend), vector(c=scalar(0), to="out")]
@@ -226,6 +258,61 @@ def tanh_gradient() -> list[VectorInstruction]:
             vector(STREAM, register(0), to="out")]
 
 
+def silu_gradient() -> list[VectorInstruction]:
+    """i1 * (s * (i0 * (1 - s) + 1)), s = sigmoid(i0); i0 is the input of SiLU."""
+    return [vector(to=0), vector(register(0), to=1, post="sigmoid"),
+            vector(register(1), negate_a=True, c=_1, to=2),
+            vector(register(0), register(2), _1, to=2),
+            vector(register(1), register(2), to=2),
+            vector(STREAM, register(2), to="out")]
+
+
+def _unless(index, to):
+    """Register ``to`` := 1 where a register is not positive, else 0."""
+    return [vector(register(index), _1, op=Op.GATE, to=to), vector(register(to), negate_a=True, c=_1, to=to)]
+
+
+def leaky_relu_gradient(slope: float) -> list[VectorInstruction]:
+    """i1 where i0 > 0, else i1 * slope."""
+    return [load(0, slope), vector(to=0), *_unless(0, 1),
+            vector(register(0), _1, op=Op.GATE, to=0),
+            vector(register(1), scalar(0), register(0), to=0),
+            vector(STREAM, register(0), to="out")]
+
+
+def clamp_gradient(low: float, high: float) -> list[VectorInstruction]:
+    """i1 where low < i0 < high, else +0."""
+    return [load(0, -low), load(1, high), vector(to=0), vector(to=1),
+            vector(register(0), c=scalar(0), to=2),
+            vector(register(2), register(1), op=Op.GATE, to=1),
+            vector(register(0), negate_a=True, c=scalar(1), to=2),
+            vector(register(2), register(1), op=Op.GATE, to="out")]
+
+
+def hard_swish_gradient() -> list[VectorInstruction]:
+    """+0 up to i0 = -3, i1 * (i0 / 3 + 1 / 2) below 3, i1 from there on."""
+    return [load(0, 1 / 3), load(1, 0.5), load(2, 3.0), vector(to=0),
+            vector(register(0), scalar(0), scalar(1), to=1),
+            vector(register(0), c=scalar(2), to=2),
+            vector(register(2), register(1), op=Op.GATE, to=1),
+            vector(register(0), negate_a=True, c=scalar(2), to=2),
+            vector(register(2), register(1), op=Op.GATE, to=1), *_unless(2, 0),
+            vector(register(0), c=register(1), to=0),
+            vector(STREAM, register(0), to="out")]
+
+
+def elu_gradient(alpha: float = 1.0, scale: float = 1.0, slope: float = 1.0) -> list[VectorInstruction]:
+    """i1 * scale where i0 > 0, else i1 * (exp(slope * i0) * (slope * alpha * scale))."""
+    return [load(0, -slope), load(1, slope * alpha * scale), load(2, scale), vector(to=0),
+            vector(register(0), negate_a=True, to=1, post="relu"),
+            vector(register(1), scalar(0), to=1, post="exp"),
+            vector(register(1), scalar(1), to=1), *_unless(0, 2),
+            vector(register(2), register(1), op=Op.GATE, to=1),
+            vector(register(0), _1, op=Op.GATE, to=0),
+            vector(register(0), scalar(2), register(1), to=0),
+            vector(STREAM, register(0), to="out")]
+
+
 def softmax_gradient() -> list[VectorInstruction]:
     """i0 * (i1 - sum(i0 * i1)); i0 is the output of softmax, i1 its gradient."""
     return [vector(to=0), vector(to=1),
@@ -245,16 +332,12 @@ def gelu_gradient() -> list[VectorInstruction]:
             vector(STREAM, register(2), to="out")]
 
 
-def _softmax(row):
-    """Register ``row`` := softmax(i0), without the last product, whose factor is scalar 2."""
-    return [vector(to=row, max=0),
-            vector(register(row), _1, scalar(0), negate_c=True, to=row, post="exp", sum=1),
-            single(scalar(1), to=2, post="recip")]
-
-
 def softmax() -> list[VectorInstruction]:
     """softmax(i0): three passes (maximum; exponential and sum; product) and a reciprocal."""
-    return [*_softmax(0), vector(register(0), scalar(2), to="out")]
+    return [vector(to=0, max=0),
+            vector(register(0), _1, scalar(0), negate_c=True, to=0, post="exp", sum=1),
+            single(scalar(1), to=2, post="recip"),
+            vector(register(0), scalar(2), to="out")]
 
 
 def log_softmax() -> list[VectorInstruction]:
@@ -290,14 +373,6 @@ def row_maximum() -> list[VectorInstruction]:
 def row_variance(n: int) -> list[VectorInstruction]:
     """The mean of squared differences of i0 from its mean, in every element."""
     return [load(8, 1 / n), *_differences(), vector(scalar(5), scalar(8), to="out")]
-
-
-def cross_entropy_gradient(scale: float = 1.0) -> list[VectorInstruction]:
-    """(softmax(i0) - i1) * scale, i1 the target distribution, scale usually 1 / batch."""
-    return [load(3, scale), *_softmax(0),
-            vector(STREAM, to=1),
-            vector(register(0), scalar(2), register(1), negate_c=True, to=0),
-            vector(register(0), scalar(3), to="out")]
 
 
 def _statistics(n, eps):
@@ -351,50 +426,28 @@ def layer_norm_plain(n: int, eps: float = 1e-5) -> list[VectorInstruction]:
     return [*_statistics(n, eps), vector(register(0), scalar(2), to="out")]
 
 
-def layer_norm_gradient(n: int, eps: float = 1e-5, gamma: int = 6, gamma_gradient: int = 4,
-                        beta_gradient: int = 5) -> list[VectorInstruction]:
-    """Gradient of layer_norm's input, of i0 its input and i1 the gradient of its output.
+def layer_norm_gradient(n: int, gamma: int | None = 1) -> list[VectorInstruction]:
+    """Gradients of layer norm: of its input, and of the factor and the addend of each element.
 
-    Registers ``gamma_gradient`` and ``beta_gradient`` are added to: clear them first and read them after the batch.
+    i0 is its input, i1 the gradient of its output, i2 and i3 mean and 1 / sqrt(variance + eps) of the row, as rows of
+    one number. The factors are a row in register ``gamma``; None is for a norm without. The first is i3 * (d -
+    mean(d) - h * mean(d * h)), with h = (i0 - i2) * i3 and d = i1 * gamma; the others are i1 * h and i1.
     """
-    return [*_statistics(n, eps),
-            vector(register(0), scalar(2), to=0),                                            # xhat
-            vector(STREAM, to=1),                                                            # dy
-            vector(register(1), _1, register(beta_gradient), to=beta_gradient),
-            vector(register(1), register(0), register(gamma_gradient), to=gamma_gradient),
-            vector(register(1), register(gamma), to=1, sum=3),                               # dxhat
-            *_input_gradient()]
-
-
-def _input_gradient():
-    """scalar 2 * (register 1 - mean - xhat * mean(register 1 * xhat)), the sum of register 1 in scalar 3."""
-    return [single(scalar(3), scalar(8), to=3),
-            vector(register(1), register(0), sum=4),
+    product = vector(register(2), _1 if gamma is None else register(gamma), to=3, sum=3)
+    return [load(8, 1 / n),
+            vector(to=0), vector(to=2),
+            length(1), vector(sum=1), vector(sum=2), length(n),
+            vector(register(0), _1, scalar(1), negate_c=True, to=0),
+            vector(register(0), scalar(2), to=0),                                            # h
+            product,                                                                         # d
+            single(scalar(3), scalar(8), to=3),
+            vector(register(3), register(0), sum=4),
             single(scalar(4), scalar(8), to=4),
-            vector(register(1), _1, scalar(3), negate_c=True, to=1),
-            vector(register(0), scalar(4), register(1), negate_a=True, to=1),
-            vector(register(1), scalar(2), to="out")]
-
-
-def batch_norm(n: int, gamma: int, beta: int, eps: float = 1e-5) -> list[VectorInstruction]:
-    """As layer_norm, but a row holds one channel of the batch, so gamma and beta are numbers."""
-    return [load(10, gamma), load(11, beta), *_statistics(n, eps),
-            vector(register(0), scalar(2), to=0),
-            vector(register(0), scalar(10), scalar(11), to="out")]
-
-
-def batch_norm_gradient(n: int, gamma: int, eps: float = 1e-5) -> list[VectorInstruction]:
-    """Gradient of batch_norm's input, then a row each of the gradients of gamma and of beta (all elements equal).
-
-    i0 is its input, i1 the gradient of its output.
-    """
-    return [load(10, gamma), *_statistics(n, eps),
-            vector(register(0), scalar(2), to=0),
-            vector(STREAM, to=1, sum=6),
-            vector(register(1), register(0), sum=7),
-            vector(register(1), scalar(10), to=1, sum=3),
-            *_input_gradient(),
-            vector(scalar(7), to="out"), vector(scalar(6), to="out")]
+            vector(register(3), _1, scalar(3), negate_c=True, to=3),
+            vector(register(0), scalar(4), register(3), negate_a=True, to=3),
+            vector(register(3), scalar(2), to="out"),
+            vector(register(2), register(0), to="out"),
+            vector(register(2), to="out")]
 
 
 def sgd(rate: float, momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, *,
@@ -423,25 +476,33 @@ def sgd(rate: float, momentum: float = 0.0, dampening: float = 0.0, weight_decay
     return [*program, vector(register(1), scalar(1), register(0), negate_a=True, to="out")]
 
 
-def adam(rate: float, step: int, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8
-         ) -> list[VectorInstruction]:
-    """Adam at ``step`` (1, 2, ...). Takes g, m, v, w; gives m, v, w.
+def adam(rate: float, step: int, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+         weight_decay: float = 0.0, *, decoupled: bool = False, maximize: bool = False) -> list[VectorInstruction]:
+    """Adam at ``step`` (1, 2, ...) as torch has it. Takes w, g, m, v, gives m, v, w.
 
-    Definition of the root: sqrt(v) = v * rsqrt(max(v, 2^-126)), so that of zero is zero.
+    With ``decoupled`` (AdamW) w is first multiplied by 1 - rate * weight_decay, else weight_decay * w is added to g.
+    Then m = m + (g - m) * (1 - beta1), v = v * beta2 + ((1 - beta2) * g) * g, d = sqrt(v) * (1 / sqrt(1 -
+    beta2^step)) + eps, w = w - (rate / (1 - beta1^step) * m) * (1 / d).
     """
-    return [load(0, beta1), load(1, 1 - beta1), load(2, beta2), load(3, 1 - beta2),
-            load(4, rate / (1 - beta1 ** step)), load(5, 1 / (1 - beta2 ** step)), load(6, eps), load(7, 2.0 ** -126),
-            vector(to=0),                                                              # g
-            vector(register(0), scalar(1), to=1),
-            vector(STREAM, scalar(0), register(1), to=1),                              # m
-            vector(register(1), to="out"),
-            vector(register(0), register(0), to=2),
-            vector(register(2), scalar(3), to=2),
-            vector(STREAM, scalar(2), register(2), to=2),                              # v
-            vector(register(2), to="out"),
-            vector(register(2), scalar(5), to=2),                                      # v / (1 - beta2^t)
-            vector(register(2), scalar(7), op=Op.MAX, to=3, post="rsqrt"),
-            vector(register(2), register(3), scalar(6), to=3, post="recip"),           # 1 / (sqrt(v) + eps)
-            vector(register(1), scalar(4), to=1),
-            vector(STREAM, to=0),
-            vector(register(1), register(3), register(0), negate_a=True, to="out")]
+    share, step = 1 - beta1, float(step)                   # a power of a float is another than that of an integer
+    near = abs(share) < 0.5
+    program = [load(0, share if near else share - 1), load(1, beta2), load(2, 1 - beta2),
+               load(3, 1 / (1 - beta2 ** step) ** 0.5), load(4, eps), load(5, -rate / (1 - beta1 ** step))]
+    program += [vector(to=0), vector(negate_a=maximize, to=1)]
+    if weight_decay and decoupled:
+        program += [load(6, 1 - rate * weight_decay), vector(register(0), scalar(6), to=0)]
+    elif weight_decay:
+        program += [load(6, weight_decay), vector(register(0), scalar(6), register(1), to=1)]
+    return [*program,
+            vector(to=2),
+            vector(register(1), c=register(2), negate_c=True, to=3),
+            vector(register(3), scalar(0), register(2 if near else 1), to=2),
+            vector(register(2), to="out"),                                                   # m
+            vector(b=scalar(1), to=3),
+            vector(register(1), scalar(2), to=4),
+            vector(register(4), register(1), register(3), to=3),
+            vector(register(3), to="out"),                                                   # v
+            vector(register(3), to=3, post="rsqrt"), vector(register(3), to=3, post="recip"),
+            vector(register(3), scalar(3), scalar(4), to=3, post="recip"),
+            vector(register(2), scalar(5), to=2),
+            vector(register(3), register(2), register(0), to="out")]

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import fx
 
-from hbfp.golden.nn.side import patterns
+from hbfp.golden.nn.forms import patterns
 from hbfp.golden.ops.operation import Rows
 from hbfp.golden.ops.table import operation_of
 

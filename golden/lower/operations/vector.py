@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from torch import fx
 
-from hbfp.golden.nn.side import patterns
+from hbfp.golden.nn.forms import patterns
 from hbfp.golden.ops.operation import Elements, Form, Program, Rows, Unsupported, keeps_zeros
 from hbfp.golden.ops.results import without
 from hbfp.golden.ops.table import operation_of

@@ -108,7 +108,7 @@ def test_every_size_and_number_of_threads(rows, size, monkeypatch):
 
 
 @pytest.mark.parametrize("program", [
-    programs.softmax(), programs.batch_norm_gradient(4, 1), [programs.length(4), *programs.activation()],
+    programs.softmax(), programs.layer_norm_gradient(4), [programs.length(4), *programs.activation()],
     programs.gelu_gradient(), programs.scale_shift(), [programs.vector(to=0)], [VectorInstruction(reduce=1)]])
 def test_others_are_left_to_the_machine(program):
     """Sums, lengths, functions in the midst, registers of before, more or fewer rows than one."""

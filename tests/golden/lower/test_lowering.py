@@ -198,8 +198,9 @@ CASES = {
     "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
     "gradients": (lambda: Of(lambda x, g: tuple(function(g, x, *rest) for function, *rest in (
         (aten.threshold_backward, 0), (aten.gelu_backward,), (aten.sigmoid_backward,), (aten.tanh_backward,),
-        (aten._softmax_backward_data, -1, torch.float32), (aten._log_softmax_backward_data, -1, torch.float32)))),
-                  (3, 21), (3, 21))}
+        (aten._softmax_backward_data, -1, torch.float32), (aten._log_softmax_backward_data, -1, torch.float32),
+        (aten.silu_backward,), (aten.hardswish_backward,), (aten.leaky_relu_backward, 0.2, False),
+        (aten.hardtanh_backward, -0.5, 1.0)))), (3, 21), (3, 21))}
 
 
 def made(name):

@@ -256,10 +256,10 @@ def test_a_step_may_compute_its_loss_itself():
 
 
 @pytest.mark.parametrize(("make", "line"), [
-    (lambda p: torch.optim.RMSprop(p), "Optimiser RMSprop has no program; torch.optim's SGD would do"),
+    (lambda p: torch.optim.RMSprop(p), "Optimiser RMSprop has no program; torch.optim's SGD, Adam, AdamW would do"),
     (lambda p: torch.optim.SGD(p, 0.1, fused=True),
-     "fused=True is another way to compute a step; fused=False would do"),
-    (lambda p: torch.optim.SGD(p, torch.tensor(0.1)), "lr is a tensor; a number would do")])
+     "fused=True computes a step in another way; fused=False would do"),
+    (lambda p: torch.optim.SGD(p, torch.tensor(0.1)), "a rate is a tensor; a number would do")])
 def test_optimisers_without_a_program_are_refused(make, line):
     with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
         golden.nn.optimiser(make([nn.Parameter(torch.ones(3))]), SIDE)

@@ -1,4 +1,7 @@
-"""``golden.nn.convert(side=...)``: what is no product has the accelerator's bits."""
+"""``golden.nn.convert(side=...)``: what is no product has the accelerator's bits.
+
+Covers: golden/nn/forms.py.
+"""
 
 import copy
 import pickle

@@ -106,11 +106,9 @@ PROGRAMS = {
     "softmax": (lambda n: programs.softmax(), 1),
     "relu gradient": (lambda n: programs.relu_gradient(), 2),
     "layer norm": (lambda n: programs.load_row(6) + programs.load_row(7) + programs.layer_norm(n), 3),
-    "layer norm gradient": (lambda n: [*programs.load_row(6), *programs.load_row(4), *programs.load_row(5),
-                                       *programs.layer_norm_gradient(n)], 5),
-    "batch norm": (lambda n: programs.batch_norm(n, 1.5, 0.25), 1),
-    "batch norm gradient": (lambda n: programs.batch_norm_gradient(n, 1.5), 2),
-    "cross entropy gradient": (lambda n: programs.cross_entropy_gradient(0.5), 2),
+    "layer norm gradient": (lambda n: programs.load_row(1) + [     # all rows of one length here
+        each for each in programs.layer_norm_gradient(n) if each.kind != Kind.LENGTH], 5),
+    "log softmax gradient": (lambda n: programs.log_softmax_gradient(), 2),
     "sgd": (lambda n: programs.sgd(0.1, 0.9), 3),
     "adam": (lambda n: programs.adam(0.01, 3), 4),
 }
