@@ -14,9 +14,9 @@ from ..schedule import Span
 
 @dataclass
 class Steps:
-    """What the core does with its sums: factors and addends of each column, and ReLU."""
+    """What the core does with its sums: factors and addends of each column, numbers or where they lie, and ReLU."""
     scale: np.ndarray | None = None
-    bias: np.ndarray | None = None
+    bias: np.ndarray | Value | None = None
     relu: bool = False
 
 
@@ -109,7 +109,7 @@ def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
     for name, row in (("scale", steps.scale), ("bias", steps.bias)):
         if row is not None:
             span = build.keep(words)
-            build.load(build.dram.constant(row), (), 0, span.start, words)
+            build.load(row if isinstance(row, Value) else build.dram.constant(row), (), 0, span.start, words)
             fields |= {name: 1, f"{name}_base": span.start}
     return fields
 

@@ -1,0 +1,188 @@
+"""From a step of training to one program: parameters and state are read and written in place, batches are data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+
+from hbfp.fields import check_kind
+from hbfp.golden.nn.side import SideMode
+from hbfp.golden.ops.operation import Shape
+from hbfp.golden.ops.table import operation_of
+from hbfp.golden.vector.side import Side
+from hbfp.system import Accelerator
+
+from ..builder import Builder
+from ..errors import NO_OPERATION, LoweringError
+from ..graph import Graph, needed, refusal
+from ..lowering import Lowered, finished
+from ..memory import Value
+from ..network import Network
+from .capture import Batch, Capture, captured
+from .reference import Loss, Make, Reference
+
+
+@dataclass
+class Step:
+    """A step of training as a program, and PyTorch beside it.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        The program; parameters, state and the first batch are in its memory. ``expected`` is of the first step.
+    reference : Reference
+        PyTorch, before its first step.
+    host : Host
+        What a host writes for each batch.
+    """
+    lowered: Lowered
+    reference: Reference
+    host: "Host"
+
+    def advance(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
+        loss = self.reference.step(*batch)
+        return {name: each.numpy() for name, each in self.reference.expected(loss).items()}
+
+
+@dataclass
+class Host:
+    """What a host does for a batch: the numbers of a step's inputs, of which classes become rows of zeros and a one.
+
+    Attributes
+    ----------
+    capture : Capture
+    moved : dict
+        Node -> what the program calls it, of inputs that follow from whole numbers of the batch.
+    leaves : dict
+        Name of an input -> its type and shape.
+    """
+    capture: Capture
+    moved: dict[fx.Node, str]
+    leaves: dict[str, Any] = field(default_factory=dict)
+
+    def writes(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Name of a tensor of the program -> its numbers for a batch; LoweringError if the batch is another kind."""
+        given = self.capture.leaves(batch)
+        for name, leaf in given.items():
+            own = getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ()))
+            wanted = self.leaves.setdefault(name, own)
+            if own != wanted:
+                raise LoweringError(f"Tensor {name} of a batch must be {wanted[0]} of {wanted[1]} as in the first, not "
+                                    f"{own[0]} of {own[1]}; batches of one size (drop_last=True) would do"
+                                    .replace("torch.", ""))
+        found = {name: leaf for name, leaf in given.items() if leaf.is_floating_point()}
+        results: dict[fx.Node, Any] = {}
+
+        def result(node):
+            if node not in results:
+                args, options = fx.node.map_arg((node.args, node.kwargs), result)
+                results[node] = given[self.capture.names[node.name]] if node.op == "placeholder" else node.target(
+                    *args, **options)
+            return results[node]
+        try:
+            found |= {name: result(node) for node, name in self.moved.items()}
+        except (RuntimeError, IndexError) as error:
+            raise LoweringError(f"A batch has classes that the model does not give ({str(error).splitlines()[0]})"
+                                ) from None
+        return {name: np.ascontiguousarray(each.detach().numpy(), np.float32) for name, each in found.items()}
+
+
+@dataclass
+class _Network(Network):
+    """A step on its way into a program: results have names, and some are stored in the place of an input."""
+    names: Mapping[fx.Node, str] = field(default_factory=dict)
+    homes: Mapping[fx.Node, fx.Node] = field(default_factory=dict)
+
+    def name(self, node: fx.Node) -> str:
+        return self.names.get(node) or super().name(node)
+
+    def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
+        if node not in self.homes:
+            return super().fresh(node, order)
+        result, value = self.graph.results[node], self.value(self.homes[node])
+        self.values[node] = value
+        self.known_as(self.name(node), value, result, list(range(result.dim())), "inner")
+        return value
+
+
+def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator) -> Step:
+    """The program of a step of training.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In float32; it stays as it is.
+    loss : callable
+        Of the model's output and the targets.
+    optimiser : callable
+        Of parameters.
+    batch : (tuple, tuple)
+        The first: inputs and targets.
+    accelerator : Accelerator
+
+    Returns
+    -------
+    Step
+        Its program's tensors have the parameters' names; those behind the step are ``loss``, ``NAME gradient``, ``NAME
+        after`` and, of the optimiser's state, ``NAME STATE after``.
+
+    Raises
+    ------
+    LoweringError
+        If a layer, the loss or the optimiser cannot be lowered; one line with its name, why, and what would do.
+    """
+    check_kind("accelerator", accelerator, Accelerator)
+    check_kind("model", model, torch.nn.Module)
+    reference = Reference(model, loss, optimiser, accelerator)
+    capture = captured(reference, batch)
+    graph, moved = _evaluated(capture, Side.of(accelerator))
+    names = {node: name for name, node in capture.outputs.items()} | graph.inputs
+    build = Builder(accelerator)
+    lowered = finished(build, [_Network(graph, build, names=names, homes=capture.homes)])
+    host = Host(capture, moved)
+    host.writes(batch)
+    return Step(lowered, reference, host)
+
+
+def _evaluated(capture, side):
+    """The graph with what each node gives in the first step; which of its inputs follow from whole numbers alone."""
+    results, fixed, whole, nodes = {}, set(), set(), []
+    inputs, moved, moving = {}, {}, set()
+    with torch.no_grad(), SideMode(side):
+        for node in capture.graph.graph.nodes:
+            if node.op == "placeholder":
+                results[node] = capture.given[node.name]
+                if results[node].is_floating_point():
+                    inputs[node] = capture.names[node.name]
+                    moving.add(node)
+                else:
+                    whole.add(node)
+            elif node.op == "get_attr":
+                results[node] = getattr(capture.graph, node.target).detach()
+                fixed.add(node)
+            elif node.op == "call_function":
+                if isinstance(node.target, torch._ops.HigherOrderOperator):
+                    raise refusal(node, NO_OPERATION)
+                args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
+                results[node] = node.target(*args, **options)
+                if moving.isdisjoint(node.all_input_nodes) and not _computes(node):
+                    (fixed if whole.isdisjoint(node.all_input_nodes) else whole).add(node)
+                    continue
+                moving.add(node)
+                nodes.append(node)
+                for each in node.all_input_nodes:
+                    if each in whole:
+                        moved[each] = inputs[each] = capture.names.get(each.name, each.name)
+    outputs = list(capture.outputs.values())
+    wanted = [results[each] for each in outputs]
+    return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved
+
+
+def _computes(node):
+    """Whether a node is an operation that has a program."""
+    operation = operation_of(node.target)
+    return operation is not None and operation.shape != Shape.MOVE
