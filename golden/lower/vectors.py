@@ -31,16 +31,18 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
         inputs: Sequence[Span], output: Span | None) -> None:
     """A program over ``rows`` rows of ``length`` elements, ``words`` words each, behind each other in V."""
     once, each = split(program)
-    once = [*once, programs.length(length)]
+    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, output)
+
+
+def _pass(build, once, each, rows, words, inputs, output):
+    """An instruction: what runs once, and what runs for each of rows that stand behind each other in V."""
     place = build.program([*once, *each])
     values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
     for name, span in zip(("i0", "i1", "i2"), inputs, strict=False):
         values |= slot(name, span.start, words, words)
-    writes = []
     if output is not None:
         values |= slot("o0", output.start, words, words)
-        writes = [output]
-    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], writes)
+    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], [] if output is None else [output])
 
 
 def physical(value: Value) -> list[int]:
@@ -73,6 +75,30 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
             run(build, program, length, count, words, taken, result)
         for done, skips, lines in cut:
             build.store(result.start + done * words, words, output, (), inner, skip=skips[-1], rows=lines[-1])
+
+
+def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],
+         inner: int, output: Value) -> None:
+    """Rows along ``inner`` of operands of one shape, added up over dimensions, the last of them fastest, to one row.
+
+    ``parts`` are the programs of :func:`golden.ops.operation.running`: what runs before, for each row, and behind.
+    """
+    before, body, after = parts
+    length = operands[0].shape[inner]
+    words = -(-length // build.lanes)
+    once, each = split(body)
+    begin = [*once, programs.length(length), *before]
+    every = joint([[value.dims()[d] for d in over] for value in operands])
+    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(operands)) // words)):
+        taken = [build.v.take(count * words) for _ in operands]
+        cut = list(boxes(every, first, count))
+        for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
+            for done, skips, lines in cut:
+                build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
+        _pass(build, begin if first == 0 else [], each, count, words, taken, None)
+    result = build.v.take(words)
+    _pass(build, [], after, 1, words, [], result)
+    build.store(result.start, words, output, (), inner, rows=[])
 
 
 def copy(build: Builder, value: Value, output: Value) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hbfp.golden.nn import convert
-from hbfp.golden.nn.side import SideMode
+from hbfp.golden.nn.side import sided
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
@@ -48,7 +48,7 @@ class Reference:
 
     def step(self, inputs: tuple[Any, ...], targets: tuple[Any, ...]) -> torch.Tensor:
         """One step of training; its loss."""
-        with SideMode(self.side):
+        with sided(self.side):
             self.optimiser.zero_grad()
             loss = self.loss(self.model(*inputs), *targets)
             loss.backward()

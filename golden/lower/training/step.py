@@ -9,7 +9,7 @@ import torch
 from torch import fx
 
 from hbfp.fields import check_kind
-from hbfp.golden.nn.side import SideMode
+from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
@@ -100,6 +100,9 @@ class _Network(Network):
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
 
+    def copied(self, name: str) -> str:
+        return name
+
     def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
         if node not in self.homes:
             return super().fresh(node, order)
@@ -152,7 +155,7 @@ def _evaluated(capture, side):
     """The graph with what each node gives in the first step; which of its inputs follow from whole numbers alone."""
     results, fixed, whole, nodes = {}, set(), set(), []
     inputs, moved, moving = {}, {}, set()
-    with torch.no_grad(), SideMode(side):
+    with torch.no_grad(), sided(side):
         for node in capture.graph.graph.nodes:
             if node.op == "placeholder":
                 results[node] = capture.given[node.name]
@@ -176,10 +179,19 @@ def _evaluated(capture, side):
                 nodes.append(node)
                 for each in node.all_input_nodes:
                     if each in whole:
-                        moved[each] = inputs[each] = capture.names.get(each.name, each.name)
+                        moved[each] = inputs[each] = _name(each, capture.names, set(moved.values()))
     outputs = list(capture.outputs.values())
     wanted = [results[each] for each in outputs]
     return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved
+
+
+def _name(node, names, taken):
+    """What an input is called that follows from whole numbers: after the first of them that it comes from."""
+    above = node
+    while above.op != "placeholder":
+        above = next(each for each in above.all_input_nodes if each.op == "placeholder" or each.all_input_nodes)
+    name = names[above.name] + ("" if above is node else " rows")
+    return name if name not in taken else f"{name} {node.name}"
 
 
 def _computes(node):
