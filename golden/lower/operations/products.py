@@ -57,7 +57,7 @@ def conv2d(net: Nodes, node: Any) -> Made:
     """A convolution, of groups one after the other."""
     x, w, stride, padding, dilation, groups = node.args[:6]
     if not net.is_constant(w):
-        raise LoweringError("its weight depends on the inputs; a constant weight would do")
+        raise LoweringError("its weight is trained, or depends on the inputs; a constant one would do")
     weight = net.constant(w).numpy()
     build, fmt = net.build, net.accelerator.core.format
     result = net.graph.results[node]

@@ -35,7 +35,7 @@ def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
     nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
     operands = [nodes[id(each)] for each in form.operands]
     if not all(each in operands or net.is_constant(each) for each in node.all_input_nodes):
-        raise LoweringError("its parameters depend on the inputs; constant ones would do")
+        raise LoweringError("its parameters are trained, or depend on the inputs; constant ones would do")
     return form, operands
 
 

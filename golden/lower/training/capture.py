@@ -5,19 +5,20 @@ values. Autograd runs while it is traced, so that what it calls are nodes like a
 """
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 from hbfp.golden.ops.table import parts
 
 from ..errors import LoweringError
 from ..export import quiet
 from ..same import shorten
-from .products import call_update, take_apart
+from .products import LAYER, call_update, take_apart
 from .reference import Reference
 
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -59,6 +60,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     LoweringError
         If torch cannot trace it.
     """
+    _check_buffers(reference.model)
     options, inputs = reference.options(), {**_named("input", batch[0]), **_named("target", batch[1])}
     parameters = {name: each.detach().clone() for name, each in reference.model.named_parameters()}
     state = {f"{name} {each}": tensor.clone() for name, kept in reference.state().items()
@@ -92,6 +94,36 @@ def _named(what, leaves):
     return {what if len(leaves) == 1 else f"{what} {number}": each for number, each in enumerate(leaves)}
 
 
+def _check_buffers(model):
+    """Refuse layers that keep numbers beside parameters, which a forward pass in training changes."""
+    for name, part in model.named_modules():
+        kept = [each for each, buffer in part.named_buffers(recurse=False) if buffer is not None]
+        if kept:
+            raise LoweringError(f"Layer {name!r} ({type(part).__name__}) cannot be lowered: it keeps {', '.join(kept)} "
+                                "beside its parameters; a layer without buffers would do")
+
+
+@contextmanager
+def _layers_named(model):
+    """Within, nodes that are traced keep the name of the innermost module that is running."""
+    graph, begun, handles = get_proxy_mode().tracer.graph, [], []
+
+    def enter(*_):
+        begun.append(len(graph.nodes))
+
+    def leave(name, *_):
+        for node in list(graph.nodes)[begun.pop():]:
+            node.meta.setdefault(LAYER, name)
+    for name, part in model.named_modules():
+        handles.append(part.register_forward_pre_hook(enter))
+        handles.append(part.register_forward_hook(lambda *_, name=name: leave(name), always_call=True))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 def _step(reference, options, batch) -> Callable[[dict[str, torch.Tensor]], list[torch.Tensor]]:
     """The step of a reference as a function without effects."""
     model, rule = reference.model, reference.rule
@@ -101,7 +133,9 @@ def _step(reference, options, batch) -> Callable[[dict[str, torch.Tensor]], list
         parameters = {name: given[name].requires_grad_(name in options) for name, _ in model.named_parameters()}
         inputs, targets = ([given[name] for name in _named(what, leaves)]
                            for what, leaves in zip(("input", "target"), batch, strict=True))
-        loss = reference.loss(torch.func.functional_call(model, parameters, tuple(inputs)), *targets)
+        with _layers_named(model):
+            output = torch.func.functional_call(model, parameters, tuple(inputs))
+        loss = reference.loss(output, *targets)
         if loss.dim() or loss.dtype != torch.float32:
             raise LoweringError(f"The loss cannot be lowered: it has the shape {tuple(loss.shape)}; one number of "
                                 "float32 would do")

@@ -9,6 +9,8 @@ from torch import fx
 from ..errors import LoweringError
 from ..graph import named, place
 
+#: The name under which a node keeps the layer that called it.
+LAYER = "hbfp_layer"
 hbfp, aten = torch.ops.hbfp, torch.ops.aten
 
 
@@ -30,7 +32,7 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str], gradients: Sequence[fx
     forward, trained = _needed(graph.output_node().args[0][:1]), _needed(gradients)
     for node in list(graph.nodes):
         part = "forward" if node in forward else "backward" if node in trained else "update"
-        call(node, part, named(node))
+        call(node, part, node.meta.get(LAYER) or named(node))
         if node.target == hbfp.linear.default:
             call(node, part, _layer(node.args[1], names))
         elif node.target == hbfp.linear_backward.default:

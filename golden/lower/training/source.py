@@ -42,12 +42,13 @@ class Training:
             If one is no pair, or there is none.
         """
         while True:
-            number = -1
-            for number, pair in enumerate(called(self.text, self.again)):
+            number, pairs = 0, called(self.text, lambda: iter(self.again()))
+            while (pair := called(self.text, next, pairs, None)) is not None:
                 if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                     raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets)")
                 yield _leaves(pair[0], number, self.text), _leaves(pair[1], number, self.text)
-            if number < 0:
+                number += 1
+            if not number:
                 raise ValueError(f"batches() of {self.text} must give at least one pair (inputs, targets)")
 
 

@@ -154,7 +154,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
 def _evaluated(capture, side):
     """The graph with what each node gives in the first step; which of its inputs follow from whole numbers alone."""
     results, fixed, whole, nodes = {}, set(), set(), []
-    inputs, moved, moving = {}, {}, set()
+    inputs, moved, moving, same = {}, {}, set(), {}
     with torch.no_grad(), sided(side):
         for node in capture.graph.graph.nodes:
             if node.op == "placeholder":
@@ -173,6 +173,7 @@ def _evaluated(capture, side):
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = node.target(*args, **options)
                 if moving.isdisjoint(node.all_input_nodes) and not _computes(node):
+                    node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
                     (fixed if whole.isdisjoint(node.all_input_nodes) else whole).add(node)
                     continue
                 moving.add(node)

@@ -196,6 +196,8 @@ CASES = {
     "softmax by hand": (lambda: Of(softmax_by_hand), (2, 3, 20)),
     "powers": (lambda: Of(lambda x: x ** 2 + x ** 3 - x.pow(4)), (3, 21)),
     "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
+    "totals": (lambda: Of(lambda x: (x.sum(0), x.sum((0, 2, 3)), x.sum(1, keepdim=True), x.sum((1, 3)), x.sum())),
+               (3, 5, 4, 21)),
     "gradients": (lambda: Of(lambda x, g: tuple(function(g, x, *rest) for function, *rest in (
         (aten.threshold_backward, 0), (aten.gelu_backward,), (aten.sigmoid_backward,), (aten.tanh_backward,),
         (aten._softmax_backward_data, -1, torch.float32), (aten._log_softmax_backward_data, -1, torch.float32)))),
@@ -353,7 +355,7 @@ def test_a_program_is_the_same_every_time():
     (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (mean)",
      "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
     (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "Layer '' (layer_norm)",
-     "its parameters depend on the inputs; constant ones would do"),
+     "its parameters are trained, or depend on the inputs; constant ones would do"),
     (nn.Sequential(nn.RMSNorm((3, 4))), (r(2, 3, 4),), {}, "Layer '0' (rms_norm)",
      "it normalises over 2 dimensions; over the last alone would do"),
     (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "Layer '' (cumsum)",
