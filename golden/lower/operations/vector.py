@@ -112,7 +112,8 @@ def _sums(net, node, form, sources, inner):
                             for d, size in enumerate(shape)])
         net.values[node] = Value(form.result(output.where), output.home)
     else:
-        output = net.fresh(node)
+        kept = [d for d in range(len(shape)) if result.keep or d not in result.over]
+        output = net.fresh(node, [kept.index(d) for d in kept if d != inner] + [kept.index(inner)])
         for d in () if result.keep else result.over:
             output = Value(output.where.unsqueeze(d), output.home)
     for place in np.ndindex(*(shape[d] for d in left)):
