@@ -67,7 +67,7 @@ def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Ma
         *parts, output = (Value(each.where[None], each.home) for each in (*parts, output))
     order = vectors.physical(output)
     flat = output.shape[order[-1]] % net.build.lanes == 0 or keeps_zeros(program, len(parts))
-    vectors.by_rows(net.build, program, parts, order, output, flat=flat)
+    vectors.by_rows(net.build, program, parts, order, [output], flat=flat)
     return node, ()
 
 
@@ -93,7 +93,7 @@ def _rows(net, node, form, values):
         output = net.dense((*shape[:inner], 1, *shape[inner + 1:]))
     else:
         output = net.build.dram.empty(shape, order) if form.merged > 1 else net.fresh(node, order)
-    vectors.by_rows(net.build, form.program, sources, order, output)
+    vectors.by_rows(net.build, form.program, sources, order, [output])
     if node not in net.values:
         net.values[node] = Value(form.result(output.where), output.home)
     return node, ()

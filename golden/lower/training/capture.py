@@ -1,7 +1,7 @@
-"""One step of training as one graph: forward, loss, backward and update, in torch's operations.
+"""One step of training as one graph: forward, loss and backward, in torch's operations.
 
-The step is a function of parameters, state of the optimiser and a batch, and is traced with tensors that have no
-values. Autograd runs while it is traced, so that what it calls are nodes like any other.
+They are a function of parameters and a batch, and are traced with tensors that have no values. Autograd runs while it
+is traced, so that what it calls are nodes like any other.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from hbfp.golden.ops.table import parts
 from ..errors import LoweringError
 from ..export import quiet
 from ..same import shorten
-from .products import LAYER, call_update, take_apart
+from .products import LAYER, take_apart
 from .reference import Reference
 
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -31,21 +31,18 @@ class Capture:
     Attributes
     ----------
     graph : fx.GraphModule
-        Its placeholders are the leaves of parameters, state and batch, in order; it gives ``outputs``.
+        Its placeholders are the leaves of parameters and batch, in order; it gives ``outputs``.
     given : dict
         Name of a placeholder -> its tensor in the first step.
     names : dict
         Name of a placeholder -> what the program calls it.
     outputs : dict
-        What the program calls a result -> its node: the loss, gradients, new parameters, new state.
-    homes : dict
-        Node of a result -> the placeholder in whose place it is stored.
+        What the program calls a result -> its node: the loss and the gradients.
     """
     graph: fx.GraphModule
     given: dict[str, torch.Tensor]
     names: dict[str, str]
     outputs: dict[str, fx.Node]
-    homes: dict[fx.Node, fx.Node]
 
     def leaves(self, batch: Batch) -> dict[str, Any]:
         """Name -> tensor of a batch."""
@@ -61,14 +58,12 @@ def captured(reference: Reference, batch: Batch) -> Capture:
         If torch cannot trace it.
     """
     _check_buffers(reference.model)
-    options, inputs = reference.options(), {**_named("input", batch[0]), **_named("target", batch[1])}
+    trained, inputs = list(reference.updates()), {**_named("input", batch[0]), **_named("target", batch[1])}
     parameters = {name: each.detach().clone() for name, each in reference.model.named_parameters()}
-    state = {f"{name} {each}": tensor.clone() for name, kept in reference.state().items()
-             for each, tensor in kept.items()}
-    given = parameters | state | inputs
+    given = parameters | inputs
     try:
         with quiet():
-            graph = make_fx(_step(reference, options, batch), parts(), tracing_mode="fake")(given)
+            graph = make_fx(_step(reference, trained, batch), parts(), tracing_mode="fake")(given)
     except LoweringError:
         raise
     except Exception as error:
@@ -77,16 +72,11 @@ def captured(reference: Reference, batch: Batch) -> Capture:
                             "path does not depend on values would do") from error
     places = [node for node in graph.graph.nodes if node.op == "placeholder"]
     names = dict(zip((node.name for node in places), given, strict=True))
-    results = list(graph.graph.output_node().args[0])
-    called = ["loss", *(f"{name} gradient" for name in options), *(f"{name} after" for name in options),
-              *(f"{name} after" for name in state)]
-    take_apart(graph.graph, names, results[1:1 + len(options)])
+    take_apart(graph.graph, names)
     shorten(graph.graph)
-    outputs = dict(zip(called, graph.graph.output_node().args[0], strict=True))
-    for name in options:
-        call_update(name, [outputs[each] for each in called if each.startswith(f"{name} ") and each.endswith(" after")])
-    homes = {outputs[f"{name} after"]: node for node in places if f"{(name := names[node.name])} after" in outputs}
-    return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs, homes)
+    outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], graph.graph.output_node().args[0],
+                       strict=True))
+    return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs)
 
 
 def _named(what, leaves):
@@ -124,13 +114,12 @@ def _layers_named(model):
             handle.remove()
 
 
-def _step(reference, options, batch) -> Callable[[dict[str, torch.Tensor]], list[torch.Tensor]]:
-    """The step of a reference as a function without effects."""
-    model, rule = reference.model, reference.rule
-    kept = {name: list(state) for name, state in reference.state().items()}
+def _step(reference, trained, batch) -> Callable[[dict[str, torch.Tensor]], list[torch.Tensor]]:
+    """The loss of a reference and the gradients of parameters as a function without effects."""
+    model = reference.model
 
     def step(given):
-        parameters = {name: given[name].requires_grad_(name in options) for name, _ in model.named_parameters()}
+        parameters = {name: given[name].requires_grad_(name in trained) for name, _ in model.named_parameters()}
         inputs, targets = ([given[name] for name in _named(what, leaves)]
                            for what, leaves in zip(("input", "target"), batch, strict=True))
         with _layers_named(model):
@@ -139,18 +128,11 @@ def _step(reference, options, batch) -> Callable[[dict[str, torch.Tensor]], list
         if loss.dim() or loss.dtype != torch.float32:
             raise LoweringError(f"The loss cannot be lowered: it has the shape {tuple(loss.shape)}; one number of "
                                 "float32 would do")
-        trained = [parameters[name] for name in options]
-        gradients = torch.autograd.grad(loss, trained, torch.ones(()), allow_unused=True)
-        for name, gradient in zip(options, gradients, strict=True):
+        gradients = torch.autograd.grad(loss, [parameters[name] for name in trained], torch.ones(()),
+                                        allow_unused=True)
+        for name, gradient in zip(trained, gradients, strict=True):
             if gradient is None:
                 raise LoweringError(f"Parameter {name} cannot be trained: the loss does not depend on it; "
                                     "requires_grad_(False) would do")
-        after, states = [], []
-        with torch.no_grad():
-            for (name, group), gradient in zip(options.items(), gradients, strict=True):
-                state = {each: given[f"{name} {each}"] for each in kept[name]}
-                parameter, state = rule.update(parameters[name], gradient, state, group)
-                after.append(parameter)
-                states += [state[each] for each in kept[name]]
-        return [loss.detach(), *gradients, *after, *states]
+        return [loss.detach(), *gradients]
     return step

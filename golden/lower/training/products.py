@@ -1,20 +1,20 @@
 """The gradients of a layer's product as products of their own: gx = g W and gw = g^T x, and sums over the batch."""
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import fx
 
 from ..errors import LoweringError
-from ..graph import named, place
+from ..graph import named
 
 #: The name under which a node keeps the layer that called it.
 LAYER = "hbfp_layer"
 hbfp, aten = torch.ops.hbfp, torch.ops.aten
 
 
-def take_apart(graph: fx.Graph, names: Mapping[str, str], gradients: Sequence[fx.Node]) -> None:
+def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
     """Write products and sums in place of the operators that autograd calls.
 
     Nodes get the part of the step that they belong to, and the layer, as the name of their module. All operands of an
@@ -26,12 +26,10 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str], gradients: Sequence[fx
         It gives the loss first.
     names : mapping
         Placeholder -> name of the parameter that it is.
-    gradients : sequence of fx.Node
-        Of the parameters.
     """
-    forward, trained = _needed(graph.output_node().args[0][:1]), _needed(gradients)
+    forward = _needed(graph.output_node().args[0][:1])
     for node in list(graph.nodes):
-        part = "forward" if node in forward else "backward" if node in trained else "update"
+        part = "forward" if node in forward else "backward"
         call(node, part, node.meta.get(LAYER) or named(node))
         if node.target == hbfp.linear.default:
             call(node, part, _layer(node.args[1], names))
@@ -52,13 +50,6 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str], gradients: Sequence[fx
 def call(node: fx.Node, part: str, name: str) -> None:
     """Say which part of the step a node belongs to, and what it is of there."""
     node.meta["nn_module_stack"] = {"": (f"{part} {name}", None)}
-
-
-def call_update(name: str, results: Sequence[fx.Node]) -> None:
-    """Name the nodes of a parameter's update after it."""
-    for node in _needed(results):
-        if place(node).startswith("update "):
-            call(node, "update", name)
 
 
 def _linear(graph, node, layer):

@@ -8,11 +8,12 @@ import torch
 
 from hbfp.golden.nn import convert
 from hbfp.golden.nn.side import sided
+from hbfp.golden.ops.optimisers import Update
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
 from ..formats import formats
-from .optimisers import known
+from . import updates
 
 Loss = Callable[..., torch.Tensor]
 Make = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
@@ -43,7 +44,7 @@ class Reference:
     def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator) -> None:
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator))
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
-        self.rule = known(self.optimiser)
+        updates.known(self.optimiser)
         self.side = Side.of(accelerator)
 
     def step(self, inputs: tuple[Any, ...], targets: tuple[Any, ...]) -> torch.Tensor:
@@ -55,25 +56,18 @@ class Reference:
             self.optimiser.step()
         return loss.detach()
 
-    def options(self) -> dict[str, dict[str, Any]]:
-        """Name of each parameter that is trained -> the options of its group."""
+    def updates(self) -> dict[str, Update]:
+        """Name of each parameter that is trained -> what a step of the optimiser does to it."""
         names = {parameter: name for name, parameter in self.model.named_parameters()}
-        return {names[parameter]: group for group in self.optimiser.param_groups for parameter in group["params"]
-                if parameter.requires_grad}
-
-    def state(self) -> dict[str, dict[str, torch.Tensor]]:
-        """Name of each parameter that is trained -> what the optimiser keeps of it: name -> tensor."""
-        parameters = dict(self.model.named_parameters())
-        return {name: {each: self.optimiser.state[parameters[name]].get(each, torch.full_like(parameters[name], start))
-                       for each, start in self.rule.start(options).items()}
-                for name, options in self.options().items()}
+        return {names[parameter]: updates.of(self.optimiser, group) for group in self.optimiser.param_groups
+                for parameter in group["params"] if parameter.requires_grad}
 
     def expected(self, loss: torch.Tensor) -> dict[str, torch.Tensor]:
         """All tensors behind a step by the names that programs have for them."""
         parameters, found = dict(self.model.named_parameters()), {"loss": loss}
-        for name, state in self.state().items():
-            gradient = parameters[name].grad
-            assert gradient is not None
-            found |= {f"{name} gradient": gradient, f"{name} after": parameters[name].detach()}
-            found |= {f"{name} {each} after": tensor for each, tensor in state.items()}
+        for name, each in self.updates().items():
+            parameter = parameters[name]
+            assert parameter.grad is not None
+            found |= {f"{name} gradient": parameter.grad, f"{name} after": parameter.detach()}
+            found |= {f"{name} {kept} after": self.optimiser.state[parameter][kept] for kept in updates.state(each)}
         return found

@@ -1,6 +1,6 @@
 """From a step of training to one program: parameters and state are read and written in place, batches are data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,16 +11,18 @@ from torch import fx
 from hbfp.fields import check_kind
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.operation import Shape
+from hbfp.golden.ops.optimisers import Update
 from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
+from hbfp.program import Layer
 from hbfp.system import Accelerator
 
 from ..builder import Builder
 from ..errors import NO_OPERATION, LoweringError
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
-from ..memory import Value
 from ..network import Network
+from . import updates
 from .capture import Batch, Capture, captured
 from .reference import Loss, Make, Reference
 
@@ -93,9 +95,9 @@ class Host:
 
 @dataclass
 class _Network(Network):
-    """A step on its way into a program: results have names, and some are stored in the place of an input."""
+    """A step on its way into a program: results have names, and behind all of them stand the updates."""
     names: Mapping[fx.Node, str] = field(default_factory=dict)
-    homes: Mapping[fx.Node, fx.Node] = field(default_factory=dict)
+    updates: Mapping[str, Update] = field(default_factory=dict)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -103,13 +105,28 @@ class _Network(Network):
     def copied(self, name: str) -> str:
         return name
 
-    def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
-        if node not in self.homes:
-            return super().fresh(node, order)
-        result, value = self.graph.results[node], self.value(self.homes[node])
-        self.values[node] = value
-        self.known_as(self.name(node), value, result, list(range(result.dim())), "inner")
-        return value
+    def layer_by_layer(self) -> Iterator[Layer]:
+        yield from super().layer_by_layer()
+        nodes = {name: node for node, name in self.names.items()}
+        for name, each in self.updates.items():
+            first = len(self.build.schedule.instructions)
+            parts = {updates.PARAMETER: nodes[name], updates.GRADIENT: nodes[f"{name} gradient"]}
+            values = {part: self.value(node) for part, node in parts.items()}
+            numbers = {part: self.graph.results[node] for part, node in parts.items()}
+            for kept in updates.state(each):
+                numbers[kept] = torch.full_like(numbers[updates.PARAMETER], updates.START)
+                values[kept] = self.build.dram.constant(numbers[kept].numpy())
+                self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
+            updates.lowered(self.build, each, values)
+            self.build.end_layer()
+            for part, result in updates.results(each, numbers).items():
+                own = name if part == updates.PARAMETER else f"{name} {part}"
+                self._known(f"{own} after", values[part], torch.from_numpy(result), "output")
+            self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
+            yield self.layers[-1]
+
+    def _known(self, name, value, result, role):
+        self.known_as(name, value, result, list(range(result.dim())), role)
 
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator) -> Step:
@@ -145,7 +162,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     graph, moved = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
     build = Builder(accelerator)
-    lowered = finished(build, [_Network(graph, build, names=names, homes=capture.homes)])
+    lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates())])
     host = Host(capture, moved)
     host.writes(batch)
     return Step(lowered, reference, host)
