@@ -72,8 +72,6 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
         if getattr(args, name) is not None:
             setattr(args, name, writable_file(name, getattr(args, name)))
     accelerator = system_from_args(args, Accelerator)
-    if accelerator.core.format.rounding != "rne":
-        raise refuse("rounding", accelerator.core.format.rounding, "must be rne in training on the accelerator")
     return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)), steps)
 
 

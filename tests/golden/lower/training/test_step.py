@@ -1,7 +1,7 @@
 """Steps of training on the golden machine have the bits of PyTorch: loss, gradients, weights and state.
 
 Covers: golden/lower/training/capture.py, golden/lower/training/products.py, golden/lower/training/reference.py,
-golden/lower/training/optimisers.py.
+golden/lower/training/updates.py.
 """
 
 import re
@@ -174,24 +174,25 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
 
 @pytest.mark.parametrize(("model", "loss", "optimiser", "line"), [
     (mlp(), F.cross_entropy, torch.optim.Adam,
-     "Optimiser Adam cannot be lowered: its step has no program; torch.optim.SGD would do"),
+     "The optimiser cannot be lowered: Optimiser Adam has no program; torch.optim's SGD would do"),
     (mlp(), F.cross_entropy, sgd(momentum=0.9, dampening=0.5),
-     "Optimiser SGD cannot be lowered: its dampening is 0.5; 0 would do"),
+     ("The optimiser cannot be lowered: dampening is 0.5, which the first step leaves out, and one program does all; 0 "
+     "would do")),
     (mlp(), lambda y, t: F.cross_entropy(y, t, label_smoothing=0.1), sgd(),
      f"Layer 'forward masked_fill' (masked_fill) cannot be lowered: {NO_OPERATION}"),
     (mlp(), lambda y, t: y.sum(1), sgd(),
      "The loss cannot be lowered: it has the shape (12,); one number of float32 would do"),
     (mlp(nn.Softplus), F.cross_entropy, sgd(), f"Layer 'forward 1' (softplus) cannot be lowered: {NO_OPERATION}"),
-    (mlp(lambda: nn.LayerNorm(19)), F.cross_entropy, sgd(), "Layer 'forward 1' (layer_norm) cannot be lowered: its "
-     "parameters are trained, or depend on the inputs; constant ones would do"),
-    (mlp(lambda: nn.BatchNorm1d(19)), F.cross_entropy, sgd(), "Layer '1' (BatchNorm1d) cannot be lowered: it keeps "
-     "running_mean, running_var, num_batches_tracked beside its parameters; a layer without buffers would do"),
-    (mlp(nn.Dropout), F.cross_entropy, sgd(), "Layer 'forward 1' (bernoulli) cannot be lowered: it draws random "
-     "numbers, others in each run; a model without it, or with training=False where it has that, would do"),
+    (mlp(lambda: nn.LayerNorm(19)), F.cross_entropy, sgd(), ("Layer 'forward 1' (layer_norm) cannot be lowered: its "
+     "parameters are trained, or depend on the inputs; constant ones would do")),
+    (mlp(lambda: nn.BatchNorm1d(19)), F.cross_entropy, sgd(), ("Layer '1' (BatchNorm1d) cannot be lowered: it keeps "
+     "running_mean, running_var, num_batches_tracked beside its parameters; a layer without buffers would do")),
+    (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (bernoulli) cannot be lowered: it draws random "
+     "numbers, others in each run; a model without it, or with training=False where it has that, would do")),
     (Folded(), F.cross_entropy, sgd(),
      "Layer 'layer' (linear) cannot be lowered: its input has 3 dimensions; rows (N, K) would do"),
-    (Unused(), F.cross_entropy, sgd(), "Parameter spare.weight cannot be trained: the loss does not depend on it; "
-     "requires_grad_(False) would do")])
+    (Unused(), F.cross_entropy, sgd(), ("Parameter spare.weight cannot be trained: the loss does not depend on it; "
+     "requires_grad_(False) would do"))])
 def test_refusals(model, loss, optimiser, line):
     with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
         lower_step(model, loss, optimiser, (rows(12, 21), classes(12)), MACHINES["8"])
