@@ -1,6 +1,6 @@
 """From a step of training to one program: parameters and state are read and written in place, batches are data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,11 +59,14 @@ class Host:
     capture : Capture
     moved : dict
         Node -> what the program calls it, of inputs that follow from whole numbers of the batch.
+    orders : mapping
+        Name of a tensor of the program -> the order in which it has the dimensions.
     leaves : dict
         Name of an input -> its type and shape.
     """
     capture: Capture
     moved: dict[fx.Node, str]
+    orders: Mapping[str, Sequence[int]]
     leaves: dict[str, Any] = field(default_factory=dict)
 
     def writes(self, batch: Batch) -> dict[str, np.ndarray]:
@@ -82,15 +85,13 @@ class Host:
         def result(node):
             if node not in results:
                 args, options = fx.node.map_arg((node.args, node.kwargs), result)
-                results[node] = given[self.capture.names[node.name]] if node.op == "placeholder" else node.target(
-                    *args, **options)
+                results[node] = (given[self.capture.names[node.name]] if node.op == "placeholder" else
+                                 getattr(self.capture.graph, node.target) if node.op == "get_attr" else
+                                 node.target(*args, **options))
             return results[node]
-        try:
-            found |= {name: result(node) for node, name in self.moved.items()}
-        except (RuntimeError, IndexError) as error:
-            raise LoweringError(f"A batch has classes that the model does not give ({str(error).splitlines()[0]})"
-                                ) from None
-        return {name: np.ascontiguousarray(each.detach().numpy(), np.float32) for name, each in found.items()}
+        found |= {name: result(node) for node, name in self.moved.items()}
+        return {name: each.detach().permute(self.orders[name]).contiguous().numpy() for name, each in found.items()
+                if name in self.orders}
 
 
 @dataclass
@@ -163,7 +164,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
     build = Builder(accelerator)
     lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates())])
-    host = Host(capture, moved)
+    host = Host(capture, moved, lowered.orders)
     host.writes(batch)
     return Step(lowered, reference, host)
 

@@ -86,6 +86,10 @@ CASES = {
     "frozen": (frozen, F.cross_entropy, sgd(), lambda: (rows(8, 21), classes(8))),
     "residual": (lambda: nn.Sequential(nn.Linear(21, 16), Residual(16), nn.GELU(), nn.Linear(16, 10)), F.cross_entropy,
                  sgd(momentum=0.9), lambda: (rows(24, 21), classes(24))),
+    "weights": (mlp, lambda y, t: F.cross_entropy(y, t, weight=torch.arange(1.0, 11)), sgd(),
+                lambda: (rows(11, 21), classes(11))),
+    "images": (lambda: nn.Sequential(nn.Flatten(), mlp()), F.cross_entropy, sgd(),
+               lambda: ((torch.randn(8, 3, 7, 1),), classes(8))),
     "soft": (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), (torch.rand(8, 10).softmax(-1),)))}
 
 
