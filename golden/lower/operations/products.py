@@ -15,7 +15,7 @@ from ..products.convolution import convolution
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.planes import fits, planes
-from ..products.weights import Steps, Weights, computed_weights, constant_weights
+from ..products.weights import Weights, computed_weights, constant_weights
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
@@ -81,9 +81,7 @@ def conv2d(net: Nodes, node: Any) -> Made:
         own = weight[group * outs:(group + 1) * outs]
         part = value if groups == 1 else Value(value.where[:, group * ins:(group + 1) * ins], value.home)
         target = output if groups == 1 else Value(output.where[:, group * outs:(group + 1) * outs], output.home)
-        scale, bias = (None if row is None else row[group * outs:(group + 1) * outs]
-                       for row in (steps.scale, steps.bias))
-        mine = Steps(scale, bias, steps.relu)
+        mine = steps.part(group * outs, outs)
         laid = own.transpose(2, 3, 1, 0).reshape(-1, outs)
         if plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)

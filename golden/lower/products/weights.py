@@ -19,6 +19,13 @@ class Steps:
     bias: np.ndarray | Value | None = None
     relu: bool = False
 
+    def part(self, first: int, count: int) -> "Steps":
+        """The same for ``count`` columns, ``first`` on."""
+        scale = None if self.scale is None else self.scale[first:first + count]
+        if isinstance(self.bias, Value):
+            return Steps(scale, Value(self.bias.where[first:first + count], self.bias.home), self.relu)
+        return Steps(scale, None if self.bias is None else self.bias[first:first + count], self.relu)
+
 
 @dataclass
 class Weights:

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pytest
 from torch import nn, randn
 
 from cosim.__main__ import main
@@ -43,12 +42,3 @@ def test_command(tmp_path, capsys):
     found = json.loads(data.read_text())
     assert (found["compared"], found["mismatches"], found["macs"], found["passed"]) == (12, 0, 3 * 9 * 4, True)
     assert "cycles" not in found and "12 numbers compared with PyTorch, 0 differ;" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("words", [["--latency", "8"], ["--bandwidth", "8"], ["--timeline", "a.png"],
-                                   ["--beside", "mlp", "--contexts", "2"]])
-def test_what_needs_cycles_is_refused(words, capsys):
-    with pytest.raises(SystemExit):
-        main(["run", "mlp", "--machine", *words])
-    assert capsys.readouterr().err == (f"python -m cosim run: error: {words[0]} must not be given with --machine, "
-                                       "which has no cycles\n")

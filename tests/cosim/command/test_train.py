@@ -1,6 +1,6 @@
 """The command line of trainings: what is refused, before anything long begins.
 
-Covers: cosim/command/untimed.py, golden/perf/accelerator/curves.py.
+Covers: golden/perf/accelerator/curves.py.
 """
 
 import pytest
