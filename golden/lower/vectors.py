@@ -6,10 +6,12 @@ import numpy as np
 
 from hbfp.golden.spec.vector import Kind, VectorInstruction
 from hbfp.golden.vector import programs
+from hbfp.golden.vector.side import registers
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
 from .boxes import boxes, joint, ranges
 from .builder import Builder
+from .errors import LoweringError
 from .memory import Value
 from .schedule import Span
 
@@ -36,6 +38,10 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
 
 def _pass(build, once, each, rows, words, inputs, outputs):
     """An instruction: what runs once, and what runs for each of rows that stand behind each other in V."""
+    used, there = registers([*once, *each]), build.accelerator.vector_rows
+    if used > there:
+        raise LoweringError(f"its program keeps {used} rows in the vector unit, which has {there}; --vector-rows "
+                            f"{used} would do")
     place = build.program([*once, *each])
     values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
     for name, span in (*zip(VECTOR_INPUTS, inputs, strict=False), *zip(VECTOR_OUTPUTS, outputs, strict=False)):

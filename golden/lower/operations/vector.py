@@ -103,9 +103,6 @@ def _sums(net, node, form, sources, inner):
     """Rows added up over dimensions, those that are left each by itself."""
     result, shape = form.results[0], sources[0].shape
     parts = running(form.program, form.results, registers(form.program))
-    if registers([*parts[0], *parts[1]]) > net.accelerator.vector_rows:
-        raise LoweringError(f"it adds up rows in registers {registers([*parts[0], *parts[1]])} of the vector unit, "
-                            f"which has {net.accelerator.vector_rows}; larger --vector-rows would do")
     left = [d for d in range(len(shape)) if d != inner and d not in result.over]
     if result.single or form.merged > 1:
         output = net.dense([1 if d in result.over or d == inner and result.single else size

@@ -118,7 +118,10 @@ class _Network(Network):
                 numbers[kept] = torch.full_like(numbers[updates.PARAMETER], updates.START)
                 values[kept] = self.build.dram.constant(numbers[kept].numpy())
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
-            updates.lowered(self.build, each, values)
+            try:
+                updates.lowered(self.build, each, values)
+            except LoweringError as error:
+                raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
             self.build.end_layer()
             for part, result in updates.results(each, numbers).items():
                 own = name if part == updates.PARAMETER else f"{name} {part}"

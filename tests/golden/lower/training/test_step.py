@@ -202,6 +202,16 @@ def test_refusals(model, loss, optimiser, line):
         lower_step(model, loss, optimiser, (rows(12, 21), classes(12)), MACHINES["8"])
 
 
+def test_an_update_of_too_many_rows_is_refused():
+    machine = accelerator(8, (1, 8), vector_rows=2)
+    step = lower_step(mlp(), F.mse_loss, sgd(), (rows(12, 21), rows(12, 10)), machine)
+    assert step.lowered.program.tensors
+    with pytest.raises(LoweringError, match=re.escape(
+            "The update of 0.weight cannot be lowered: its program keeps 3 rows in the vector unit, which has 2; "
+            "--vector-rows 3 would do")):
+        lower_step(mlp(), F.mse_loss, sgd(momentum=0.5, nesterov=True), (rows(12, 21), rows(12, 10)), machine)
+
+
 def test_a_path_that_depends_on_values_is_refused():
     class Path(nn.Linear):
         def forward(self, x):
