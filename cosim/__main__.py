@@ -12,7 +12,7 @@ from importlib import import_module
 
 from hbfp.extras import need
 
-COMMANDS = ("dispatch", "gemms", "matrix", "pods", "programs", "random", "run", "words")
+COMMANDS = ("dispatch", "gemms", "matrix", "pods", "programs", "random", "run", "train", "words")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,6 +17,7 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.names import zoo_text
+from hbfp.golden.machine.errors import MachineError
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_outputs,
@@ -28,18 +29,20 @@ from hbfp.golden.perf.accelerator.command import lowered as lowered_network
 from hbfp.golden.perf.accelerator.layers import table
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
-from hbfp.values import choice, make_folder, writable_file, writing
+from hbfp.values import choice, make_folder, refuse, writable_file, writing
 
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
 from . import beside
+from .untimed import add_machine, check_untimed
 
 EXAMPLES = """\
 examples:
   python -m cosim run mlp                           a network of the zoo on the default accelerator
   python -m cosim run mine.py --rows 16 --mantissa 4 --check layers
   python -m cosim run mlp --beside transformer --contexts 2
+  python -m cosim run mine.py --machine                       bits alone, in seconds
   python -m cosim run mine.py --latency 100 --bandwidth 32 --timeline mine.png --trace mine.json
 """
 CHECKS = ("outputs", "layers")
@@ -60,6 +63,7 @@ def make_parser() -> Parser:
     add_outputs(group)
     group.add_argument("--beside", metavar="MODEL", help="another network that takes turns with it: each has half of "
                        "the memories, and yields behind each layer (--contexts 2)")
+    add_machine(group)
     group.add_argument("--program", metavar="FILE", help="also keep the program: instructions, memory, symbols")
     group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole run")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -69,6 +73,7 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     choice("check", args.check, CHECKS)
+    check_untimed(args)
     check_outputs(args)
     if args.program is not None:
         args.program = writable_file("program", args.program)
@@ -88,18 +93,7 @@ def _work(args, accelerator, timing):
         step = bar("lower")
         lowered = lowered_network(args.model, accelerator)
         step(1, 1)
-        bar("generate")
-        manifest = emit_accelerator(accelerator)
-
-        from ..accelerator.network import run as run_network
-
-        folder = output("cosim", accelerator.name)
-        waves = args.waves
-        if waves is HERE:
-            make_folder("waves", folder)
-            waves = folder / "run.vcd"
-        outcome = run_network(manifest, lowered, timing=timing, layers=args.check == "layers", waves=waves,
-                              progress=bar("build the model"))
+        outcome, waves = (_on_machine if args.machine else _on_verilog)(args, accelerator, lowered, timing, bar)
     program, result, total = lowered.program, outcome.result, outcome.total
     if result.cause is not None:
         console.print(f"[red]FAILED[/red]: error {result.cause.name.lower()} at instruction {result.error_pc} of "
@@ -129,24 +123,51 @@ def _work(args, accelerator, timing):
         console.print(f"[red]FAILED[/red]: the cycle model says other cycles: {outcome.model.cycles} in all")
     passed = result.cause is None and total.compared > 0 and not total.mismatches and exact
     macs = sum(layer.macs for layer in program.layers)
+    cycles = "" if args.machine else f"; {result.cycles:,} cycles"
     speed = (f"; {macs / outcome.seconds / 1e6:.1f} million MAC/s, {macs / outcome.processor / 1e6:.1f} of processor "
              "time") if macs else ""
-    console.print(f"{total.compared:,} numbers compared with PyTorch, {total.mismatches:,} differ; {result.cycles:,} "
-                  f"cycles{speed}: {'[green]passed' if passed else '[red]FAILED'}")
+    console.print(f"{total.compared:,} numbers compared with PyTorch, {total.mismatches:,} differ{cycles}"
+                  f"{speed}: {'[green]passed' if passed else '[red]FAILED'}")
     if args.json:
-        data = {"model": args.model, "accelerator": accelerator.name, "latency": timing.latency,
-                "bandwidth": timing.bandwidth, "compared": total.compared, "mismatches": total.mismatches,
-                "first": total.first, "cause": result.cause and result.cause.name.lower(), "error_pc": result.error_pc,
-                "cycles": result.cycles, "model_cycles": outcome.model and outcome.model.cycles, "macs": macs,
-                "utilisation": macs / (size * result.cycles) if result.cycles else 0.0,
-                "layers": outcome.rows, "counters": result.counters, "seconds": outcome.seconds,
-                "processor_seconds": outcome.processor, "passed": passed,
+        timed = {} if args.machine else {
+            "latency": timing.latency, "bandwidth": timing.bandwidth, "cycles": result.cycles,
+            "model_cycles": outcome.model and outcome.model.cycles, "counters": result.counters,
+            "utilisation": macs / (size * result.cycles) if result.cycles else 0.0}
+        data = {"model": args.model, "accelerator": accelerator.name, "compared": total.compared,
+                "mismatches": total.mismatches, "first": total.first,
+                "cause": result.cause and result.cause.name.lower(), "error_pc": result.error_pc, "macs": macs,
+                "layers": outcome.rows or [{"name": each.name, "macs": each.macs} for each in program.layers],
+                "seconds": outcome.seconds, "processor_seconds": outcome.processor, "passed": passed,
                 "distances": {name: asdict(far) for name, far in lowered.distances.items()},
                 "tensors": {name: {"compared": each.compared, "mismatches": each.mismatches}
-                            for name, each in outcome.tensors.items()}}
+                            for name, each in outcome.tensors.items()}} | timed
         with writing("json", args.json):
             write_json(args.json, data)
     return 0 if passed else 1
+
+
+def _on_machine(args, accelerator, lowered, timing, bar):
+    """What came of the run on the golden machine; no waves."""
+    from ..accelerator.untimed import run as run_network
+
+    bar("run")
+    try:
+        return run_network(lowered, args.check == "layers"), None
+    except MachineError as error:
+        raise refuse("MODEL", args.model, f"has no defined result: {error}") from None
+
+
+def _on_verilog(args, accelerator, lowered, timing, bar):
+    """What came of the run on the Verilog, and the file of its waves."""
+    from ..accelerator.network import run as run_network
+
+    bar("generate")
+    manifest, folder, waves = emit_accelerator(accelerator), output("cosim", accelerator.name), args.waves
+    if waves is HERE:
+        make_folder("waves", folder)
+        waves = folder / "run.vcd"
+    return run_network(manifest, lowered, timing=timing, layers=args.check == "layers", waves=waves,
+                       progress=bar("build the model")), waves
 
 
 def main(argv: Sequence[str] | None = None) -> int:

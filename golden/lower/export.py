@@ -37,7 +37,7 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
     LoweringError
         If torch cannot trace it.
     """
-    with torch.no_grad(), _quiet():
+    with torch.no_grad(), quiet():
         try:
             return _traced(model, inputs, pure)
         except Exception as error:
@@ -83,7 +83,7 @@ def _symbolic(model):
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep torch from logging pages about an error that it raises, too, and from warnings about its own layers."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)

@@ -1,6 +1,7 @@
 """The graph of a model: torch's operations and products in HBFP, what each gives, and which are constants."""
 
 import copy
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +89,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
                 if spec.kind == OutputKind.USER_OUTPUT]          # the others are what forward changes of the model
     nodes, results, constants, names, distances = _evaluated(program.graph, held, given, Side.of(accelerator))
     outputs = [each for each in returned if isinstance(each, fx.Node) and isinstance(results[each], torch.Tensor)]
-    return Graph(_needed(nodes, constants, outputs), results, constants, names, outputs,
+    return Graph(needed(nodes, constants, outputs), results, constants, names, outputs,
                  _wanted(model, inputs, accelerator), distances)
 
 
@@ -154,8 +155,8 @@ def _write(node, number):
                                                  lambda each: number if each is node else each)
 
 
-def _needed(nodes, constants, outputs):
-    """Nodes that outputs depend on and that are no constants."""
+def needed(nodes: Sequence[fx.Node], constants: Set[fx.Node], outputs: Sequence[fx.Node]) -> list[fx.Node]:
+    """Nodes that outputs depend on and that are no constants; LoweringError if one draws random numbers."""
     used, wanted, found = set(outputs), set(outputs), []
     for node in reversed(nodes):
         if node in used:

@@ -74,7 +74,7 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
     build = Builder(accelerator)
-    return _lowered(build, [Network(traced(model, inputs, accelerator), build)], yields)
+    return finished(build, [Network(traced(model, inputs, accelerator), build)], yields)
 
 
 def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...]], accelerator: Accelerator, *,
@@ -113,11 +113,11 @@ def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...
             parts.append(Network(traced(model, given, accelerator), build, number))
         except ValueError as error:
             raise LoweringError(f"{of_the_job(number)}{error}") from error
-    return _lowered(build, parts, yields)
+    return finished(build, parts, yields)
 
 
-def _lowered(build, parts, yields):
-    """The program of models, and what it has to compute."""
+def finished(build: Builder, parts: Sequence[Network], yields: bool = False) -> Lowered:
+    """The program of models that are not yet lowered, and what it has to compute."""
     going = [each.layer_by_layer() for each in parts]
     while going:
         going = [each for each in going if next(each, None)]

@@ -1,6 +1,6 @@
 """Tensors in DRAM while a program is made: where they lie, as strided views."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,13 @@ class Value:
     def view(self, function: Any, *args: Any, **options: Any) -> "Value":
         """What torch's function, which must not copy, makes of it."""
         return Value(function(self.where, *args, **options), self.home)
+
+    def at(self, places: Mapping[int, int]) -> "Value":
+        """The part at such places of dimensions, which stay with size 1."""
+        where = self.where
+        for dim, place in places.items():
+            where = where.narrow(dim, place, 1)
+        return Value(where, self.home)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ class Network(Nodes):
         result = first_of(self.graph.results[node])
         if name not in self.tensors:
             first = len(self.build.schedule.instructions)
-            name = f"{name}_output"
+            name = self.copied(name)
             fresh = self.build.dram.empty(result.shape, channels_last(result.dim()))
             self.copy(value, fresh)
             self.known_as(name, fresh, result, channels_last(result.dim()), "output")
@@ -62,6 +62,10 @@ class Network(Nodes):
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name
+
+    def copied(self, name: str) -> str:
+        """What an output is called that is a copy of a result of a name."""
+        return f"{name}_output"
 
     def _compare(self):
         """Expect of each output what the model itself gives, and refuse a graph that gives anything else."""

@@ -1,6 +1,7 @@
 """Models of a user's file: what ``model()`` and ``inputs()`` of it give, one model or a job of several."""
 
 import runpy
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +27,8 @@ def read(text: str) -> Source:
     ValueError
         If the file does not give them; one line.
     """
-    if not Path(text).is_file():
-        raise ValueError(f"Model {text} is no file")
-    try:
-        made = runpy.run_path(text)
-    except Exception as error:
-        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
-    for name in ("model", "inputs"):
-        if not callable(made.get(name)):
-            raise ValueError(f"Model {text} must define {name}()")
-    try:
-        model, inputs = made["model"](), made["inputs"]()
-    except Exception as error:
-        raise ValueError(f"Model {text} does not run: {_line(error)}") from error
+    made = functions(text, ("model", "inputs"))
+    model, inputs = called(text, made["model"]), called(text, made["inputs"])
     models = getattr(model, "hbfp_models", model)
     if isinstance(models, (list, tuple)):
         return _several(models, inputs, text)
@@ -47,6 +37,28 @@ def read(text: str) -> Source:
     if not isinstance(inputs, tuple):
         raise ValueError(f"inputs() of {text} must give a tuple of tensors, not {type(inputs).__name__}")
     return model.eval(), inputs
+
+
+def functions(text: str, names: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """The functions of these names that a file defines; ValueError, one line, if it does not."""
+    if not Path(text).is_file():
+        raise ValueError(f"Model {text} is no file")
+    try:
+        made = runpy.run_path(text)
+    except Exception as error:
+        raise ValueError(f"Model {text} does not run: {line(error)}") from error
+    for name in names:
+        if not callable(made.get(name)):
+            raise ValueError(f"Model {text} must define {name}()")
+    return {name: made[name] for name in names}
+
+
+def called(text: str, function: Callable[..., Any], *args: Any) -> Any:
+    """What a function of a file gives; ValueError, one line, if it raises an error."""
+    try:
+        return function(*args)
+    except Exception as error:
+        raise ValueError(f"Model {text} does not run: {line(error)}") from error
 
 
 def _several(models, inputs, text):
@@ -65,6 +77,6 @@ def _several(models, inputs, text):
     return [model.eval() for model in models], each
 
 
-def _line(error):
+def line(error: BaseException) -> str:
     """An error as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -6,10 +6,12 @@ import numpy as np
 
 from hbfp.golden.spec.vector import Kind, VectorInstruction
 from hbfp.golden.vector import programs
-from hbfp.isa.instructions import Opcode
+from hbfp.golden.vector.side import registers
+from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
 from .boxes import boxes, joint, ranges
 from .builder import Builder
+from .errors import LoweringError
 from .memory import Value
 from .schedule import Span
 
@@ -28,19 +30,23 @@ def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str
 
 
 def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows: int, words: int,
-        inputs: Sequence[Span], output: Span | None) -> None:
+        inputs: Sequence[Span], outputs: Sequence[Span]) -> None:
     """A program over ``rows`` rows of ``length`` elements, ``words`` words each, behind each other in V."""
     once, each = split(program)
-    once = [*once, programs.length(length)]
+    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs)
+
+
+def _pass(build, once, each, rows, words, inputs, outputs):
+    """An instruction: what runs once, and what runs for each of rows that stand behind each other in V."""
+    used, there = registers([*once, *each]), build.accelerator.vector_rows
+    if used > there:
+        raise LoweringError(f"its program keeps {used} rows in the vector unit, which has {there}; --vector-rows "
+                            f"{used} would do")
     place = build.program([*once, *each])
     values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
-    for name, span in zip(("i0", "i1", "i2"), inputs, strict=False):
+    for name, span in (*zip(VECTOR_INPUTS, inputs, strict=False), *zip(VECTOR_OUTPUTS, outputs, strict=False)):
         values |= slot(name, span.start, words, words)
-    writes = []
-    if output is not None:
-        values |= slot("o0", output.start, words, words)
-        writes = [output]
-    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], writes)
+    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], outputs)
 
 
 def physical(value: Value) -> list[int]:
@@ -50,29 +56,54 @@ def physical(value: Value) -> list[int]:
 
 
 def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],
-            output: Value, flat: bool = False) -> None:
+            outputs: Sequence[Value], flat: bool = False) -> None:
     """A program over all rows of operands of one shape; the last of ``order`` is the rows' dimension.
 
     With ``flat`` the program does each element by itself and makes zeros of zeros: rows are then as long as they can.
     """
     *outer, inner = order
-    length = operands[0].shape[inner]                      # of the output the first of them may be all
+    length = operands[0].shape[inner]                      # of an output the first of them may be all
     words = -(-length // build.lanes)
-    most = max(1, build.v.size // (2 * (len(operands) + 1)) // words)
-    every = joint([[value.dims()[d] for d in outer] for value in (*operands, output)])
+    most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
+    every = joint([[value.dims()[d] for d in outer] for value in (*operands, *outputs)])
     for first, count in ranges([size for size, _ in every[0]], most):
         taken = [build.v.take(count * words) for _ in operands]
-        result = build.v.take(count * words)
+        given = [build.v.take(count * words) for _ in outputs]
         cut = list(boxes(every, first, count))
         for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
             for done, skips, lines in cut:
                 build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
         if flat:
-            elementwise(build, program, count * words, taken, result)
+            elementwise(build, program, count * words, taken, given)
         else:
-            run(build, program, length, count, words, taken, result)
-        for done, skips, lines in cut:
-            build.store(result.start + done * words, words, output, (), inner, skip=skips[-1], rows=lines[-1])
+            run(build, program, length, count, words, taken, given)
+        for number, (value, span) in enumerate(zip(outputs, given, strict=True), len(operands)):
+            for done, skips, lines in cut:
+                build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
+
+
+def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],
+         inner: int, output: Value) -> None:
+    """Rows along ``inner`` of operands of one shape, added up over dimensions, the last of them fastest, to one row.
+
+    ``parts`` are the programs of :func:`golden.ops.operation.running`: what runs before, for each row, and behind.
+    """
+    before, body, after = parts
+    length = operands[0].shape[inner]
+    words = -(-length // build.lanes)
+    once, each = split(body)
+    begin = [*once, programs.length(length), *before]
+    every = joint([[value.dims()[d] for d in over] for value in operands])
+    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(operands)) // words)):
+        taken = [build.v.take(count * words) for _ in operands]
+        cut = list(boxes(every, first, count))
+        for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
+            for done, skips, lines in cut:
+                build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
+        _pass(build, begin if first == 0 else [], each, count, words, taken, [])
+    result = build.v.take(words)
+    _pass(build, [], after, 1, words, [], [result])
+    build.store(result.start, words, output, (), inner, rows=[])
 
 
 def copy(build: Builder, value: Value, output: Value) -> None:
@@ -93,14 +124,14 @@ def copy(build: Builder, value: Value, output: Value) -> None:
             build.store(span.start + done * words, words, output, (), inner, skip=skips[1], rows=lines[1])
 
 
-def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int, inputs: Sequence[Span], output: Span
-                ) -> None:
+def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int, inputs: Sequence[Span],
+                outputs: Sequence[Span]) -> None:
     """A program of each element by itself: words as rows of the longest length, and what is left as one more."""
     long = min(words, build.accelerator.row_words)
     for start, rows, size in ((0, words // long, long), (words // long * long, 1, words % long)):
         if size:
-            parts = [Span("V", span.start + start, span.start + start + rows * size) for span in (*inputs, output)]
-            run(build, program, size * build.lanes, rows, size, parts[:-1], parts[-1])
+            parts = [Span("V", span.start + start, span.start + start + rows * size) for span in (*inputs, *outputs)]
+            run(build, program, size * build.lanes, rows, size, parts[:len(inputs)], parts[len(inputs):])
 
 
 def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) -> None:
@@ -110,7 +141,7 @@ def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) ->
     for number, row in enumerate(rows, first):
         span = build.v.take(words)
         build.load(build.dram.constant(row), (), 0, span.start, words)
-        run(build, programs.load_row(number), length, 1, words, [span], None)
+        run(build, programs.load_row(number), length, 1, words, [span], [])
 
 
 def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorInstruction], size: tuple[int, int],

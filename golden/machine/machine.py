@@ -32,6 +32,8 @@ class Machine:
         Whether to check that accesses of different units are ordered by waits.
     memories : Memories, optional
         What it has of memories that others use, too; else memories of its own, of the program's accelerator.
+    dram : Dram, optional
+        What a run before has left there, in place of the program's own memory.
 
     Attributes
     ----------
@@ -40,10 +42,11 @@ class Machine:
         From the base register to the program's limit.
     """
 
-    def __init__(self, program: Program, races: bool = False, memories: Memories | None = None) -> None:
+    def __init__(self, program: Program, races: bool = False, memories: Memories | None = None,
+                 dram: Dram | None = None) -> None:
         self.program, self.accelerator = program, program.accelerator
         self.memories = Memories(self.accelerator) if memories is None else memories
-        self.dram = Dram(program.limit, program.memory)
+        self.dram = Dram(program.limit, program.memory) if dram is None else dram
         self.order = Order(self.accelerator.queue, races)
         self.core = Core(self.accelerator, self.memories, self.order)
         self.vector = Vector(self.accelerator, self.memories)

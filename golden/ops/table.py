@@ -24,14 +24,19 @@ def operation_of(function: Any) -> Operation | None:
     return _BY_CALL.get(getattr(function, "overloadpacket", function))
 
 
+def parts() -> dict[Any, Callable[..., Any]]:
+    """Overloads that are made of other operations where they have no program of their own, and how."""
+    return {getattr(call, name): each.apart for each in OPERATIONS if each.parts for call in each.calls
+            for name in call.overloads()}
+
+
 def decompositions(graph: fx.Graph) -> dict[Any, Callable[..., Any]] | None:
     """What ``run_decompositions`` shall do with a graph's operations; None if there is nothing to do.
 
     Those of other operations are taken apart, and what the table does not have but torch itself makes of others
     (``layer_norm`` of ``native_layer_norm``). Products and what draws stay whole.
     """
-    own = {getattr(call, name): each.apart for each in OPERATIONS if each.parts for call in each.calls
-           for name in call.overloads()}
+    own = parts()
     targets = {node.target for node in graph.nodes}
     composite = set(filter(_composite, targets))
     if not composite and targets.isdisjoint(own):

@@ -69,7 +69,8 @@ def embedding(net: Nodes, node: Any) -> Made:
     """Rows copied from the addresses that constant indices say."""
     table, index = node.args[:2]
     if not net.is_constant(index):
-        raise LoweringError("its indices depend on the inputs' real numbers; integer inputs would do")
+        raise LoweringError("its indices depend on real numbers, or are a batch's; integer inputs of a model that is "
+                            "not trained would do")
     value, rows = net.value(table), net.constant(index)
     output = net.fresh(node)
     for place_ in np.ndindex(*rows.shape):

@@ -15,7 +15,7 @@ from ..products.convolution import convolution
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.planes import fits, planes
-from ..products.weights import Steps, Weights, computed_weights, constant_weights
+from ..products.weights import Weights, computed_weights, constant_weights
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
@@ -57,7 +57,7 @@ def conv2d(net: Nodes, node: Any) -> Made:
     """A convolution, of groups one after the other."""
     x, w, stride, padding, dilation, groups = node.args[:6]
     if not net.is_constant(w):
-        raise LoweringError("its weight depends on the inputs; a constant weight would do")
+        raise LoweringError("its weight is trained, or depends on the inputs; a constant one would do")
     weight = net.constant(w).numpy()
     build, fmt = net.build, net.accelerator.core.format
     result = net.graph.results[node]
@@ -81,9 +81,7 @@ def conv2d(net: Nodes, node: Any) -> Made:
         own = weight[group * outs:(group + 1) * outs]
         part = value if groups == 1 else Value(value.where[:, group * ins:(group + 1) * ins], value.home)
         target = output if groups == 1 else Value(output.where[:, group * outs:(group + 1) * outs], output.home)
-        scale, bias = (None if row is None else row[group * outs:(group + 1) * outs]
-                       for row in (steps.scale, steps.bias))
-        mine = Steps(scale, bias, steps.relu)
+        mine = steps.part(group * outs, outs)
         laid = own.transpose(2, 3, 1, 0).reshape(-1, outs)
         if plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)

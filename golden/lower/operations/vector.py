@@ -8,9 +8,10 @@ from torch import fx
 
 from hbfp.golden.nn.forms import patterns
 from hbfp.golden.ops.operation import Elements, Form, Program, Rows, Unsupported, keeps_zeros
-from hbfp.golden.ops.results import without
+from hbfp.golden.ops.results import running, without
 from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import programs
+from hbfp.golden.vector.side import registers
 
 from .. import vectors
 from ..errors import LoweringError
@@ -29,14 +30,12 @@ def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
         form = operation.form(*args, **options)
     except Unsupported as error:
         raise LoweringError(str(error)) from None
-    if any(each.over for each in form.results):
-        raise LoweringError("it adds up rows; a model whose sums are along rows alone would do")
     if len(form.results) > 1:                              # of several results the first alone has readers
         form = replace(form, program=without(form.program, *range(1, len(form.results))), results=form.results[:1])
     nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
     operands = [nodes[id(each)] for each in form.operands]
     if not all(each in operands or net.is_constant(each) for each in node.all_input_nodes):
-        raise LoweringError("its parameters depend on the inputs; constant ones would do")
+        raise LoweringError("its parameters are trained, or depend on the inputs; constant ones would do")
     return form, operands
 
 
@@ -68,7 +67,7 @@ def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Ma
         *parts, output = (Value(each.where[None], each.home) for each in (*parts, output))
     order = vectors.physical(output)
     flat = output.shape[order[-1]] % net.build.lanes == 0 or keeps_zeros(program, len(parts))
-    vectors.by_rows(net.build, program, parts, order, output, flat=flat)
+    vectors.by_rows(net.build, program, parts, order, [output], flat=flat)
     return node, ()
 
 
@@ -87,13 +86,36 @@ def _rows(net, node, form, values):
     if form.numbers:
         vectors.constant_rows(net.build, [row.reshape(-1).view(np.float32)
                                           for row in form.fixed(*map(patterns, form.numbers))])
-    if form.results[0].single:
+    result = form.results[0]
+    if result.over:
+        return _sums(net, node, form, sources, inner)
+    if result.single:
         output = net.dense((*shape[:inner], 1, *shape[inner + 1:]))
     else:
         output = net.build.dram.empty(shape, order) if form.merged > 1 else net.fresh(node, order)
-    vectors.by_rows(net.build, form.program, sources, order, output)
+    vectors.by_rows(net.build, form.program, sources, order, [output])
     if node not in net.values:
         net.values[node] = Value(form.result(output.where), output.home)
+    return node, ()
+
+
+def _sums(net, node, form, sources, inner):
+    """Rows added up over dimensions, those that are left each by itself."""
+    result, shape = form.results[0], sources[0].shape
+    parts = running(form.program, form.results, registers(form.program))
+    left = [d for d in range(len(shape)) if d != inner and d not in result.over]
+    if result.single or form.merged > 1:
+        output = net.dense([1 if d in result.over or d == inner and result.single else size
+                            for d, size in enumerate(shape)])
+        net.values[node] = Value(form.result(output.where), output.home)
+    else:
+        kept = [d for d in range(len(shape)) if result.keep or d not in result.over]
+        output = net.fresh(node, [kept.index(d) for d in kept if d != inner] + [kept.index(inner)])
+        for d in () if result.keep else result.over:
+            output = Value(output.where.unsqueeze(d), output.home)
+    for place in np.ndindex(*(shape[d] for d in left)):
+        own = [each.at(dict(zip(left, place, strict=True))) for each in (*sources, output)]
+        vectors.sums(net.build, parts, own[:-1], result.over, inner, own[-1])
     return node, ()
 
 

@@ -74,4 +74,4 @@ class After:
         for step in self.steps:
             inputs = [result] if step.operand is None else [left[0], result] if step.front else [result, left[0]]
             left = left[1:] if step.operand is not None else left
-            vectors.elementwise(self.build, step.program, rows * words, inputs, result)
+            vectors.elementwise(self.build, step.program, rows * words, inputs, [result])

@@ -14,10 +14,17 @@ from ..schedule import Span
 
 @dataclass
 class Steps:
-    """What the core does with its sums: factors and addends of each column, and ReLU."""
+    """What the core does with its sums: factors and addends of each column, numbers or where they lie, and ReLU."""
     scale: np.ndarray | None = None
-    bias: np.ndarray | None = None
+    bias: np.ndarray | Value | None = None
     relu: bool = False
+
+    def part(self, first: int, count: int) -> "Steps":
+        """The same for ``count`` columns, ``first`` on."""
+        scale = None if self.scale is None else self.scale[first:first + count]
+        if isinstance(self.bias, Value):
+            return Steps(scale, Value(self.bias.where[first:first + count], self.bias.home), self.relu)
+        return Steps(scale, None if self.bias is None else self.bias[first:first + count], self.relu)
 
 
 @dataclass
@@ -109,7 +116,7 @@ def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
     for name, row in (("scale", steps.scale), ("bias", steps.bias)):
         if row is not None:
             span = build.keep(words)
-            build.load(build.dram.constant(row), (), 0, span.start, words)
+            build.load(row if isinstance(row, Value) else build.dram.constant(row), (), 0, span.start, words)
             fields |= {name: 1, f"{name}_base": span.start}
     return fields
 

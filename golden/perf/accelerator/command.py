@@ -19,6 +19,8 @@ from hbfp.values import OptionError, readable_file, refuse, whole, writable_file
 
 #: Of the DRAM: cycles, and bytes a cycle.
 LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
+#: Cycles to the first beat, if nothing else is asked for.
+LATENCY = "32"
 
 
 def add_perf(commands: Any) -> None:
@@ -38,8 +40,8 @@ def add_perf(commands: Any) -> None:
 
 def add_memory_options(parser: Any) -> None:
     """Add the options of the DRAM."""
-    parser.add_argument("--latency", default="32", metavar="N",
-                        help="cycles from the address of a read to its first beat, 1 to 100000 (default 32)")
+    parser.add_argument("--latency", default=LATENCY, metavar="N",
+                        help=f"cycles from the address of a read to its first beat, 1 to 100000 (default {LATENCY})")
     parser.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096 "
                         "(default: a beat)")
 

@@ -196,6 +196,8 @@ CASES = {
     "softmax by hand": (lambda: Of(softmax_by_hand), (2, 3, 20)),
     "powers": (lambda: Of(lambda x: x ** 2 + x ** 3 - x.pow(4)), (3, 21)),
     "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
+    "totals": (lambda: Of(lambda x: (x.sum(0), x.sum((0, 2, 3)), x.sum(1, keepdim=True), x.sum((1, 3)), x.sum())),
+               (3, 5, 4, 21)),
     "gradients": (lambda: Of(lambda x, g: tuple(function(g, x, *rest) for function, *rest in (
         (aten.threshold_backward, 0), (aten.gelu_backward,), (aten.sigmoid_backward,), (aten.tanh_backward,),
         (aten._softmax_backward_data, -1, torch.float32), (aten._log_softmax_backward_data, -1, torch.float32),
@@ -354,14 +356,14 @@ def test_a_program_is_the_same_every_time():
     (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (mean)",
      "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
     (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "Layer '' (layer_norm)",
-     "its parameters depend on the inputs; constant ones would do"),
+     "its parameters are trained, or depend on the inputs; constant ones would do"),
     (nn.Sequential(nn.RMSNorm((3, 4))), (r(2, 3, 4),), {}, "Layer '0' (rms_norm)",
      "it normalises over 2 dimensions; over the last alone would do"),
     (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "Layer '' (cumsum)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),
-    (Of(lambda x: x.mean((0, 1))), (r(2, 6),), {}, "Layer '' (sum)",
-     "it adds up rows; a model whose sums are along rows alone would do"),
+    (Of(lambda x: x.sum()), (r(2, 6),), {"vector_rows": 1}, "Layer '' (sum)",
+     "its program keeps 2 rows in the vector unit, which has 1; --vector-rows 2 would do"),
     (Of(lambda x: x.masked_fill(x > 0, 1.0)), (r(2, 6),), {}, "Layer '' (gt)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),

@@ -1,0 +1,200 @@
+"""Training on the Verilated accelerator, or on the golden machine: steps of one program, PyTorch beside it."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from hbfp.golden.machine.layouts import pack, unpack
+from hbfp.golden.perf.accelerator.layers import by_layer
+from hbfp.golden.perf.accelerator.model import times
+from hbfp.golden.perf.accelerator.times import Times
+from hbfp.program import Program
+
+from ..bench.comparison import Comparison
+from ..manifest import Manifest
+from ..simulate.verilator import Progress
+from .device import Device, Timing
+from .host import Result, execute, place, room
+from .untimed import Untimed
+
+if TYPE_CHECKING:
+    from hbfp.golden.lower.training.step import Step  # takes torch
+
+#: Name of the loss among a program's tensors.
+LOSS = "loss"
+#: Columns of the table by layer that add up.
+_SUMS = ("cycles", "model_cycles", "macs", "bytes")
+
+
+class Runner(Protocol):
+    """A program with its DRAM, which stays from one run to the next."""
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        """Write a tensor to DRAM."""
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor of DRAM."""
+
+    def run(self) -> Result:
+        """Run the program to its end."""
+
+
+class Timed:
+    """The Verilated accelerator with its DRAM.
+
+    Parameters
+    ----------
+    device : Device
+    program : Program
+        Which is in its memory.
+    """
+
+    def __init__(self, device: Device, program: Program) -> None:
+        self.device, self.program, self.base = device, program, room(program)[1]
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        """Write a tensor to DRAM."""
+        tensor = self.program.tensors[name]
+        data, start = pack(self.program.accelerator, tensor, values), self.base + tensor.address
+        self.device.memory[start:start + len(data)] = np.frombuffer(data, np.uint8)
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor of DRAM."""
+        tensor, accelerator = self.program.tensors[name], self.program.accelerator
+        start = self.base + tensor.address
+        return unpack(accelerator, tensor, self.device.memory[start:start + tensor.bytes(accelerator)].tobytes())
+
+    def run(self) -> Result:
+        """Ring the doorbell, and wait for the end; raises as :func:`cosim.accelerator.host.execute`."""
+        return execute(self.device, self.program)
+
+
+@dataclass
+class TrainingRun:
+    """What came of a training.
+
+    Attributes
+    ----------
+    losses, wanted : list of float32
+        Of each step: the device's, and PyTorch's.
+    results : list of Result
+        Of each step.
+    total : Comparison
+        With PyTorch.
+    late : list of int
+        Steps whose cycles are not those of the cycle model.
+    seconds, processor : float
+        Of the device alone: by the clock, and of the processor.
+    rows : list of dict
+        Of the table by layer, of one step.
+    model : Times or None
+        What the cycle model says of a step.
+    """
+    losses: list[np.float32] = field(default_factory=list)
+    wanted: list[np.float32] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    total: Comparison = field(default_factory=Comparison)
+    tensors: dict[str, Comparison] = field(default_factory=dict)
+    late: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    processor: float = 0.0
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    model: Times | None = None
+
+    def parts(self, size: int) -> list[dict[str, Any]]:
+        """The rows of layers added up by the part of the step that their name begins with; ``size``: multiply-adds a
+        cycle of the array."""
+        found: dict[str, dict[str, Any]] = {}
+        for row in self.rows:
+            name = row["name"].partition(" ")[0]
+            part = found.setdefault(name, {"name": name, "waits": {}} | dict.fromkeys(_SUMS, 0))
+            for each in _SUMS:
+                part[each] += row[each]
+            for unit, cycles in row["waits"].items():
+                part["waits"][unit] = part["waits"].get(unit, 0) + cycles
+        for part in found.values():
+            part["utilisation"] = part["macs"] / (size * max(part["cycles"], 1))
+            part["waits"] = dict(sorted(part["waits"].items(), key=lambda item: -item[1]))
+        return list(found.values())
+
+
+def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, every: bool = False,
+          modelled: Callable[[], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
+    """Do steps of training on a device, and in PyTorch beside it.
+
+    Parameters
+    ----------
+    runner : Runner
+        With the step's program.
+    step : Step
+    batches : iterator
+        As the step takes them.
+    steps : int
+        How many; fewer if the device ends with an error.
+    every : bool
+        Compare gradients, parameters and state at every step, not at the last alone. The loss always is.
+    modelled : callable
+        Gives the cycles of a step by the cycle model; None if the device has none.
+    progress : callable, optional
+        Called with (done, steps).
+    """
+    found = TrainingRun()
+    for number, batch in enumerate(islice(batches, steps)):
+        for name, values in step.host.writes(batch).items():
+            runner.write(name, values)
+        begun = time.perf_counter(), time.process_time()
+        result = runner.run()
+        found.seconds += time.perf_counter() - begun[0]
+        found.processor += time.process_time() - begun[1]
+        found.results.append(result)
+        if result.cause is not None:
+            break
+        expected = step.advance(batch)
+        for name in expected if every or number == steps - 1 else (LOSS,):
+            compared = Comparison()
+            compared.add(f"step {number}, {name}", runner.read(name), np.ascontiguousarray(expected[name], np.float32))
+            found.total += compared
+            found.tensors.setdefault(name, Comparison()).__iadd__(compared)
+        found.losses.append(np.float32(runner.read(LOSS)))
+        found.wanted.append(np.float32(expected[LOSS]))
+        if modelled is not None:
+            found.model = found.model or modelled()
+            found.late += [number] if found.model != result.times else []
+        if progress is not None:
+            progress(number + 1, steps)
+    return found
+
+
+def on_machine(step: "Step", batches: Iterator[Any], steps: int, **options: Any) -> TrainingRun:
+    """:func:`train` on the golden machine."""
+    return train(Untimed(step.lowered.program), step, batches, steps, **options)
+
+
+def on_verilog(manifest: Manifest, step: "Step", batches: Iterator[Any], steps: int, *, timing: Timing | None = None,
+               level: str = "-O3", building: Progress | None = None, **options: Any) -> TrainingRun:
+    """:func:`train` on the Verilated accelerator of a manifest, built if it is not yet; with the table by layer.
+
+    Raises
+    ------
+    BuildError, BusError, TimesError
+        If a tool fails, the accelerator breaks a rule or does not end, or does other work than the program's.
+    """
+    program, timing = step.lowered.program, timing or Timing()
+    memory = np.empty(room(program)[0], np.uint8)
+    place(program, memory)
+    accelerator = program.accelerator
+
+    def modelled():
+        return times(program, manifest.data.latency, timing.latency, timing.bandwidth)
+    with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
+                contexts=accelerator.contexts, timing=timing, level=level, progress=building) as device:
+        found = train(Timed(device, program), step, batches, steps, modelled=modelled, **options)
+    if found.results and found.results[-1].times is not None and found.model is not None:
+        found.rows = by_layer(program, found.results[-1].times)
+        for row, other in zip(found.rows, by_layer(program, found.model), strict=True):
+            row["model_cycles"] = other["cycles"]
+    return found

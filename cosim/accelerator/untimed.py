@@ -1,0 +1,64 @@
+"""A lowered program on the golden machine in place of the Verilog: bits, and no cycles."""
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hbfp.golden.machine.dram import Dram
+from hbfp.golden.machine.errors import Fault
+from hbfp.golden.machine.layouts import pack, unpack
+from hbfp.golden.machine.machine import Machine
+from hbfp.program import Program
+
+from ..bench.comparison import Comparison
+from .host import Result
+from .network import NetworkRun
+
+if TYPE_CHECKING:
+    from hbfp.golden.lower.lowering import Lowered  # takes torch
+
+
+class Untimed:
+    """The golden machine with a DRAM that stays from one run of a program to the next.
+
+    Parameters
+    ----------
+    program : Program
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.dram = program, Dram(program.limit, program.memory)
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        """Write a tensor to DRAM."""
+        tensor = self.program.tensors[name]
+        self.dram.put(tensor.address, pack(self.program.accelerator, tensor, values))
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor of DRAM."""
+        tensor = self.program.tensors[name]
+        data = self.dram.get(tensor.address, tensor.bytes(self.program.accelerator))
+        return unpack(self.program.accelerator, tensor, data)
+
+    def run(self) -> Result:
+        """Execute the program, with nothing in its memories but what DRAM has; MachineError if it is undefined."""
+        try:
+            Machine(self.program, dram=self.dram).run()
+        except Fault as error:
+            return Result(0, error.cause, error.pc, {}, None)
+        return Result(0, None, 0, {}, None)
+
+
+def run(lowered: "Lowered", layers: bool = False) -> NetworkRun:
+    """Run a lowered network; as :func:`cosim.accelerator.network.run`, without cycles."""
+    program, machine = lowered.program, Untimed(lowered.program)
+    begun = time.perf_counter(), time.process_time()
+    result = machine.run()
+    spent = time.perf_counter() - begun[0], time.process_time() - begun[1]
+    tensors: dict[str, Comparison] = {}
+    for name, values in lowered.expected.items():
+        if result.cause is None and (layers or program.tensors[name].role == "output"):
+            tensors[name] = Comparison()
+            tensors[name].add(name, machine.read(name), np.ascontiguousarray(values, np.float32))
+    return NetworkRun(result, tensors, [], *spent, None)

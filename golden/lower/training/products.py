@@ -1,0 +1,95 @@
+"""The gradients of a layer's product as products of their own: gx = g W and gw = g^T x, and sums over the batch."""
+
+import operator
+from collections.abc import Mapping
+
+import torch
+from torch import fx
+
+from ..errors import LoweringError
+from ..graph import named
+
+#: The name under which a node keeps the layer that called it.
+LAYER = "hbfp_layer"
+hbfp, aten = torch.ops.hbfp, torch.ops.aten
+
+
+def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
+    """Write products and sums in place of the operators that autograd calls.
+
+    Nodes get the part of the step that they belong to, and the layer, as the name of their module. All operands of an
+    accelerator have one format, so that a gradient's product has the bits of any other.
+
+    Parameters
+    ----------
+    graph : fx.Graph
+        It gives the loss first.
+    names : mapping
+        Placeholder -> name of the parameter that it is.
+    """
+    forward = _needed(graph.output_node().args[0][:1])
+    for node in list(graph.nodes):
+        part = "forward" if node in forward else "backward"
+        call(node, part, node.meta.get(LAYER) or named(node))
+        if node.target == hbfp.linear.default:
+            call(node, part, _layer(node.args[1], names))
+        elif node.target == hbfp.linear_backward.default:
+            _linear(graph, node, _layer(node.args[2], names))
+        elif node.target == hbfp.add_bias_backward.default:
+            g, _, bias, _ = node.args
+            with graph.inserting_before(node):
+                total = _new(graph, node, 1, aten.sum.dim_IntList, (g, [0]))
+            call(total, part, f"{_layer(bias, names)}.bias")
+            _replace(node, g, total)
+        elif node.target == aten.ones.default and not node.args[0]:      # the gradient of the loss itself
+            for user in [each for each in node.users if each.target == aten.mul.Tensor]:
+                user.replace_all_uses_with(user.args[0] if user.args[1] is node else user.args[1])
+    graph.eliminate_dead_code()
+
+
+def call(node: fx.Node, part: str, name: str) -> None:
+    """Say which part of the step a node belongs to, and what it is of there."""
+    node.meta["nn_module_stack"] = {"": (f"{part} {name}", None)}
+
+
+def _linear(graph, node, layer):
+    g, x, w, formats, _ = node.args
+    if len(x.meta["val"].shape) != 2:
+        raise LoweringError(f"Layer {layer!r} (linear) cannot be lowered: its input has {len(x.meta['val'].shape)} "
+                            "dimensions; rows (N, K) would do")
+    with graph.inserting_before(node):
+        gx = _new(graph, node, 0, hbfp.matmul.default, (g, w, formats))
+        turned = graph.call_function(aten.t.default, (g,))
+        turned.meta["val"] = g.meta["val"].t()
+        gw = _new(graph, node, 1, hbfp.matmul.default, (turned, x, formats))
+    for made, part in ((gx, "gx"), (turned, "gw"), (gw, "gw")):
+        call(made, part, layer)
+    _replace(node, gx, gw)
+
+
+def _layer(node, names):
+    """The layer of a parameter."""
+    return names.get(node.name, "").rpartition(".")[0]
+
+
+def _new(graph, node, number, target, args):
+    made = graph.call_function(target, args)
+    made.meta["val"] = node.meta["val"][number]
+    return made
+
+
+def _replace(node, *results):
+    """Let users of a node's results use others."""
+    for user in list(node.users):
+        if user.target is operator.getitem:
+            user.replace_all_uses_with(results[user.args[1]])
+
+
+def _needed(nodes):
+    found, left = set(), list(nodes)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += node.all_input_nodes
+    return found

@@ -1,0 +1,73 @@
+"""Training in PyTorch with the accelerator's arithmetic: what every number of a step has to be."""
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from hbfp.golden.nn import convert
+from hbfp.golden.nn.side import sided
+from hbfp.golden.ops.optimisers import Update
+from hbfp.golden.vector.side import Side
+from hbfp.system import Accelerator
+
+from ..formats import formats
+from . import updates
+
+Loss = Callable[..., torch.Tensor]
+Make = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+
+
+class Reference:
+    """A copy of a model in training, its loss and its optimiser, as PyTorch computes them bit for bit like the device.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In float32; it stays as it is.
+    loss : callable
+        Of the model's output and the targets.
+    optimiser : callable
+        Of parameters.
+    accelerator : Accelerator
+        Whose formats and side arithmetic it has.
+
+    Attributes
+    ----------
+    model : torch.nn.Module
+        The converted copy.
+    optimiser : torch.optim.Optimizer
+        Of its parameters.
+    """
+
+    def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator) -> None:
+        self.model = convert(copy.deepcopy(model).train(), formats(accelerator))
+        self.loss, self.optimiser = loss, optimiser(self.model.parameters())
+        updates.known(self.optimiser)
+        self.side = Side.of(accelerator)
+
+    def step(self, inputs: tuple[Any, ...], targets: tuple[Any, ...]) -> torch.Tensor:
+        """One step of training; its loss."""
+        with sided(self.side):
+            self.optimiser.zero_grad()
+            loss = self.loss(self.model(*inputs), *targets)
+            loss.backward()
+            self.optimiser.step()
+        return loss.detach()
+
+    def updates(self) -> dict[str, Update]:
+        """Name of each parameter that is trained -> what a step of the optimiser does to it."""
+        names = {parameter: name for name, parameter in self.model.named_parameters()}
+        return {names[parameter]: updates.of(self.optimiser, group) for group in self.optimiser.param_groups
+                for parameter in group["params"] if parameter.requires_grad}
+
+    def expected(self, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+        """All tensors behind a step by the names that programs have for them."""
+        parameters, found = dict(self.model.named_parameters()), {"loss": loss}
+        for name, each in self.updates().items():
+            parameter = parameters[name]
+            assert parameter.grad is not None
+            found |= {f"{name} gradient": parameter.grad, f"{name} after": parameter.detach()}
+            found |= {f"{name} {kept} after": self.optimiser.state[parameter][kept] for kept in updates.state(each)}
+        return found

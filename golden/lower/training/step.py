@@ -1,0 +1,222 @@
+"""From a step of training to one program: parameters and state are read and written in place, batches are data."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+
+from hbfp.fields import check_kind
+from hbfp.golden.nn.side import sided
+from hbfp.golden.ops.operation import Shape
+from hbfp.golden.ops.optimisers import Update
+from hbfp.golden.ops.table import operation_of
+from hbfp.golden.vector.side import Side
+from hbfp.program import Layer
+from hbfp.system import Accelerator
+
+from ..builder import Builder
+from ..errors import NO_OPERATION, LoweringError
+from ..graph import Graph, needed, refusal
+from ..lowering import Lowered, finished
+from ..network import Network
+from . import updates
+from .capture import Batch, Capture, captured
+from .reference import Loss, Make, Reference
+
+
+@dataclass
+class Step:
+    """A step of training as a program, and PyTorch beside it.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        The program; parameters, state and the first batch are in its memory. ``expected`` is of the first step.
+    reference : Reference
+        PyTorch, before its first step.
+    host : Host
+        What a host writes for each batch.
+    """
+    lowered: Lowered
+    reference: Reference
+    host: "Host"
+
+    def advance(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
+        loss = self.reference.step(*batch)
+        return {name: each.numpy() for name, each in self.reference.expected(loss).items()}
+
+
+@dataclass
+class Host:
+    """What a host does for a batch: the numbers of a step's inputs, of which classes become rows of zeros and a one.
+
+    Attributes
+    ----------
+    capture : Capture
+    moved : dict
+        Node -> what the program calls it, of inputs that follow from whole numbers of the batch.
+    orders : mapping
+        Name of a tensor of the program -> the order in which it has the dimensions.
+    leaves : dict
+        Name of an input -> its type and shape.
+    """
+    capture: Capture
+    moved: dict[fx.Node, str]
+    orders: Mapping[str, Sequence[int]]
+    leaves: dict[str, Any] = field(default_factory=dict)
+
+    def writes(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Name of a tensor of the program -> its numbers for a batch; LoweringError if the batch is another kind."""
+        given = self.capture.leaves(batch)
+        for name, leaf in given.items():
+            own = getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ()))
+            wanted = self.leaves.setdefault(name, own)
+            if own != wanted:
+                raise LoweringError(f"Tensor {name} of a batch must be {wanted[0]} of {wanted[1]} as in the first, not "
+                                    f"{own[0]} of {own[1]}; batches of one size (drop_last=True) would do"
+                                    .replace("torch.", ""))
+        found = {name: leaf for name, leaf in given.items() if leaf.is_floating_point()}
+        results: dict[fx.Node, Any] = {}
+
+        def result(node):
+            if node not in results:
+                args, options = fx.node.map_arg((node.args, node.kwargs), result)
+                results[node] = (given[self.capture.names[node.name]] if node.op == "placeholder" else
+                                 getattr(self.capture.graph, node.target) if node.op == "get_attr" else
+                                 node.target(*args, **options))
+            return results[node]
+        found |= {name: result(node) for node, name in self.moved.items()}
+        return {name: each.detach().permute(self.orders[name]).contiguous().numpy() for name, each in found.items()
+                if name in self.orders}
+
+
+@dataclass
+class _Network(Network):
+    """A step on its way into a program: results have names, and behind all of them stand the updates."""
+    names: Mapping[fx.Node, str] = field(default_factory=dict)
+    updates: Mapping[str, Update] = field(default_factory=dict)
+
+    def name(self, node: fx.Node) -> str:
+        return self.names.get(node) or super().name(node)
+
+    def copied(self, name: str) -> str:
+        return name
+
+    def layer_by_layer(self) -> Iterator[Layer]:
+        yield from super().layer_by_layer()
+        nodes = {name: node for node, name in self.names.items()}
+        for name, each in self.updates.items():
+            first = len(self.build.schedule.instructions)
+            parts = {updates.PARAMETER: nodes[name], updates.GRADIENT: nodes[f"{name} gradient"]}
+            values = {part: self.value(node) for part, node in parts.items()}
+            numbers = {part: self.graph.results[node] for part, node in parts.items()}
+            for kept in updates.state(each):
+                numbers[kept] = torch.full_like(numbers[updates.PARAMETER], updates.START)
+                values[kept] = self.build.dram.constant(numbers[kept].numpy())
+                self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
+            try:
+                updates.lowered(self.build, each, values)
+            except LoweringError as error:
+                raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
+            self.build.end_layer()
+            for part, result in updates.results(each, numbers).items():
+                own = name if part == updates.PARAMETER else f"{name} {part}"
+                self._known(f"{own} after", values[part], torch.from_numpy(result), "output")
+            self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
+            yield self.layers[-1]
+
+    def _known(self, name, value, result, role):
+        self.known_as(name, value, result, list(range(result.dim())), role)
+
+
+def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator) -> Step:
+    """The program of a step of training.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In float32; it stays as it is.
+    loss : callable
+        Of the model's output and the targets.
+    optimiser : callable
+        Of parameters.
+    batch : (tuple, tuple)
+        The first: inputs and targets.
+    accelerator : Accelerator
+
+    Returns
+    -------
+    Step
+        Its program's tensors have the parameters' names; those behind the step are ``loss``, ``NAME gradient``, ``NAME
+        after`` and, of the optimiser's state, ``NAME STATE after``.
+
+    Raises
+    ------
+    LoweringError
+        If a layer, the loss or the optimiser cannot be lowered; one line with its name, why, and what would do.
+    """
+    check_kind("accelerator", accelerator, Accelerator)
+    check_kind("model", model, torch.nn.Module)
+    reference = Reference(model, loss, optimiser, accelerator)
+    capture = captured(reference, batch)
+    graph, moved = _evaluated(capture, Side.of(accelerator))
+    names = {node: name for name, node in capture.outputs.items()} | graph.inputs
+    build = Builder(accelerator)
+    lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates())])
+    host = Host(capture, moved, lowered.orders)
+    host.writes(batch)
+    return Step(lowered, reference, host)
+
+
+def _evaluated(capture, side):
+    """The graph with what each node gives in the first step; which of its inputs follow from whole numbers alone."""
+    results, fixed, whole, nodes = {}, set(), set(), []
+    inputs, moved, moving, same = {}, {}, set(), {}
+    with torch.no_grad(), sided(side):
+        for node in capture.graph.graph.nodes:
+            if node.op == "placeholder":
+                results[node] = capture.given[node.name]
+                if results[node].is_floating_point():
+                    inputs[node] = capture.names[node.name]
+                    moving.add(node)
+                else:
+                    whole.add(node)
+            elif node.op == "get_attr":
+                results[node] = getattr(capture.graph, node.target).detach()
+                fixed.add(node)
+            elif node.op == "call_function":
+                if isinstance(node.target, torch._ops.HigherOrderOperator):
+                    raise refusal(node, NO_OPERATION)
+                args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
+                results[node] = node.target(*args, **options)
+                if moving.isdisjoint(node.all_input_nodes) and not _computes(node):
+                    node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
+                    (fixed if whole.isdisjoint(node.all_input_nodes) else whole).add(node)
+                    continue
+                moving.add(node)
+                nodes.append(node)
+                for each in node.all_input_nodes:
+                    if each in whole:
+                        moved[each] = inputs[each] = _name(each, capture.names, set(moved.values()))
+    outputs = list(capture.outputs.values())
+    wanted = [results[each] for each in outputs]
+    return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved
+
+
+def _name(node, names, taken):
+    """What an input is called that follows from whole numbers: after the first of them that it comes from."""
+    above = node
+    while above.op != "placeholder":
+        above = next(each for each in above.all_input_nodes if each.op == "placeholder" or each.all_input_nodes)
+    name = names[above.name] + ("" if above is node else " rows")
+    return name if name not in taken else f"{name} {node.name}"
+
+
+def _computes(node):
+    """Whether a node is an operation that has a program."""
+    operation = operation_of(node.target)
+    return operation is not None and operation.shape != Shape.MOVE

@@ -1,0 +1,112 @@
+"""Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cosim.__main__ import main
+from cosim.accelerator import training as runs
+from cosim.emit import emit_accelerator
+from golden.lower.training.source import training
+from golden.lower.training.step import lower_step
+
+from .built import ACCELERATOR, LEVEL
+
+FILE = """\
+import torch
+from torch import nn
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(10, 12), nn.ReLU(), nn.Linear(12, 6))
+
+
+def loss(output, classes):
+    return nn.functional.cross_entropy(output, classes)
+
+
+def batches():
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        yield torch.randn(8, 10, generator=generator), torch.randint(6, (8,), generator=generator)
+
+
+def optimiser(parameters):
+    return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+"""
+#: Numbers of a step: gradient, weight and momentum of every parameter, and the loss.
+NUMBERS = 3 * (10 * 12 + 12 + 12 * 6 + 6) + 1
+PARTS = ["forward", "backward", "gx", "gw", "update"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def lowered(file, accelerator=ACCELERATOR):
+    made = training(str(file))
+    return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
+
+
+@pytest.mark.cosim
+def test_verilog(file):
+    """Weights stay in DRAM from step to step, and each step takes the cycles of the model."""
+    made, step = lowered(file)
+    found = runs.on_verilog(emit_accelerator(ACCELERATOR), step, made.batches(), 3, every=True, level=LEVEL)
+    assert (found.total.compared, found.total.mismatches, found.late) == (3 * NUMBERS, 0, [])
+    assert [each.view(np.uint32) for each in found.losses] == [each.view(np.uint32) for each in found.wanted]
+    cycles = [each.cycles for each in found.results]
+    assert cycles == [found.model.cycles] * 3
+    parts = found.parts(64)
+    assert [each["name"] for each in parts] == PARTS
+    assert sum(each["cycles"] for each in parts) == sum(each["model_cycles"] for each in parts) == cycles[-1]
+    assert {each["name"]: each["macs"] for each in parts} == {
+        "forward": 8 * (120 + 72), "backward": 0, "gx": 8 * 72, "gw": 8 * (120 + 72), "update": 0}
+
+
+def test_a_wrong_weight_is_found(file):
+    made, step = lowered(file)
+    machine = runs.Untimed(step.lowered.program)
+    weight = machine.read("2.weight")
+    weight[3, 5] += 1
+    machine.write("2.weight", weight)
+    found = runs.train(machine, step, made.batches(), 2)
+    assert found.tensors["2.weight after"].mismatches and found.total.first[0].startswith("step 0, loss: 1 of 1 differ")
+    assert found.total.compared == NUMBERS + 1
+
+
+def test_command(file, tmp_path, capsys):
+    data, curve = tmp_path / "a.json", tmp_path / "a.png"
+    words = ["train", str(file), "--rows", "8", "--block", "1,8", "--steps", "4", "--machine", "--check", "steps"]
+    assert main([*words, "--json", str(data), "--curve", str(curve), "--quiet"]) == 0
+    found = json.loads(data.read_text())
+    assert found["compared"] == 4 * NUMBERS and found["mismatches"] == 0 and found["passed"]
+    assert found["steps"] == len(found["losses"]) == 4 and "cycles" not in found
+    losses = np.array(found["losses"], np.uint32).view(np.float32)
+    assert np.isfinite(losses).all() and len(set(losses.tolist())) == 4
+    assert curve.read_bytes()[:4] == b"\x89PNG"
+    assert "4 steps: passed" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_cannot_be_trained_is_one_line(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.replace("SGD(parameters, lr=0.1, momentum=0.9)", "RMSprop(parameters)"))
+    with pytest.raises(SystemExit) as stop:
+        main(["train", str(path), "--machine", "--quiet"])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.startswith(
+        f"python -m cosim train: error: MODEL {path}: The optimiser cannot be lowered: Optimiser RMSprop")
+
+
+def test_batches_of_two_sizes_are_one_line(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.replace("range(3)", "(8, 5)").replace("_ in", "size in").replace("8, 10", "size, 10")
+                    .replace("(8,)", "(size,)"))
+    with pytest.raises(SystemExit):
+        main(["train", str(path), "--machine", "--quiet", "--steps", "2"])
+    assert "Tensor input of a batch must be float32 of (8, 10) as in the first" in capsys.readouterr().err

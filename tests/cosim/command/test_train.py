@@ -1,0 +1,28 @@
+"""The command line of trainings: what is refused, before anything long begins.
+
+Covers: golden/perf/accelerator/curves.py.
+"""
+
+import pytest
+
+from cosim.__main__ import main
+from golden.perf.accelerator import curves
+
+
+@pytest.mark.parametrize("words, message", [
+    (["x", "--steps", "0"], "--steps 0: must be 1 to 1000000"),
+    (["x", "--check", "all"], "--check all: must be one of last, steps"),
+    (["x", "--rounding", "stochastic"], "--rounding stochastic: must be rne or truncate in an accelerator"),
+    (["x", "--machine", "--trace", "a.json"], "--trace must not be given with --machine, which has no cycles"),
+    (["x", "--curve", "/no/such/folder/file"],
+     "--curve /no/such/folder/file: cannot be written (No such file or directory)")])
+def test_wrong_option(words, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *words])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"python -m cosim train: error: {message}\n"
+
+
+def test_curves(tmp_path):
+    path = curves.draw(tmp_path / "a.png", {"accelerator": [2.0, 1.5], "PyTorch": [2.0, 1.5]}, "a training")
+    assert path.read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,54 @@
+"""Trainings of files: what they must define, and batches without end."""
+
+from itertools import islice
+
+import pytest
+
+from golden.lower.training.source import training
+
+FILE = """\
+import torch
+from torch import nn
+
+
+def model():
+    return nn.Linear(3, 2)
+
+
+def loss(output, targets):
+    return nn.functional.mse_loss(output, targets)
+
+
+def batches():
+    for number in range(2):
+        yield torch.full((4, 3), number), [torch.zeros(4, 2)]
+
+
+def optimiser(parameters):
+    return torch.optim.SGD(parameters, lr=0.1)
+"""
+
+
+def test_batches_begin_again(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    made = training(str(path))
+    found = list(islice(made.batches(), 5))
+    assert [float(inputs[0][0, 0]) for inputs, _ in found] == [0, 1, 0, 1, 0]
+    assert all(len(inputs) == len(targets) == 1 and tuple(targets[0].shape) == (4, 2) for inputs, targets in found)
+
+
+@pytest.mark.parametrize(("old", "new", "line"), [
+    ("def loss", "def lost", "Model {} must define loss()"),
+    ("nn.Linear(3, 2)", "7", "model() of {} must give a torch.nn.Module, not int"),
+    ("range(2)", "range(0)", "batches() of {} must give at least one pair (inputs, targets)"),
+    ("yield torch", "yield 1, 2, torch", "Batch 0 of {} must be a pair (inputs, targets)"),
+    ("[torch.zeros(4, 2)]", "['a']", "Batch 0 of {} must have tensors, and tuples of them, alone"),
+    ("    for number", "    for number in 3:\n        pass\n    for number",
+     "Model {} does not run: TypeError: 'int' object is not iterable")])
+def test_what_a_file_must_be(old, new, line, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.replace(old, new))
+    with pytest.raises(ValueError) as error:
+        next(training(str(path)).batches())
+    assert str(error.value) == line.format(path)

@@ -1,0 +1,228 @@
+"""Steps of training on the golden machine have the bits of PyTorch: loss, gradients, weights and state.
+
+Covers: golden/lower/training/capture.py, golden/lower/training/products.py, golden/lower/training/reference.py,
+golden/lower/training/updates.py.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from golden.lower.errors import LoweringError
+from golden.lower.training.step import lower_step
+from golden.machine.dram import Dram
+from golden.machine.layouts import pack
+from golden.machine.machine import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def accelerator(rows, block, mantissa=8, accumulate="fp32", **sizes):
+    """A small one, so that everything is cut."""
+    fmt = HBFPFormat(mantissa=mantissa, block=block)
+    return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
+                       **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
+
+
+MACHINES = {"8": accelerator(8, (1, 8)), "8-tiles": accelerator(8, (8, 8)),
+            "16-hbfp4": accelerator(16, (1, 16), 4, w_words=1024),
+            "16-tiles": accelerator(16, (16, 16), 4, v_words=1024, x_words=512),
+            "8-aligned": accelerator(8, (1, 8), accumulate="aligned"), "16-long": accelerator(16, (1, 32), v_words=512)}
+
+
+class Residual(nn.Module):
+    """A layer beside a path around it."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.layer = nn.Linear(size, size)
+
+    def forward(self, x):
+        return x + torch.relu(self.layer(x))
+
+
+def mlp(activation=nn.ReLU, bias=True):
+    return nn.Sequential(nn.Linear(21, 19, bias=bias), activation(), nn.Linear(19, 10))
+
+
+def sgd(**options):
+    return lambda parameters: torch.optim.SGD(parameters, **{"lr": 0.1} | options)
+
+
+def rows(count, *sides):
+    return tuple(torch.randn(count, side) for side in sides)
+
+
+def classes(count, of=10):
+    return (torch.randint(of, (count,)),)
+
+
+def two_rates(parameters):
+    first, *others = parameters
+    return torch.optim.SGD([{"params": [first], "lr": 0.5}, {"params": others, "momentum": 0.9}], lr=0.25)
+
+
+def frozen():
+    model = mlp()
+    model[0].weight.requires_grad_(False)
+    return model
+
+
+#: Model, loss, optimiser, inputs and targets of a batch.
+CASES = {
+    "one layer": (lambda: nn.Linear(21, 10), F.mse_loss, sgd(), lambda: (rows(12, 21), rows(12, 10))),
+    "mlp": (mlp, F.cross_entropy, sgd(), lambda: (rows(32, 21), classes(32))),
+    "momentum": (mlp, F.cross_entropy, sgd(momentum=0.9, weight_decay=0.01), lambda: (rows(13, 21), classes(13))),
+    "nesterov": (lambda: mlp(bias=False), lambda y, t: F.cross_entropy(y, t, reduction="sum"),
+                 sgd(lr=1e-2, momentum=0.5, nesterov=True), lambda: (rows(9, 21), classes(9))),
+    "two rates": (lambda: mlp(nn.Tanh), F.cross_entropy, two_rates, lambda: (rows(8, 21), classes(8))),
+    "frozen": (frozen, F.cross_entropy, sgd(), lambda: (rows(8, 21), classes(8))),
+    "residual": (lambda: nn.Sequential(nn.Linear(21, 16), Residual(16), nn.GELU(), nn.Linear(16, 10)), F.cross_entropy,
+                 sgd(momentum=0.9), lambda: (rows(24, 21), classes(24))),
+    "weights": (mlp, lambda y, t: F.cross_entropy(y, t, weight=torch.arange(1.0, 11)), sgd(),
+                lambda: (rows(11, 21), classes(11))),
+    "images": (lambda: nn.Sequential(nn.Flatten(), mlp()), F.cross_entropy, sgd(),
+               lambda: ((torch.randn(8, 3, 7, 1),), classes(8))),
+    "soft": (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), (torch.rand(8, 10).softmax(-1),)))}
+
+
+def check(name, machine, steps=2):
+    """Steps on the golden machine with its check for races: every tensor after each."""
+    torch.manual_seed(1)
+    make, loss, optimiser, draw = CASES[name]
+    batches = [draw() for _ in range(steps)]
+    step = lower_step(make(), loss, optimiser, batches[0], machine)
+    program = step.lowered.program
+    dram = Dram(program.limit, program.memory)
+    for number, batch in enumerate(batches):
+        for each, values in step.host.writes(batch).items():
+            dram.put(program.tensors[each].address, pack(machine, program.tensors[each], values))
+        device = Machine(program, races=True, dram=dram)
+        device.run()
+        expected = step.advance(batch)
+        for each, values in expected.items():
+            np.testing.assert_array_equal(device.get(each).view(np.uint32), values.view(np.uint32), f"{number} {each}")
+    return step, expected
+
+
+@pytest.mark.parametrize(("name", "machine"), [("one layer", "16-tiles"), ("momentum", "16-hbfp4")])
+def test_steps(name, machine):
+    check(name, MACHINES[machine])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", CASES)
+def test_steps_on_all_machines(name, machine):
+    check(name, MACHINES[machine], 3)
+
+
+def test_names_and_products():
+    step, expected = check("momentum", MACHINES["8"], 1)
+    macs = 13 * 21 * 19, 13 * 19 * 10
+    assert {layer.name: layer.macs for layer in step.lowered.program.layers if layer.macs} == {
+        "forward 0": macs[0], "forward 2": macs[1], "gx 2": macs[1], "gw 2": macs[1], "gw 0": macs[0]}
+    assert {layer.name.split()[0] for layer in step.lowered.program.layers} == {"forward", "backward", "gx", "gw",
+                                                                                "update"}
+    assert set(expected) == {"loss"} | {f"{name} {what}" for name in ("0.weight", "0.bias", "2.weight", "2.bias")
+                                        for what in ("gradient", "after", "momentum_buffer after")}
+    tensors = step.lowered.program.tensors
+    assert tensors["0.weight"].address == tensors["0.weight after"].address
+    assert set(step.host.writes(((torch.ones(13, 21),), (torch.zeros(13, dtype=torch.int64),)))) == {"input",
+                                                                                                    "target rows"}
+
+
+def test_special_values_go_through():
+    torch.manual_seed(1)
+    machine, batch = MACHINES["8"], (rows(9, 21), classes(9))
+    batch[0][0][1, 3], batch[0][0][2], batch[0][0][4, 5] = float("inf"), 1e-39, float("nan")
+    step = lower_step(mlp(), F.cross_entropy, sgd(momentum=0.9), batch, machine)
+    device = Machine(step.lowered.program)
+    device.run()
+    for name, values in step.advance(batch).items():
+        np.testing.assert_array_equal(device.get(name).view(np.uint32), values.view(np.uint32), name)
+
+
+class Unused(nn.Module):
+    """A model with a layer that its output does not depend on."""
+
+    def __init__(self):
+        super().__init__()
+        self.used, self.spare = nn.Linear(21, 10), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+class Folded(nn.Module):
+    """A model whose layer sees sequences."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(21, 10)
+
+    def forward(self, x):
+        return self.layer(x.unflatten(0, (3, 4))).flatten(0, 1)
+
+
+NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
+                "host, would do")
+
+
+@pytest.mark.parametrize(("model", "loss", "optimiser", "line"), [
+    (mlp(), F.cross_entropy, torch.optim.Adam,
+     "The optimiser cannot be lowered: Optimiser Adam has no program; torch.optim's SGD would do"),
+    (mlp(), F.cross_entropy, sgd(momentum=0.9, dampening=0.5),
+     ("The optimiser cannot be lowered: dampening is 0.5, which the first step leaves out, and one program does all; 0 "
+     "would do")),
+    (mlp(), lambda y, t: F.cross_entropy(y, t, label_smoothing=0.1), sgd(),
+     f"Layer 'forward masked_fill' (masked_fill) cannot be lowered: {NO_OPERATION}"),
+    (mlp(), lambda y, t: y.sum(1), sgd(),
+     "The loss cannot be lowered: it has the shape (12,); one number of float32 would do"),
+    (mlp(nn.Softplus), F.cross_entropy, sgd(), f"Layer 'forward 1' (softplus) cannot be lowered: {NO_OPERATION}"),
+    (mlp(lambda: nn.LayerNorm(19)), F.cross_entropy, sgd(), ("Layer 'forward 1' (layer_norm) cannot be lowered: its "
+     "parameters are trained, or depend on the inputs; constant ones would do")),
+    (mlp(lambda: nn.BatchNorm1d(19)), F.cross_entropy, sgd(), ("Layer '1' (BatchNorm1d) cannot be lowered: it keeps "
+     "running_mean, running_var, num_batches_tracked beside its parameters; a layer without buffers would do")),
+    (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (bernoulli) cannot be lowered: it draws random "
+     "numbers, others in each run; a model without it, or with training=False where it has that, would do")),
+    (Folded(), F.cross_entropy, sgd(),
+     "Layer 'layer' (linear) cannot be lowered: its input has 3 dimensions; rows (N, K) would do"),
+    (Unused(), F.cross_entropy, sgd(), ("Parameter spare.weight cannot be trained: the loss does not depend on it; "
+     "requires_grad_(False) would do"))])
+def test_refusals(model, loss, optimiser, line):
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+        lower_step(model, loss, optimiser, (rows(12, 21), classes(12)), MACHINES["8"])
+
+
+def test_an_update_of_too_many_rows_is_refused():
+    machine = accelerator(8, (1, 8), vector_rows=2)
+    step = lower_step(mlp(), F.mse_loss, sgd(), (rows(12, 21), rows(12, 10)), machine)
+    assert step.lowered.program.tensors
+    with pytest.raises(LoweringError, match=re.escape(
+            "The update of 0.weight cannot be lowered: its program keeps 3 rows in the vector unit, which has 2; "
+            "--vector-rows 3 would do")):
+        lower_step(mlp(), F.mse_loss, sgd(momentum=0.5, nesterov=True), (rows(12, 21), rows(12, 10)), machine)
+
+
+def test_a_path_that_depends_on_values_is_refused():
+    class Path(nn.Linear):
+        def forward(self, x):
+            return super().forward(x if x.sum() > 0 else -x)
+    with pytest.raises(LoweringError, match="^The step cannot be lowered: torch cannot trace it .* would do$"):
+        lower_step(Path(21, 10), F.cross_entropy, sgd(), (rows(12, 21), classes(12)), MACHINES["8"])
+
+
+def test_batches_of_another_kind_are_refused():
+    step = lower_step(mlp(), F.cross_entropy, sgd(), (rows(12, 21), classes(12)), MACHINES["8"])
+    with pytest.raises(LoweringError, match=re.escape(
+            "Tensor input of a batch must be float32 of (12, 21) as in the first, not float32 of (5, 21); batches of "
+            "one size (drop_last=True) would do")):
+        step.host.writes((rows(5, 21), classes(5)))
