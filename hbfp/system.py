@@ -61,7 +61,7 @@ def _tag(name: str) -> dict[str, Any]:
 class Accelerator(describe.Description):
     """A core with its memories, converter, vector unit, DMA and instructions; docs/design/11-accelerator.md.
 
-    A word of V is as many FP32 numbers as the core has columns: the vector unit's lanes, and a beat of the bus.
+    A word of V, which is a beat of the bus, is as many FP32 numbers as the core has columns.
 
     Parameters
     ----------
@@ -77,6 +77,9 @@ class Accelerator(describe.Description):
         Words of V that the longest row of the vector unit has.
     vector_rows : int
         Rows that the vector unit holds.
+    vector_lanes : int
+        Lanes of the vector unit, a divisor of the columns: a word of V takes columns over lanes cycles. None means as
+        many as columns. Sums along a row go by lanes, so that their order differs.
     queue : int
         Instructions that the queue of each unit holds.
     reads : int
@@ -103,6 +106,8 @@ class Accelerator(describe.Description):
                            **_tag("rw"))
     vector_rows: int = whole(8, 1, 16, title="Vector registers", unit=" rows", text="rows that the vector unit holds",
                              **_tag("vr"))
+    vector_lanes: int = whole(None, 1, SIDES[-1], title="Vector lanes", usual="as many as columns", where="turned",
+                              text="lanes of the vector unit, which serve the columns in turns", **_tag("vl"))
     queue: int = whole(4, 2, 64, title="Queue", unit=" instructions", text="instructions that a unit's queue holds",
                        **_tag("q"))
     reads: int = whole(8, 1, 16, title="Reads", unit=" bursts", text="bursts of reads in flight", **_tag("rd"))
@@ -111,8 +116,10 @@ class Accelerator(describe.Description):
                           **_tag("cx"))
 
     def __post_init__(self):
-        describe.check(self)
         core = self.core
+        describe.check(self)
+        if self.vector_lanes is None:
+            object.__setattr__(self, "vector_lanes", core.cols)
         core.require(ACCELERATOR)
         if core.rows not in SIDES:
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
@@ -123,6 +130,8 @@ class Accelerator(describe.Description):
         if self.packed > core.height or core.height & core.height - 1:
             raise ConflictError("block", core.format.block, f"must be a power of two of at least "
                                 f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
+        if core.cols % self.vector_lanes:
+            raise ConflictError("vector_lanes", self.vector_lanes, f"must divide the {core.cols} columns")
         for name in ("x_words", "w_words", "v_words", "p_words"):
             value = getattr(self, name)
             if value & value - 1:
@@ -156,6 +165,16 @@ class Accelerator(describe.Description):
     def lanes(self) -> int:
         """FP32 numbers of a word of V."""
         return self.core.cols
+
+    @property
+    def turns(self) -> int:
+        """Beats of the vector unit that are a word of V."""
+        return self.core.cols // self.vector_lanes
+
+    @property
+    def turned(self) -> bool:
+        """Whether the vector unit has fewer lanes than a word of V has numbers."""
+        return self.turns > 1
 
     @property
     def beat(self) -> int:

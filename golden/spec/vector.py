@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hbfp.fields import check_range
+from hbfp.system import Accelerator
 
 from .tables import FUNCTIONS
 
@@ -53,7 +54,7 @@ ZERO, ONE, NOTHING = range(3)
 POSTS = ("none", "relu", *FUNCTIONS)
 #: Scalars of a unit.
 SCALARS = 16
-REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 1024)
+REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 8192)
 
 #: Fields of an instruction from bit 0 up; the kind is in the top four bits, all others must be zero.
 FIELDS = (("a_source", 2), ("a", 4), ("b_source", 2), ("b", 4), ("c_source", 2), ("c", 4), ("target", 2),
@@ -143,7 +144,7 @@ class VectorUnit:
     lanes : int
         Elements a cycle, a power of two, 1 to 64.
     beats : int
-        Beats of the longest row, 1 to 1024: a row has at most ``lanes * beats`` elements.
+        Beats of the longest row, 1 to 8192: a row has at most ``lanes * beats`` elements.
     registers : int
         Vector registers, 1 to 16, each one row.
     functions : tuple of str
@@ -173,6 +174,12 @@ class VectorUnit:
         for name in self.functions:
             if name not in FUNCTIONS:
                 raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+
+    @classmethod
+    def of(cls, accelerator: Accelerator) -> "VectorUnit":
+        """That of an accelerator."""
+        return cls(lanes=accelerator.vector_lanes, beats=accelerator.row_words * accelerator.turns,
+                   registers=accelerator.vector_rows)
 
     @property
     def longest(self) -> int:

@@ -14,20 +14,21 @@ UNIT = int(Unit.VECTOR)
 _V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
 
 STATE = record(
-    # Lanes, cycles from a beat to its result, levels of the tree of a reduction.
-    "lanes result levels "
+    # Lanes, beats of a word, cycles from a beat to its result, levels of the tree of a reduction.
+    "lanes turns result levels "
     # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
     # one that is there.
     "body_at body more next here "
-    # Words of a row, and the next one of that which is read.
-    "width fed "
+    # Beats and words of a row, and the next word of that which is read; beats of the word that are over, and of the one
+    # that is gathered to be written.
+    "length width fed place gathered "
     # The unit: the next beat of a pass, its beats; cycles that a reduction still takes; beats on their way, and which
     # is the last (bit n: n + 1 cycles ago).
     "at beats reducing flight final",
     # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
     # and is the last.
     "active finishing over there last "
-    # A row is read; a word of it is there.
+    # A row is read; a beat of it is there.
     "feeding came "
     # The unit: a pass issues, and what it does; beats are still on their way.
     "running by_stream gives tree draining",
@@ -36,9 +37,9 @@ STATE = record(
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
-    unit = VectorUnit(lanes=accelerator.lanes, beats=accelerator.row_words, registers=accelerator.vector_rows)
-    return made(STATE, lanes=accelerator.lanes, result=4 + (unit.pipeline if unit.functions else 0),
-                levels=(accelerator.lanes - 1).bit_length(), width=accelerator.row_words)
+    unit = VectorUnit.of(accelerator)
+    return made(STATE, lanes=unit.lanes, turns=accelerator.turns, result=unit.pass_cycles - 1,
+                levels=unit.reduce_cycles - 1, length=unit.beats, width=accelerator.row_words)
 
 
 @njit
@@ -47,12 +48,18 @@ def _busy(s):
 
 
 @njit
+def _written(s):
+    """Whether the beat that leaves the unit ends a word."""
+    return s.gathered == s.turns - 1 or s.final >> s.result - 1 & 1 == 1
+
+
+@njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.vector
-    if s.gives and s.flight >> s.result - 1 & 1 == 1:
+    if s.gives and s.flight >> s.result - 1 & 1 == 1 and _written(s):
         ports.ask(m.ports, _V_WRITE, UNIT)
-    if s.feeding or (s.there and not _busy(s) and s.word.reads):
+    if (s.feeding and (not s.came or s.place == s.turns - 1)) or (s.there and not _busy(s) and s.word.reads):
         ports.ask(m.ports, _V_READ, UNIT)
 
 
@@ -87,12 +94,17 @@ def _feed(s, begins, granted):
     if begins or s.feeding:
         s.feeding = not (granted and s.fed == s.width - 1)
         s.fed += granted
-    s.came = granted
+    if granted or begins or s.place == s.turns - 1:
+        s.came, s.place = granted, 0
+    else:
+        s.place += s.came
 
 
 @njit
 def _compute(s, came):
-    """The unit; ``came``: a word of the row is there."""
+    """The unit; ``came``: a beat of the row is there."""
+    if s.gives and s.flight >> s.result - 1 & 1 == 1:
+        s.gathered = 0 if _written(s) else s.gathered + 1
     ends = s.final >> s.result - 1 & 1 == 1
     issue = s.running and (came or not s.by_stream)
     final = issue and s.at == s.beats - 1
@@ -115,10 +127,11 @@ def _begin(s):
     """The word goes to the unit."""
     if s.word.passes > 0:
         s.running, s.at = True, 0
-        s.beats = s.width if s.word.passes == 1 else 1
+        s.beats = s.length if s.word.passes == 1 else 1
         s.by_stream, s.gives, s.tree = s.word.reads, s.word.writes, s.word.reduces
     elif s.word.length > 0:
-        s.width = (s.word.length - 1) // s.lanes + 1
+        s.length = (s.word.length - 1) // s.lanes + 1
+        s.width = (s.length - 1) // s.turns + 1
 
 
 @njit
