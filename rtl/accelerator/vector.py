@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import Out
 
-from hbfp.golden.spec.vector import KIND, Kind, Source, Target
+from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
 from ..lib.component import Component
@@ -54,6 +54,12 @@ class VectorOnV(Component):
         vector_rows: int = parameter("r")
         turns: int = parameter("t", 1)
 
+        @property
+        def unit(self):
+            """Those of the vector unit."""
+            return VectorUnit(lanes=self.lanes // self.turns, beats=self.row_words * self.turns,
+                              registers=self.vector_rows)
+
     @staticmethod
     def ports(params):
         return unit_members(Opcode.VECTOR) | {
@@ -61,9 +67,7 @@ class VectorOnV(Component):
 
     def unit(self):
         """The vector unit."""
-        params = self.params
-        return Vector(lanes=params.lanes // params.turns, beats=params.row_words * params.turns,
-                      registers=params.vector_rows)
+        return Vector.made(self.params.unit)
 
     def body(self, platform):
         m = Module()
