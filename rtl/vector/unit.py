@@ -242,7 +242,7 @@ class Vector(Component):
         """Running totals of the lanes, and their tree once the row has passed."""
         unit = self.params
         levels = (unit.lanes - 1).bit_length()
-        level = Signal(range(levels + 1))
+        level = Signal(index(levels + 1))
         reductions = [Reduction() for _ in range(unit.lanes)]
         largest = Signal()
         m.d.comb += largest.eq(Mux(taken, word.reduce, current.reduce) == Reduce.MAX)
