@@ -80,6 +80,9 @@ class Accelerator(describe.Description):
     vector_lanes : int
         Lanes of the vector unit, a divisor of the columns: a word of V takes columns over lanes cycles. None means as
         many as columns. Sums along a row go by lanes, so that their order differs.
+    function_lanes : int
+        Evaluators of functions (exp, rsqrt and so on), a divisor of the vector unit's lanes, which they serve in turns:
+        a pass with a function takes lanes over evaluators cycles a beat. None means one in each lane. Equal bits.
     queue : int
         Instructions that the queue of each unit holds.
     reads : int
@@ -108,6 +111,9 @@ class Accelerator(describe.Description):
                              **_tag("vr"))
     vector_lanes: int = whole(None, 1, SIDES[-1], title="Vector lanes", usual="as many as columns", where="turned",
                               text="lanes of the vector unit, which serve the columns in turns", **_tag("vl"))
+    function_lanes: int = whole(None, 1, SIDES[-1], title="Function lanes", usual="as many as vector lanes",
+                                where="shared", **_tag("fl"),
+                                text="evaluators of exp, rsqrt and so on, which serve the vector unit's lanes in turns")
     queue: int = whole(4, 2, 64, title="Queue", unit=" instructions", text="instructions that a unit's queue holds",
                        **_tag("q"))
     reads: int = whole(8, 1, 16, title="Reads", unit=" bursts", text="bursts of reads in flight", **_tag("rd"))
@@ -120,6 +126,8 @@ class Accelerator(describe.Description):
         describe.check(self)
         if self.vector_lanes is None:
             object.__setattr__(self, "vector_lanes", core.cols)
+        if self.function_lanes is None:
+            object.__setattr__(self, "function_lanes", self.vector_lanes)
         core.require(ACCELERATOR)
         if core.rows not in SIDES:
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
@@ -132,6 +140,9 @@ class Accelerator(describe.Description):
                                 f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
         if core.cols % self.vector_lanes:
             raise ConflictError("vector_lanes", self.vector_lanes, f"must divide the {core.cols} columns")
+        if self.vector_lanes % self.function_lanes:
+            raise ConflictError("function_lanes", self.function_lanes,
+                                f"must divide the {self.vector_lanes} lanes of the vector unit")
         for name in ("x_words", "w_words", "v_words", "p_words"):
             value = getattr(self, name)
             if value & value - 1:
@@ -175,6 +186,16 @@ class Accelerator(describe.Description):
     def turned(self) -> bool:
         """Whether the vector unit has fewer lanes than a word of V has numbers."""
         return self.turns > 1
+
+    @property
+    def function_turns(self) -> int:
+        """Lanes of the vector unit that an evaluator of functions serves."""
+        return self.vector_lanes // self.function_lanes
+
+    @property
+    def shared(self) -> bool:
+        """Whether evaluators of functions serve several lanes each."""
+        return self.function_turns > 1
 
     @property
     def beat(self) -> int:

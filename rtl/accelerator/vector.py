@@ -9,7 +9,7 @@ from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
 from ..lib.component import Component
-from ..lib.layout import StructLayout
+from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from ..vector.unit import WORD_LAYOUT, Vector
 from .loops import Loops
@@ -29,7 +29,9 @@ class VectorOnV(Component):
     the unit never stalls.
 
     Where the unit has fewer lanes than a word has numbers, it takes a word in ``turns`` beats, the lowest lanes first:
-    the first as the word comes, the others from a register, and the next word is asked for with the last of them.
+    the first as the word comes, the others from a register, and the next word is asked for with the last of them. Where
+    its lanes share evaluators, ``function_turns`` each, and take so many cycles for a beat, that register has all of
+    the word.
     Results are gathered, and written with the beat that fills a word or ends the row.
 
     ``done`` is high in the first cycle after the last word was taken in which the unit is idle; the next instruction is
@@ -53,12 +55,14 @@ class VectorOnV(Component):
         row_words: int = parameter("w")
         vector_rows: int = parameter("r")
         turns: int = parameter("t", 1)
+        function_turns: int = parameter("ft", 1)
 
         @property
         def unit(self):
             """Those of the vector unit."""
-            return VectorUnit(lanes=self.lanes // self.turns, beats=self.row_words * self.turns,
-                              registers=self.vector_rows)
+            lanes = self.lanes // self.turns
+            return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
+                              function_lanes=lanes // self.function_turns)
 
     @staticmethod
     def ports(params):
@@ -154,24 +158,28 @@ class VectorOnV(Component):
                   chosen(lambda name: held[f"{name}_step"]), advance, last["word"])
         m.d.comb += [self.read.addr.eq(row.address), unit.i.valid.eq(there)]
         m.d.sync += feeding.eq((reads | feeding) & ~(advance & row.last))
-        if self.params.turns == 1:
+        if unit.params.function_turns == self.params.turns == 1:
             m.d.comb += [self.read.en.eq(reads | feeding), unit.i.payload.eq(self.read.data)]
             m.d.sync += there.eq(advance)
             return
-        over = self._beats(m, unit, there, reads | advance)
+        over = self._beats(m, unit, there, advance, reads | advance)
         m.d.comb += self.read.en.eq(reads | feeding & (over | ~there))
         m.d.sync += there.eq(advance | there & ~(over | reads))
 
-    def _beats(self, m, unit, there, anew):
-        """The beats of a word that is read, one in each cycle; whether it is the last."""
+    def _beats(self, m, unit, there, comes, anew):
+        """The beats of a word that is read; whether the unit takes the last one."""
         turns, word = self.params.turns, self.read.data.as_value()
         size = len(word) // turns
-        turn = Signal(range(turns), name="read_turn")
-        rest = Signal(len(word) - size, reset_less=True)
+        waits = unit.params.function_turns > 1
+        turn = Signal(index(turns), name="read_turn")
+        rest = Signal(len(word) if waits else len(word) - size, reset_less=True)
+        fresh = Signal()
         beats = Signal(len(word))
-        m.d.comb += [beats.eq(Mux(turn.any(), rest, word)), unit.i.payload.eq(beats)]
-        m.d.sync += [rest.eq(beats[size:]), turn.eq(Mux(anew, 0, turn + there))]
-        return turn == turns - 1
+        moves = there & unit.i.ready
+        m.d.comb += [beats.eq(Mux(fresh, word, rest)), unit.i.payload.eq(beats)]
+        m.d.sync += [fresh.eq(comes), rest.eq(Mux(moves, beats[size:], beats) if waits else beats[size:]),
+                     turn.eq(Mux(anew, 0, turn + moves))]
+        return moves & (turn == turns - 1)
 
     def _taps(self, m, held, reads, anew):
         """How far the current tap lies from the first; slot i1 has the numbers."""

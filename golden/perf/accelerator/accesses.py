@@ -117,7 +117,7 @@ def _vector_steps(program):
         body = firsts[number] + each["before"]
         for first, stop, times in ((firsts[number], body, 1),
                                    (body, body + each["body"], each["count0"] * each["count1"])):
-            for passes, given, reads, writes, _ in every[first:stop].tolist():
+            for passes, given, reads, writes, *_ in every[first:stop].tolist():
                 length = given or length
                 total.update({"P": 8 * times, "vector": (0, times * -(-length // lanes) * lanes, times)[passes],
                               "V": times * -(-length // system.lanes) * system.beat * (reads + writes)})
