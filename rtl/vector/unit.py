@@ -59,7 +59,7 @@ class Vector(Component):
     busy : ``Out(1)``
         A pass is in flight.
     """
-    kind, area, apart = "vector", "control", True
+    kind, area, apart, inline = "vector", "control", True, 1
     Parameters = VectorUnit
 
     @staticmethod
