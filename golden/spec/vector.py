@@ -187,8 +187,8 @@ class VectorUnit:
     @classmethod
     def of(cls, accelerator: Accelerator) -> "VectorUnit":
         """That of an accelerator."""
-        return cls(lanes=accelerator.vector_lanes, beats=accelerator.row_words * accelerator.turns,
-                   registers=accelerator.vector_rows, function_lanes=accelerator.function_lanes)
+        return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
+                   registers=accelerator.vector_rows, function_lanes=accelerator.evaluators)
 
     @property
     def longest(self) -> int:

@@ -159,7 +159,7 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
                                                              "vector_rows", "contexts")},
-            "vector_lanes": accelerator.vector_lanes | accelerator.function_lanes << 8}
+            "vector_lanes": accelerator.unit_lanes | accelerator.evaluators << 8}
 
 
 def described(contexts: int = 1) -> dict[str, dict[str, Any]]:

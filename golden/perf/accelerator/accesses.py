@@ -108,7 +108,7 @@ def _vector_steps(program):
     """Number of a VECTOR -> what it does; a row's length stays from one to the next."""
     every, firsts = words(program)
     system = program.accelerator
-    lanes, length = system.vector_lanes, system.row_words * system.lanes
+    lanes, length = system.unit_lanes, system.row_words * system.lanes
     found = {}
     for number, each in enumerate(program.instructions):
         if each.opcode != Opcode.VECTOR:
