@@ -61,7 +61,7 @@ def _tag(name: str) -> dict[str, Any]:
 class Accelerator(describe.Description):
     """A core with its memories, converter, vector unit, DMA and instructions; docs/design/11-accelerator.md.
 
-    A word of V is as many FP32 numbers as the core has columns: the vector unit's lanes, and a beat of the bus.
+    A word of V, which is a beat of the bus, is as many FP32 numbers as the core has columns.
 
     Parameters
     ----------
@@ -77,6 +77,12 @@ class Accelerator(describe.Description):
         Words of V that the longest row of the vector unit has.
     vector_rows : int
         Rows that the vector unit holds.
+    vector_lanes : int
+        Lanes of the vector unit, a divisor of the columns: a word of V takes columns over lanes cycles; 0: as many as
+        columns. Sums along a row go by lanes, so that their order differs.
+    function_lanes : int
+        Evaluators of functions (exp, rsqrt and so on), a divisor of the vector unit's lanes, which they serve in turns:
+        a pass with a function takes lanes over evaluators cycles a beat; 0: one in each lane. Equal bits.
     queue : int
         Instructions that the queue of each unit holds.
     reads : int
@@ -103,6 +109,11 @@ class Accelerator(describe.Description):
                            **_tag("rw"))
     vector_rows: int = whole(8, 1, 16, title="Vector registers", unit=" rows", text="rows that the vector unit holds",
                              **_tag("vr"))
+    vector_lanes: int = whole(0, 0, SIDES[-1], title="Vector lanes", usual="as many as columns", where="turned",
+                              text="lanes of the vector unit, which serve the columns in turns", **_tag("vl"))
+    function_lanes: int = whole(0, 0, SIDES[-1], title="Function lanes", usual="as many as vector lanes",
+                                where="shared", **_tag("fl"),
+                                text="evaluators of exp, rsqrt and so on, which serve the vector unit's lanes in turns")
     queue: int = whole(4, 2, 64, title="Queue", unit=" instructions", text="instructions that a unit's queue holds",
                        **_tag("q"))
     reads: int = whole(8, 1, 16, title="Reads", unit=" bursts", text="bursts of reads in flight", **_tag("rd"))
@@ -123,6 +134,11 @@ class Accelerator(describe.Description):
         if self.packed > core.height or core.height & core.height - 1:
             raise ConflictError("block", core.format.block, f"must be a power of two of at least "
                                 f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
+        if core.cols % self.unit_lanes:
+            raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {core.cols} columns")
+        if self.unit_lanes % self.evaluators:
+            raise ConflictError("function_lanes", self.function_lanes,
+                                f"must be 0 or divide the {self.unit_lanes} lanes of the vector unit")
         for name in ("x_words", "w_words", "v_words", "p_words"):
             value = getattr(self, name)
             if value & value - 1:
@@ -156,6 +172,36 @@ class Accelerator(describe.Description):
     def lanes(self) -> int:
         """FP32 numbers of a word of V."""
         return self.core.cols
+
+    @property
+    def unit_lanes(self) -> int:
+        """Lanes of the vector unit."""
+        return self.vector_lanes or self.core.cols
+
+    @property
+    def evaluators(self) -> int:
+        """Evaluators of functions in the vector unit."""
+        return self.function_lanes or self.unit_lanes
+
+    @property
+    def turns(self) -> int:
+        """Beats of the vector unit that are a word of V."""
+        return self.core.cols // self.unit_lanes
+
+    @property
+    def turned(self) -> bool:
+        """Whether the vector unit has fewer lanes than a word of V has numbers."""
+        return self.turns > 1
+
+    @property
+    def function_turns(self) -> int:
+        """Lanes of the vector unit that an evaluator of functions serves."""
+        return self.unit_lanes // self.evaluators
+
+    @property
+    def shared(self) -> bool:
+        """Whether evaluators of functions serve several lanes each."""
+        return self.function_turns > 1
 
     @property
     def beat(self) -> int:

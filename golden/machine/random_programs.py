@@ -8,11 +8,11 @@ from hbfp.isa.instructions import WAITS, Instruction, Memory, Opcode, Unit, Wait
 from hbfp.program import Program, Region
 from hbfp.system import Accelerator
 
+from ..spec.vector import VectorUnit
 from .layouts import pack_records
 from .machine import Machine
 from .random_instructions import Draw
 from .random_vectors import vector_programs
-from .vector import unit_of
 from .waits import Accessed, Waits
 
 _ONE = {"count0": 1, "count1": 1, "count2": 1}
@@ -42,7 +42,7 @@ class _Maker:
             pack_records(accelerator, self._floats(core.rows * core.cols).reshape(core.rows, -1)
                          )[:core.segments * accelerator.record_beats * beat]
             for _ in range(accelerator.w_words // core.rows))
-        vectors, words = vector_programs(unit_of(accelerator), accelerator.p_words, self.pick)
+        vectors, words = vector_programs(VectorUnit.of(accelerator), accelerator.lanes, accelerator.p_words, self.pick)
         self.records_at = len(data)
         self.vectors_at = self.records_at + len(records)
         unit = np.eye(core.rows, dtype=np.float32)

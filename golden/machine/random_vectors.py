@@ -41,12 +41,12 @@ class VectorProgram:
     writes: int
 
 
-def vector_programs(unit: VectorUnit, words: int, pick: Random) -> tuple[list[VectorProgram], list[int]]:
-    """Programs that fill ``words`` words of P, and the words."""
+def vector_programs(unit: VectorUnit, width: int, words: int, pick: Random) -> tuple[list[VectorProgram], list[int]]:
+    """Programs that fill ``words`` words of P, and the words; one of V has ``width`` numbers."""
     programs: list[VectorProgram] = []
     every: list[int] = []
     while len(every) < words - 12:
-        maker = _Maker(unit, pick)
+        maker = _Maker(unit, width, pick)
         before, body = maker.program()
         programs.append(VectorProgram(len(every), len(before), len(body), maker.words, maker.reads, maker.writes))
         every += [instruction.encode() for instruction in (*before, *body)]
@@ -56,16 +56,16 @@ def vector_programs(unit: VectorUnit, words: int, pick: Random) -> tuple[list[Ve
 class _Maker:
     """A program under way: what is defined, and how many rows its passes take and give."""
 
-    def __init__(self, unit, pick):
-        self.unit, self.pick = unit, pick
+    def __init__(self, unit, width, pick):
+        self.unit, self.width, self.pick = unit, width, pick
         self.registers, self.scalars = [], []
         self.reads = self.writes = 0
-        self.elements = pick.choice((unit.longest, pick.randint(1, unit.longest), pick.randint(1, unit.lanes)))
+        self.elements = pick.choice((unit.longest, pick.randint(1, unit.longest), pick.randint(1, width)))
 
     @property
     def words(self):
         """Of V, that a row takes."""
-        return -(-self.elements // self.unit.lanes)
+        return -(-self.elements // self.width)
 
     def program(self):
         """Instructions before the loop, and its body: at most 12 together."""

@@ -17,11 +17,6 @@ from .memories import Memories
 _AT_ONCE = 1 << 22
 
 
-def unit_of(accelerator: Accelerator) -> VectorUnit:
-    """The vector unit of an accelerator."""
-    return VectorUnit(lanes=accelerator.lanes, beats=accelerator.row_words, registers=accelerator.vector_rows)
-
-
 @dataclass
 class _Known:
     """What registers and scalars hold: how many elements of each register are defined, and which scalars."""
@@ -62,7 +57,7 @@ class Vector:
     """
 
     def __init__(self, accelerator: Accelerator, memories: Memories) -> None:
-        self.lanes, self.memories, self.unit = accelerator.lanes, memories, unit_of(accelerator)
+        self.lanes, self.memories, self.unit = accelerator.lanes, memories, VectorUnit.of(accelerator)
         self.restart()
 
     def restart(self) -> None:

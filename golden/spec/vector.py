@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hbfp.fields import check_range
+from hbfp.system import Accelerator
 
 from .tables import FUNCTIONS
 
@@ -53,7 +54,7 @@ ZERO, ONE, NOTHING = range(3)
 POSTS = ("none", "relu", *FUNCTIONS)
 #: Scalars of a unit.
 SCALARS = 16
-REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 1024)
+REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 8192)
 
 #: Fields of an instruction from bit 0 up; the kind is in the top four bits, all others must be zero.
 FIELDS = (("a_source", 2), ("a", 4), ("b_source", 2), ("b", 4), ("c_source", 2), ("c", 4), ("target", 2),
@@ -143,13 +144,16 @@ class VectorUnit:
     lanes : int
         Elements a cycle, a power of two, 1 to 64.
     beats : int
-        Beats of the longest row, 1 to 1024: a row has at most ``lanes * beats`` elements.
+        Beats of the longest row, 1 to 8192: a row has at most ``lanes * beats`` elements.
     registers : int
         Vector registers, 1 to 16, each one row.
     functions : tuple of str
         Functions that the unit has; the codes of the others are reserved.
     pipeline : int
         Registers inside each function, 0 to 5 and as many as its datapath has cuts.
+    function_lanes : int
+        Evaluators of functions, a power of two, at most as many as lanes, which they serve in turns; 0: one in each
+        lane.
 
     Raises
     ------
@@ -161,6 +165,7 @@ class VectorUnit:
     registers: int = 8
     functions: tuple[str, ...] = field(default=FUNCTIONS)
     pipeline: int = 4
+    function_lanes: int = 0
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -173,6 +178,17 @@ class VectorUnit:
         for name in self.functions:
             if name not in FUNCTIONS:
                 raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+        check_range("Function lanes", self.function_lanes, 0, self.lanes)
+        if self.function_lanes & self.function_lanes - 1:
+            raise ValueError(f"Function lanes must be a power of two, not {self.function_lanes}")
+        if self.function_lanes == self.lanes or not self.functions:
+            object.__setattr__(self, "function_lanes", 0)
+
+    @classmethod
+    def of(cls, accelerator: Accelerator) -> "VectorUnit":
+        """That of an accelerator."""
+        return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
+                   registers=accelerator.vector_rows, function_lanes=accelerator.evaluators)
 
     @property
     def longest(self) -> int:
@@ -180,9 +196,19 @@ class VectorUnit:
         return self.lanes * self.beats
 
     @property
+    def function_turns(self) -> int:
+        """Lanes that an evaluator serves: cycles of a beat of a pass with a function."""
+        return self.lanes // (self.function_lanes or self.lanes)
+
+    @property
     def pass_cycles(self) -> int:
         """Cycles of a pass beyond its beats: issue, operands, product, sum, functions, result."""
         return 5 + (self.pipeline if self.functions else 0)
+
+    @property
+    def plain_cycles(self) -> int:
+        """The same of a pass without a function, which does not go through evaluators that lanes share."""
+        return 5 if self.function_turns > 1 else self.pass_cycles
 
     @property
     def reduce_cycles(self) -> int:

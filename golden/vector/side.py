@@ -46,7 +46,7 @@ class Side:
     @classmethod
     def of(cls, accelerator: Accelerator) -> "Side":
         """That of an accelerator."""
-        return cls(lanes=accelerator.lanes)
+        return cls(lanes=accelerator.unit_lanes)
 
     def rows(self, program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarray:
         """The row that a program gives for each row of ``inputs``, which broadcast to one shape."""

@@ -15,6 +15,7 @@ from hbfp.fields import check_kind, check_range
 from .. import fp32, functions
 from ..fast import functions as fast
 from ..number.arrays import check_shape, listed, patterns
+from ..spec.tables import FUNCTIONS
 from ..spec.vector import (
     CONSTANTS,
     POSTS,
@@ -208,8 +209,9 @@ class Machine:
 def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int | None = None) -> int:
     """Clock cycles of a program whose streams never wait.
 
-    A pass takes ``ceil(length / lanes)`` cycles and :attr:`~VectorUnit.pass_cycles`, with a reduction also
-    :attr:`~VectorUnit.reduce_cycles`; an operation on scalars is a pass of one beat; SET and LENGTH take one cycle.
+    A pass takes ``ceil(length / lanes)`` beats and :attr:`~VectorUnit.plain_cycles`, with a reduction also
+    :attr:`~VectorUnit.reduce_cycles`; with a function a beat takes :attr:`~VectorUnit.function_turns` cycles, and the
+    pass :attr:`~VectorUnit.pass_cycles`. An operation on scalars is a pass of one beat; SET and LENGTH take one cycle.
     """
     length, total = unit.longest if length is None else length, 0
     for instruction in program:
@@ -219,7 +221,9 @@ def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int |
             total += 1
             continue
         beats = 1 if instruction.kind == Kind.SCALAR else -(-length // unit.lanes)
-        total += beats + unit.pass_cycles + (unit.reduce_cycles if instruction.reduce else 0)
+        function = instruction.post in FUNCTIONS
+        total += beats * unit.function_turns + unit.pass_cycles if function else beats + unit.plain_cycles
+        total += unit.reduce_cycles if instruction.reduce else 0
     return total
 
 

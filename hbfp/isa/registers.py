@@ -103,14 +103,18 @@ REGISTERS = (
     Register("id", 0x00, Access.READ, f"0x{IDENTITY:08X}"),
     Register("version", 0x04, Access.READ, "of instructions and registers"),
     *_parameters(
-        ("rows", "rows of the core, and its columns, lanes of V"), ("mantissa", "bits of a mantissa, sign included"),
-        ("exponent", "bits of an exponent"), ("block", "terms of a block along K"),
+        ("rows", "rows of the core, and its columns, numbers of a word of V"),
+        ("mantissa", "bits of a mantissa, sign included"), ("exponent", "bits of an exponent"),
+        ("block", "terms of a block along K"),
         ("block_rows", "rows of a block: 1, or as many as terms"), ("x_words", "words of memory X"),
         ("w_words", "rows of memory W"), ("v_words", "words of memory V"), ("p_words", "instructions of memory P"),
         ("row_words", "words of the vector unit's longest row"), ("vector_rows", "rows that the vector unit holds"),
         ("contexts", "programs at a time")),
     Register("yielding", 0x38, Access.WRITE, "who goes first where programs yield", (
         Field("first", 0, 1, "context 0 does not give way at its YIELDs"),), several=True),
+    Register("vector_lanes", 0x3C, Access.READ, "of the vector unit", (
+        Field("lanes", 0, 8, "numbers that it takes in a cycle"),
+        Field("functions", 8, 8, "of them at a time to a function"))),
     Register("control", 0x40, Access.ACT, "doorbell", (
         Field("start", 0, 1, "start the program; an error if it is busy"),
         Field("stop", 1, 1, "stop the program, and clear the status"))),
@@ -154,7 +158,8 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
     return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa,
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
-                                                             "vector_rows", "contexts")}}
+                                                             "vector_rows", "contexts")},
+            "vector_lanes": accelerator.unit_lanes | accelerator.evaluators << 8}
 
 
 def described(contexts: int = 1) -> dict[str, dict[str, Any]]:

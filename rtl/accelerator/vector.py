@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import Out
 
-from hbfp.golden.spec.vector import KIND, Kind, Source, Target
+from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
 from ..lib.component import Component
-from ..lib.layout import StructLayout
+from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from ..vector.unit import WORD_LAYOUT, Vector
 from .loops import Loops
@@ -28,8 +28,14 @@ class VectorOnV(Component):
     needs, where all reads are granted. Results are written when they come: ``write`` must be granted at once, so that
     the unit never stalls.
 
+    Where the unit has fewer lanes than a word has numbers, it takes a word in ``turns`` beats, the lowest lanes first:
+    the first as the word comes, the others from a register, and the next word is asked for with the last of them. Where
+    its lanes share evaluators, ``function_turns`` each, and take so many cycles for a beat, that register has all of
+    the word.
+    Results are gathered, and written with the beat that fills a word or ends the row.
+
     ``done`` is high in the first cycle after the last word was taken in which the unit is idle; the next instruction is
-    taken from the cycle after on. With p instructions that are passes of n words each, without reductions, that is
+    taken from the cycle after on. With p instructions that are passes of n beats each, without reductions, that is
     2 + p (n + the unit's ``pass``) cycles after the instruction was taken, if all reads are granted.
 
     Registers, scalars and the length of a row stay from instruction to instruction.
@@ -48,6 +54,15 @@ class VectorOnV(Component):
         lanes: int = parameter("l")
         row_words: int = parameter("w")
         vector_rows: int = parameter("r")
+        turns: int = parameter("t", 1)
+        function_turns: int = parameter("ft", 1)
+
+        @property
+        def unit(self):
+            """Those of the vector unit."""
+            lanes = self.lanes // self.turns
+            return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
+                              function_lanes=lanes // self.function_turns)
 
     @staticmethod
     def ports(params):
@@ -56,8 +71,7 @@ class VectorOnV(Component):
 
     def unit(self):
         """The vector unit."""
-        params = self.params
-        return Vector(lanes=params.lanes, beats=params.row_words, registers=params.vector_rows)
+        return Vector.made(self.params.unit)
 
     def body(self, platform):
         m = Module()
@@ -90,10 +104,10 @@ class VectorOnV(Component):
         slots = {name: Slot(m, name, new[f"{name}_base"], held[f"{name}_stride0"], held[f"{name}_stride1"],
                             start, taken & tags.inner, taken & tags.outer)
                  for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS)}
-        low = (unit.params.lanes - 1).bit_length()
-        last_word, tail = (length - 1)[low:len(length)], (length - 1)[:low]
-        self._input(m, unit, held, slots, reads, start | taken & tags.ends, last_word)
-        self._output(m, unit, held, slots, writes, start | taken & tags.ends, last_word, tail)
+        low, high = ((lanes - 1).bit_length() for lanes in (unit.params.lanes, self.params.lanes))
+        last = {"word": (length - 1)[high:len(length)], "turn": (length - 1)[low:high], "lane": (length - 1)[:low]}
+        self._input(m, unit, held, slots, reads, start | taken & tags.ends, last)
+        self._output(m, unit, held, slots, writes, start | taken & tags.ends, last)
         return m
 
     def _fetch(self, m, new, held, active, start, taken):
@@ -121,7 +135,7 @@ class VectorOnV(Component):
             m.d.sync += [first.eq(new.before.any()), over.eq(0), counter.eq(new.program), body.eq(new.program)]
         return tags
 
-    def _input(self, m, unit, held, slots, reads, anew, last_word):
+    def _input(self, m, unit, held, slots, reads, anew, last):
         """Rows for the unit: slots in the order of the passes, or one slot at taps."""
         number = Signal(2)
         current = Signal(2)
@@ -141,10 +155,31 @@ class VectorOnV(Component):
         there = Signal()
         advance = self.read.en & self.read.grant
         row = Row(m, "input", reads, first, chosen(lambda name: held[f"{name}_inner"]),
-                  chosen(lambda name: held[f"{name}_step"]), advance, last_word)
-        m.d.comb += [self.read.en.eq(reads | feeding), self.read.addr.eq(row.address),
-                     unit.i.valid.eq(there), unit.i.payload.eq(self.read.data)]
-        m.d.sync += [there.eq(advance), feeding.eq((reads | feeding) & ~(advance & row.last))]
+                  chosen(lambda name: held[f"{name}_step"]), advance, last["word"])
+        m.d.comb += [self.read.addr.eq(row.address), unit.i.valid.eq(there)]
+        m.d.sync += feeding.eq((reads | feeding) & ~(advance & row.last))
+        if unit.params.function_turns == self.params.turns == 1:
+            m.d.comb += [self.read.en.eq(reads | feeding), unit.i.payload.eq(self.read.data)]
+            m.d.sync += there.eq(advance)
+            return
+        over = self._beats(m, unit, there, advance, reads | advance)
+        m.d.comb += self.read.en.eq(reads | feeding & (over | ~there))
+        m.d.sync += there.eq(advance | there & ~(over | reads))
+
+    def _beats(self, m, unit, there, comes, anew):
+        """The beats of a word that is read; whether the unit takes the last one."""
+        turns, word = self.params.turns, self.read.data.as_value()
+        size = len(word) // turns
+        waits = unit.params.function_turns > 1
+        turn = Signal(index(turns), name="read_turn")
+        rest = Signal(len(word) if waits else len(word) - size, reset_less=True)
+        fresh = Signal()
+        beats = Signal(len(word))
+        moves = there & unit.i.ready
+        m.d.comb += [beats.eq(Mux(fresh, word, rest)), unit.i.payload.eq(beats)]
+        m.d.sync += [fresh.eq(comes), rest.eq(Mux(moves, beats[size:], beats) if waits else beats[size:]),
+                     turn.eq(Mux(anew, 0, turn + moves))]
+        return moves & (turn == turns - 1)
 
     def _taps(self, m, held, reads, anew):
         """How far the current tap lies from the first; slot i1 has the numbers."""
@@ -162,7 +197,7 @@ class VectorOnV(Component):
             m.d.sync += [tap.eq(0), line.eq(0), place.eq(0)]
         return tap
 
-    def _output(self, m, unit, held, slots, writes, anew, last_word, tail):
+    def _output(self, m, unit, held, slots, writes, anew, last):
         """Rows from the unit; lanes beyond the length are zeros."""
         number = Signal()
         current = Signal()
@@ -179,9 +214,22 @@ class VectorOnV(Component):
         advance = self.write.en & self.write.grant
         row = Row(m, "output", writes, chosen(lambda name: slots[name].here),
                   chosen(lambda name: held[f"{name}_inner"]), chosen(lambda name: held[f"{name}_step"]), advance,
-                  last_word)
-        m.d.comb += [self.write.en.eq(unit.o.valid), self.write.addr.eq(row.address), self.write.mask.eq(-1),
-                     unit.o.ready.eq(self.write.grant)]
-        for lane, value in enumerate(unit.o.payload):
-            inside = ~row.last | (lane <= tail) if lane else 1
-            m.d.comb += self.write.data[lane].eq(Mux(inside, value, 0))
+                  last["word"])
+        turns = self.params.turns
+        turn = Signal(range(turns), name="write_turn")
+        final = row.last & (turn == last["turn"]) if turns > 1 else row.last
+        m.d.comb += [self.write.addr.eq(row.address), self.write.mask.eq(-1), unit.o.ready.eq(self.write.grant)]
+        beat = [Mux(~final | (lane <= last["lane"]) if lane else 1, value, 0)
+                for lane, value in enumerate(unit.o.payload)]
+        if turns == 1:
+            m.d.comb += [self.write.en.eq(unit.o.valid), *(
+                self.write.data[lane].eq(value) for lane, value in enumerate(beat))]
+            return
+        # Zeros where no beat of the word has been yet, and so behind the last one of a row.
+        word, size = self.write.data.as_value(), 32 * unit.params.lanes
+        gathered = Signal(len(word) - size)
+        m.d.comb += [self.write.en.eq(unit.o.valid & (final | (turn == turns - 1))), *(
+            word[n * size:(n + 1) * size].eq(Mux(turn == n, Cat(beat), gathered[n * size:(n + 1) * size]))
+            for n in range(turns))]
+        with m.If(unit.o.valid & self.write.grant):
+            m.d.sync += [turn.eq(Mux(self.write.en, 0, turn + 1)), gathered.eq(Mux(self.write.en, 0, word))]

@@ -23,6 +23,17 @@ def is_positive(x: Value):
     return ~x[31] & x[23:31].any() & ~is_nan(x)
 
 
+def evaluator(m, name, functions, pipeline, en, select, a):
+    """The functions of a lane, or of several in turns: the chosen one of ``a``, ``pipeline`` cycles later."""
+    m.submodules[name] = function = Function(functions, pipeline=pipeline)
+    m.d.comb += function.a.eq(a)
+    if pipeline:
+        m.d.comb += function.en.eq(en)
+    if len(functions) > 1:
+        m.d.comb += function.select.eq(select)
+    return function.o
+
+
 class VectorLane(Component):
     """``o = post(op(a, b, c))``, ``latency`` cycles later, one a cycle.
 
@@ -34,11 +45,15 @@ class VectorLane(Component):
         Functions of the second step.
     pipeline : int
         Registers inside the functions; none where there is no function.
+    holds : bool
+        The value that leaves stays until ``take``, for evaluators that several lanes share.
 
     Members
     -------
     en : ``In(1)``
         While low every register holds.
+    take : ``In(1)``
+        Only if it ``holds``: the first step's result becomes the value.
     a, b, c : ``In(32)``
     op, negate_a, negate_c : ``In``
         First step, see :class:`golden.spec.vector.Op`.
@@ -54,6 +69,7 @@ class VectorLane(Component):
     class Parameters:
         functions: tuple[str, ...] = parameter("", FUNCTIONS)
         pipeline: int = parameter("p", 0)
+        holds: bool = parameter("h", False)
 
         def __post_init__(self):
             if not self.functions:
@@ -67,7 +83,8 @@ class VectorLane(Component):
     @staticmethod
     def ports(params):
         return {"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
-                "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32)}
+                "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32),
+                **({"take": In(1)} if params.holds else {})}
 
     @property
     def latencies(self):
@@ -88,25 +105,21 @@ class VectorLane(Component):
         gated = Mux(is_positive(a), self.b, 0)
         with m.If(self.en):
             m.d.sync += [product.eq(mul.o), addend.eq(Cat(self.c[:31], self.c[31] ^ self.negate_c)),
-                         other.eq(Mux(self.op == Op.MAX, maximum.o, gated)),
-                         value.eq(Mux(self.op.any(), other, add.o))]
+                         other.eq(Mux(self.op == Op.MAX, maximum.o, gated))]
+        with m.If(self.en & self.take if self.params.holds else self.en):
+            m.d.sync += value.eq(Mux(self.op.any(), other, add.o))
 
         bypass = Mux(self.relu & ~is_positive(value) & ~is_nan(value), Const(0, 32), value)
         if not functions:
             m.d.comb += self.o.eq(bypass)
             return m
-        m.submodules.functions = function = Function(functions, pipeline=pipeline)
-        m.d.comb += function.a.eq(value)
-        if pipeline:
-            m.d.comb += function.en.eq(self.en)
-        if len(functions) > 1:
-            m.d.comb += function.select.eq(self.select)
+        function = evaluator(m, "functions", functions, pipeline, self.en, self.select, value)
         for stage in range(pipeline):
             held = Signal(32, name=f"bypass_{stage}", reset_less=True)
             with m.If(self.en):
                 m.d.sync += held.eq(bypass)
             bypass = held
-        m.d.comb += self.o.eq(Mux(self.use_function, function.o, bypass))
+        m.d.comb += self.o.eq(Mux(self.use_function, function, bypass))
         return m
 
 

@@ -24,7 +24,8 @@ from hbfp.golden.spec.vector import (
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout, index
 from ..lib.memory import Ram
-from .lane import Reduction, VectorLane
+from ..lib.pick import pick
+from .lane import Reduction, VectorLane, evaluator
 
 WORD_LAYOUT = StructLayout({name: width for name, width in FIELDS} | {
     "spare": KIND - sum(width for _, width in FIELDS), "kind": WORD - KIND})
@@ -38,8 +39,10 @@ class Vector(Component):
 
     Parameters
     ----------
-    lanes, beats, registers, functions, pipeline
-        As of :class:`golden.spec.vector.VectorUnit`.
+    lanes, beats, registers, functions, pipeline, function_lanes
+        As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
+        in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
+        results behind the lanes, without the cycles of the functions.
 
     Members
     -------
@@ -56,7 +59,7 @@ class Vector(Component):
     busy : ``Out(1)``
         A pass is in flight.
     """
-    kind, area, apart = "vector", "control", True
+    kind, area, apart, inline = "vector", "control", True, 1
     Parameters = VectorUnit
 
     @staticmethod
@@ -68,16 +71,20 @@ class Vector(Component):
     @property
     def lane(self):
         """Parameters of a lane."""
-        return VectorLane.Parameters(self.params.functions, self.params.pipeline)
+        unit = self.params
+        shared = unit.function_turns > 1
+        return VectorLane.Parameters(() if shared else unit.functions, unit.pipeline, shared)
 
     @property
     def latencies(self):
         """``pass``: from an instruction's acceptance to the next one's, less the beats of the row.
 
-        ``reduce``: more, with a reduction. ``result``: from an accepted beat to its result on ``o``.
+        ``reduce``: more, with a reduction. ``result``: from an accepted beat to its result on ``o``. Where lanes share
+        evaluators of functions, ``function``: more, with a function; ``turns``: cycles of a beat then.
         """
-        result = self.lane.latency + 2
-        return {"pass": result + 1, "reduce": (self.params.lanes - 1).bit_length() + 1, "result": result}
+        result, turns = self.lane.latency + 2, self.params.function_turns
+        return {"pass": result + 1, "reduce": (self.params.lanes - 1).bit_length() + 1, "result": result,
+                **({"function": self.params.pipeline, "turns": turns} if turns > 1 else {})}
 
     def body(self, platform):
         m, unit = Module(), self.params
@@ -125,8 +132,9 @@ class Vector(Component):
         issue = Signal()
         last = Signal()
         reads = Signal()
+        slow, goes = self._pace(m, current, running, issue, en)
         m.d.comb += [reads.eq(Cat(getattr(current, f"{name}_source") == Source.STREAM for name in "abc").any()),
-                     self.i.ready.eq(running & en & reads), issue.eq(running & (self.i.valid | ~reads)),
+                     self.i.ready.eq(goes & en & reads), issue.eq(goes & (self.i.valid | ~reads)),
                      last.eq(beat == last_beat)]
         with m.If(issue & en):
             m.d.sync += beat.eq(beat + 1)
@@ -135,23 +143,30 @@ class Vector(Component):
         row = Signal.like(self.i.payload, reset_less=True)
         with m.If(en):
             m.d.sync += row.eq(self.i.payload)
-        flags = [Cat(issue, last, beat)]
-        for stage in range(1 + self.lane.latency):
+        # Where lanes share evaluators, only a pass with a function goes beyond the lanes.
+        flags, turns = [Cat(issue, last, beat)], unit.function_turns
+        short = 1 + self.lane.latency
+        for stage in range(short + (unit.pipeline + turns - 1 if turns > 1 else 0)):
             held = Signal(len(flags[0]), name=f"flags_{stage}")
             with m.If(en):
-                m.d.sync += held.eq(flags[-1])
+                m.d.sync += held.eq(Mux(slow, flags[-1], 0) if stage == short else flags[-1])
             flags.append(held)
 
         result = Signal.like(self.o.payload, reset_less=True)
         stored = Signal(len(flags[0]))
         operands = self._operands(m, current, scalars, row, beat, en, result, stored)
         select = self._select(m, current.post)
-        for lane in range(unit.lanes):
-            self._lane(m, lane, current, select, operands, en, result)
+        lanes = [self._lane(m, lane, current, select, operands, en) for lane in range(unit.lanes)]
+        if turns > 1:
+            m.d.comb += [lane.take.eq(~slow | flags[2][0]) for lane in lanes]
+            self._share(m, lanes, slow, select, flags, en, result)
+        else:
+            with m.If(en):
+                m.d.sync += [result[number].eq(lane.o) for number, lane in enumerate(lanes)]
 
         # Result register: to the stream, a vector register, a scalar, the reduction.
         with m.If(en):
-            m.d.sync += stored.eq(flags[-1])
+            m.d.sync += stored.eq(Mux(slow, flags[-1], flags[short]) if turns > 1 else flags[-1])
         valid, final = stored[0], stored[1]
         m.d.comb += [self.o.valid.eq(valid & (current.target == Target.STREAM)), self.o.payload.eq(result),
                      en.eq(~self.o.valid | self.o.ready)]
@@ -227,22 +242,48 @@ class Vector(Component):
                 m.d.comb += select.eq(0)
         return select
 
-    def _lane(self, m, lane, current, select, operands, en, result):
-        """One lane and its slice of the result register."""
-        m.submodules[f"lane{lane}"] = part = VectorLane(self.params.functions, self.params.pipeline)
+    def _pace(self, m, current, running, issue, en):
+        """Whether the pass has a function that lanes share, and whether a beat may go."""
+        turns = self.params.function_turns
+        if turns == 1:
+            return Const(0, 1), running
+        slow = Signal()
+        left = Signal(range(turns))
+        m.d.comb += slow.eq(current.post > POSTS.index("relu"))
+        with m.If(en):
+            m.d.sync += left.eq(Mux(issue, Mux(slow, turns - 1, 0), Mux(left.any(), left - 1, 0)))
+        return slow, running & ~left.any()
+
+    def _share(self, m, lanes, slow, select, flags, en, result):
+        """Evaluators that lanes share, neighbours each, and the result register."""
+        unit, turns = self.params, self.params.function_turns
+        given, taken = (Signal(range(turns), name=f"turn_{name}") for name in ("given", "taken"))
+        with m.If(en):    # the lanes have a beat's values behind its third flag, the evaluators the first of them later
+            m.d.sync += [turn.eq(Mux(flags[2 + after][0], 0, turn + 1))
+                         for turn, after in ((given, 0), (taken, unit.pipeline))]
+        for number in range(0, unit.lanes, turns):
+            values = [lane.o for lane in lanes[number:number + turns]]
+            found = evaluator(m, f"functions{number // turns}", unit.functions, unit.pipeline, en, select,
+                              pick(values, given))
+            for turn, value in enumerate(values):
+                with m.If(en & (~slow | (taken == turn))):
+                    m.d.sync += result[number + turn].eq(Mux(slow, found, value))
+
+    def _lane(self, m, lane, current, select, operands, en):
+        """One lane."""
+        m.submodules[f"lane{lane}"] = part = VectorLane.made(self.lane)
         for port, operand in zip("abc", operands, strict=True):
             m.d.comb += getattr(part, port).eq(operand[32 * lane:32 * lane + 32])
         m.d.comb += [part.en.eq(en), part.op.eq(current.op), part.negate_a.eq(current.negate_a),
                      part.negate_c.eq(current.negate_c), part.relu.eq(current.post == POSTS.index("relu")),
                      part.use_function.eq(current.post > POSTS.index("relu")), part.select.eq(select)]
-        with m.If(en):
-            m.d.sync += result[lane].eq(part.o)
+        return part
 
     def _reduce(self, m, current, word, taken, valid, done, reducing, length, result, put, put_index, put_value):
         """Running totals of the lanes, and their tree once the row has passed."""
         unit = self.params
         levels = (unit.lanes - 1).bit_length()
-        level = Signal(range(levels + 1))
+        level = Signal(index(levels + 1))
         reductions = [Reduction() for _ in range(unit.lanes)]
         largest = Signal()
         m.d.comb += largest.eq(Mux(taken, word.reduce, current.reduce) == Reduce.MAX)

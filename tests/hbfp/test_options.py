@@ -201,8 +201,10 @@ def accelerator(*arguments):
     ([], Accelerator()), (["--rows", "8"], Accelerator(core=Design(rows=8))),
     (["--x-words", "1024", "--v-words", "64", "--w-words", "65536", "--p-words", "32"],
      Accelerator(x_words=1024, v_words=64, w_words=65536, p_words=32)),
-    (["--row-words", "256", "--vector-rows", "16", "--queue", "2", "--reads", "1", "--burst", "32"],
-     Accelerator(row_words=256, vector_rows=16, queue=2, reads=1, burst=32)),
+    (["--row-words", "256", "--vector-rows", "16", "--queue", "2", "--reads", "1", "--burst", "32",
+      "--vector-lanes", "4", "--function-lanes", "2"],
+     Accelerator(row_words=256, vector_rows=16, vector_lanes=4, function_lanes=2, queue=2, reads=1,
+                 burst=32)),
     (["--preset", "hbfp4", "--rows", "16"], Accelerator(core=Design(rows=16, format=HBFPFormat(mantissa=4))))])
 def test_options_make_the_accelerator(arguments, expected):
     assert accelerator(*arguments) == expected == accelerator(*expected.words())

@@ -41,6 +41,11 @@ def test_words(mantissa, block, stored, packed, beats):
      "Block 1,4 must be a power of two of at least 8 along K in an accelerator of 4 bits"),
     ({"x_words": 96}, "X words 96 must be a power of two"), ({"p_words": 33}, "P words 33 must be a power of two"),
     ({"v_words": 32}, "V memory must be 64 to 65536 words, not 32"),
+    ({"vector_lanes": 33}, "Vector lanes must be 0 to 32, not 33"),
+    ({"vector_lanes": 3}, "Vector lanes 3 must be 0 or divide the 32 columns"),
+    ({"core": core(), "vector_lanes": 32}, "Vector lanes 32 must be 0 or divide the 16 columns"),
+    ({"function_lanes": 33}, "Function lanes must be 0 to 32, not 33"),
+    ({"vector_lanes": 8, "function_lanes": 16}, "Function lanes 16 must be 0 or divide the 8 lanes of the vector unit"),
     ({"contexts": 3}, "Contexts must be 1 to 2, not 3"),
     ({"contexts": 2, "w_words": 128, "core": Design(rows=16)},
      "W words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
@@ -51,6 +56,15 @@ def test_words(mantissa, block, stored, packed, beats):
 def test_what_is_refused(options, line):
     with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
         Accelerator(**options)
+
+
+def test_vector_lanes():
+    """As many as columns, unless said; fewer are in the name."""
+    full, four = Accelerator(core=core()), Accelerator(core=core(), vector_lanes=4)
+    assert (full.unit_lanes, full.turns) == (16, 1) and full.name == Accelerator(core=core(), vector_lanes=16).name
+    assert (four.lanes, four.unit_lanes, four.turns) == (16, 4, 4) and four.name == f"{full.name}_vl4"
+    assert (four.evaluators, four.function_turns) == (4, 1)
+    assert Accelerator(core=core(), vector_lanes=4, function_lanes=1).name == f"{full.name}_vl4_fl1"
 
 
 def test_longest_burst_stays_in_a_page():

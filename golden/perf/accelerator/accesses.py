@@ -107,7 +107,8 @@ _COUNT = {Opcode.LOAD: _load, Opcode.STORE: _store, Opcode.CONVERT: _convert, Op
 def _vector_steps(program):
     """Number of a VECTOR -> what it does; a row's length stays from one to the next."""
     every, firsts = words(program)
-    lanes, beat, width = program.accelerator.lanes, program.accelerator.beat, program.accelerator.row_words
+    system = program.accelerator
+    lanes, length = system.unit_lanes, system.row_words * system.lanes
     found = {}
     for number, each in enumerate(program.instructions):
         if each.opcode != Opcode.VECTOR:
@@ -116,11 +117,9 @@ def _vector_steps(program):
         body = firsts[number] + each["before"]
         for first, stop, times in ((firsts[number], body, 1),
                                    (body, body + each["body"], each["count0"] * each["count1"])):
-            for passes, length, reads, writes, _ in every[first:stop].tolist():
-                if length:
-                    width = -(-length // lanes)
-                done = times * width
-                total.update({"P": 8 * times, "vector": (0, done * lanes, times)[passes],
-                              "V": done * beat * (reads + writes)})
+            for passes, given, reads, writes, *_ in every[first:stop].tolist():
+                length = given or length
+                total.update({"P": 8 * times, "vector": (0, times * -(-length // lanes) * lanes, times)[passes],
+                              "V": times * -(-length // system.lanes) * system.beat * (reads + writes)})
         found[number] = total
     return found

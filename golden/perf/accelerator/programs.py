@@ -7,27 +7,28 @@ from hbfp.isa.instructions import Opcode
 from hbfp.isa.vector_words import loaded, loads
 from hbfp.program import Program
 
-from ...spec.vector import FIELDS, KIND, Kind, Reduce, Source, Target
+from ...spec.vector import FIELDS, KIND, POSTS, Kind, Reduce, Source, Target
 from .record import record
 
 #: Of a word: 1 for a pass, 2 for a step on scalars, else 0; the length that it sets, 0 for none; whether it reads the
-#: stream, writes it, reduces.
-WORD = record("passes length", "reads writes reduces")
+#: stream, writes it, reduces, has a function.
+WORD = record("passes length", "reads writes reduces functions")
 _AT, _position = {}, 0
 for _name, _width in FIELDS:
     _AT[_name] = _position, (1 << _width) - 1
     _position += _width
 
 
-def word(bits: int) -> tuple[int, int, bool, bool, bool]:
+def word(bits: int) -> tuple[int, int, bool, bool, bool, bool]:
     """A word of P, as :data:`WORD` has it."""
     field = {name: bits >> low & mask for name, (low, mask) in _AT.items()}
     kind = bits >> KIND
-    passes = kind == Kind.VECTOR
+    passes, computes = kind == Kind.VECTOR, kind in (Kind.VECTOR, Kind.SCALAR)
     reads = passes and any(field[f"{name}_source"] == Source.STREAM for name in "abc")
-    return (int(kind in (Kind.VECTOR, Kind.SCALAR)) + int(kind == Kind.SCALAR),
+    return (int(computes) + int(kind == Kind.SCALAR),
             bits & (1 << KIND) - 1 if kind == Kind.LENGTH else 0, reads, passes and field["target"] == Target.STREAM,
-            passes and field["reduce"] != Reduce.NONE)
+            passes and field["reduce"] != Reduce.NONE,
+            computes and field["post"] > POSTS.index("relu"))
 
 
 def words(program: Program) -> tuple[NDArray[np.void], NDArray[np.int64]]:
@@ -40,7 +41,7 @@ def words(program: Program) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """
     accelerator = program.accelerator
     memory = np.zeros(accelerator.p_words, np.uint64)
-    each_word: list[tuple[int, int, bool, bool, bool]] = []
+    each_word: list[tuple[int, int, bool, bool, bool, bool]] = []
     seen: dict[tuple[int, ...], int] = {}
     first = np.zeros(len(program.instructions), np.int64)
     for number, each in enumerate(program.instructions):

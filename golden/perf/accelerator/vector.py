@@ -14,20 +14,23 @@ UNIT = int(Unit.VECTOR)
 _V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
 
 STATE = record(
-    # Lanes, cycles from a beat to its result, levels of the tree of a reduction.
-    "lanes result levels "
+    # Lanes, beats of a word, cycles from a beat to its result in a pass without a function and in one with, cycles of a
+    # beat in the latter, levels of the tree of a reduction.
+    "lanes turns plain function function_turns levels "
     # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
     # one that is there.
     "body_at body more next here "
-    # Words of a row, and the next one of that which is read.
-    "width fed "
-    # The unit: the next beat of a pass, its beats; cycles that a reduction still takes; beats on their way, and which
-    # is the last (bit n: n + 1 cycles ago).
-    "at beats reducing flight final",
+    # Beats and words of a row, and the next word of that which is read; beats of the word that are over, and of the one
+    # that is gathered to be written.
+    "length width fed place gathered "
+    # The unit: the next beat of a pass, its beats, cycles from one to its result and to the next one, and those until
+    # the next may go; cycles that a reduction still takes; beats on their way, and which is the last (bit n: n + 1
+    # cycles ago).
+    "at beats result every pause reducing flight final",
     # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
     # and is the last.
     "active finishing over there last "
-    # A row is read; a word of it is there.
+    # A row is read; a beat of it is there.
     "feeding came "
     # The unit: a pass issues, and what it does; beats are still on their way.
     "running by_stream gives tree draining",
@@ -36,9 +39,10 @@ STATE = record(
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
-    unit = VectorUnit(lanes=accelerator.lanes, beats=accelerator.row_words, registers=accelerator.vector_rows)
-    return made(STATE, lanes=accelerator.lanes, result=4 + (unit.pipeline if unit.functions else 0),
-                levels=(accelerator.lanes - 1).bit_length(), width=accelerator.row_words)
+    unit = VectorUnit.of(accelerator)
+    return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
+                function=unit.pass_cycles + unit.function_turns - 2, function_turns=unit.function_turns,
+                levels=unit.reduce_cycles - 1, result=1, length=unit.beats, width=accelerator.row_words)
 
 
 @njit
@@ -47,12 +51,30 @@ def _busy(s):
 
 
 @njit
+def _leaves(s):
+    """Whether a beat leaves the unit."""
+    return s.flight >> s.result - 1 & 1 == 1
+
+
+@njit
+def _over(s):
+    """Whether the unit takes the last beat of the word that is there, or none is."""
+    return not s.came or (s.place == s.turns - 1 and s.running and s.pause == 0)
+
+
+@njit
+def _written(s):
+    """Whether the beat that leaves the unit ends a word."""
+    return s.gathered == s.turns - 1 or s.final >> s.result - 1 & 1 == 1
+
+
+@njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.vector
-    if s.gives and s.flight >> s.result - 1 & 1 == 1:
+    if s.gives and _leaves(s) and _written(s):
         ports.ask(m.ports, _V_WRITE, UNIT)
-    if s.feeding or (s.there and not _busy(s) and s.word.reads):
+    if (s.feeding and _over(s)) or (s.there and not _busy(s) and s.word.reads):
         ports.ask(m.ports, _V_READ, UNIT)
 
 
@@ -87,19 +109,27 @@ def _feed(s, begins, granted):
     if begins or s.feeding:
         s.feeding = not (granted and s.fed == s.width - 1)
         s.fed += granted
-    s.came = granted
+    if granted or begins or _over(s):
+        s.came, s.place = granted, 0
+    else:
+        s.place += s.running and s.pause == 0
 
 
 @njit
 def _compute(s, came):
-    """The unit; ``came``: a word of the row is there."""
+    """The unit; ``came``: a beat of the row is there."""
+    if s.gives and _leaves(s):
+        s.gathered = 0 if _written(s) else s.gathered + 1
     ends = s.final >> s.result - 1 & 1 == 1
-    issue = s.running and (came or not s.by_stream)
+    issue = s.running and s.pause == 0 and (came or not s.by_stream)
     final = issue and s.at == s.beats - 1
     s.flight = (s.flight << 1 | issue) & ((1 << s.result) - 1)
     s.final = (s.final << 1 | final) & ((1 << s.result) - 1)
+    if s.pause > 0:
+        s.pause -= 1
     if issue:
         s.at += 1
+        s.pause = s.every - 1
         if final:
             s.running, s.draining = False, True
     if s.reducing > 0:
@@ -115,10 +145,13 @@ def _begin(s):
     """The word goes to the unit."""
     if s.word.passes > 0:
         s.running, s.at = True, 0
-        s.beats = s.width if s.word.passes == 1 else 1
+        s.beats = s.length if s.word.passes == 1 else 1
         s.by_stream, s.gives, s.tree = s.word.reads, s.word.writes, s.word.reduces
+        s.result = s.function if s.word.functions else s.plain
+        s.every = s.function_turns if s.word.functions else 1
     elif s.word.length > 0:
-        s.width = (s.word.length - 1) // s.lanes + 1
+        s.length = (s.word.length - 1) // s.lanes + 1
+        s.width = (s.length - 1) // s.turns + 1
 
 
 @njit

@@ -73,6 +73,18 @@ def test_a_job_of_several_models(tmp_path, manifest):
     assert len(outputs) == 3 and not np.array_equal(outputs[0], outputs[1])
 
 
+def test_sums_go_by_the_lanes_of_the_vector_unit(tmp_path, manifest):
+    """Norms and softmax of rows of 21 numbers, three words: PyTorch with the side of 8 lanes differs."""
+    path = tmp_path / "sums.py"
+    path.write_text(MODEL.replace("nn.GELU(), nn.Linear(12, 6)", "nn.LayerNorm(12), nn.Linear(12, 21), nn.Softmax(-1)"))
+    program, other = (lowered(str(path), replace(ACCELERATOR, vector_lanes=lanes)) for lanes in (4, 8))
+    found = network.run(manifest, program, layers=True, level=LEVEL)
+    assert found.total.compared >= 5 * (12 + 12 + 21) and not found.total.mismatches
+    assert found.model == found.result.times
+    name, = (name for name, tensor in program.program.tensors.items() if tensor.role == "output")
+    assert not np.array_equal(program.expected[name], other.expected[name])
+
+
 def test_a_wrong_bit_is_seen(file, manifest):
     program = lowered(str(file), ACCELERATOR)
     name = next(name for name, tensor in program.program.tensors.items() if tensor.role == "output")

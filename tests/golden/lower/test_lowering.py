@@ -39,10 +39,10 @@ def accelerator(rows, block, mantissa=8, accumulate="fp32", **sizes):
 
 
 MACHINES = {
-    "8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), accumulate="aligned"),
+    "8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), accumulate="aligned", vector_lanes=2),
     "16-hbfp4": accelerator(16, (1, 16), 4, w_words=1024),
     "16-long": accelerator(16, (1, 32), v_words=512, vector_rows=3),
-    "16-short": accelerator(16, (1, 8), row_words=4),
+    "16-short": accelerator(16, (1, 8), row_words=4, vector_lanes=4),
     "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=512),
     "8-large-tiles": accelerator(8, (16, 16), v_words=1024, x_words=1024), "32": accelerator(32, (1, 16), w_words=1024)}
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from hbfp.golden import bfp
 from hbfp.golden.core import core
-from hbfp.golden.machine.vector import unit_of
 from hbfp.golden.matmul import matmul_blocks
 from hbfp.golden.number.blocks import Blocks
-from hbfp.golden.spec.vector import Kind, Source, Target, field_values
+from hbfp.golden.spec.vector import Kind, Source, Target, VectorUnit, field_values
 from hbfp.golden.vector import unit as vector
 from hbfp.isa.instructions import Memory, Opcode
 
@@ -31,7 +30,7 @@ class Plain:
         self.v = np.zeros((self.system.v_words, self.lanes), np.uint32)
         self.x, self.w, self.scales, self.p = {}, {}, {}, {}
         self.tiles, self.commands, self.drains, self.passes = [], [], [], []
-        self.unit = vector.Machine(unit_of(self.system))
+        self.unit = vector.Machine(VectorUnit.of(self.system))
 
     def run(self):
         for each in self.program.instructions:

@@ -1,5 +1,7 @@
 """The accelerator's arithmetic beside products, against the vector unit's programs row by row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,7 @@ def test_lanes_say_the_order_of_a_sum(rng):
     assert (Side(8).rows(vector_programs.softmax(), x) != Side(16).rows(vector_programs.softmax(), x)).any()
     accelerator = Accelerator(core=Design(rows=8))
     assert (Side.of(accelerator), DESIGN_SIDE) == (Side(8), Side(16))
+    assert Side.of(replace(accelerator, vector_lanes=2)) == Side(2)
 
 
 def test_elements_broadcast(rng):

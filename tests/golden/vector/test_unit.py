@@ -305,7 +305,9 @@ def test_wrong_rows(rows, message):
 
 @pytest.mark.parametrize("options, message", [
     (dict(lanes=0), "Lanes must be 1 to 64, not 0"), (dict(lanes=6), "Lanes must be a power of two, not 6"),
-    (dict(beats=0), "Beats must be 1 to 1024, not 0"), (dict(registers=17), "Vector registers must be 1 to 16, not 17"),
+    (dict(beats=0), "Beats must be 1 to 8192, not 0"), (dict(registers=17), "Vector registers must be 1 to 16, not 17"),
+    (dict(function_lanes=9), "Function lanes must be 0 to 8, not 9"),
+    (dict(function_lanes=3), "Function lanes must be a power of two, not 3"),
     (dict(pipeline=6), "Function pipeline must be 0 to 5 cycles, not 6"),
     (dict(functions=("sin",)), f"Function must be one of {', '.join(FUNCTIONS)}, not 'sin'"),
 ])

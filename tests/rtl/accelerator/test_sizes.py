@@ -28,6 +28,8 @@ OTHERS = {
     "burst": (8, {"fetch", "load", "store", "walk", "reader", "writer"}),
     "row_words": (8, {"registers", "vector_on_v", "vector"}),
     "vector_rows": (4, {"registers", "vector_on_v", "vector"}),
+    "vector_lanes": (2, {"registers", "vector_on_v", "vector"}),
+    "function_lanes": (2, {"registers", "vector_on_v", "vector"}),
     "x_words": (512, {"registers", "x_memory"}),
     "w_words": (512, {"registers", "w_memory", "load", "walk"}),
     "v_words": (512, {"registers", "v_memory", "load", "store", "walk"}),

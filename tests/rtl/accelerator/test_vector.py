@@ -4,6 +4,8 @@
 Covers: rtl/accelerator/slots.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -35,14 +37,18 @@ from .served import Memory, Served, word
 LANES, WORDS, REGISTERS = 8, 4, 3
 SYSTEM = Accelerator(core=Design(rows=LANES, format=HBFPFormat(block=(1, LANES))), row_words=WORDS,
                      vector_rows=REGISTERS)
-UNIT = VectorUnit(lanes=LANES, beats=WORDS, registers=REGISTERS, functions=())
 
 
 class Plain(VectorOnV):
     """Around a unit without functions, which simulates quickly."""
 
     def unit(self):
-        return Vector.made(UNIT)
+        return Vector.made(plain(self.params.unit))
+
+
+def plain(unit):
+    """A vector unit without functions."""
+    return replace(unit, functions=())
 
 
 class Rows(Memory):
@@ -145,10 +151,11 @@ def some(rng):
     return i, program
 
 
-def play(instructions, pause=0.0, seed=0):
+def play(instructions, pause=0.0, seed=0, lanes=LANES):
     """Run instructions; asserts every write; cycles of ``done`` and of the writes."""
-    dut = Plain.of(SYSTEM)
-    bench, memory, machine = Served(dut, 60000), Rows(), Machine(UNIT)
+    system = replace(SYSTEM, vector_lanes=lanes)
+    dut = Plain.of(system)
+    bench, memory, machine = Served(dut, 60000), Rows(), Machine(plain(VectorUnit.of(system)))
     programs, want, words, at = {}, [], [], 0
     for i, program in instructions:
         programs |= {at + n: instruction for n, instruction in enumerate(program)}
@@ -171,10 +178,12 @@ SET_UP_ALL = ({"before": len(SET_UP), "body": 0, "count0": 1, "count1": 1, "taps
     for name in ("base", "inner", "step", "stride0", "stride1")}}, SET_UP)
 
 
-@pytest.mark.parametrize("pause, seed", [pytest.param(0.0, 0, marks=pytest.mark.slow), (0.0, 1), (0.4, 2)])
-def test_random_programs(pause, seed):
+@pytest.mark.parametrize("pause, seed, lanes", [
+    (0.0, 1, LANES), (0.4, 4, 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        (0.0, 0, LANES), (0.4, 2, LANES), (0.0, 3, 4), (0.1, 5, 1)))])
+def test_random_programs(pause, seed, lanes):
     rng = np.random.default_rng(seed)
-    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed)
+    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes)
 
 
 def test_further_passes_take_the_last_slot():
@@ -183,12 +192,13 @@ def test_further_passes_take_the_last_slot():
     play([(dict(SET_UP_ALL[0], before=6, body=6, count0=2, **bases), [copy] * 12)])
 
 
-def test_a_pass_takes_a_word_a_cycle():
-    """As long as the unit by itself takes: a row of n words, and ``pass`` cycles, for each iteration."""
+@pytest.mark.parametrize("lanes", [LANES, 2])
+def test_a_pass_takes_a_beat_a_cycle(lanes):
+    """As long as the unit by itself takes: a row of n beats, and ``pass`` cycles, for each iteration."""
     copy = VectorInstruction(target=Target.STREAM).encode()
     i = dict(SET_UP_ALL[0], before=0, body=1, count0=5, i0_stride0=WORDS, o0_base=1000, o0_stride0=WORDS)
-    done, writes = play([(i, [copy])])
-    each = Vector.made(UNIT).latencies["pass"] + WORDS
+    done, writes = play([(i, [copy])], lanes=lanes)
+    each = 5 + WORDS * LANES // lanes
     assert [b - a for a, b in zip(writes, writes[WORDS:], strict=False)] == [each] * (4 * WORDS)
     assert done[0] == 2 + 5 * each    # the word of the program, and ``done`` when the unit is idle
 

@@ -31,6 +31,9 @@ from tests.rtl.vector_model import VectorModel
 SMALL = VectorUnit(lanes=2, beats=8, functions=("exp", "recip", "rsqrt"), pipeline=1)
 BARE = VectorUnit(lanes=1, beats=9, registers=4, functions=())
 FULL = VectorUnit(lanes=4, beats=32, pipeline=3)
+#: Lanes that share evaluators, two each and all four.
+SHARED = [VectorUnit(lanes=4, beats=4, registers=2, functions=("exp", "rsqrt"), pipeline=pipeline, function_lanes=few)
+          for pipeline, few in ((2, 2), (0, 1))]
 RNG = np.random.default_rng(11)
 
 
@@ -270,6 +273,25 @@ def random_program(rng, unit, steps):
     reads = sum(Source.STREAM in (i.a.source, i.b.source, i.c.source) for i in program
                 if i.kind == Kind.VECTOR)
     return program, reads, sum(i.kind == Kind.VECTOR and i.target == Target.STREAM for i in program)
+
+
+@pytest.mark.parametrize("unit", SHARED)
+@pytest.mark.parametrize("idle, stall", [(0, 0), (0.4, 0.4)])
+def test_lanes_that_share_evaluators(unit, idle, stall):
+    """Bits are those of the golden unit, which knows of no evaluators, and cycles those that it counts."""
+    rng = np.random.default_rng(5)
+    program, reads, _ = random_program(rng, unit, 10)
+    length = 13
+    program, data = [programs.length(length), *program], rows(reads, length, 0.1, rng)
+    got, accepted, error = simulate(unit, program, data, length, idle, stall)
+    compare(got, Machine(unit).run(program, data))
+    assert not error
+    if not idle and not stall:
+        assert np.diff(accepted).tolist() == [cycles([each], unit, length) for each in program[:-1]]
+        latencies = Vector.made(unit).latencies
+        assert latencies["pass"] == unit.plain_cycles == 5
+        assert latencies["pass"] + latencies["function"] == unit.pass_cycles
+        assert latencies["turns"] == unit.function_turns
 
 
 def check_random(model, seeds):

@@ -85,6 +85,8 @@ def test_vector_and_array():
     load, first, second, third, product = by_layer(program)
     assert load == {"DRAM": 64 + 2 * 32, "P": 2 * 32}
     assert first == {"DRAM": 64, "P": 8 * (1 + 4 * 10), "vector": 10 * (3 * 24 + 1), "V": 10 * 2 * 3 * 32}
+    few = by_layer(replace(program, accelerator=replace(system, vector_lanes=4)))
+    assert few == [load, first | {"vector": 10 * (3 * 20 + 1)}, second, third, product]
     assert second["vector"] == 0 and third["vector"] == 8 and third["V"] == 32    # the length stays
     rows, inside = 6 * 6 * 2, (2 + 3 + 2) * 1 * 2 * 2    # x is -1 to 1, 0 to 2, 1 to 3 in the three passes; y is 0 or 1
     assert product["array"] == rows * 64 and product["sums"] == rows * 64
