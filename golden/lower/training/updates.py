@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hbfp.golden.nn.side import patterns
+from hbfp.golden.nn.forms import patterns
 from hbfp.golden.ops.operation import Unsupported, keeps_zeros
 from hbfp.golden.ops.optimisers import Update, check, update
 from hbfp.golden.ops.results import without
