@@ -91,6 +91,13 @@ def compiled(program: tuple[VectorInstruction, ...]) -> Passes | None:
     return Passes((_Pass * len(passes))(*passes), rows, function)
 
 
+def ascending(rows: np.ndarray) -> np.ndarray:
+    """Sums of contiguous ``uint32`` patterns over their first dimension, from -0 on, each rounded and flushed."""
+    total = np.full(rows.shape[1:], 0x80000000, np.uint32)
+    kernels.loaded().hbfp_ascending(rows.ctypes.data, len(rows), total.size, total.ctypes.data)
+    return total
+
+
 def run(program: Passes, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """The row that a compiled program gives before its function, of contiguous ``uint32`` rows of one size."""
     out = np.empty_like(inputs[0])

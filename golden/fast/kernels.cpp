@@ -261,6 +261,12 @@ void hbfp_row_sums(const float *x, int64_t count, int64_t rows, int64_t columns,
     }
 }
 
+// Sums over the rows of a matrix (rows, columns) of patterns, added to y from the first row on: see elements.h.
+void hbfp_ascending(const uint32_t *x, int64_t rows, int64_t columns, uint32_t *y) {
+    for (int64_t r = 0; r < rows; r++, x += columns)
+        elements::each(columns, y, [=](int64_t c) { return elements::sum(y[c], elements::flushed(x[c])); });
+}
+
 // Elements first .. last of what a program gives: see elements.h.
 void hbfp_elements(const elements::Pass *passes, int64_t count, const uint32_t *const *inputs, uint32_t *y,
                    int64_t first, int64_t last) {

@@ -3,6 +3,8 @@
 Their programs take first what the forward pass has kept.
 """
 
+import torch
+
 from ..vector import programs
 from .operation import Elements, Operation, Program, Rows, Shape, Unsupported, calls
 
@@ -38,6 +40,25 @@ def _relu(gradient, kept, threshold):
     return Elements(programs.relu_gradient(), (kept, gradient))
 
 
+def _embedding(gradient, indices, rows, padding, by_frequency):
+    """Rows of the table add up what their places get, from +0 on, in the order of the places."""
+    if by_frequency:
+        raise Unsupported("scale_grad_by_freq=True divides by counts; False would do")
+    if type(indices) is not torch.Tensor or indices.is_meta:
+        raise Unsupported("its indices are not known")
+    places, gradient = indices.reshape(-1), gradient.reshape(-1, gradient.shape[-1])
+    total = gradient.new_zeros(rows, gradient.shape[-1])
+    left = (places != padding).nonzero().reshape(-1)
+    while len(left):                                       # of each row the first of the places that are left
+        taken, which = torch.unique(places[left], return_inverse=True)
+        first = torch.full_like(taken, len(left)).scatter_reduce(0, which, torch.arange(len(left)), "amin")
+        total[taken] = total[taken] + gradient[left[first]]
+        rest = torch.ones(len(left), dtype=torch.bool)
+        rest[first] = False
+        left = left[rest]
+    return total
+
+
 def _log_softmax(gradient, kept, dim, *rest):
     return Rows(programs.log_softmax_gradient(), (kept, gradient), dim)
 
@@ -53,5 +74,6 @@ OPERATIONS = (
     _kept("hardswish_backward", programs.hard_swish_gradient()),
     *(Operation(name, calls(name), Shape.ELEMENT, form, gradient=True) for name, form in (
         ("leaky_relu_backward", _leaky), ("hardtanh_backward", _clamp), ("elu_backward", _elu))),
+    Operation("embedding_backward", calls("embedding_dense_backward"), Shape.PARTS, parts=_embedding, gradient=True),
     Operation("log_softmax_backward", calls("_log_softmax_backward_data"), Shape.ROW, _log_softmax, gradient=True),
     Operation("softmax_backward", calls("_softmax_backward_data"), Shape.ROW, _softmax, gradient=True))

@@ -13,11 +13,12 @@ from .operation import Operation, Rows, Shape, calls
 from .results import ALONE, Result
 
 
-def _layer_norm(gradient, x, shape, mean, root, weight, bias, mask):
+def _layer_norm(gradient, x, shape, mean, root, weight, bias, mask, eps=None):
+    """With ``eps``, which torch does not give, the program takes neither mean nor root, and gives the same bits."""
     total = Result(over=tuple(range(x.dim() - len(shape))), keep=False)
-    program = programs.layer_norm_gradient(prod(shape), None if weight is None else 1)
-    return Rows(program, (x, gradient, mean, root), merged=len(shape), numbers=() if weight is None else (weight,),
-                results=(*ALONE, total, total))
+    program = programs.layer_norm_gradient(prod(shape), None if weight is None else 1, eps)
+    return Rows(program, (x, gradient, *((mean, root) if eps is None else ())), merged=len(shape),
+                numbers=() if weight is None else (weight,), results=(*ALONE, total, total))
 
 
 def _group_norm(gradient, x, mean, root, weight, n, channels, pixels, groups, mask):

@@ -1,4 +1,4 @@
-"""Norms and softmax that a model has written by hand, recognised in its graph as one operation each.
+"""Norms, softmax and gated units that a model has written by hand, recognised in its graph as one operation each.
 
 Each program of one row has the bits of its parts (:mod:`golden.vector.programs` has the same steps in the same order),
 so that what is recognised changes instructions and no number.
@@ -11,13 +11,15 @@ from typing import Any
 import torch
 from torch import fx
 
+from .gates import FUNCTIONS
+
 aten = torch.ops.aten
 _ADDS = (aten.add.Tensor, aten.add.Scalar)
 Constant = Callable[[Any], bool]
 
 
 def recognise(graph: fx.Graph, constant: Constant) -> None:
-    """Put one operation where a graph has RMS norm, layer norm or softmax in parts.
+    """Put one operation where a graph has RMS norm, layer norm, softmax or a gated unit in parts.
 
     Parameters
     ----------
@@ -27,7 +29,7 @@ def recognise(graph: fx.Graph, constant: Constant) -> None:
         Whether a node does not depend on the inputs.
     """
     for node in list(graph.nodes):
-        for pattern in (_norm, _softmax):
+        for pattern in (_norm, _softmax, _gate):
             found = pattern(node, constant)
             if found is not None:
                 last, target, args = found
@@ -76,6 +78,17 @@ def _softmax(node, constant):
     if x is None or _row(most, aten.amax.default) is not x:
         return None
     return node, aten._softmax.default, (x, -1, False)
+
+
+def _gate(node, constant):
+    """``x * f(g)``, where nothing else takes ``f(g)`` and neither is constant."""
+    for gate, x in _pairs(node) if node.target == aten.mul.Tensor else ():
+        g, *options = _parts(gate, *FUNCTIONS) or (None,)
+        if g is None or options or len(gate.users) > 1 or gate is x or constant(x) or constant(gate):
+            continue
+        if x.meta["val"].shape == gate.meta["val"].shape:
+            return node, torch.ops.hbfp.gated.default, (x, g, FUNCTIONS[gate.target])
+    return None
 
 
 def _parts(node, *targets):

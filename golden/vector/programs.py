@@ -67,6 +67,11 @@ def activation(post: str = "none") -> list[VectorInstruction]:
     return [vector(to="out", post=post)]
 
 
+def gated(post: str) -> list[VectorInstruction]:
+    """i1 * post(i0)."""
+    return [vector(to=0, post=post), vector(b=register(0), to="out")]
+
+
 def load_row(index: int) -> list[VectorInstruction]:
     """Register ``index`` := i0."""
     return [vector(to=index)]
@@ -426,18 +431,18 @@ def layer_norm_plain(n: int, eps: float = 1e-5) -> list[VectorInstruction]:
     return [*_statistics(n, eps), vector(register(0), scalar(2), to="out")]
 
 
-def layer_norm_gradient(n: int, gamma: int | None = 1) -> list[VectorInstruction]:
+def layer_norm_gradient(n: int, gamma: int | None = 1, eps: float | None = None) -> list[VectorInstruction]:
     """Gradients of layer norm: of its input, and of the factor and the addend of each element.
 
     i0 is its input, i1 the gradient of its output, i2 and i3 mean and 1 / sqrt(variance + eps) of the row, as rows of
     one number. The factors are a row in register ``gamma``; None is for a norm without. The first is i3 * (d -
-    mean(d) - h * mean(d * h)), with h = (i0 - i2) * i3 and d = i1 * gamma; the others are i1 * h and i1.
+    mean(d) - h * mean(d * h)), with h = (i0 - i2) * i3 and d = i1 * gamma; the others are i1 * h and i1. With ``eps``
+    i2 and i3 are not taken but computed again, with the bits that they had.
     """
     product = vector(register(2), _1 if gamma is None else register(gamma), to=3, sum=3)
-    return [load(8, 1 / n),
-            vector(to=0), vector(to=2),
-            length(1), vector(sum=1), vector(sum=2), length(n),
-            vector(register(0), _1, scalar(1), negate_c=True, to=0),
+    given = [load(8, 1 / n), vector(to=0), vector(to=2), length(1), vector(sum=1), vector(sum=2), length(n),
+             vector(register(0), _1, scalar(1), negate_c=True, to=0)]
+    return [*(given if eps is None else [*_statistics(n, eps), vector(to=2)]),
             vector(register(0), scalar(2), to=0),                                            # h
             product,                                                                         # d
             single(scalar(3), scalar(8), to=3),

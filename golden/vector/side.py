@@ -6,19 +6,18 @@ These are the definitions that ``golden.nn.convert(side=...)`` follows and that 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from hbfp.fields import check_kind, check_range
-from hbfp.golden.spec.vector import LANES_RANGE, Source, Target, VectorInstruction, VectorUnit, register
+from hbfp.golden.spec.vector import LANES_RANGE, Source, Target, VectorInstruction, VectorUnit
 from hbfp.system import Accelerator
 
 from .. import fp32, functions
 from ..fast import elements as fast
 from ..fast import kernels
 from ..number.arrays import check_broadcast, listed, patterns
-from .programs import bits, vector
+from .programs import bits
 from .unit import Machine, second_step
 
 
@@ -65,8 +64,6 @@ class Side:
         return machine.run(program, rows)
 
 
-#: Rows that one program adds up, of however many.
-_TAPS = 64
 #: The side of an accelerator of 16 x 16, the default.
 DESIGN_SIDE = Side()
 
@@ -100,17 +97,13 @@ def elements(program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarra
 
 def ascending(rows: np.ndarray) -> np.ndarray:
     """The sum of ``rows`` over their first dimension: from -0 on, each rounded and flushed as it is added."""
+    rows = patterns(rows, "Rows")
+    if kernels.library() is not None:
+        return fast.ascending(np.ascontiguousarray(rows, np.uint32))
     total = np.full(rows.shape[1:], 0x80000000, np.uint32)
-    for start in range(0, len(rows), _TAPS):
-        part = rows[start:start + _TAPS]
-        total = elements(_adding(len(part)), total, *part)
+    for row in rows:
+        total = fp32.add(total, row, subnormals="flush")
     return total
-
-
-@cache
-def _adding(taps):
-    """i0 + i1 + ..., from the left."""
-    return [vector(to=0), *[vector(c=register(0), to=0)] * (taps - 1), vector(c=register(0), to="out")]
 
 
 def batch_norm_factors(gamma: np.ndarray, beta: np.ndarray, mean: np.ndarray, variance: np.ndarray,

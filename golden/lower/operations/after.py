@@ -15,12 +15,11 @@ from ..products.after import After, Step
 from ..same import aten
 from .vector import formed
 
-_SUMS = (aten.add.Tensor, aten.add_.Tensor)
 _RELU = (aten.relu.default, aten.relu_.default)
 
 
 def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node]:
-    """Sums with tensors that are there, activations and factors behind a node, and the last of those nodes.
+    """Operations of each element behind a node, alone or with tensors that are there, and the last of those nodes.
 
     ``order`` has the dimensions of what the other tensors are loaded as, channels innermost.
     """
@@ -32,7 +31,7 @@ def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node
             break
         net.done.add(user)
         after.steps.append(step)
-        if user.target in _SUMS and (relu := net.follower(user, *_RELU)) is not None:
+        if step.program == programs.add() and (relu := net.follower(user, *_RELU)) is not None:
             net.done.add(relu)
             step.program, user = programs.add("relu"), relu
         last = user
@@ -41,12 +40,6 @@ def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node
 
 def _step(net, last, user, order, whole):
     """What a node does with the result of the one before; None if that is nothing for here."""
-    if user.target in _SUMS and len(user.args) == 2 and user.kwargs.get("alpha", 1) == 1:
-        other = user.args[1] if user.args[0] is last else user.args[0]
-        if isinstance(other, fx.Node) and other is not last and net.is_there(other) \
-                and net.graph.results[user].shape == net.graph.results[last].shape:
-            where = net.value(other).where.expand(net.graph.results[last].shape).permute(order)
-            return Step(programs.add(), Value(where, net.value(other).home), other is user.args[0])
     operation = operation_of(user.target)
     if operation is None or operation.shape != Shape.ELEMENT:
         return None
@@ -54,6 +47,13 @@ def _step(net, last, user, order, whole):
         form, operands = formed(net, user)
     except LoweringError:                                  # which it meets again when its own turn comes
         return None
-    if not isinstance(form, Elements) or operands != [last] or not whole and not keeps_zeros(form.program):
+    if not isinstance(form, Elements) or not whole and not keeps_zeros(form.program, len(operands)):
         return None
-    return Step(form.program)
+    if operands == [last]:
+        return Step(form.program)
+    other = operands[operands[0] is last]
+    if len(operands) != 2 or operands.count(last) != 1 or not net.is_there(other) \
+            or net.graph.results[user].shape != net.graph.results[last].shape:
+        return None
+    where = net.value(other).where.expand(net.graph.results[last].shape).permute(order)
+    return Step(form.program, Value(where, net.value(other).home), other is operands[0])

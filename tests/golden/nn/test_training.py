@@ -1,6 +1,6 @@
 """Gradients of norms, activations and pooling, and Adam's step, under ``side``: the table's programs, near float64.
 
-Covers: golden/ops/norms.py, golden/ops/pools.py.
+Covers: golden/ops/norms.py, golden/ops/pools.py, golden/ops/gates.py.
 """
 
 import numpy as np
@@ -48,6 +48,35 @@ def test_activations(function, program, kept):
         same(found, of(program, bits(have), bits(g)))
 
 
+@pytest.mark.parametrize("dim", [-1, 0])
+def test_gated_units(dim):
+    """Fused, apart, and torch's function of the halves of a tensor: forward and gradients."""
+    def gated(x):
+        x, gate = x.chunk(2, dim)
+        return torch.ops.hbfp.gated(x, gate, "sigmoid")
+
+    def apart(x):
+        x, gate = x.chunk(2, dim)
+        return x * torch.sigmoid(gate)
+    x = 3 * torch.randn(4, 10)
+    a, b = x.chunk(2, dim)
+    want = of(programs.gated("sigmoid"), bits(b), bits(a))
+    g = torch.randn(a.shape)
+    found = [near(each, x, weigh=g)[0] for each in (lambda x: F.glu(x, dim), gated, apart)]
+    with golden.nn.sided(SIDE):
+        for each in (F.glu(x, dim), gated(x), apart(x)):
+            same(each, want)
+    for each in found:
+        same(each, bits(found[0]))
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "tanh", "relu", "gelu"])
+def test_a_fused_gate_has_the_bits_of_its_parts(name):
+    x, gate = (bits(numbers(400)) for _ in range(2))
+    np.testing.assert_array_equal(of(programs.gated(name), gate, x),
+                                  of(programs.multiply(), x, of(programs.activation(name), gate)))
+
+
 def test_infinities_have_gradients():
     x, g = torch.tensor([float("inf"), -float("inf")]), torch.tensor([2.0, 3.0])
     for function, want in ((F.hardswish, [2.0, 0.0]), (lambda x: F.leaky_relu(x, 0.5), [2.0, 1.5]),
@@ -90,6 +119,10 @@ def test_layer_norm(shape, affine):
     dx, dgamma, dbeta = SIDE.results(
         programs.load_row(1) * affine + programs.layer_norm_gradient(n, 1 if affine else None), *factors, rows, grads,
         mean[:, :1], root[:, :1])
+    again = SIDE.results(programs.load_row(1) * affine + programs.layer_norm_gradient(n, 1 if affine else None, 1e-5),
+                         *factors, rows, grads)
+    for one, other in zip(again, (dx, dgamma, dbeta), strict=True):
+        np.testing.assert_array_equal(one, other)
     same(found[0], dx.reshape(x.shape))
     for mine, want in zip(found[1:], (dgamma, dbeta), strict=False):
         same(mine, ascending(want).reshape(shape))
@@ -198,6 +231,16 @@ def test_the_gradient_of_a_convolution_s_bias_goes_pixel_by_pixel():
     g = torch.randn(y.shape)
     y.backward(g)
     same(model[0].bias.grad, ascending(channels(g)))
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+def test_embeddings_add_up_in_the_order_of_their_places(padding):
+    indices, g = torch.randint(0, 5, (4, 9)), numbers(4, 9, 7)
+    found, = near(lambda table: F.embedding(indices, table, padding), torch.randn(6, 7), weigh=g)
+    for row in range(6):
+        given = bits(g)[(indices == row).numpy()]
+        zero = np.zeros((1, 7), np.uint32)
+        same(found[row], ascending(np.concatenate([zero, given if row != padding else given[:0]])))
 
 
 @pytest.mark.parametrize(("kind", "options"), [

@@ -8,7 +8,7 @@ import pytest
 from golden import fp32, functions
 from golden.spec.vector import VectorUnit
 from golden.vector import programs as vector_programs
-from golden.vector.side import DESIGN_SIDE, Side, batch_norm_factors, elements, registers
+from golden.vector.side import DESIGN_SIDE, Side, ascending, batch_norm_factors, elements, registers
 from golden.vector.unit import Machine
 from hbfp.design import Design
 from hbfp.system import Accelerator
@@ -53,6 +53,18 @@ def test_elements_broadcast(rng):
                                   fp32.mul(x, np.float32(0.3).view(np.uint32), subnormals="flush"))
     np.testing.assert_array_equal(elements(vector_programs.shift(-0.3), x),
                                   fp32.add(x, np.float32(-0.3).view(np.uint32), subnormals="flush"))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 40])
+def test_rows_add_up_one_by_one(rng, monkeypatch, rows):
+    """From -0 on, with the compiled sum and without."""
+    x = patterns(rng, (rows, 3, 29))
+    total = np.full((3, 29), 0x80000000, np.uint32)
+    for row in x:
+        total = elements(vector_programs.add(), total, row)
+    np.testing.assert_array_equal(ascending(x), total)
+    monkeypatch.setattr("golden.fast.kernels.library", lambda: None)
+    np.testing.assert_array_equal(ascending(x), total)
 
 
 @pytest.mark.parametrize("taps", [1, 2, 9])
