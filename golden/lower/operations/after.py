@@ -54,6 +54,11 @@ def _step(net, last, user, order, whole):
         form, operands = formed(net, user)
     except LoweringError:                                  # which it meets again when its own turn comes
         return None
-    if not isinstance(form, Elements) or operands != [last] or not whole and not keeps_zeros(form.program):
+    if not isinstance(form, Elements) or not whole and not keeps_zeros(form.program, len(operands)):
         return None
-    return Step(form.program)
+    if operation.gradient and len(operands) == 2 and last in operands and operands[0] is not operands[1]:
+        other = operands[operands[0] is last]
+        if net.is_there(other) and net.graph.results[other].shape == net.graph.results[last].shape:
+            where = net.value(other).where.permute(order)
+            return Step(form.program, Value(where, net.value(other).home), other is operands[0])
+    return Step(form.program) if operands == [last] else None
