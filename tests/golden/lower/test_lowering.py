@@ -198,6 +198,7 @@ CASES = {
     "softmax by hand": (lambda: Of(softmax_by_hand), (2, 3, 20)),
     "powers": (lambda: Of(lambda x: x ** 2 + x ** 3 - x.pow(4)), (3, 21)),
     "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
+    "long totals": (lambda: Of(lambda x: (x.sum(0), x.sum())), (300, 21)),
     "totals": (lambda: Of(lambda x: (x.sum(0), x.sum((0, 2, 3)), x.sum(1, keepdim=True), x.sum((1, 3)), x.sum())),
                (3, 5, 4, 21)),
     "gradients": (lambda: Of(lambda x, g: tuple(function(g, x, *rest) for function, *rest in (
