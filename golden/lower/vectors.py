@@ -1,10 +1,11 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hbfp.golden.spec.vector import Kind, VectorInstruction
+from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, scalar
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.side import registers
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
@@ -17,6 +18,8 @@ from .schedule import Span
 
 #: Most passes of a vector instruction's body.
 BODY = 255
+#: The scalar that programs leave to others.
+SPARE = 15
 
 
 def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
@@ -80,6 +83,24 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
         for number, (value, span) in enumerate(zip(outputs, given, strict=True), len(operands)):
             for done, skips, lines in cut:
                 build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
+
+
+def number(build: Builder, value: Value, index: int) -> None:
+    """Put the one number of a tensor into a scalar of the vector unit: its sum."""
+    span = build.v.take(1)
+    build.gather(value.address, 1, [], span.start * build.lanes)
+    _pass(build, [programs.length(1), programs.vector(sum=index)], [], 1, 1, [span], [])
+
+
+def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) -> list[VectorInstruction]:
+    """A program of which a scalar stands in place of the row that it takes from the stream as number ``place``."""
+    found, taken = [], -1
+    for each in program:
+        reads = any(getattr(each, name) == STREAM for name in "abc")
+        taken += reads
+        stands = {name: scalar(index) for name in "abc" if reads and taken == place and getattr(each, name) == STREAM}
+        found.append(replace(each, **stands))
+    return found
 
 
 def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],

@@ -62,11 +62,16 @@ def _elements(net, node, form, values):
 def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Made:
     """A program for each element; operands are broadcast."""
     output = net.fresh(node, _order(operands, net.graph.results[node]))
+    single = [place for place, each in enumerate(operands) if each.where.numel() == 1 < output.where.numel()]
+    if len(single) == 1:                                   # else it would be loaded once for each number
+        vectors.number(net.build, operands[single[0]], vectors.SPARE)
+        program = vectors.with_scalar(program, single[0], vectors.SPARE)
+        operands = tuple(each for place, each in enumerate(operands) if place != single[0])
     parts = [Value(each.where.expand(output.shape), each.home) for each in operands]
     if not output.shape:
         *parts, output = (Value(each.where[None], each.home) for each in (*parts, output))
     order = vectors.physical(output)
-    flat = output.shape[order[-1]] % net.build.lanes == 0 or keeps_zeros(program, len(parts))
+    flat = output.shape[order[-1]] % net.build.lanes == 0 or not single and keeps_zeros(program, len(parts))
     vectors.by_rows(net.build, program, parts, order, [output], flat=flat)
     return node, ()
 

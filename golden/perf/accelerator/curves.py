@@ -11,6 +11,7 @@ def draw(path: Path, losses: Mapping[str, Sequence[float]], title: str) -> Path:
     made, (axes,) = figure(1)
     lines(axes, {name: (range(len(each)), [float(loss) for loss in each]) for name, each in losses.items()})
     axes.set_xlabel("step")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("loss")
     axes.set_title(title, fontsize=9)
     save(made, path)

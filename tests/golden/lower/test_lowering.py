@@ -169,6 +169,8 @@ CASES = {
     "numbers": (lambda: Of(lambda x, y: x * y - y + x / 3 + 1.5 - 2 * x), (2, 5, 12), (12,)),
     "multiples": (lambda: Of(lambda x, y: torch.sub(1 - torch.add(x, y, alpha=0.3), -y, alpha=-2)), (2, 12), (2, 12)),
     "log softmax": (lambda: nn.LogSoftmax(-1), (2, 3, 20)),
+    "one number": (lambda: Of(lambda x, y: (x * y + y, y - x)), (5, 21), (1,)),
+    "gates": (lambda: Of(lambda f, x, y: aten.threshold_backward(f(x), y, 0), nn.Linear(20, 13)), (9, 20), (9, 13)),
     "columns": (lambda: Of(lambda x, y: x + y), (2, 5, 12), (5, 1)),
     "channels": (lambda: Of(lambda x, y: y * x), (2, 5, 12, 3), (2, 5, 1, 1)),
     "functions": (lambda: Of(lambda x: F.gelu(x) + F.silu(x) + torch.sigmoid(x) * torch.tanh(x) + torch.exp(x)),
@@ -212,6 +214,7 @@ CASES = {
     "softmax by hand": (lambda: Of(softmax_by_hand), (2, 3, 20)),
     "powers": (lambda: Of(lambda x: x ** 2 + x ** 3 - x.pow(4)), (3, 21)),
     "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
+    "long totals": (lambda: Of(lambda x: (x.sum(0), x.sum())), (300, 21)),
     "totals": (lambda: Of(lambda x: (x.sum(0), x.sum((0, 2, 3)), x.sum(1, keepdim=True), x.sum((1, 3)), x.sum())),
                (3, 5, 4, 21)),
     "gradients": (lambda: Of(lambda x, g: tuple(function(g, x, *rest) for function, *rest in (

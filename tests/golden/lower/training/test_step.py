@@ -180,6 +180,9 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
     (mlp(), F.cross_entropy, torch.optim.Adam,
      ("The optimiser cannot be lowered: the steps of Adam differ from each other, and one program does all; "
       "torch.optim.SGD would do")),
+    (mlp(), F.cross_entropy, sgd(maximize=True, differentiable=True),
+     ("The optimiser cannot be lowered: differentiable=True computes a step in another way; differentiable=False would "
+      "do")),
     (mlp(), F.cross_entropy, sgd(momentum=0.9, dampening=0.5),
      ("The optimiser cannot be lowered: dampening is 0.5, which the first step leaves out, and one program does all; 0 "
      "would do")),
