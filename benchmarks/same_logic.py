@@ -230,7 +230,7 @@ def main():
             folder = Path(name)
             try:
                 for side in ("before", "after"):
-                    text = ["--text", "readable"] * (args.text and side == "after")
+                    text = ["--text", "plain"] * (args.text and side == "before")
                     subprocess.run([sys.executable, "-m", "gen", *words, *text, "--out", folder / side],
                                    cwd=getattr(args, side), check=True, capture_output=True, text=True)
                 level, cells, found = compare(folder / "before", folder / "after", folder, not args.text)
