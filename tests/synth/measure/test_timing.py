@@ -62,7 +62,8 @@ endmodule
 """
 
 
-@pytest.mark.parametrize("port", ["output [2:0] r_data;", "output reg [2:0] r_data;", "output reg [2:0] r_data = 3'h0;"])
+@pytest.mark.parametrize("port", ["output [2:0] r_data;", "output reg [2:0] r_data;",
+                                  "output reg [2:0] r_data = 3'h0;"])
 def test_memories_are_registers_at_their_ports(port):
     """Every input has one, and leads to the output, else the paths that end there would be swept away; a word is there
     when a memory has read it.
