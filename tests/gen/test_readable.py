@@ -14,7 +14,7 @@ from gen.module import Module
 from gen.naming import name
 from gen.readable import TEXTS, Text
 from gen.simplify import clocked, gathered, helper, named, neat, once, without_unread
-from gen.text import rewritten
+from gen.text import in_source_order, rewritten
 from gen.units import make_unit
 from hbfp.options import design_from_values
 
@@ -62,6 +62,11 @@ def test_nothing_is_left_to_fold(monkeypatch):
     monkeypatch.setitem(TEXTS, "plain", Text((*steps[:steps.index(fold) + 1], again), people=True))
     verilog(emitter, "plain")
     assert len(found) > 15 and all(found.values())
+
+
+def test_logic_stands_in_the_order_of_the_source():
+    assert in_source_order("  cell $add $9\n  cell $not $10\n  connect \\Y $9\n") == (
+        "  cell $add $00000009\n  cell $not $00000010\n  connect \\Y $9\n")
 
 
 HEAD = """\
