@@ -46,7 +46,7 @@ def size(name, ports):
 def measure(name, ports, width, recipe, cells, whole=False):
     """One network: NAND2-equivalents, registers among them, ns, latency, bits of settings."""
     unit, copies = NETWORKS[name]
-    words = ["--unit", unit, "--pods", str(ports), "--width", str(width)]
+    words = ["--unit", unit, "--pods", str(ports), "--width", str(width), *generator.MEASURED]
     folder = generator.emitted(unit, words + (["--copies", str(copies)] if copies else []))
     manifest = Manifest.load(folder)
     text = (folder / manifest.verilog).read_text()

@@ -57,7 +57,7 @@ DESIGNS = [words.split() for words in (
     "--unit crossbar --pods 8",
     "--unit benes --pods 8",
     "--top accelerator --rows 8 --block 1,8 --x-words 64 --w-words 64 --v-words 64 --p-words 32",
-    "--top accelerator --rows 8 --block 1,8 --x-words 64 --w-words 64 --v-words 64 --p-words 32 --contexts 2",
+    "--top accelerator --rows 8 --block 1,8 --x-words 128 --w-words 128 --v-words 128 --p-words 64 --contexts 2",
     "--top accelerator --rows 8 --block 1,8 --pipeline 3",
     "--top pods --pods 4 --rows 4 --block 1,4 --bank 64 --rounds 64",
 )]
@@ -230,7 +230,7 @@ def main():
             folder = Path(name)
             try:
                 for side in ("before", "after"):
-                    text = ["--text", "readable"] * (args.text and side == "after")
+                    text = ["--text", "plain"] * (args.text and side == "before")
                     subprocess.run([sys.executable, "-m", "gen", *words, *text, "--out", folder / side],
                                    cwd=getattr(args, side), check=True, capture_output=True, text=True)
                 level, cells, found = compare(folder / "before", folder / "after", folder, not args.text)

@@ -34,6 +34,7 @@ from . import sdc
 from .blackbox import without_bodies
 from .emit import Emitter, verilog
 from .manifest import manifest, memories
+from .readable import DEFAULT, TEXTS
 from .tops import TOPS, make_top
 from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit
 
@@ -80,12 +81,12 @@ def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> Non
 
 
 def emit(component: Component, folder: str | os.PathLike[str], design: Design | None = None, blackbox: bool = False,
-         beside: Mapping[str, str] | None = None, period: float | None = None, people: bool = False,
+         beside: Mapping[str, str] | None = None, period: float | None = None, style: str = DEFAULT,
          **more: Any) -> Manifest:
     """Convert a component and write its files; return the manifest, with ``more`` of its fields.
 
     With ``blackbox`` memories have no bodies, and the manifest lists them. ``beside`` are further files, name -> text.
-    ``period`` in ns asks for constraints of the clock, ``people`` for Verilog as a person would write it.
+    ``period`` in ns asks for constraints of the clock; ``style`` is one of :data:`gen.readable.TEXTS`.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
     """
     emitter = Emitter()
     top = emitter.convert(component)
-    text = verilog(emitter, people)
+    text = verilog(emitter, style)
     found = memories(emitter, top)
     if blackbox:
         text = without_bodies(text, found)
@@ -113,8 +114,6 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
 
 #: What ``--memories`` may be: as Verilog, or left out, for a memory compiler's macros.
 MEMORIES = ("inside", "blackbox")
-#: What ``--text`` may be: one operator a line, on which areas are measured, or as a person would write it.
-TEXTS = ("plain", "readable")
 #: Options of the vector units, and of networks.
 VECTOR_OPTIONS, NETWORK_OPTIONS = ("lanes", "beats", "registers"), ("pods", "copies", "width")
 #: Options of parts that belong to no design: what they are, and their range.
@@ -148,8 +147,9 @@ def make_parser() -> Parser:
         known |= set(top.options)
     parser.add_argument("--memories", metavar="NAME", default="inside",
                         help=f"bodies of memories: {', '.join(MEMORIES)}, with a list in the manifest (default inside)")
-    parser.add_argument("--text", metavar="NAME", default="plain",
-                        help="plain: one operator a line; readable: as a person would write it (default plain)")
+    parser.add_argument("--text", metavar="NAME", default=DEFAULT,
+                        help="readable: as a person would write it; plain: one operator a line, on which areas are "
+                             f"measured (default {DEFAULT})")
     parser.add_argument("--period", metavar="NS", help="clock period in ns: write constraints (SDC), too")
     parser.add_argument("--out", metavar="DIR", help="folder for the files (default: build/gen/NAME)")
     return parser
@@ -166,8 +166,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     work = _prepare(args, top)
     if args.period is not None:
         work = partial(work, period=number("period", args.period, *sdc.PERIOD_RANGE))
-    if choice("text", args.text, TEXTS) == "readable":
-        work = partial(work, people=True)
+    work = partial(work, style=choice("text", args.text, TEXTS))
     return partial(work, blackbox=True) if choice("memories", args.memories, MEMORIES) == "blackbox" else work
 
 

@@ -1,6 +1,7 @@
 """Conversion to Verilog: one module per distinct cell, the same bytes for the same input."""
 
 import re
+import textwrap
 
 from amaranth import ClockSignal, Instance, ResetSignal
 from amaranth._toolchain.yosys import find_yosys
@@ -9,13 +10,16 @@ from amaranth.lib.wiring import In
 
 from hbfp.rtl.lib.component import Component
 
-from .heading import comment, ports
+from .heading import COLUMNS, comment, ports
 from .keywords import KEYWORDS
-from .readable import readable
-from .text import FIRST_NUMBER, tidy
+from .readable import DEFAULT, TEXTS
+from .text import FIRST_NUMBER, in_source_order, rewritten
 
 #: RTLIL attributes that say where a line came from: text that changes without the logic.
 _SOURCE_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
+
+#: Those that tell people what is in the bits of a name.
+_FIELDS = ("fields",)
 
 #: What Verilator is told of all of a file; files read after this one keep their warnings.
 HEADER = """\
@@ -97,24 +101,27 @@ class Emitter:
         return {name: count for name, count in totals.items() if count}
 
 
-def verilog(emitter: Emitter, people: bool = False) -> str:
-    """Verilog-2005 text of everything that ``emitter`` gathered; with ``people`` as a person would write it."""
+def verilog(emitter: Emitter, text: str = DEFAULT) -> str:
+    """Verilog-2005 of everything that ``emitter`` gathered, as one of :data:`gen.readable.TEXTS`."""
     yosys = find_yosys(lambda version: version >= (0, 40))
-    removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES)
-    texts = [f"autoidx {FIRST_NUMBER}", *(_MEMORY_VALUES.sub("", text) for text in emitter.texts.values())]
-    script = [f"read_rtlil <<rtlil\n{text}\nrtlil" for text in texts]
+    steps, people = TEXTS[text].steps, TEXTS[text].people
+    removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES + (() if people else _FIELDS))
+    texts = [_MEMORY_VALUES.sub("", each) for each in emitter.texts.values()]
+    texts = [f"autoidx {FIRST_NUMBER}", *(map(in_source_order, texts) if people else texts)]
+    script = [f"read_rtlil <<rtlil\n{each}\nrtlil" for each in texts]
     script += ["proc -nomux -norom", "memory_collect", f"attrmap {removed}", f"attrmap -modattr {removed}",
                "write_verilog -norename"]
     # Amaranth's own flow silences the same warning: every process that it writes can be printed.
-    text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    found = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     # A logical not of a vector is a reduction: said so, no linter has to guess.
-    text = (readable if people else tidy)(re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", text)))
-    text = re.sub(r"^module (\w+)\(([^)]*)\);$",
-                  lambda found: _head(emitter.cells[found[1]], re.findall(r"[^\s,]+", found[2])), text,
-                  flags=re.MULTILINE)
-    return HEADER + text + FOOTER
+    found = rewritten(re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", found)), steps)
+    found = re.sub(r"^module (\w+)\(([^)]*)\);$",
+                   lambda head: _head(emitter.cells[head[1]], re.findall(r"[^\s,]+", head[2])), found,
+                   flags=re.MULTILINE)
+    return HEADER + found + FOOTER
 
 
 def _head(cell, declared):
     """The comment above a module, and its ports in order."""
-    return f"{comment(cell)}module {cell.module}({', '.join(ports(cell, declared))});"
+    head = f"module {cell.module}({', '.join(ports(cell, declared))});"
+    return comment(cell) + textwrap.fill(head, COLUMNS, subsequent_indent="  ", break_long_words=False)

@@ -189,8 +189,8 @@ def read(text: str) -> Expression:
 
 
 def written(name: str) -> str:
-    """A name as Verilog has it: with an escape where it is no plain word."""
-    return name if re.fullmatch(r"[A-Za-z_][\w$]*", name) else f"\\{name} "
+    """A name as Verilog has it: with an escape where it is no plain word, as Yosys does it."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"\\{name} "
 
 
 def show(of: Expression) -> str:

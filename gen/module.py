@@ -7,9 +7,9 @@ from typing import Any
 
 from .expression import Expression, read, show, width, written
 from .statements import Reader, Set, Slot
-from .text import natural
 
-_MADE_UP = re.compile(r"(\$auto\$[\w.]+:\d+:\w+\$)(1\d{9})\b")
+#: Names that Yosys makes up, numbered through all modules of a run.
+_MADE_UP = re.compile(r"\$auto\$[\w.]+:\d+:\w+\$1\d{9}\b")
 _DECLARATION = re.compile(r"  (input|output|wire|reg) (?:\[(\d+):0\] )?(?:\\(\S+) |(\w+))(?: \[(\d+):0\])?"
                           r"(?: += (.*?))? ?;")
 _ATTRIBUTE = re.compile(r"  \(\* (.*) \*\)$")
@@ -18,7 +18,12 @@ _PIN = re.compile(r"    \.(?:\\(\S+) |(\w+))\((.*)\),?$")
 #: An assignment that computes nothing.
 _ALIAS = re.compile(r"  assign .* = (?:\\\S+ |\d+'[bdh]\w+|[\w$]+|[{}\[\]:, ])+;$")
 #: What starts every ``always @*``.
-_WAKES = re.compile(r"\$auto\$verilog_backend\S+$")
+_WAKES = re.compile(r"\\(\$auto\$verilog_backend\.\S+) ")
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """A key that sorts numbers inside a text by their value."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)]
 
 
 @dataclass
@@ -151,12 +156,19 @@ class Module:
         The first line, without its semicolon.
     declared : dict of str to Declaration
     items : list of Assign, Process and Instance
+    comments : list of str
+        Lines below the first.
     """
 
     def __init__(self, text: str) -> None:
+        flag, numbers = _WAKES.search(text), dict[str, int]()
+        self._flag = flag[1] if flag else ""
+        text = _MADE_UP.sub(lambda found: found[0] if found[0] == self._flag else (
+            f"$auto${numbers.setdefault(found[0], len(numbers))}"), text)
         self.head, rest = text.split(";\n", 1)
         self.declared: dict[str, Declaration] = {}
         self.items: list[Any] = []
+        self.comments: list[str] = []
         lines = [line for line in rest.rstrip().split("\n")[:-1] if line.strip()]
         place = 0
         notes: list[str] = []
@@ -177,13 +189,13 @@ class Module:
 
     def _declare(self, found, notes):
         kind, high, escaped, plain, words, start = found.groups()
-        if _WAKES.match(escaped or plain):
+        if escaped and escaped == self._flag:
             return
         entry = self.declared.setdefault(escaped or plain, Declaration())
         entry.kinds.add(kind)
         entry.bits, entry.words = int(high or 0) + 1, 0 if words is None else int(words) + 1
         entry.start = entry.start or start or ""
-        entry.notes += [note for note in notes if not note.startswith("init = ")]
+        entry.notes += [note for note in notes if not note.startswith("init = ") and note not in entry.notes]
 
     def measured(self) -> dict[str, int]:
         """Name -> bits, and ``name[]`` -> bits of a word of a memory."""

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 from .expression import Expression
+from .fields import fields
 from .keywords import KEYWORDS
 from .module import Assign, Instance, Module
 from .simplify import helper, reads, renamed
 
 #: Longest name that is made of an expression.
-LONGEST = 26
+LONGEST = 30
 #: Operator -> word between the names of its operands, and what its result is called where that would be too long.
 _BETWEEN = {"+": ("plus", "sum"), "-": ("minus", "difference"), "*": ("times", "product"), "&": ("and", "masked"),
             "|": ("or", "joined"), "^": ("xor", "flipped"), "==": ("is", "match"), "!=": ("is_not", "mismatch"),
@@ -26,32 +28,31 @@ def plain(name: str) -> str:
     return re.sub(r"\W", "_", re.sub(r"\$\d+$", "", name))
 
 
-def described(of: Expression) -> str:
-    """A name made of an expression."""
-    if of.kind == "name":
-        return plain(of.word)
-    if of.kind == "part":
-        return f"{plain(of.word)}_{of.high}" + f"_{of.low}" * (of.high != of.low)
+def _bits(of):
+    """What is said of a name, or of bits of one."""
+    places = (of.high, of.low)[:1 + (of.high > of.low)] if of.kind == "part" else ()
+    return "_".join([plain(of.word), *map(str, places)])
+
+
+def described(of: Expression, says: Callable[[Expression], str] = _bits) -> str:
+    """A name made of an expression; ``says`` tells what a name, or bits of one, are called."""
+    if of.kind in ("name", "part"):
+        return says(of)
     if of.kind == "index":
-        return f"{plain(of.word)}_at_{described(of.args[0])}"
+        return f"{says(Expression('name', of.word))}_at_{described(of.args[0], says)}"
     if of.kind == "number":
         return str(int(of.word.split("h")[-1], 16)) if "'h" in of.word else plain(of.word)
+    inside = [described(each, says) for each in of.args]
     if of.kind == "unary":
-        return f"{_BEFORE.get(of.word, 'of')}_{described(of.args[0])}"
+        return f"{_BEFORE.get(of.word, 'of')}_{inside[0]}"
     if of.kind == "binary":
-        left, right = map(described, of.args)
-        return f"{left}_{_BETWEEN.get(of.word, ('with',))[0]}_{right}"
+        return f"{inside[0]}_{_BETWEEN.get(of.word, ('with',))[0]}_{inside[1]}"
     if of.kind == "?:":
-        return f"{described(of.args[1])}_if_{described(of.args[0])}"
+        return f"{inside[1]}_if_{inside[0]}"
     if of.kind == "{}":
-        named = [each for each in of.args if each.kind != "number"]
-        return f"{described(named[0])}_wide" if len(set(named)) == 1 else f"{described((named or of.args)[0])}_etc"
-    return described(of.args[0])
-
-
-def _first(of):
-    """The name of the first thing that an expression reads."""
-    return next((plain(each.word) for each in of.names() if not helper(each.word)), "value")
+        named = [text for each, text in zip(of.args, inside, strict=True) if each.kind != "number"] or inside
+        return f"{named[0]}_wide" if len(set(named)) == 1 else f"{named[0]}_etc"
+    return inside[0]
 
 
 def _result(of):
@@ -115,32 +116,44 @@ def _name_helpers(module, names, found):
         for slot in item.slots():
             for each in slot.value.names():
                 users.setdefault(each.word, []).append(item)
-    bases = {}
+    bases, wanted = {}, {}
 
     def base(of):
-        """What the chain is called that a wire belongs to, and whether the wire ends it."""
-        if of in bases:
-            return bases[of]
-        bases[of] = None
-        item = users.get(of, [None])[0]
-        if read[of] == 1 and isinstance(item, Assign):
-            target = item.target.word
-            bases[of] = base(target) if helper(target) else plain(found.get(target, target))
+        """What the chain is called that a wire belongs to."""
+        if of not in bases:
+            bases[of] = None
+            item = users.get(of, [None])[0]
+            if read[of] == 1 and isinstance(item, Assign):
+                target = item.target.word
+                bases[of] = base(target) if helper(target) else plain(found.get(target, target))
         return bases[of]
-    wanted = {}
-    for each in (each for each in module.declared if helper(each)):
-        pin = next((f"{item.name}_{plain(pin)}" for item in module.items for pin, slot, out in getattr(item, "pins", ())
-                    if slot.value.kind == "name" and slot.value.word == each), None)
-        value = values.get(each)
-        if pin:
-            wanted[each] = pin
-        elif value is None:
-            end = base(each)
-            wanted[each] = f"{end}_choice" if end else "choice"
-        elif not any(helper(part.word) for part in value.names()) and len(described(value)) <= LONGEST:
-            wanted[each] = described(value)
-        else:
-            wanted[each] = f"{base(each) or _first(value)}_{_result(value)}"
+
+    def says(of):
+        """What a name is called, or a field of it."""
+        word = wants(of.word) if helper(of.word) else plain(found.get(of.word, of.word))
+        if of.kind == "part" and (field := fields(module.declared[of.word]).get((of.high, of.low))):
+            return f"{word}_{plain(field)}"
+        return _bits(Expression(of.kind, word, (), of.high, of.low))
+
+    def wants(each):
+        """What a numbered wire should be called."""
+        if each not in wanted:
+            wanted[each] = "value"    # of what leads back to itself
+            value, end = values.get(each), base(each)
+            if each in ends:
+                wanted[each] = ends[each]
+            elif value is None:
+                wanted[each] = f"{end}_choice" if end else "choice"
+            elif len(text := described(value, says)) <= LONGEST and text[0].isalpha():
+                wanted[each] = text
+            else:
+                first = next((says(Expression("name", part.word)) for part in value.names()), "value")
+                wanted[each] = f"{end or first}_{_result(value)}"
+        return wanted[each]
+    ends = {slot.value.word: f"{item.name}_{plain(pin)}" for item in reversed(module.items)
+            for pin, slot, _ in reversed(getattr(item, "pins", ())) if slot.value.kind == "name"}
+    for each in filter(helper, module.declared):
+        wants(each)
     order = list(dict.fromkeys(part.target.word for item in module.items for part in item.sets()))
     times, numbers = Counter(wanted.values()), Counter[str]()
     for each in sorted(wanted, key=lambda each: order.index(each) if each in order else -1):

@@ -14,9 +14,11 @@ from .expression import Expression, replaced, together
 from .module import Assign, Module, Process
 from .statements import Set, Slot
 
-HELPER = re.compile(r"\$\d+|_\d+_")
+HELPER = re.compile(r"(?:\$auto)?\$\d+|_\d+_")
+_HEX = re.compile(r"\d+'h[0-9a-f]+$")
+_AGAIN = re.compile(r"\S+\$\d+")
 #: What has the same bits wherever it stands.
-_PLAIN = ("name", "part", "number", "{}")
+PLAIN = ("name", "part", "number", "{}")
 
 
 def helper(name: str) -> bool:
@@ -74,22 +76,22 @@ def change(module: Module, how: Callable[[Expression], Expression | None]) -> No
             each.target = together(parts) if each.target.kind == "{}" else parts[0]
 
 
-def without_unread(module: Module) -> None:
-    """Drop what computes numbered wires, and plain names of other values, that nothing reads."""
+def without_unread(module: Module, names: bool = True) -> None:
+    """Drop what computes numbered wires that nothing reads, and with ``names`` those that are other values' names."""
     while True:
         read, gone = reads(module), []
         for item in module.items:
-            if isinstance(item, Assign) and not read[item.target.word] and (
-                    helper(item.target.word) or item.value.value.kind in _PLAIN and item.target.kind == "name") and (
-                    "output" not in module.declared[item.target.word].kinds):
+            if isinstance(item, Assign) and not any(read[each.word] for each in targets(item)) and (
+                    all(helper(each.word) for each in targets(item)) or names and item.value.value.kind in PLAIN
+                    and item.target.kind == "name" and "output" not in module.declared[item.target.word].kinds):
                 gone.append(item)
         if not gone:
             break
         out = set(map(id, gone))
         module.items = [item for item in module.items if id(item) not in out]
     driven = drivers(module)
-    for name in [name for name, entry in module.declared.items()
-                 if not read[name] and name not in driven and not entry.kinds & {"input", "output"}]:
+    for name in [name for name, entry in module.declared.items() if not read[name] and name not in driven
+                 and not entry.kinds & {"input", "output"} and (names or helper(name))]:
         del module.declared[name]
 
 
@@ -110,10 +112,13 @@ def clocked(module: Module) -> None:
                 {each.target.word for each in source.sets()} != {value.word}) or (
                 module.bits(target) != module.bits(value)):
             continue
-        first = source.body[0]
-        if not isinstance(first, Set) or first.target.kind != "name":
+        count = next((n for n, each in enumerate(source.body) if not isinstance(each, Set)), len(source.body))
+        first = [each.target for each in source.body[:count]]
+        if not all(each.kind in ("name", "part") for each in first) or (
+                sum(map(module.bits, first)) != module.bits(target)):
             continue
-        body = source.body[first.value.value == target:]
+        body = [each for each in source.body[:count] if each.value.value != (
+            Expression(each.target.kind, target.word, (), each.target.high, each.target.low))] + source.body[count:]
         if not body:
             continue
         for each in (each for statement in body for each in statement.sets()):
@@ -125,12 +130,45 @@ def clocked(module: Module) -> None:
     module.items = [item for item in module.items if id(item) not in gone]
 
 
+def neat(module: Module) -> None:
+    """Neighbouring bits in braces as the part or the name that they are, and numbers as one number."""
+    change(module, partial(_neat, module.declared))
+
+
+def _neat(declared, of):
+    """Of one pair of braces; None of all else."""
+    if of.kind != "{}":
+        return None
+    found: list[Expression] = []
+    for each in of.args:
+        each = replaced(each, partial(_neat, declared))
+        if each.kind == "name" and each.word in declared and not declared[each.word].words:
+            each = Expression("part", each.word, (), declared[each.word].bits - 1, 0)
+        last = found[-1] if found else None
+        if last and (last.kind, each.kind, last.word) == ("part", "part", each.word) and last.low == each.high + 1:
+            found[-1] = Expression("part", each.word, (), last.high, each.low)
+        elif last and _HEX.match(last.word) and _HEX.match(each.word) and last.kind == each.kind == "number":
+            found[-1] = _number(last.word, each.word)
+        else:
+            found.append(each)
+    found = [Expression("name", each.word) if each.kind == "part" and (each.high, each.low) == (
+        declared[each.word].bits - 1, 0) else each for each in found]
+    return found[0] if len(found) == 1 and found[0].kind in ("name", "part", "number") else together(found)
+
+
+def _number(first, second):
+    """Two numbers together."""
+    (high, left), (low, right) = (word.split("'h") for word in (first, second))
+    value, bits = int(left, 16) << int(low) | int(right, 16), int(high) + int(low)
+    return Expression("number", f"{bits}'h{value:0{-(-bits // 4)}x}")
+
+
 def gathered(module: Module) -> None:
     """Bits of a value that are assigned one by one, and are only names of others, in one assignment."""
     for name, sources in drivers(module).items():
         items = [item for item, _ in sources]
         if len(items) < 2 or not all(isinstance(item, Assign) and item.target.kind == "part"
-                                     and item.value.value.kind in _PLAIN
+                                     and item.value.value.kind in PLAIN
                                      and module.bits(item.value.value) == module.bits(item.target)
                                      and all(each.word != name for each in item.value.value.names())
                                      for item in items):
@@ -242,16 +280,16 @@ def _other(found, of):
 
 
 def once(module: Module) -> None:
-    """What several numbered wires compute alike, one of them computes."""
+    """What several numbered wires, or wires of one name, compute alike, one of them computes."""
     while True:
         first: dict[Any, str] = {}
         found: dict[str, str] = {}
         driven = drivers(module)
         for item in module.items:
             if isinstance(item, Assign) and item.target.kind == "name" and len(driven[item.target.word]) == 1 and (
-                    item.value.value.kind not in _PLAIN):
+                    item.value.value.kind not in PLAIN):
                 key = item.value.value, module.declared[item.target.word].bits
-                if key in first and helper(item.target.word):
+                if key in first and (helper(item.target.word) or _AGAIN.fullmatch(item.target.word)):
                     found[item.target.word] = first[key]
                 elif key not in first:
                     first[key] = item.target.word

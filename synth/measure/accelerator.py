@@ -93,7 +93,7 @@ def measure(system: Accelerator, recipe: str = "area", library: Library | None =
     slow : callable, optional
         Called as ``slow(name)``, once, of a module that takes more than :data:`SLOW` seconds.
     """
-    folder = generator.emitted(system.name, ["--top", "accelerator", *system.words()])
+    folder = generator.emitted(system.name, ["--top", "accelerator", *system.words(), *generator.MEASURED])
     manifest = Manifest.load(folder)
     found = partition.units((folder / manifest.verilog).read_text(), manifest)
     figures = {part.top: memory(manifest.modules[part.top]) for part in found if part.kind == "ram"}

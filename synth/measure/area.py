@@ -132,7 +132,7 @@ class Report:
 
 
 def generate(design: Design, unit: str = "core") -> tuple[str, Manifest]:
-    """Verilog and manifest of a design, from ``python -m gen``.
+    """Verilog and manifest of a design, from ``python -m gen --text plain``.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def generate(design: Design, unit: str = "core") -> tuple[str, Manifest]:
     """
     try:
         folder = generator.emitted(design.name if unit == "core" else f"{unit}_{design.name}",
-                                   generator.words(design, unit))
+                                   [*generator.words(design, unit), *generator.MEASURED])
     except generator.GeneratorError as error:
         if error.refused:
             raise OptionError(str(error).partition(": error: ")[2]) from None

@@ -50,8 +50,8 @@ def instances(body: str, names: Container[str]) -> dict[str, int]:
 def stub(body: str) -> str:
     """The module with its ports alone."""
     head = body[:body.index(";") + 1]
-    ports = re.findall(r"^  (?:input|output)\b[^;]*;", body, re.MULTILINE)
-    return "(* blackbox *)\n" + "\n".join([head, *ports, "endmodule"])
+    ports = re.findall(r"^  (input|output) (?:reg )?((?:\[\d+:0\] )?\w+)[^;\n]*;", body, re.MULTILINE)
+    return "(* blackbox *)\n" + "\n".join([head, *(f"  {kind} {port};" for kind, port in ports), "endmodule"])
 
 
 def units(text: str, manifest: Manifest) -> list[Unit]:

@@ -60,7 +60,7 @@ library (memories) {{
 }}
 """
 _CELL = "hbfp_memory_access"
-_PORT = re.compile(r"^  (?:wire|input|output) *(?:\[(\d+):0\])? *(\w+) *;", re.MULTILINE)
+_PORT = re.compile(r"^  (?:wire|input|output(?: reg)?) *(?:\[(\d+):0\])? *(\w+) *(?:= .*)?;", re.MULTILINE)
 
 
 def registered(ram: partition.Unit) -> partition.Unit:

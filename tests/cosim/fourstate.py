@@ -71,10 +71,10 @@ _PAUSE = """\
 def without_initial_values(text):
     """Verilog whose registers and memories start undefined, as they do in hardware.
 
-    The flag by which Yosys starts its combinational processes is no register and stays.
+    The flag that starts combinational processes is no register and keeps its value.
     """
     text = re.sub(r"^  initial begin\n.*?^  end\n", "", text, flags=re.MULTILINE | re.DOTALL)
-    return re.sub(r"^(  reg (?!\\\$auto\$)(?:\[\d+:\d+\] )?\S+) +=.*;$", r"\1 ;", text, flags=re.MULTILINE)
+    return re.sub(r"^(  (?:output )?reg (?:\[\d+:\d+\] )?\S+) +=.*;$", r"\1;", text, flags=re.MULTILINE)
 
 
 def _bench(manifest):

@@ -59,5 +59,5 @@ def ports(module):
     """Port -> (direction, width) from a module's text, in the order of its header."""
     names = re.match(r"module \S+?\(([^)]*)\);", module)[1].split(",")
     declared = {m[3]: (m[1][:-3] if m[1] == "input" else m[1][:-3], int(m[2] or 0) + 1) for m in re.finditer(
-        r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ?;", module, re.MULTILINE)}
+        r"^  (input|output) (?:reg )?(?:\[(\d+):0\] )?(\w+)(?: = .*)?;", module, re.MULTILINE)}
     return {name.strip().lstrip("\\"): declared[name.strip()] for name in names}

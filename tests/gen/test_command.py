@@ -184,3 +184,15 @@ def test_as_a_program(tmp_path):
     done = subprocess.run([sys.executable, "-m", "gen", "--mantissa", "1"], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (
         2, "", "python -m gen: error: --mantissa 1: must be 2 to 16\n")
+
+
+def test_people_get_the_text_for_people(tmp_path, capsys):
+    texts = {}
+    for name, words in (("default", []), ("readable", ["--text", "readable"]), ("plain", ["--text", "plain"])):
+        assert main(["--unit", "align", *SMALL, "--accumulate", "aligned", *words, "--out", str(tmp_path / name)]) == 0
+        texts[name] = next((tmp_path / name).glob("*.v")).read_text()
+    assert texts["default"] == texts["readable"] and "$" not in re.sub(r"\$signed", "", texts["default"])
+    assert re.search(r"^  wire .*\\\$\d+ ;$", texts["plain"], re.MULTILINE)
+    capsys.readouterr()
+    assert refused(capsys, "--text", "short") == (
+        "python -m gen: error: --text short: must be one of readable, plain")

@@ -4,13 +4,16 @@
 Covers: gen/readable.py.
 """
 
+import json
 import re
 import subprocess
 from collections import Counter
 
 import pytest
 
+from benchmarks.same_logic import compare
 from gen.emit import FOOTER, HEADER, Emitter, verilog
+from gen.readable import TEXTS
 from gen.units import make_part, make_unit
 from hbfp.options import design_from_values
 
@@ -77,7 +80,7 @@ def texts(request):
     for component in [*cores, *(systems() if many else [make_part("dispatch", {})])]:
         emitter = Emitter()
         top = emitter.convert(component)
-        found[top] = verilog(emitter, people=True), verilog(emitter)
+        found[top] = verilog(emitter), verilog(emitter, "plain")
     return found
 
 
@@ -94,6 +97,20 @@ def test_registers_start_alike(texts):
         bodies = modules(plain)
         for name, body in modules(text).items():
             assert starts(body) == starts(bodies[name].replace("  = ", " = ")), name
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize("unit", ["sequencer", "drain", pytest.param("encode", marks=pytest.mark.slow)])
+def test_texts_are_the_same_logic(unit, tmp_path):
+    """Of all that the list of ``python -m benchmarks.same_logic --text`` has, what takes seconds."""
+    emitter = Emitter()
+    top = emitter.convert(make_unit(unit, design_from_values({"rows": 2, "block": (1, 2), "depth": 4})))
+    for text in TEXTS:
+        (tmp_path / text).mkdir()
+        (tmp_path / text / "top.v").write_text(verilog(emitter, text))
+        (tmp_path / text / "manifest.json").write_text(json.dumps({"top": top, "verilog": "top.v"}))
+    level, cells, found = compare(tmp_path / "plain", tmp_path / "readable", tmp_path, flat=False)
+    assert found == [] and cells > 50
 
 
 TEXT = """\

@@ -34,5 +34,5 @@ def test_nothing_is_undefined_and_all_is_the_twins(tmp_path):
 
 
 def test_a_register_without_reset_is_seen(tmp_path):
-    _, wanted, player = played(tmp_path, lambda text: text.replace("if (rst) begin", "if (1'h0) begin"))
+    _, wanted, player = played(tmp_path, lambda text: text.replace("if (rst) ", "if (1'h0) "))
     assert {"i_request__ready", "now", "error"} <= set(undefined(player, wanted))

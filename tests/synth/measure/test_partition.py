@@ -65,6 +65,8 @@ def test_modules_and_instances_are_found():
 def test_stub_has_ports_and_no_logic():
     text = stub(split(TEXT)["hbfp_leaf_w2"])
     assert text == ("(* blackbox *)\nmodule hbfp_leaf_w2(a, o);\n  input [1:0] a;\n  output o;\nendmodule")
+    assert stub(split(TEXT.replace("  output o;\n  wire o;", "  output reg [3:0] o = 4'h0;"))["hbfp_leaf_w2"]) == (
+        text.replace("output o", "output [3:0] o"))
 
 
 def test_units_count_what_the_manifest_counts():

@@ -62,11 +62,14 @@ endmodule
 """
 
 
-def test_memories_are_registers_at_their_ports():
+@pytest.mark.parametrize("port", ["output [2:0] r_data;", "output reg [2:0] r_data;",
+                                  "output reg [2:0] r_data = 3'h0;"])
+def test_memories_are_registers_at_their_ports(port):
     """Every input has one, and leads to the output, else the paths that end there would be swept away; a word is there
     when a memory has read it.
     """
-    text = timing.registered(partition.Unit("hbfp_ram_d4_w3_g1", "ram", 1, RAM)).verilog
+    ram = RAM.replace("output [2:0] r_data;\n  wire [2:0] r_data;", port)
+    text = timing.registered(partition.Unit("hbfp_ram_d4_w3_g1", "ram", 1, ram)).verilog
     names = {"r_en": 1, "r_addr": 2, "w_addr": 2, "w_en": 1, "w_data": 3}
     assert all(f"{name}_q <= {name};" in text for name in names)
     assert all(f"{name}_q[{n}]" in text for name, width in names.items() for n in range(width))
