@@ -207,7 +207,7 @@ CASES = {
     "half a norm by hand": (lambda: Of(lambda x, y: norm_by_hand(torch.arange(20) / 7, y, x)), (3, 20), (20,)),
     "variance": (lambda: Of(lambda x: x / torch.sqrt(x.var(-1, correction=0, keepdim=True) + 1e-5)), (3, 20)),
     "gated unit": (lambda: Gated(20, 24), (2, 3, 20)), "narrow gated unit": (lambda: Gated(20, 13), (3, 20)),
-    "gates": (lambda: Of(lambda x, y: (x * torch.sigmoid(y) + torch.tanh(x) * F.gelu(y)) * F.relu(y)), (3, 21),
+    "sums of gates": (lambda: Of(lambda x, y: (x * torch.sigmoid(y) + torch.tanh(x) * F.gelu(y)) * F.relu(y)), (3, 21),
               (3, 21)),
     "glu": (lambda: nn.GLU(), (3, 42)), "behind a product": (
         lambda: Of(lambda f, x, y: (f(x) - y) * y, nn.Linear(20, 24)), (5, 20), (5, 24)),
