@@ -5,6 +5,7 @@ batch: batch norm is made of sums over rows and of what is done with each elemen
 """
 
 from math import prod
+from typing import Any
 
 import torch
 
@@ -39,7 +40,7 @@ def _along(x):
     return over, [-1 if d == 1 else 1 for d in range(x.dim())], prod(x.shape[d] for d in over)
 
 
-def by_statistics(x, weight, bias, running_mean, running_var, momentum, eps):
+def _by_statistics(x, weight, bias, running_mean, running_var, momentum, eps):
     """Batch norm by the batch: result, mean and 1 / sqrt(variance + eps) of each channel, new running statistics."""
     over, channel, n = _along(x)
     mean = x.sum(over, keepdim=True) * (1 / n)
@@ -56,11 +57,13 @@ def by_statistics(x, weight, bias, running_mean, running_var, momentum, eps):
     return y, mean, root, running_mean, running_var
 
 
-def training(x, weight, bias, *rest):
-    """The same where the running statistics change in place."""
+def training(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, *rest: Any
+             ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Batch norm by the batch, where running statistics, if there are any, change in place."""
     *running, _, momentum, eps = rest
-    running = running or [None, None]
-    y, mean, root, *new = by_statistics(x, weight, bias, *running, momentum, eps)
+    if not running:
+        running = [None, None]
+    y, mean, root, *new = _by_statistics(x, weight, bias, *running, momentum, eps)
     for each, value in zip(running, new, strict=True):
         if each is not None:
             each.copy_(value)
@@ -69,7 +72,7 @@ def training(x, weight, bias, *rest):
 
 def _functional(x, weight, bias, running_mean, running_var, train, momentum, eps):
     if train:
-        return by_statistics(x, weight, bias, running_mean, running_var, momentum, eps)
+        return _by_statistics(x, weight, bias, running_mean, running_var, momentum, eps)
     y, *kept = torch.ops.aten.native_batch_norm(x, weight, bias, running_mean, running_var, False, momentum, eps)
     return y, *kept, running_mean.clone(), running_var.clone()
 
