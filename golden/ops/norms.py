@@ -61,12 +61,11 @@ def training(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | 
              ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Batch norm by the batch, where running statistics, if there are any, change in place."""
     *running, _, momentum, eps = rest
-    if not running:
-        running = [None, None]
-    y, mean, root, *new = _by_statistics(x, weight, bias, *running, momentum, eps)
-    for each, value in zip(running, new, strict=True):
-        if each is not None:
-            each.copy_(value)
+    own_mean, own_variance = running or (None, None)
+    y, mean, root, *new = _by_statistics(x, weight, bias, own_mean, own_variance, momentum, eps)
+    if own_mean is not None:
+        own_mean.copy_(new[0])
+        own_variance.copy_(new[1])
     return y, mean, root
 
 
