@@ -63,7 +63,7 @@ def training(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | 
     *running, _, momentum, eps = rest
     own_mean, own_variance = running or (None, None)
     y, mean, root, *new = _by_statistics(x, weight, bias, own_mean, own_variance, momentum, eps)
-    if own_mean is not None:
+    if own_mean is not None and own_variance is not None:
         own_mean.copy_(new[0])
         own_variance.copy_(new[1])
     return y, mean, root
