@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,8 @@ def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) ->
     for each in program:
         reads = any(getattr(each, name) == STREAM for name in "abc")
         taken += reads
-        stands = {name: scalar(index) for name in "abc" if reads and taken == place and getattr(each, name) == STREAM}
+        stands: dict[str, Any] = {name: scalar(index) for name in "abc"
+                                  if reads and taken == place and getattr(each, name) == STREAM}
         found.append(replace(each, **stands))
     return found
 
