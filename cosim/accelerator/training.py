@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Name of the loss among a program's tensors.
 LOSS = "loss"
 #: Columns of the table by layer that add up.
-_SUMS = ("cycles", "model_cycles", "macs", "bytes")
+_SUMS = ("cycles", "multiplying", "model_cycles", "macs", "bytes")
 
 
 class Runner(Protocol):
@@ -117,7 +117,7 @@ class TrainingRun:
             for unit, cycles in row["waits"].items():
                 part["waits"][unit] = part["waits"].get(unit, 0) + cycles
         for part in found.values():
-            part["utilisation"] = part["macs"] / (size * max(part["cycles"], 1))
+            part["utilisation"] = part["macs"] / (size * max(part["cycles"], part["multiplying"], 1))
             part["waits"] = dict(sorted(part["waits"].items(), key=lambda item: -item[1]))
         return list(found.values())
 

@@ -26,21 +26,26 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``name``, ``cycles``, ``macs``, ``bytes`` that loads and stores move, ``utilisation`` of the array in the
-        layer's cycles, and ``waits``: unit -> cycles, the most first. Of layers whose products are known,
-        ``scale_sim``, the cycles of these by :func:`~golden.perf.accelerator.scale_sim.scale_sim`.
+        ``name``, ``cycles``, ``macs``, ``bytes`` that loads and stores move, ``multiplying``, the cycles in which
+        products of its own are under way, also beside layers before it, ``utilisation`` of the array in the layer's
+        cycles or in these, whichever are more, and ``waits``: unit -> cycles, the most first. Of layers whose products
+        are known, ``scale_sim``, the cycles of these by :func:`~golden.perf.accelerator.scale_sim.scale_sim`.
     """
     charged = _charges(program, times)
     size = program.accelerator.core.rows * program.accelerator.lanes
     rows, begin = [], 0
     layers = layers_of(program)
+    multiplies = np.array([each.unit == Opcode.MULTIPLY for each in program.instructions])
     for number, (name, first, stop, macs) in enumerate(layers):
         end = times.cycles if number == len(layers) - 1 else max(begin, int(times.completed[first:stop].max(initial=0)))
         waits = {unit: int(np.clip(np.minimum(ends, end) - np.maximum(begins, begin), 0, None).sum())
                  for unit, (begins, ends) in charged.items()}
-        rows.append({"name": name, "cycles": end - begin, "macs": macs,
+        own = np.flatnonzero(multiplies[first:stop]) + first
+        begins, ends = _union(times.started[own], times.completed[own])
+        multiplying = int((ends - begins).sum())
+        rows.append({"name": name, "cycles": end - begin, "macs": macs, "multiplying": multiplying,
                      "bytes": sum(moved(each, program.accelerator) for each in program.instructions[first:stop]),
-                     "utilisation": macs / (size * (end - begin)) if end > begin else 0.0,
+                     "utilisation": macs / (size * max(end - begin, multiplying, 1)),
                      "waits": dict(sorted(((unit, cycles) for unit, cycles in waits.items() if cycles),
                                           key=lambda item: (-item[1], item[0])))})
         begin = end

@@ -1,8 +1,10 @@
 """The table by layer: cycles that add up, and what those without a product are charged to."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 
+import numpy as np
 from rich.console import Console
 
 from golden.perf.accelerator.layers import by_layer, table
@@ -13,10 +15,20 @@ from .example import PROGRAM, TIMES
 def test_rows():
     """Cycles 0 to 9 are fetch's, 10 to 37 the loads', 38 and 39 fetch's, 40 to 69 the product's; then the store."""
     one, two = by_layer(PROGRAM, TIMES)
-    assert one == {"name": "one", "cycles": 70, "macs": 640, "bytes": 256, "utilisation": 640 / (64 * 70),
+    assert one == {"name": "one", "cycles": 70, "macs": 640, "bytes": 256, "multiplying": 30, "utilisation": 640 / (64 * 70),
                    "waits": {"load": 9 + 18, "fetch": 10 + 1 + 2}, "scale_sim": 2 * 8 + 8 + 10 - 2 - 1}
-    assert two == {"name": "two", "cycles": 30, "macs": 0, "bytes": 60, "utilisation": 0.0,
+    assert two == {"name": "two", "cycles": 30, "macs": 0, "bytes": 60, "multiplying": 0, "utilisation": 0.0,
                    "waits": {"store": 24, "fetch": 6}}
+
+
+def test_a_layer_that_multiplied_beside_the_one_before():
+    """What a layer's own products took counts, where that is more than its cycles: no layer uses more than all."""
+    late = replace(TIMES, completed=np.where(np.arange(len(TIMES.completed)) == 0, 65, TIMES.completed))
+    program = replace(PROGRAM, layers=(replace(PROGRAM.layers[0], stop=1, macs=0),
+                                       replace(PROGRAM.layers[0], first=1, macs=1600), PROGRAM.layers[1]))
+    one, two, _ = by_layer(program, late)
+    assert (one["cycles"], one["multiplying"], two["cycles"], two["multiplying"]) == (65, 0, 5, 30)
+    assert two["utilisation"] == 1600 / (64 * 30)
 
 
 def shown(rows, width):
