@@ -16,7 +16,8 @@ def test_rows():
     """Cycles 0 to 9 are fetch's, 10 to 37 the loads', 38 and 39 fetch's, 40 to 69 the product's; then the store."""
     one, two = by_layer(PROGRAM, TIMES)
     assert one == {"name": "one", "cycles": 70, "macs": 640, "bytes": 256, "multiplying": 30,
-                   "utilisation": 640 / (64 * 70), "waits": {"load": 9 + 18, "fetch": 10 + 1 + 2}, "scale_sim": 2 * 8 + 8 + 10 - 2 - 1}
+                   "utilisation": 640 / (64 * 70), "waits": {"load": 9 + 18, "fetch": 10 + 1 + 2},
+                   "scale_sim": 2 * 8 + 8 + 10 - 2 - 1}
     assert two == {"name": "two", "cycles": 30, "macs": 0, "bytes": 60, "multiplying": 0, "utilisation": 0.0,
                    "waits": {"store": 24, "fetch": 6}}
 
