@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import math
 import re
 
 import pytest
@@ -105,7 +106,7 @@ def test_design_and_derived_numbers(name):
 
 def test_memories_have_their_bits():
     data = emitted("tiny").manifest
-    bits = {name: row["bits"] for name, row in data["modules"].items() if "bits" in row}
+    bits = {name: math.prod(row["shape"]) for name, row in data["modules"].items() if "shape" in row}
     sizes = {tuple(map(int, re.fullmatch(r"hbfp_ram_d(\d+)_w(\d+)(?:_g\d+)?", name).groups())) for name in bits}
     assert sorted(bits.values()) == sorted(depth * width for depth, width in sizes)
     assert (Design().depth, 4 * 32) not in sizes and (32, 4 * 32) in sizes    # an accumulator bank of this depth
