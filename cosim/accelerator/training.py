@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: Name of the loss among a program's tensors.
 LOSS = "loss"
-#: Columns of the table by layer that add up.
-_SUMS = ("cycles", "multiplying", "model_cycles", "macs", "bytes")
 
 
 class Runner(Protocol):
@@ -104,22 +102,6 @@ class TrainingRun:
     processor: float = 0.0
     rows: list[dict[str, Any]] = field(default_factory=list)
     model: Times | None = None
-
-    def parts(self, size: int) -> list[dict[str, Any]]:
-        """The rows of layers added up by the part of the step that their name begins with; ``size``: multiply-adds a
-        cycle of the array."""
-        found: dict[str, dict[str, Any]] = {}
-        for row in self.rows:
-            name = row["name"].partition(" ")[0]
-            part = found.setdefault(name, {"name": name, "waits": {}} | dict.fromkeys(_SUMS, 0))
-            for each in _SUMS:
-                part[each] += row[each]
-            for unit, cycles in row["waits"].items():
-                part["waits"][unit] = part["waits"].get(unit, 0) + cycles
-        for part in found.values():
-            part["utilisation"] = part["macs"] / (size * max(part["cycles"], part["multiplying"], 1))
-            part["waits"] = dict(sorted(part["waits"].items(), key=lambda item: -item[1]))
-        return list(found.values())
 
 
 def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, every: bool = False,

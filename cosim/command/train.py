@@ -21,10 +21,11 @@ from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_outputs,
     check_outputs,
+    lowered_step,
     memory_from_args,
     write_pictures,
 )
-from hbfp.golden.perf.accelerator.layers import table
+from hbfp.golden.perf.accelerator.layers import by_part, table
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import OptionError, choice, refuse, whole, writable_file, writing
@@ -75,27 +76,13 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
     return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)), steps)
 
 
-def _lowered(text, accelerator):
-    """The training of a file and its step as a program; OptionError if it cannot be one."""
-    from hbfp.golden.lower.training.source import training  # with PyTorch
-    from hbfp.golden.lower.training.step import lower_step
-
-    try:
-        made = training(text)
-        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
-    except OptionError:
-        raise
-    except ValueError as error:
-        raise refuse("MODEL", text, str(error)) from None
-
-
 def _work(args, accelerator, timing, steps):
     """Lower, build, train, compare, tell; the exit status."""
     console, files = Console(highlight=False), []
     bar = Bars(console, args.quiet)
     with bar.progress:
         bar("lower")
-        made, step = _lowered(args.model, accelerator)
+        made, step = lowered_step(args.model, accelerator)
         options = {"every": args.check == "steps"}
 
         from ..accelerator import training
@@ -119,7 +106,7 @@ def _work(args, accelerator, timing, steps):
         console.print(f"[red]FAILED[/red]: error {last.cause.name.lower()} at instruction {last.error_pc} of "
                       f"{len(program.instructions)} in step {done}, after {last.cycles} cycles")
     if outcome.rows:
-        console.print(table(outcome.parts(size), last.cycles, size, title))
+        console.print(table(by_part(outcome.rows, size), last.cycles, size, title))
     if outcome.losses:
         console.print(f"loss {outcome.losses[0]:.6g} in the first step, {outcome.losses[-1]:.6g} in the last")
     for line in total.first[:5]:
@@ -150,7 +137,7 @@ def _work(args, accelerator, timing, steps):
             "model_cycles": outcome.model and outcome.model.cycles * done,
             "cycles_by_step": [each.cycles for each in outcome.results],
             "utilisation": macs * done / (size * cycles) if cycles else 0.0,
-            "parts": outcome.parts(size), "counters": last.counters}
+            "parts": by_part(outcome.rows, size), "counters": last.counters}
         data = {"model": args.model, "accelerator": accelerator.name, "steps": done,
                 "losses": [int(each.view(np.uint32)) for each in outcome.losses], "compared": total.compared,
                 "mismatches": total.mismatches, "first": total.first,

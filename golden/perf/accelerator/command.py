@@ -32,6 +32,8 @@ def add_perf(commands: Any) -> None:
     add_system_options(perf, Accelerator, "accelerator")
     add_memory_options(perf)
     add_outputs(perf)
+    perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
+                      "and optimiser(), as for python -m cosim train")
     perf.add_argument("--area", metavar="FILE", help="what python -m synth accelerator --json FILE wrote: also print "
                       "throughput by area, and an estimate of the energy")
     perf.add_argument("--constants", metavar="FILE", help="a TOML file with constants that replace those of the "
@@ -86,6 +88,20 @@ def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str
         raise refuse(name, text, str(error)) from None
 
 
+def lowered_step(text: str, accelerator: Accelerator) -> tuple[Any, Any]:
+    """The training of a file, and its step as a program; OptionError if it cannot be one."""
+    from hbfp.golden.lower.training.source import training  # with PyTorch
+    from hbfp.golden.lower.training.step import lower_step
+
+    try:
+        made = training(text)
+        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
+    except OptionError:
+        raise
+    except ValueError as error:
+        raise refuse("MODEL", text, str(error)) from None
+
+
 def write_pictures(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
     """Write the timeline and the trace, if asked for; pairs of name and path."""
     made = []
@@ -133,9 +149,10 @@ def _perf(args, accelerator, memory, estimate):
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.model}")
-        program = lowered(args.model, accelerator).program
+        program = (lowered_step(args.model, accelerator)[1].lowered if args.train else
+                   lowered(args.model, accelerator)).program
 
-        from .layers import by_layer, table
+        from .layers import by_layer, by_part, table
         from .model import times  # with Numba
 
         bar("generate the core")
@@ -146,8 +163,9 @@ def _perf(args, accelerator, memory, estimate):
         seconds = time.perf_counter() - begun
     size, macs = core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     rows = by_layer(program, found)
+    parts = {"parts": by_part(rows, size)} if args.train else {}
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
-    console.print(table(rows, found.cycles, size, title))
+    console.print(table(parts.get("parts", rows), found.cycles, size, title))
     extra = _estimated(console, program, rows, estimate) if estimate else {}
     for name, path in write_pictures(args, program, found, title):
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
@@ -157,7 +175,7 @@ def _perf(args, accelerator, memory, estimate):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
                 "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
-                "layers": rows, "seconds": seconds} | extra
+                "layers": rows, "seconds": seconds} | parts | extra
         with writing("json", args.json):
             files.write_json(args.json, data)
 

@@ -55,6 +55,29 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
     return rows
 
 
+#: What is added up over the layers of a part.
+SUMS = ("cycles", "multiplying", "model_cycles", "macs", "bytes")
+
+
+def by_part(rows: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+    """The rows of layers added up by the part of a step of training that their name begins with.
+
+    ``size``: multiply-adds a cycle of the array.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        name = row["name"].partition(" ")[0]
+        part = found.setdefault(name, {"name": name, "waits": {}} | {each: 0 for each in SUMS if each in row})
+        for each in part.keys() & SUMS:
+            part[each] += row[each]
+        for unit, cycles in row["waits"].items():
+            part["waits"][unit] = part["waits"].get(unit, 0) + cycles
+    for part in found.values():
+        part["utilisation"] = part["macs"] / (size * max(part["cycles"], part["multiplying"], 1))
+        part["waits"] = dict(sorted(part["waits"].items(), key=lambda item: -item[1]))
+    return list(found.values())
+
+
 def _charges(program, times):
     """Name -> begins and ends of the stretches of cycles that are charged to it."""
     units = np.array([each.unit or 0 for each in program.instructions])

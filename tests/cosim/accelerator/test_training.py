@@ -10,6 +10,7 @@ from cosim.accelerator import training as runs
 from cosim.emit import emit_accelerator
 from golden.lower.training.source import training
 from golden.lower.training.step import lower_step
+from golden.perf.accelerator.layers import by_part
 
 from .built import ACCELERATOR, LEVEL
 
@@ -62,7 +63,7 @@ def test_verilog(file):
     assert [each.view(np.uint32) for each in found.losses] == [each.view(np.uint32) for each in found.wanted]
     cycles = [each.cycles for each in found.results]
     assert cycles == [found.model.cycles] * 3
-    parts = found.parts(64)
+    parts = by_part(found.rows, 64)
     assert [each["name"] for each in parts] == PARTS
     assert sum(each["cycles"] for each in parts) == sum(each["model_cycles"] for each in parts) == cycles[-1]
     assert {each["name"]: each["macs"] for each in parts} == {

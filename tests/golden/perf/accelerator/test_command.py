@@ -92,3 +92,45 @@ def test_a_job_that_cannot_be_lowered(tmp_path, capsys):
         f"python -m golden: error: MODEL {file}: Model 0 of the job: Layer '1' (log_sigmoid_forward) cannot be lowered:"
         " the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
         "would do\n")
+
+
+TRAINING = """\
+import torch
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+
+
+def loss(output, target):
+    return torch.nn.functional.mse_loss(output, target)
+
+
+def batches():
+    yield torch.ones(4, 16), torch.ones(4, 3)
+
+
+def optimiser(parameters):
+    return torch.optim.SGD(parameters, lr=0.1)
+"""
+
+
+def test_a_step_of_training(tmp_path, capsys):
+    """Parts add up to layers, and these to the step; a network alone is no training."""
+    file, out = tmp_path / "mine.py", tmp_path / "perf.json"
+    file.write_text(TRAINING)
+    words = ["perf", str(file), "--train", "--rows", "8", "--block", "1,8"]
+    assert main([*words, "--json", str(out)]) == 0
+    data = json.loads(out.read_text())
+    assert [part["name"] for part in data["parts"]] == ["forward", "backward", "gx", "gw", "update"]
+    for name in ("cycles", "macs", "bytes", "multiplying"):
+        assert sum(part[name] for part in data["parts"]) == sum(layer[name] for layer in data["layers"])
+    assert data["cycles"] == sum(part["cycles"] for part in data["parts"])
+    assert data["macs"] == 2 * 4 * (16 * 8 + 8 * 3) + 4 * 8 * 3
+    assert all(part["utilisation"] <= 1 for part in data["parts"])
+    assert "update" in capsys.readouterr().out
+    file.write_text("import torch\n\n\ndef model():\n    return torch.nn.Linear(16, 8)\n")
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "loss" in capsys.readouterr().err
