@@ -36,11 +36,22 @@ class _Alias:
     def exec_module(module):
         """Put the real module in its place."""
         sys.modules[module.__name__] = import_module(f"hbfp.{module.__name__}")
+        _shorten(module.__name__)
 
     @staticmethod
     def get_code(name):
         """What ``python -m`` runs."""
         return find_spec(f"hbfp.{name}").loader.get_code(f"hbfp.{name}")
+
+
+def _shorten(name):
+    """Give what a package has loaded its short name at once.
+
+    A module that is found later becomes an attribute of its package, and would take the place of a function of that
+    name there, such as :func:`golden.nn.quantise`.
+    """
+    for long in [each for each in sys.modules if each.startswith(f"hbfp.{name}.")]:
+        sys.modules.setdefault(long.removeprefix("hbfp."), sys.modules[long])
 
 
 class _Finder:
@@ -63,6 +74,7 @@ def alias(part: str) -> None:
     """Make the name of a part stand for the package below hbfp; its modules follow."""
     _Finder.short.add(part)
     sys.modules[part] = import_module(f"hbfp.{part}")
+    _shorten(part)
 
 
 def version() -> str:

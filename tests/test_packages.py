@@ -44,6 +44,17 @@ def test_no_module_is_loaded_twice(names):
     assert count > 3 and twice == []
 
 
+def test_a_module_takes_no_function_of_its_packages_name():
+    """Packages with a function that is called as the module that it is in, such as ``golden.nn.report``."""
+    pytest.importorskip("torch")
+    code = ("import hbfp.golden.nn, golden.nn, golden.nn.optimiser, golden.nn.quantise\n"
+            "from golden.nn.report import report\n"
+            "print([name for name in ('optimiser', 'quantise', 'report', 'sparsify')\n"
+            "       if not callable(getattr(golden.nn, name))], report is golden.nn.report)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n"
+
+
 def test_every_package_is_installed():
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     here = {".".join(("hbfp", *path.parent.relative_to(ROOT).parts)) for part in PARTS
