@@ -1,9 +1,10 @@
 """``python -m cosim train``: training on the Verilated accelerator, against PyTorch.
 
 MODEL.py defines model(), a torch.nn module in float32; loss(), of its output and a batch's targets; batches(), an
-iterable of (inputs, targets); and optimiser(), of torch.optim, of parameters. Forward, loss, backward and update are one program, which runs once
-for each step: weights and the optimiser's state stay in the accelerator's DRAM, and the host writes the next batch.
-PyTorch does the same steps in the accelerator's arithmetic. The table has the parts of the last step.
+iterable of (inputs, targets); and optimiser(), of torch.optim, of parameters. Forward, loss, backward and update are
+one program, which runs once for each step: weights and the optimiser's state stay in the accelerator's DRAM, and the
+host writes the next batch. PyTorch does the same steps in the accelerator's arithmetic. The table has the parts of the
+last step.
 """
 
 import argparse
