@@ -23,7 +23,7 @@ from hbfp.golden.perf.accelerator.command import (
     add_outputs,
     check_outputs,
     memory_from_args,
-    write_pictures,
+    write_files,
 )
 from hbfp.golden.perf.accelerator.command import lowered as lowered_network
 from hbfp.golden.perf.accelerator.layers import table
@@ -108,12 +108,7 @@ def _work(args, accelerator, timing):
         console.print(f"largest distance from PyTorch's own functions: {beside}", markup=False, soft_wrap=True)
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
-    if args.program is not None:
-        with writing("program", args.program):
-            program.save(args.program)
-        files.append(("program", args.program))
-    if result.times is not None:
-        files += write_pictures(args, program, result.times, title)
+    files += write_files(args, program, result.times, title)
     if waves is not None:
         files.append(("waves", waves))
     for name, path in files:

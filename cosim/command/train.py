@@ -24,7 +24,7 @@ from hbfp.golden.perf.accelerator.command import (
     check_outputs,
     lowered_step,
     memory_from_args,
-    write_pictures,
+    write_files,
 )
 from hbfp.golden.perf.accelerator.layers import by_part, table
 from hbfp.options import add_system_options, system_from_args
@@ -112,12 +112,7 @@ def _work(args, accelerator, timing, steps):
         console.print(f"loss {outcome.losses[0]:.6g} in the first step, {outcome.losses[-1]:.6g} in the last")
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
-    if args.program is not None:
-        with writing("program", args.program):
-            program.save(args.program)
-        files.append(("program", args.program))
-    if last.times is not None:
-        files += write_pictures(args, program, last.times, title)
+    files += write_files(args, program, last.times, title)
     if args.curve is not None and outcome.losses:
         from hbfp.golden.perf.accelerator import curves  # with matplotlib
 

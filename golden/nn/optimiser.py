@@ -60,8 +60,7 @@ def wide_weights(optimiser: torch.optim.Optimizer, fmt: HBFPFormat = WIDE) -> to
     ValueError
         If the format is stochastic.
     """
-    if not isinstance(optimiser, torch.optim.Optimizer):
-        raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
+    _check_kind(optimiser)
     if fmt.rounding == "stochastic":
         raise ValueError("Wide weights need rounding 'rne' or 'truncate', not 'stochastic'")
 
@@ -74,6 +73,11 @@ def wide_weights(optimiser: torch.optim.Optimizer, fmt: HBFPFormat = WIDE) -> to
             store(parameter, fmt)
     optimiser.register_step_post_hook(after)
     return optimiser
+
+
+def _check_kind(optimiser):
+    if not isinstance(optimiser, torch.optim.Optimizer):
+        raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
 
 
 def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optimizer:
@@ -101,8 +105,7 @@ def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optim
     ValueError
         If the accelerator has no program for the optimiser or for an option of it.
     """
-    if not isinstance(optimiser, torch.optim.Optimizer):
-        raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
+    _check_kind(optimiser)
     if not isinstance(side, Side):
         raise TypeError(f"side must be a Side, not {type(side).__name__}")
     check(optimiser)

@@ -102,9 +102,18 @@ def lowered_step(text: str, accelerator: Accelerator) -> tuple[Any, Any]:
         raise refuse("MODEL", text, str(error)) from None
 
 
-def write_pictures(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
-    """Write the timeline and the trace, if asked for; pairs of name and path."""
+def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
+    """Write the program, where a command has that option, the timeline and the trace, if asked for.
+
+    ``times`` is None of a run without cycles. Pairs of name and path.
+    """
     made = []
+    if getattr(args, "program", None) is not None:
+        with writing("program", args.program):
+            program.save(args.program)
+        made.append(("program", args.program))
+    if times is None:
+        return made
     if args.timeline is not None:
         from . import timeline  # with matplotlib
 
@@ -167,7 +176,7 @@ def _perf(args, accelerator, memory, estimate):
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
     console.print(table(parts.get("parts", rows), found.cycles, size, title))
     extra = _estimated(console, program, rows, estimate) if estimate else {}
-    for name, path in write_pictures(args, program, found, title):
+    for name, path in write_files(args, program, found, title):
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json is not None:
         for row in rows:
