@@ -147,20 +147,38 @@ class Ring:
 
     def __init__(self, memory: str, start: int, stop: int, step: int = 1) -> None:
         self.memory, self.start, self.stop, self.step, self.next = memory, start, stop, step, start
+        self._kept: list[Span] = []
 
     @property
     def size(self) -> int:
         """Addresses in all."""
         return self.stop - self.start
 
-    def take(self, words: int) -> Span:
-        """The next ``words`` addresses, whose contents are given up; LoweringError if the memory has fewer."""
+    def take(self, words: int, kept: bool = False) -> Span:
+        """The next ``words`` addresses, whose contents are given up; LoweringError if so many are not free.
+
+        With ``kept`` no other piece gets them before :meth:`release`.
+        """
         words = -(-words // self.step) * self.step
-        if words > self.size:
-            raise LoweringError(f"it needs {words} words of memory {self.memory} at a time, not {self.size}; larger "
-                                f"--{self.memory.lower()}-words would do")
-        if self.next + words > self.stop:
-            self.next = self.start
-        span = Span(self.memory, self.next, self.next + words)
-        self.next += words
-        return span
+        for at in (self._free(self.next, words), self._free(self.start, words)):
+            if at + words <= self.stop:
+                self.next = at + words
+                span = Span(self.memory, at, self.next)
+                if kept:
+                    self._kept.append(span)
+                return span
+        others = sum(span.stop - span.start for span in self._kept)
+        raise LoweringError(f"it needs {words} words of memory {self.memory} "
+                            f"{f'beside {others} others, of' if others else 'at a time, not'} {self.size}; "
+                            f"larger --{self.memory.lower()}-words would do")
+
+    def release(self) -> None:
+        """Nothing is kept any longer."""
+        self._kept.clear()
+
+    def _free(self, at, words):
+        """The first address from ``at`` on at which so many would overlap nothing that is kept."""
+        for span in sorted(self._kept, key=lambda span: span.start):
+            if at < span.stop and span.start < at + words:
+                at = span.stop
+        return at

@@ -71,8 +71,8 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
     most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
     every = joint([[value.dims()[d] for d in outer] for value in (*operands, *outputs)])
     for first, count in ranges([size for size, _ in every[0]], most):
-        taken = [build.v.take(count * words) for _ in operands]
-        given = [build.v.take(count * words) for _ in outputs]
+        taken = [build.v.take(count * words, kept=True) for _ in operands]
+        given = [build.v.take(count * words, kept=True) for _ in outputs]
         cut = list(boxes(every, first, count))
         for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
             for done, skips, lines in cut:
@@ -84,6 +84,7 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
         for number, (value, span) in enumerate(zip(outputs, given, strict=True), len(operands)):
             for done, skips, lines in cut:
                 build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
+        build.v.release()
 
 
 def number(build: Builder, value: Value, index: int) -> None:
@@ -118,12 +119,13 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
     begin = [*once, programs.length(length), *before]
     every = joint([[value.dims()[d] for d in over] for value in operands])
     for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(operands)) // words)):
-        taken = [build.v.take(count * words) for _ in operands]
+        taken = [build.v.take(count * words, kept=True) for _ in operands]
         cut = list(boxes(every, first, count))
         for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
             for done, skips, lines in cut:
                 build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
         _pass(build, begin if first == 0 else [], each, count, words, taken, [])
+        build.v.release()
     result = build.v.take(words)
     _pass(build, [], after, 1, words, [], [result])
     build.store(result.start, words, output, (), inner, rows=[])
@@ -169,13 +171,22 @@ def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) ->
 
 def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorInstruction], size: tuple[int, int],
          stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], border: float) -> None:
-    """Windows over (N, C, H, W), channels innermost; ``program`` takes their taps, kernel row by kernel row."""
+    """Windows over (N, C, H, W), channels innermost; ``program`` takes their taps, kernel row by kernel row.
+
+    Where V does not hold one line of windows with all channels, as many channels as it holds are taken at a time.
+    """
     kh, sh, dh, (ph, pw) = size[0], stride[0], dilation[0], padding
     n, c, h, w = value.shape
     oh, ow = output.shape[2:]
     words, wide = -(-c // build.lanes), w + 2 * pw
-    dims, own = value.dims(), output.dims()
     reach = dh * (kh - 1) + 1
+    fit = build.v.size // (reach * wide + ow)
+    if 0 < fit < words:
+        for first in range(0, words, fit):
+            pool(build, *(each.words(1, first, fit, build.lanes) for each in (value, output)), program, size, stride,
+                 padding, dilation, border)
+        return
+    dims, own = value.dims(), output.dims()
     most = build.v.size // 2
     band = max(b for b in range(1, oh + 1) if b == 1 or ((b - 1) * sh + reach) * wide * words + b * ow * words <= most)
     for image in range(n):
@@ -183,7 +194,7 @@ def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorIn
             rows = min(band, oh - top)
             tall, start = (rows - 1) * sh + reach, top * sh - ph
             first, last = max(start, 0), min(start + tall, h)
-            span = build.v.take(tall * wide * words)
+            span = build.v.take(tall * wide * words, kept=True)
             if pw:
                 for side in (0, pw + w):
                     build.fill(span.start + side * words, pw * words, border, tall, wide * words)
@@ -203,6 +214,7 @@ def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorIn
                      border)
             build.store(result.start, words, output, (), 1, skip=image * own[0][1] + top * own[2][1],
                         rows=[(rows, own[2][1]), own[3]])
+            build.v.release()
 
 
 def _windows(build, program, channels, shape, source, result, wide, size, stride, dilation, border):

@@ -48,6 +48,11 @@ class After:
         """How many they are."""
         return len(self.others)
 
+    @property
+    def share(self) -> int:
+        """Words of V for a piece of rows: what a product takes, gives and adds stands there at a time, and is cut."""
+        return self.build.v.size // max(6, self.operands + 4)
+
     def part(self, place: tuple[int, ...]) -> "After":
         """The same for a part of the product: that at ``place`` of its first dimensions."""
         return After(self.build, [step if step.operand is None else replace(
@@ -58,10 +63,10 @@ class After:
         return [value.dims()[rows] for value in self.others]
 
     def bring(self, box: Sequence[Box], rows: int, words: int, first: int) -> list[Span]:
-        """Load words ``first`` on of rows of the other tensors, whose loops stand behind two others."""
+        """Load words ``first`` on of rows of the other tensors, whose loops stand behind two others; kept in V."""
         spans = []
         for number, value in enumerate(self.others, 2):
-            span = self.build.v.take(rows * words)
+            span = self.build.v.take(rows * words, kept=True)
             for done, skips, lines in box:
                 self.build.load_words(value, first, words, span.start + done * words, skip=skips[number],
                                       rows=lines[number])

@@ -35,7 +35,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                             f"not {build.x.size}; --x-words {1 << (space(1) - 1).bit_length()} would do")
     band = max(good or fits)
     usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
-    most = max(1, min(machine.core.depth, build.v.size // 6 // core.plan.group, usual))
+    most = max(1, min(machine.core.depth, after.share // core.plan.group, usual))
     across = even(ow, most)
     for image in range(n):
         for top in range(0, oh, band):
@@ -55,7 +55,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                     lines = [[(tall_, each[1][1]), (long, each[2][1])] for each in every]
                     skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
                     extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, wide, start)
-                    result = build.v.take(tall_ * long * wide)
+                    result = build.v.take(tall_ * long * wide, kept=True)
                     at = base + ((y * sh - ph - first) * w + x * sw - pw) * words
                     bounded = {"bounded": 1, "x": x * sw - pw, "y": y * sh - ph, "x_row": sw, "y_row": sh,
                                "x_pass": dw, "y_pass": dh, "width": w, "height": h} if ph or pw else {}
@@ -65,6 +65,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                         "pass2": dh * w * words, **bounded}, where, wide, result, wide, start)
                     after.work(result, extra, tall_ * long, wide)
                     store(build, result.start, wide, flat, 3, start, skips[0], lines[0])
+                    build.v.release()
 
 
 def _pixels(build, value, dims, image, first, last, words, target):

@@ -71,11 +71,11 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     if not core.resident:
         chunk = even(rows, chunk, step)
     usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
-    part = max(1, min(build.v.size // 6 // core.plan.group, machine.core.depth, usual))
+    part = max(1, min(after.share // core.plan.group, machine.core.depth, usual))
     most_rows = max(part // step * step, min(step, chunk))
     part = even(chunk, most_rows, step)
     most = build.v.size - core.plan.group * step * (1 + after.operands)
-    down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, build.v.size // 6, most)
+    down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
     places = cycle([_zeros(build, down * tiles) for _ in range(PLACES)]) if zeros else None
 
     def bring(start, x, high, word, words, most):
@@ -126,12 +126,13 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                     if opens and core.divisible and own is not None and (column or not opening):
                         core.bring(own, first + column, some)
                     extra = after.bring(box, high, some, first + column)
-                    result = build.v.take(high * some)
+                    result = build.v.take(high * some, kept=True)
                     core.multiply(source, fields, own, some, result, some, first + column,
                                   cut=() if column else cut, before=None if column else before)
                     after.work(result, extra, high, some)
                     for done, skips, lines in box:
                         store(build, result.start + done * some, some, output, last, first + column, skips[1], lines[1])
+                    build.v.release()
 
 
 def _parts(count, part, most, step, side, columns, first):

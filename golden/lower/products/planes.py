@@ -68,7 +68,7 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
     words = words_of(size, dilation, build.lanes // c)
     wide, reach, count = w + 2 * pw, dilation[0] * (size[0] - 1) + 1, len(words.planes)
     band = max(b for b in range(1, oh + 1) if b == 1 or 2 * count * ((b - 1) * sh + reach) * wide <= build.x.size)
-    most = max(1, min(machine.core.depth, build.v.size // 6, PASS * machine.core.rows))
+    most = max(1, min(machine.core.depth, after.share, PASS * machine.core.rows))
     across = even(ow, most)
     for image, top in product(range(n), range(0, oh, band)):
         rows = min(band, oh - top)
@@ -88,7 +88,7 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
                 loops = [[(tall, each[1][1]), (long, each[2][1])] for each in every]
                 skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
                 extra = after.bring([(0, [0, *skips], [[], *loops])], tall * long, 1, start + column)
-                result = build.v.take(tall * long)
+                result = build.v.take(tall * long, kept=True)
                 fields = {"rows0": long, "rows1": tall, "row0": sw, "row1": sh * wide, "passes0": 1, "passes1": 1,
                           "passes2": 1}
                 cut = [Portion(number, 1, {**fields, "base": base[alike] + ((y - top) * sh + dy) * wide + x * sw + dx})
@@ -98,6 +98,7 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
                               1, result, 1, start + column, cut=cut)
                 after.work(result, extra, tall * long, 1)
                 store(build, result.start, 1, flat, 3, start + column, skips[0], loops[0])
+                build.v.release()
 
 
 def _plane(build, value, alike, padding, image, first, lines, target):

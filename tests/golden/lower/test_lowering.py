@@ -278,6 +278,25 @@ def test_operators_on_small_and_square(machine):
         check(*made(name), MACHINES[machine])
 
 
+@pytest.mark.parametrize(("model", "shapes", "words"), [
+    (Of(lambda layer, x, y: layer(x) + y, nn.Linear(300, 12)), ((60, 300), (60, 12)), 128),
+    (Of(lambda layer, x, *more: sum(more, layer(x)), nn.Linear(100, 12)), ((20, 100), *6 * ((20, 12),)), 64),
+    (Of(lambda layer, x, *more: sum(more, layer(x)), nn.Conv2d(4, 20, 3)), ((2, 4, 11, 7), *6 * ((2, 20, 9, 5),)), 64),
+    (Of(lambda layer, x, *more: sum(more, layer(x)), nn.Conv2d(1, 20, 3)), ((2, 1, 9, 14), *4 * ((2, 20, 7, 12),)), 64),
+    (Of(lambda x: x.mean((2, 3), keepdim=True)), ((2, 100, 5, 4),), 64),
+    (nn.AvgPool2d((3, 2), 1, (1, 1)), ((2, 76, 6, 5),), 64)])
+def test_pieces_of_a_small_memory_stay_until_they_are_used(model, shapes, words):
+    torch.manual_seed(2)
+    check(model.eval(), tuple(map(torch.randn, shapes)), accelerator(8, (1, 8), v_words=words, x_words=512))
+
+
+def test_rows_that_do_not_fit_beside_each_other_are_refused():
+    line = ("Layer '' (mul) cannot be lowered: it needs 32 words of memory V beside 64 others, of 64; larger --v-words "
+            "would do")
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+        lower(Of(lambda x, y: x * y + y), (r(5, 256), r(5, 256)), accelerator(8, (1, 8), v_words=64))
+
+
 def test_tensors_that_stand_for_other_numbers_than_memory_holds():
     layer, x = nn.Linear(9, 5), torch.randn(3, 9)
     layer.weight = nn.Parameter(torch._neg_view(layer.weight.detach()))

@@ -105,3 +105,16 @@ def test_rings_come_round():
     line = "it needs 20 words of memory W at a time, not 16; larger --w-words would do"
     with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
         ring.take(17)
+
+
+def test_what_is_kept_is_not_given_away():
+    ring = Ring("V", 0, 16)
+    ring.take(4)
+    kept = [ring.take(6, kept=True), ring.take(3, kept=True)]
+    assert kept == [Span("V", 4, 10), Span("V", 10, 13)]
+    assert [ring.take(3), ring.take(4), ring.take(3)] == [Span("V", 13, 16), Span("V", 0, 4), Span("V", 13, 16)]
+    line = "it needs 5 words of memory V beside 9 others, of 16; larger --v-words would do"
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+        ring.take(5)
+    ring.release()
+    assert ring.take(5) == Span("V", 0, 5)
