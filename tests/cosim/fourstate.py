@@ -29,7 +29,7 @@ module bench;
   task stop(input [8*80-1:0] message);
     begin
       $display("%0s in cycle %0d", message, cycle);
-      $finish;
+      $finish(0);
     end
   endtask
 
@@ -53,7 +53,7 @@ module bench;
       if (after > {tail}) begin
 {closing}
         $display("done");
-        $finish;
+        $finish(0);
       end
       cycle = cycle + 1;
       @(negedge clk);

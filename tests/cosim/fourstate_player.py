@@ -25,7 +25,7 @@ module bench;
       #5 clk = 0;
     end
     $fclose(file);
-    $finish;
+    $finish(0);
   end
 endmodule
 """

@@ -67,7 +67,7 @@ module bench;
   task fail(input [8*60-1:0] message);
     begin
       $display("%0s in cycle %0d", message, cycle);
-      $finish;
+      $finish(0);
     end
   endtask
 
@@ -217,6 +217,6 @@ module bench;
     end
     $writememh("after.hex", dram);
     $display("done");
-    $finish;
+    $finish(0);
   end
 endmodule

@@ -144,7 +144,7 @@ def test_function_transforms_are_refused(transform):
         transform(lambda x: layer(x).sum())(torch.randn(3, 8))
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is (deprecated|not supported)")
 def test_forward_mode_is_refused():
     layer, x = gn.convert(torch.nn.Linear(8, 1), "hbfp4"), torch.randn(3, 8)
     with forward_ad.dual_level():
@@ -157,7 +157,7 @@ SCRIPT = (r"^HBFP products have no form in TorchScript; torch\.export\.export ke
           r"operators torch\.ops\.hbfp$")
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.[a-z_]*` is deprecated")
+@pytest.mark.filterwarnings("ignore:`torch.jit.[a-z_]*` is (deprecated|not supported)")
 @pytest.mark.parametrize("frozen", [False, True])
 def test_torchscript_is_refused(frozen):
     """A trace would hold the numbers of the example, whatever its input."""
