@@ -1,7 +1,7 @@
 """Declared fields: what a parameter is, said once, for checks, command lines, files, names and tables.
 
-A description is a frozen dataclass. Each of its fields is made by :func:`whole`, :func:`choice`, :func:`pair` or
-:func:`flag`, or is another description, by :func:`nested`; :mod:`hbfp.describe` reads what is said here.
+A description is a frozen dataclass. Each of its fields is made by :func:`whole`, :func:`choice`, :func:`several`,
+:func:`pair` or :func:`flag`, or is another description, by :func:`nested`; :mod:`hbfp.describe` reads what is said here.
 """
 
 import dataclasses
@@ -180,6 +180,50 @@ class Choice(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Several(Field):
+    """Some of several words, each once, in their order here; or none."""
+    choices: tuple[str, ...]
+
+    METAVAR = "LIST"
+
+    @property
+    def valid(self) -> str:
+        """What is valid, in words."""
+        return f"none, or of {', '.join(self.choices)}"
+
+    @property
+    def help(self) -> str:
+        """The text of ``--help``."""
+        return f"{self.text}: {self.valid}"
+
+    def check(self, value: Sequence[str]) -> tuple[str, ...]:
+        """The value as a tuple, or ValueError."""
+        if not isinstance(value, (tuple, list)):
+            raise ValueError(f"{self.title} must be a list, not {values.given(value)}")
+        for word in value:
+            check_choice(f"Each of {self.title.lower()}", word, self.choices)
+        if len(set(value)) < len(value):
+            raise ValueError(f"{self.title} must differ, not {', '.join(value)}")
+        return tuple(word for word in self.choices if word in value)
+
+    def read(self, name: str, value: str | Sequence[str]) -> tuple[str, ...]:
+        """The value from text, words with commas between, or a file's data, or OptionError."""
+        words = [] if value == "none" else value.split(",") if isinstance(value, str) else value
+        try:
+            return self.check(words)
+        except ValueError:
+            raise values.refuse(name, value, f"must be {self.valid}, each once") from None
+
+    def spelled(self, value: Sequence[str]) -> str:
+        """The value as the command line takes it."""
+        return ",".join(value) or "none"
+
+    def named(self, value: Sequence[str]) -> str:
+        """The value as a name has it."""
+        return "_".join(value) or "none"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pair(Field):
     """Two whole numbers from ``low`` to ``high``; ``shape`` is what they must be to each other, in words."""
     low: int
@@ -265,6 +309,12 @@ def whole(default: int | None, low: int, high: int, **about: Any) -> Any:
 def choice(default: str, choices: Iterable[str], **about: Any) -> Any:
     """Declare a :class:`Choice`."""
     return declare(Choice(choices=tuple(choices), **about), default)
+
+
+def several(choices: Iterable[str], **about: Any) -> Any:
+    """Declare a :class:`Several`, all by default."""
+    choices = tuple(choices)
+    return declare(Several(choices=choices, **about), choices)
 
 
 def pair(default: tuple[int, int] | None, low: int, high: int, **about: Any) -> Any:

@@ -5,10 +5,12 @@ from typing import Any, Self
 
 from . import describe
 from .design import ConflictError, Design
-from .fields import ACCELERATOR, nested, whole
+from .fields import ACCELERATOR, nested, several, whole
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (8, 16, 32)
+#: Functions of FP32 that a vector unit may have; programs number them in this order.
+FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 #: Equal parts of each memory, of which contexts have shares.
 SHARES = 16
 
@@ -83,6 +85,8 @@ class Accelerator(describe.Description):
     function_lanes : int
         Evaluators of functions (exp, rsqrt and so on), a divisor of the vector unit's lanes, which they serve in turns:
         a pass with a function takes lanes over evaluators cycles a beat; 0: one in each lane. Equal bits.
+    functions : tuple of str
+        Those of :data:`FUNCTIONS` that the vector unit has; a program with another one is an error.
     queue : int
         Instructions that the queue of each unit holds.
     reads : int
@@ -114,6 +118,9 @@ class Accelerator(describe.Description):
     function_lanes: int = whole(0, 0, SIDES[-1], title="Function lanes", usual="as many as vector lanes",
                                 where="shared", **_tag("fl"),
                                 text="evaluators of exp, rsqrt and so on, which serve the vector unit's lanes in turns")
+    functions: tuple[str, ...] = several(
+        FUNCTIONS, title="Functions", usual="all", tag="fn", place=0,
+        text="functions of the vector unit; a program that needs another is refused")
     queue: int = whole(4, 2, 64, title="Queue", unit=" instructions", text="instructions that a unit's queue holds",
                        **_tag("q"))
     reads: int = whole(8, 1, 16, title="Reads", unit=" bursts", text="bursts of reads in flight", **_tag("rd"))
@@ -139,6 +146,8 @@ class Accelerator(describe.Description):
         if self.unit_lanes % self.evaluators:
             raise ConflictError("function_lanes", self.function_lanes,
                                 f"must be 0 or divide the {self.unit_lanes} lanes of the vector unit")
+        if self.function_lanes and not self.functions:
+            raise ConflictError("function_lanes", self.function_lanes, "must be 0 where the vector unit has no function")
         for name in ("x_words", "w_words", "v_words", "p_words"):
             value = getattr(self, name)
             if value & value - 1:
@@ -180,7 +189,7 @@ class Accelerator(describe.Description):
 
     @property
     def evaluators(self) -> int:
-        """Evaluators of functions in the vector unit."""
+        """Evaluators of functions in the vector unit, if it has functions."""
         return self.function_lanes or self.unit_lanes
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 
 from hbfp.golden.spec.vector import VectorInstruction
 from hbfp.isa.instructions import Memory, Opcode
-from hbfp.system import Accelerator
+from hbfp.system import FUNCTIONS, Accelerator
 
 from .errors import LoweringError
 from .memory import Dram, Value
@@ -65,7 +65,18 @@ class Builder:
         self.forget()
 
     def program(self, instructions: Sequence[VectorInstruction]) -> Span:
-        """Where in P a program of the vector unit is; loads it if it is not there."""
+        """Where in P a program of the vector unit is; loads it if it is not there.
+
+        Raises
+        ------
+        LoweringError
+            If it has functions that the vector unit lacks.
+        """
+        has, needed = self.accelerator.functions, {each.post for each in instructions} & set(FUNCTIONS)
+        if lacking := [name for name in FUNCTIONS if name in needed - set(has)]:
+            would = ",".join(name for name in FUNCTIONS if name in needed | set(has))
+            raise LoweringError(f"its program has {' and '.join(lacking)}, which the vector unit lacks; --functions "
+                                f"{would} would do")
         words = tuple(each.encode() for each in instructions)
         if words in self._programs:
             return self._programs[words]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from hbfp.system import FUNCTIONS as FUNCTIONS
+
 #: Fraction bits of a polynomial's value, of the exponent 2^-k * 2^f (f), and of the final sum.
 VALUE_BITS = 28
 EXPONENT_BITS = 28
@@ -19,8 +21,6 @@ LOG2E = 24785312075
 LN2 = 744261118
 #: ln splits m in [1, 2) at 1 + 3/8: below it u = m - 1, from there on u = m/2 - 1.
 LOG_SPLIT = 6      # sixteenths
-
-FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 
 
 @dataclass(frozen=True)

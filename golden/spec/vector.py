@@ -188,7 +188,8 @@ class VectorUnit:
     def of(cls, accelerator: Accelerator) -> "VectorUnit":
         """That of an accelerator."""
         return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
-                   registers=accelerator.vector_rows, function_lanes=accelerator.evaluators)
+                   registers=accelerator.vector_rows, functions=accelerator.functions,
+                   function_lanes=accelerator.evaluators)
 
     @property
     def longest(self) -> int:

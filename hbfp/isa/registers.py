@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
-from ..system import SHARES, Accelerator
+from ..system import FUNCTIONS, SHARES, Accelerator
 from .instructions import Unit
 
 #: Of the bus, in bits; bytes that the registers take of its addresses, those of a second context not counted.
@@ -114,7 +114,8 @@ REGISTERS = (
         Field("first", 0, 1, "context 0 does not give way at its YIELDs"),), several=True),
     Register("vector_lanes", 0x3C, Access.READ, "of the vector unit", (
         Field("lanes", 0, 8, "numbers that it takes in a cycle"),
-        Field("functions", 8, 8, "of them at a time to a function"))),
+        Field("functions", 8, 8, "of them at a time to a function"),
+        Field("has", 16, 16, "functions that it has, a bit each: " + ", ".join(FUNCTIONS)))),
     Register("control", 0x40, Access.ACT, "doorbell", (
         Field("start", 0, 1, "start the program; an error if it is busy"),
         Field("stop", 1, 1, "stop the program, and clear the status"))),
@@ -159,7 +160,8 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
                                                              "vector_rows", "contexts")},
-            "vector_lanes": accelerator.unit_lanes | accelerator.evaluators << 8}
+            "vector_lanes": accelerator.unit_lanes | accelerator.evaluators << 8 | sum(
+                1 << 16 + FUNCTIONS.index(name) for name in accelerator.functions)}
 
 
 def described(contexts: int = 1) -> dict[str, dict[str, Any]]:

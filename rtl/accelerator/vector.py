@@ -7,6 +7,7 @@ from amaranth.lib.wiring import Out
 
 from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
+from hbfp.system import FUNCTIONS
 
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
@@ -56,13 +57,14 @@ class VectorOnV(Component):
         vector_rows: int = parameter("r")
         turns: int = parameter("t", 1)
         function_turns: int = parameter("ft", 1)
+        functions: tuple[str, ...] = parameter("fn", FUNCTIONS)
 
         @property
         def unit(self):
             """Those of the vector unit."""
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
-                              function_lanes=lanes // self.function_turns)
+                              functions=self.functions, function_lanes=lanes // self.function_turns)
 
     @staticmethod
     def ports(params):

@@ -205,6 +205,8 @@ def accelerator(*arguments):
       "--vector-lanes", "4", "--function-lanes", "2"],
      Accelerator(row_words=256, vector_rows=16, vector_lanes=4, function_lanes=2, queue=2, reads=1,
                  burst=32)),
+    (["--functions", "tanh,exp"], Accelerator(functions=("exp", "tanh"))),
+    (["--functions", "none"], Accelerator(functions=())),
     (["--preset", "hbfp4", "--rows", "16"], Accelerator(core=Design(rows=16, format=HBFPFormat(mantissa=4))))])
 def test_options_make_the_accelerator(arguments, expected):
     assert accelerator(*arguments) == expected == accelerator(*expected.words())
@@ -227,6 +229,8 @@ def test_files_hold_the_options_of_a_system(tmp_path):
     (["--rows", "24"], "--rows 24: must be one of 8, 16, 32 in an accelerator"),
     (["--burst", "33"], "--burst 33: must be 1 to 32"), (["--reads", "0"], "--reads 0: must be 1 to 16"),
     (["--row-words", "257"], "--row-words 257: must be 1 to 256"),
+    *((["--functions", text], f"--functions {text}: must be none, or of exp, log, recip, rsqrt, tanh, sigmoid, gelu, "
+       "silu, normcdf, each once") for text in ("exp,sin", "exp,exp", "")),
     (["--row-words", "x"], "--row-words x: must be 1 to 256"),
     (["--cols", "16"], "--cols 16: must be 32, as many as rows, in an accelerator"),
     (["--arithmetic", "fp32"], "--arithmetic fp32: must be hbfp in an accelerator"),

@@ -6,7 +6,7 @@ import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.system import Accelerator, Share
+from hbfp.system import FUNCTIONS, Accelerator, Share
 
 
 def core(mantissa=8, block=(1, 16), rows=16, **rest):
@@ -46,6 +46,11 @@ def test_words(mantissa, block, stored, packed, beats):
     ({"core": core(), "vector_lanes": 32}, "Vector lanes 32 must be 0 or divide the 16 columns"),
     ({"function_lanes": 33}, "Function lanes must be 0 to 32, not 33"),
     ({"vector_lanes": 8, "function_lanes": 16}, "Function lanes 16 must be 0 or divide the 8 lanes of the vector unit"),
+    ({"functions": ("exp", "sin")}, "Each of functions must be one of exp, log, recip, rsqrt, tanh, sigmoid, gelu, silu, "
+     "normcdf, not 'sin'"),
+    ({"functions": ("exp", "exp")}, "Functions must differ, not exp, exp"),
+    ({"functions": "exp"}, "Functions must be a list, not 'exp'"),
+    ({"functions": (), "function_lanes": 2}, "Function lanes 2 must be 0 where the vector unit has no function"),
     ({"contexts": 3}, "Contexts must be 1 to 2, not 3"),
     ({"contexts": 2, "w_words": 128, "core": Design(rows=16)},
      "W words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
@@ -65,6 +70,14 @@ def test_vector_lanes():
     assert (four.lanes, four.unit_lanes, four.turns) == (16, 4, 4) and four.name == f"{full.name}_vl4"
     assert (four.evaluators, four.function_turns) == (4, 1)
     assert Accelerator(core=core(), vector_lanes=4, function_lanes=1).name == f"{full.name}_vl4_fl1"
+
+
+def test_functions():
+    """In one order, and in the name where some lack."""
+    full, none = Accelerator(core=core()), Accelerator(core=core(), functions=[])
+    assert full.functions == FUNCTIONS and none.functions == () and none.name == f"{full.name}_fnnone"
+    assert Accelerator(core=core(), functions=("tanh", "exp")) == Accelerator(core=core(), functions=["exp", "tanh"])
+    assert Accelerator(core=core(), functions=("tanh", "exp")).name == f"{full.name}_fnexp_tanh"
 
 
 def test_longest_burst_stays_in_a_page():

@@ -415,6 +415,8 @@ def test_a_program_is_the_same_every_time():
       "would do")),
     (Of(lambda x: x.sum()), (r(2, 6),), {"vector_rows": 1}, "Layer '' (sum)",
      "its program keeps 2 rows in the vector unit, which has 1; --vector-rows 2 would do"),
+    (Of(lambda x: x.softmax(1)), (r(2, 6),), {"functions": ("rsqrt",)}, "Layer '' (softmax)",
+     "its program has exp and recip, which the vector unit lacks; --functions exp,recip,rsqrt would do"),
     (Of(lambda x: x.masked_fill(x > 0, 1.0)), (r(2, 6),), {}, "Layer '' (gt)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),

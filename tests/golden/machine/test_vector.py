@@ -1,6 +1,7 @@
 """What stays in the vector unit from iteration to iteration, and what its programs must not do."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,14 +22,14 @@ VALUES = np.arange(LANES * ROWS, dtype=np.float32).reshape(ROWS, LANES)
 ONE = {"count1": 1, "count2": 1}
 
 
-def run(before, body, see=slice(100, 100 + ROWS), **values):
+def run(before, body, see=slice(100, 100 + ROWS), system=SYSTEM, **values):
     """Words of V after a vector program on rows of one word, which go from V at 0 to V at 100."""
     words = np.array([each if isinstance(each, int) else each.encode() for each in (*before, *body)], np.uint64)
     words = np.pad(words, (0, 16))[:16]
     call = {"before": len(before), "body": len(body), "count0": ROWS, "count1": 1, "i0_base": 0, "i0_stride0": 1,
             "i1_base": 0, "o0_base": 100, "o0_stride0": 1} | values
     memory = (Region(0, VALUES.tobytes()), Region(2048, words.tobytes()))
-    program = Program(accelerator=SYSTEM, limit=4096, memory=memory, instructions=[
+    program = Program(accelerator=system, limit=4096, memory=memory, instructions=[
         Instruction(Opcode.LOAD, ONE | {"count0": ROWS}),
         Instruction(Opcode.LOAD, ONE | {"count0": 1, "offset": 2048, "memory": Memory.P}),
         Instruction(Opcode.VECTOR, call, (Wait(1, 2),)), Instruction(Opcode.HALT, {})])
@@ -91,3 +92,12 @@ def test_faults(word, values, cause):
     with pytest.raises(Fault) as caught:
         run([length(LANES)], [word], **values)
     assert (caught.value.cause, caught.value.pc) == (cause, 2)
+
+
+def test_a_function_that_the_unit_lacks_stops_the_program():
+    """It has those of its accelerator, and no others."""
+    log = replace(SYSTEM, functions=("log",))
+    run([length(LANES)], [vector(post="log", to="out")], system=log)
+    with pytest.raises(Fault, match="is reserved: function$") as caught:
+        run([length(LANES)], [vector(post="exp", to="out")], system=log)
+    assert (caught.value.cause, caught.value.pc) == (Cause.REFUSED, 2)

@@ -66,6 +66,7 @@ def test_parameters_say_what_the_machine_is():
     found = parameters(Accelerator(core=Design(rows=16), v_words=128))
     assert found == {"id": IDENTITY, "version": 3, "rows": 16, "mantissa": 8, "exponent": 10, "block": 32,
                      "block_rows": 1, "x_words": 8192, "w_words": 4096, "v_words": 128, "p_words": 512,
-                     "row_words": 32, "vector_rows": 8, "contexts": 1, "vector_lanes": 0x1010}
+                     "row_words": 32, "vector_rows": 8, "contexts": 1, "vector_lanes": 0x01FF1010}
+    assert parameters(Accelerator(functions=("exp", "recip")))["vector_lanes"] == 0x00052020
     assert found.keys() == {each.name for each in REGISTERS if each.address < CONTEXT and each.access is Access.READ}
     assert IDENTITY == 0x50464248 and BY_NAME["id"].text == "0x50464248"
