@@ -162,7 +162,7 @@ class Design(describe.Description):
     share: int = whole(
         1, *SHARE_RANGE, title="Share", unit=" columns",
         text="columns that share a converter and an accumulator, where blocks are longer than the rows",
-        tag="share", place=15, serves=(BLOCKS,))
+        tag="share", place=15, serves=(BLOCKS, ACCELERATOR))
     ragged: bool = flag(title="Ragged", text="accept a block that leaves rows idle", serves=(BLOCKS,))
     sparse: tuple[int, int] = declare(Sparsity(
         low=1, high=8, title="Sparsity", usual="1,1: none", tag="sparse", place=17,
@@ -179,15 +179,16 @@ class Design(describe.Description):
         tag="wide", place=18, serves=(BLOCKS,))
     side_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
-        usual="as many as columns", tag="side", place=19, where="sided", serves=(BLOCKS, FLOATS))
+        usual="as many as columns", tag="side", place=19, where="sided",
+        serves=(BLOCKS, FLOATS, ACCELERATOR))
     banks: int = whole(
         2, *BANKS_RANGE, title="Banks",
         text="banks of accumulators; with one, commands follow the read-out of the command before",
-        tag="banks", place=20)
+        tag="banks", place=20, serves=(*CORES, ACCELERATOR))
     weight_tiles: int = whole(
         2, *WEIGHT_TILES_RANGE, title="Weight tiles",
         text="tiles of weights that the core holds; with one, there are as many more rows as full speed takes",
-        tag="wt", place=21)
+        tag="wt", place=21, serves=(*CORES, ACCELERATOR))
     convert_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Convert lanes",
         text="lanes of the converter, a divisor of those that it has without this option",
@@ -195,7 +196,7 @@ class Design(describe.Description):
     fabric: str = choice(
         "gates", FABRICS, title="Fabric",
         text="what sums, products and memories are built for: gates, or the blocks of an FPGA, with equal bits",
-        tag="", place=23, rare=True, serves=(BLOCKS, FLOATS))
+        tag="", place=23, rare=True, serves=(BLOCKS, FLOATS, ACCELERATOR))
 
     def __post_init__(self):
         if self.cols is None:
@@ -326,6 +327,11 @@ class Design(describe.Description):
     def sided(self) -> bool:
         """Whether there is a side unit: results are FP32."""
         return self.number.float_results
+
+    @property
+    def side_turns(self) -> int:
+        """Cycles that a row takes in the side unit, and so to leave."""
+        return self.cols // self.side_lanes if self.side_lanes else 1
 
     @property
     def summed_as_integers(self) -> bool:

@@ -1,7 +1,8 @@
 """Declared fields: what a parameter is, said once, for checks, command lines, files, names and tables.
 
 A description is a frozen dataclass. Each of its fields is made by :func:`whole`, :func:`choice`, :func:`several`,
-:func:`pair` or :func:`flag`, or is another description, by :func:`nested`; :mod:`hbfp.describe` reads what is said here.
+:func:`pair` or :func:`flag`, or is another description, by :func:`nested`; :mod:`hbfp.describe` reads what is said
+here.
 """
 
 import dataclasses

@@ -147,7 +147,8 @@ class Accelerator(describe.Description):
             raise ConflictError("function_lanes", self.function_lanes,
                                 f"must be 0 or divide the {self.unit_lanes} lanes of the vector unit")
         if self.function_lanes and not self.functions:
-            raise ConflictError("function_lanes", self.function_lanes, "must be 0 where the vector unit has no function")
+            raise ConflictError("function_lanes", self.function_lanes,
+                                "must be 0 where the vector unit has no function")
         for name in ("x_words", "w_words", "v_words", "p_words"):
             value = getattr(self, name)
             if value & value - 1:

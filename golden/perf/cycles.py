@@ -165,6 +165,11 @@ def _follow(start: int, command: Command, after: int, rows: int, row: int) -> tu
     return first, last
 
 
+def ring_words(design: Design, latency: dict[str, int]) -> int:
+    """Words of weights that each column group of a core with one tile of them holds."""
+    return _Ring(design, latency).size
+
+
 class _Ring:
     """A tile of weights and the fewest words more with which tiles come without a pause while passes do.
 

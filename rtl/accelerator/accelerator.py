@@ -162,6 +162,8 @@ class Accelerator(Component):
         connect(m, weights.o_w, core.i_w)
         connect(m, core.o, drain.i)
         connect(m, drain.o_v, core.i_v)
+        if hasattr(drain, "asks"):
+            m.d.comb += drain.asks.eq(core.asks)
         return {unit: [port for port, _ in pairs] for unit, pairs in wires.items()}
 
     def _units(self, m, parts, inside, ports, counters):

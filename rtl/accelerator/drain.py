@@ -19,7 +19,7 @@ from .signatures import unit_members, v_read, v_write
 from .sizes import Sizes
 
 #: Cycles from one in which a core with registers is ready for an operand to the next: ``vector`` of
-#: :class:`~rtl.core.credit_drain.CreditDrain`, whose columns have a lane each in an accelerator.
+#: :class:`~rtl.core.credit_drain.CreditDrain` where columns have a lane each.
 PULSE = 3
 
 
@@ -35,6 +35,9 @@ class DrainToV(Component):
     has its operand, while rows of the command before may still be on their way: the operand is read in time for the
     next such cycle.
 
+    A side unit with fewer lanes than columns takes an operand in several cycles: it ``asks`` for it, and its word is
+    read in each of them, since the port of V keeps none. V grants these reads before all others.
+
     ``done`` is high in the cycle after the last row's write. A ``last`` of the core that comes with another row than
     the last of a column tile, or does not come with that, sets ``fault``, which stays high until reset.
 
@@ -45,8 +48,10 @@ class DrainToV(Component):
     i : ``In(stream)``
         The core's ``o``.
     o_v : ``Out(stream)``
-        The core's ``i_v``. ``ready`` must not depend on ``valid``, and must stay, or come again, until an operand is
-        taken.
+        The core's ``i_v``. Without ``asks``, ``ready`` must not depend on ``valid``, and must stay, or come again,
+        until an operand is taken.
+    asks : ``In(1)``
+        Only where ``turns`` is more than 1: the core's.
     read, write : ``Out(v_read)``, ``Out(v_write)``
     """
     kind, area, apart = "drain_to_v", "accelerator control", True
@@ -55,15 +60,16 @@ class DrainToV(Component):
     class Parameters(Sizes):
         lanes: int = parameter("l")
         pulsed: bool = parameter("pulsed", False)
+        turns: int = parameter("t", 1)
 
         @classmethod
         def of(cls, system):
             """Those of an accelerator's drain."""
-            return cls(system.lanes, Stages.of(system.core).free)
+            return cls(system.lanes, Stages.of(system.core).free, system.core.side_turns)
 
     @staticmethod
     def ports(params):
-        return unit_members(Opcode.DRAIN) | {
+        return unit_members(Opcode.DRAIN) | ({"asks": In(1)} if params.turns > 1 else {}) | {
             "i": In(stream.Signature(beat_of_results(params.lanes, unsigned(32)))),
             "o_v": Out(stream.Signature(v_layout(params))), "read": Out(v_read(params)), "write": Out(v_write(params))}
 
@@ -97,10 +103,11 @@ class DrainToV(Component):
     def _operands(self, m, held, active, column):
         """The core takes an operand in the cycle after its grant: then all rows before it have left."""
         there, taken, bias, got = (Signal(name=name) for name in ("there", "taken", "bias", "got"))
+        asks = self.o_v.ready if self.params.turns == 1 else self.asks
         m.d.comb += [
-            taken.eq(there & self.o_v.ready), bias.eq(~held.scale | got | there),
+            taken.eq(there & self.o_v.ready), bias.eq(~held.scale | got | taken),
             # Of two operands the second is asked for while the core takes the first.
-            self.read.en.eq(active & self.o_v.ready & (~there | held.scale & held.bias & ~got)),
+            self.read.en.eq(active & asks & (~taken | held.scale & held.bias & ~got)),
             self.read.addr.eq((Mux(bias, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
             self.o_v.valid.eq(there), self.o_v.payload.eq(self.read.data),
         ]
@@ -110,14 +117,17 @@ class DrainToV(Component):
         return m
 
     def _pulsed(self, m, held, active, start):
-        """The same for a core that is ready now and then: columns are counted by their operands, not by their rows."""
+        """The same for a core with registers: columns are counted by their operands, not by their rows."""
         column = Signal(12, name="operand_column", reset_less=True)
         there, taken, got, both, over = (Signal(name=name) for name in ("there", "taken", "got", "both", "over"))
+        if self.params.turns == 1:    # it is ready now and then
+            asks, bias = delay(m, self.o_v.ready & ~over, PULSE - 1, "soon", reset_less=False), got
+        else:
+            asks, bias = self.asks & ~over, got | taken
         m.d.comb += [
             both.eq(held.scale & held.bias), taken.eq(there & self.o_v.ready), over.eq(taken & (got | ~both)),
-            self.read.en.eq(delay(m, self.o_v.ready & ~over, PULSE - 1, "soon", reset_less=False)
-                            & active & (held.scale | held.bias) & (column != held.columns)),
-            self.read.addr.eq((Mux(~held.scale | got, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
+            self.read.en.eq(asks & active & (held.scale | held.bias) & (column != held.columns)),
+            self.read.addr.eq((Mux(~held.scale | bias, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
             self.o_v.valid.eq(there), self.o_v.payload.eq(self.read.data),
         ]
         m.d.sync += there.eq(self.read.en & self.read.grant)

@@ -40,8 +40,9 @@ class CreditDrain(Component):
 
     Members
     -------
-    begins, bank, rows, steps, done, free, place, vacant, i_v, o
-        As of :class:`~rtl.core.drain.Drain`; a row that ``vacant`` says is read, is read at the latest in that cycle.
+    begins, bank, rows, steps, done, free, place, vacant, i_v, asks, o
+        As of :class:`~rtl.core.drain.Drain`, but that a beat of ``i_v`` stays until it is taken; a row that ``vacant``
+        says is read, is read at the latest in that cycle.
     draining, read : ``Out(2).array``, ``Out(read_signature).array``
         By column group, a copy each.
     value : ``In.array``
@@ -106,6 +107,8 @@ class CreditDrain(Component):
         }
         if params.shared or params.banks == 1:
             members |= {"place": In(index(params.depth)), "vacant": Out(1)}
+        if params.turns > 1:
+            members["asks"] = Out(1)
         return members
 
     @property
@@ -235,7 +238,8 @@ class CreditDrain(Component):
         params = self.params
         m.submodules.turns = turns = FreeTurns(cols=params.cols, lanes=params.lanes, lane=params.lane)
         m.d.comb += [
-            turns.steps.eq(delay(m, active, 1, "active")), turns.load.eq(asks & self.i_v.valid.replicate(2)),
+            self.asks.eq(asks.any()), turns.steps.eq(delay(m, active, 1, "active")),
+            turns.load.eq(asks & self.i_v.valid.replicate(2)),
             turns.v.eq(self.i_v.payload),
             self.i_v.ready.eq(turns.loaded), turns.valid.eq(on_way[2 + params.late]), turns.i.eq(Cat(self._values())),
             queue.w_en.eq(turns.w_en),

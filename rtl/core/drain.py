@@ -56,6 +56,9 @@ class Drain(Component):
         The word by column group, one cycle later.
     i_v : ``In(stream)``
         Factors, then biases, as the steps ask.
+    asks : ``Out(1)``
+        Only where a beat of ``i_v`` takes several cycles: one is waited for. It is taken part by part while it is
+        there, may come and go, and ``ready`` is high with the last part.
     o : ``Out(stream)``
         Rows of results.
     """
@@ -118,6 +121,8 @@ class Drain(Component):
             members |= {"place": In(word), "vacant": Out(1)}
         if params.side:
             members["i_v"] = In(stream.Signature(ArrayLayout(32, params.cols)))
+        if params.side and params.turns > 1:
+            members["asks"] = Out(1)
         return members
 
     @property
@@ -213,13 +218,13 @@ class Drain(Component):
         ]
         factor = Signal()
         taken = Signal()
-        m.d.comb += [factor.eq(want[0]), taken.eq(self.i_v.valid & pending & empty & want.any())]
+        asks = pending & empty & want.any()
+        m.d.comb += [factor.eq(want[0]), taken.eq(self.i_v.valid & asks)]
         with m.If(self.i_v.valid & self.i_v.ready):
             m.d.sync += got.eq(got | Mux(factor, 1, 2))
         with m.If(start):
             m.d.sync += [got.eq(0), active.eq(wanted)]
-        if self.params.turns == 1:
-            m.d.comb += self.i_v.ready.eq(pending & empty & want.any())
+        m.d.comb += (self.i_v.ready if self.params.turns == 1 else self.asks).eq(asks)
         return taken, factor, active
 
     def _values(self):

@@ -33,10 +33,14 @@ def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.drain
     if s.active:
-        if m.units.core.way:
-            wanted = s.soon & _PULSE != 0 and s.steps != 0 and s.columns != 0
+        c = m.units.core
+        taken = s.there and core.v_ready(c)
+        more = not taken or (s.steps == _BOTH and not s.got)
+        if c.way:
+            soon = s.soon & _PULSE != 0 if c.turns == 1 else core.asks(c) and more
+            wanted = soon and s.steps != 0 and s.columns != 0
         else:
-            wanted = core.v_ready(m.units.core) and (not s.there or (s.steps == _BOTH and not s.got))
+            wanted = core.asks(c) and more
         if wanted:
             ports.ask(m.ports, _V_READ, UNIT)
         if core.o_valid(m.units.core):
@@ -49,6 +53,7 @@ def step(m: Record) -> None:
     s, q, c = m.units.drain, m.queues[UNIT], m.units.core
     f = q.instruction.fields
     q.done = s.done
+    c.offered = s.there
     c.v, c.o = s.there and core.v_ready(c), ports.granted(m.ports, _V_WRITE, UNIT)
     last = c.o and s.left == 1
     q.takes = q.begins = q.ready and (not s.active or last)
