@@ -1,4 +1,7 @@
-"""When rows are accumulated where columns share an accumulator, cycle by cycle; twin of ``accumulate/shared_control``."""
+"""When rows are accumulated where columns share an accumulator, cycle by cycle.
+
+Twin of ``rtl/accumulate/shared_control.py``.
+"""
 
 import numpy as np
 from numba import njit

@@ -10,14 +10,18 @@ from hbfp.format import HBFPFormat
 from rtl.core.core import latencies
 
 DEPTH = 30
-DESIGNS = {"plain": (8, {}), "long": (32, {}), "aligned": (8, {"accumulate": "aligned"}), "pipelined": (
-    8, {"pipeline": 3}), "groups": (8, {"group": (2, 4)}), "side-4": (8, {"side_lanes": 4}), "side-1": (
-        8, {"side_lanes": 1}), "side-pipelined": (8, {"side_lanes": 2, "pipeline": 3}), "bank": (8, {"banks": 1}), "bank-side": (
-        32, {"banks": 1, "side_lanes": 4}), "bank-pipelined": (16, {"banks": 1, "pipeline": 4, "side_lanes": 4}),
-    "tile": (8, {"weight_tiles": 1}), "tile-groups": (8, {"weight_tiles": 1, "group": (2, 1)}), "tile-pipelined": (
-        8, {"weight_tiles": 1, "pipeline": 7}), "share": (32, {"share": 4}), "share-side": (
-        16, {"share": 2, "side_lanes": 2, "pipeline": 3}), "share-aligned": (32, {"share": 2, "accumulate": "aligned"}),
-    "fpga": (8, {"fabric": "fpga", "pipeline": 2})}
+#: Name -> terms of a block, and options.
+DESIGNS = {
+    "plain": (8, {}), "long": (32, {}), "aligned": (8, {"accumulate": "aligned"}), "pipelined": (8, {"pipeline": 3}),
+    "groups": (8, {"group": (2, 4)}), "fpga": (8, {"fabric": "fpga", "pipeline": 2}),
+    "side-4": (8, {"side_lanes": 4}), "side-1": (8, {"side_lanes": 1}),
+    "side-pipelined": (8, {"side_lanes": 2, "pipeline": 3}),
+    "bank": (8, {"banks": 1}), "bank-side": (32, {"banks": 1, "side_lanes": 4}),
+    "bank-pipelined": (16, {"banks": 1, "pipeline": 4, "side_lanes": 4}),
+    "tile": (8, {"weight_tiles": 1}), "tile-groups": (8, {"weight_tiles": 1, "group": (2, 1)}),
+    "tile-pipelined": (8, {"weight_tiles": 1, "pipeline": 7}),
+    "share": (32, {"share": 4}), "share-side": (16, {"share": 2, "side_lanes": 2, "pipeline": 3}),
+    "share-aligned": (32, {"share": 2, "accumulate": "aligned"})}
 
 
 def run(design, commands):
