@@ -41,7 +41,7 @@ def draw(seed: int, number: int = 0, *, side: int = 6, block: int = 12, depth: i
     """
     rng = random.Random(f"{seed} {number}")
     while True:
-        values = _values(rng, side, block, depth)
+        values = option_values(rng, rng.randint(1, side), rng.randint(1, side), block, depth)
         if not rng.randrange(5):
             values |= _sparse_values(rng, side, block)
         unserved = describe.unserved(Design, KINDS[values["arithmetic"]].use)
@@ -61,9 +61,11 @@ def _sparse_values(rng, side, block):
             "block": rng.choice(((1, terms), (terms, terms))), "group": None}
 
 
-def _values(rng, side, block, depth):
-    """A value for every option, each valid by itself."""
-    rows, cols = rng.randint(1, side), rng.randint(1, side)
+def option_values(rng: random.Random, rows: int, cols: int, block: int, depth: int) -> dict[str, Any]:
+    """A value for every option of a core of these sides, each valid by itself.
+
+    ``block`` and ``depth`` are the most elements of a block's side, and rows of a command.
+    """
     divisors = [number for number in range(1, rows + 1) if not rows % number]
     terms = rng.choice((rng.randint(1, block), rng.choice(divisors), rows * rng.randint(1, 3)))
     values = {"arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),

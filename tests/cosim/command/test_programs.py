@@ -45,7 +45,8 @@ def test_programs(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("words, message", [
     (["--count", "0"], "--count 0: must be 1 to 100000"), (["--seed", "-1"], "--seed -1: must be 0 to 2147483647"),
-    (["--x-words", "65"], "--x-words 65: must be a power of two"),
+    (["--x-words", "65"], "--x-words 65: must be a power of two"), (["--draw", "0"], "--draw 0: must be 1 to 1000"),
+    (["--draw", "2", "--rows", "8"], "--draw 2: draws all options of an accelerator; leave out --rows"),
     (["--json", "/no/such/folder/file"],
      "--json /no/such/folder/file: cannot be written (No such file or directory)")])
 def test_wrong_option(words, message, capsys):

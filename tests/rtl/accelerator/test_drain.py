@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Drain writes results where its loops say, a row a cycle, and gives the core factors and biases in their order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,9 @@ from .served import Memory, Served, word
 from .test_multiply import SYSTEM
 
 ROW = 8 * 32
+#: Side units of fewer lanes than columns, without registers and with some.
+TURNS = [replace(SYSTEM, core=replace(SYSTEM.core, side_lanes=lanes, pipeline=pipeline))
+         for lanes, pipeline in ((2, 0), (4, 2))]
 
 
 def some(rng):
@@ -23,9 +28,9 @@ def some(rng):
                      for name in ("base", "scale_base", "bias_base")}
 
 
-def play(instructions, pause=0.0, operand_pause=0.0, seed=0):
+def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
     """Cycles of the writes and of ``done``; every write and operand is compared."""
-    dut = DrainToV.of(SYSTEM)
+    dut, turns = DrainToV.of(system), system.core.side_turns
     bench, rng = Served(dut), np.random.default_rng(seed)
     memory = Memory(ROW)
     bench.read(dut.read, memory, Pauses(operand_pause, seed), shared=True)
@@ -47,16 +52,20 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0):
         pauses = Pauses(pause, seed + 2)
         for operands, rows in commands:
             cycles = 0
-            for operand in operands:
-                ctx.set(dut.o_v.ready, 1)
+            for operand, part in ((operand, part) for operand in operands for part in range(turns)):
+                if turns > 1:
+                    ctx.set(dut.asks, 1)
+                ctx.set(dut.o_v.ready, part == turns - 1)
                 while True:
                     cycles += 1
                     *_, valid, payload = await ctx.tick().sample(dut.o_v.valid, bits(dut.o_v.payload))
                     if valid:
                         break
                 assert payload == operand
-            waited.append(cycles - len(operands))
+            waited.append(cycles - len(operands) * turns)
             ctx.set(dut.o_v.ready, 0)
+            if turns > 1:
+                ctx.set(dut.asks, 0)
             for n, row in enumerate(rows):
                 while pauses():
                     ctx.set(dut.i.valid, 0)
@@ -87,10 +96,19 @@ def test_a_row_a_cycle_without_pause():
     assert done[-1] == cycles[-1] + 1
 
 
-def test_operands_cost_a_cycle():
+@pytest.mark.parametrize("system", [SYSTEM, *TURNS])
+def test_operands_cost_a_cycle(system):
     rng = np.random.default_rng(4)
-    *_, waited = play([dict(some(rng), scale=1, bias=n % 2) for n in range(8)])
+    *_, waited = play([dict(some(rng), scale=1, bias=n % 2) for n in range(8)], system=system)
     assert set(waited[1:]) == {1}
+
+
+@pytest.mark.parametrize("system", TURNS)
+@pytest.mark.parametrize("pause", [0.0, 0.4])
+def test_operands_that_are_taken_in_parts(system, pause):
+    """A part comes whenever its read is granted."""
+    rng = np.random.default_rng(5)
+    play([some(rng) for _ in range(12)], pause, pause, 6, system)
 
 
 def test_a_wrong_last_is_a_fault():

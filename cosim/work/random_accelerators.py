@@ -1,0 +1,59 @@
+"""Random accelerators over all options that one may have, small enough that each is built in about a minute."""
+
+import random
+
+from hbfp import describe
+from hbfp.design import Design
+from hbfp.fields import ACCELERATOR
+from hbfp.options import design_from_values
+from hbfp.system import FUNCTIONS, Accelerator
+from hbfp.values import ContradictionError
+
+from ..accelerator.pair import PART
+from .random_designs import option_values
+
+#: Most mantissa bits where multipliers are recoded, which are built bit by bit.
+RECODED = 4
+#: Words of a memory.
+_WORDS = (64, 128, 256)
+
+
+def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
+    """The accelerator of a number in the sequence of a seed; contradictions, and what is too large, are drawn again.
+
+    Parameters
+    ----------
+    seed, number : int
+        The sequence, and the place in it; an accelerator does not depend on the others.
+    side : int
+        Rows and columns.
+    """
+    rng = random.Random(f"accelerator {seed} {number}")
+    unserved = describe.unserved(Design, ACCELERATOR)
+    while True:
+        values = option_values(rng, side, side, 4 * side, 8 * side)
+        terms = 4 << rng.randint(0, 3)
+        values |= {"depth": rng.randint(side, 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
+        values |= _system_values(rng, side)
+        try:
+            found = design_from_values({name: value for name, value in values.items() if name not in unserved},
+                                       Accelerator)
+            if found.contexts > 1:
+                found.share(PART)
+        except ValueError as error:
+            if isinstance(error, ContradictionError) or values["contexts"] > 1:
+                continue
+            raise
+        if not found.core.recoded or found.core.format.mantissa <= RECODED:
+            return found
+
+
+def _system_values(rng, side):
+    """A value for every option beside those of the core, each valid by itself."""
+    lanes = rng.choice([number for number in range(1, side + 1) if not side % number])
+    shared = rng.choice([number for number in range(1, lanes + 1) if not lanes % number])
+    functions = rng.choice((FUNCTIONS, tuple(name for name in FUNCTIONS if rng.random() < 0.4)))
+    return {**{f"{name}_words": rng.choice(_WORDS) for name in "xwvp"}, "row_words": rng.randint(1, 6),
+            "vector_rows": rng.randint(1, 6), "vector_lanes": lanes, "functions": functions,
+            "function_lanes": shared if functions else 0, "queue": rng.randint(2, 6), "reads": rng.randint(1, 8),
+            "burst": rng.randint(1, 16), "contexts": rng.choice((1, 1, 1, 2))}
