@@ -8,7 +8,7 @@ from .design import ConflictError, Design
 from .fields import ACCELERATOR, nested, several, whole
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
-SIDES = (8, 16, 32)
+SIDES = (4, 8, 16, 32)
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
 FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 #: Equal parts of each memory, of which contexts have shares.
@@ -68,7 +68,7 @@ class Accelerator(describe.Description):
     Parameters
     ----------
     core : Design
-        A core of blocks with equal sides of 8, 16 or 32.
+        A core of blocks with equal sides of 4, 8, 16 or 32; 4 only with mantissas of more than 4 bits.
     x_words, v_words : int
         Words of the memories X (rows of the core, mantissas and exponents) and V.
     w_words : int
@@ -138,6 +138,9 @@ class Accelerator(describe.Description):
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
         if core.format.rounding == "stochastic":
             raise ConflictError("rounding", core.format.rounding, "must be rne or truncate in an accelerator")
+        if self.packed > core.rows:
+            raise ConflictError("rows", core.rows, f"must be at least {self.packed} in an accelerator of "
+                                f"{core.format.mantissa} bits")
         if self.packed > core.height or core.height & core.height - 1:
             raise ConflictError("block", core.format.block, f"must be a power of two of at least "
                                 f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")

@@ -226,7 +226,7 @@ def test_files_hold_the_options_of_a_system(tmp_path):
     (["--queue", "1"], "--queue 1: must be 2 to 64"), (["--queue", "65"], "--queue 65: must be 2 to 64"),
     (["--x-words", "63"], "--x-words 63: must be 64 to 65536"),
     (["--x-words", "96"], "--x-words 96: must be a power of two"),
-    (["--rows", "24"], "--rows 24: must be one of 8, 16, 32 in an accelerator"),
+    (["--rows", "24"], "--rows 24: must be one of 4, 8, 16, 32 in an accelerator"),
     (["--burst", "33"], "--burst 33: must be 1 to 32"), (["--reads", "0"], "--reads 0: must be 1 to 16"),
     (["--row-words", "257"], "--row-words 257: must be 1 to 256"),
     *((["--functions", text], f"--functions {text}: must be none, or of {', '.join(FUNCTIONS)}, each once")

@@ -25,7 +25,8 @@ def test_words(mantissa, block, stored, packed, beats):
 
 @pytest.mark.parametrize("options, line", [
     ({"core": core(arithmetic="fp32")}, "Arithmetic fp32 must be hbfp in an accelerator"),
-    ({"core": core(rows=4)}, "Rows 4 must be one of 8, 16, 32 in an accelerator"),
+    ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32 in an accelerator"),
+    ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
     ({"core": core(cols=8)}, "Cols 8 must be 16, as many as rows, in an accelerator"),
     ({"core": core(wide=12)}, "Wide 12 must be 0 in an accelerator"),
     ({"core": core(convert_lanes=2)}, "Convert lanes 2 must be 0 in an accelerator"),

@@ -43,6 +43,16 @@ def test_programs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[-1].startswith("0 of 2 programs equal the golden machine; ")
 
 
+@pytest.mark.cosim
+@pytest.mark.slow
+def test_drawn(capsys):
+    """A line of options and a line of results for each."""
+    assert main(["programs", "--draw", "12", "--count", "10", "--quiet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 24 and all(line.startswith("--mantissa ") for line in lines[::2])
+    assert all(line.startswith("10 of 10 programs equal the golden machine; ") for line in lines[1::2])
+
+
 @pytest.mark.parametrize("words, message", [
     (["--count", "0"], "--count 0: must be 1 to 100000"), (["--seed", "-1"], "--seed -1: must be 0 to 2147483647"),
     (["--x-words", "65"], "--x-words 65: must be a power of two"), (["--draw", "0"], "--draw 0: must be 1 to 1000"),

@@ -1,4 +1,7 @@
-"""The core, cycle by cycle: with nothing in its way it meets the formula that simulated cores meet."""
+"""The core, cycle by cycle: with nothing in its way it meets the formula that simulated cores meet.
+
+Covers: golden/perf/accelerator/shared.py.
+"""
 
 import numpy as np
 import pytest
