@@ -92,7 +92,7 @@ class Load(Component):
 
         # Beats as they come: of the piece at the head, number `step`.
         piece = Signal(layout)
-        step = Signal(range(params.burst))
+        step = Signal(index(params.burst))
         valid = Signal()
         taken = Signal()
         ends = Signal()

@@ -7,7 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
-from ..lib.layout import StructLayout
+from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from .axi import BUS_BITS, constants, read_signature
 from .load import request_layout
@@ -63,7 +63,7 @@ class Reader(Component):
         m, params = Module(), self.params
         low = (params.beat - 1).bit_length()
         address = Signal(BUS_BITS - low, reset_less=True)
-        length = Signal(range(params.burst), reset_less=True)
+        length = Signal(index(params.burst), reset_less=True)
         under_way = Signal(range(params.reads + 1))
         loads = Signal(params.reads)    # of the bursts under way, the oldest lowest: whether it is a load's
         free = Signal()

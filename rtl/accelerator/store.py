@@ -10,7 +10,7 @@ from hbfp.isa.instructions import Opcode
 
 from ..lib.component import Component
 from ..lib.fifo import Fifo
-from ..lib.layout import StructLayout
+from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from .load import request_layout
 from .rotate import Rotate, covered
@@ -78,7 +78,7 @@ class Store(Component):
             pieces.i.valid.eq(walk.o.valid & self.request.ready), pieces.i.payload.eq(walk.o.payload),
         ]
         piece = Signal(layout)
-        step = Signal(range(params.burst))
+        step = Signal(index(params.burst))
         read = Signal()
         ends = Signal()
         upper = Signal()

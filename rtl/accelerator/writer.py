@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
 from ..lib.fifo import Fifo
+from ..lib.layout import index
 from ..lib.names import parameter
 from .axi import BUS_BITS, constants, write_signature
 from .load import request_layout
@@ -62,7 +63,7 @@ class Writer(Component):
         m, params = Module(), self.params
         low = (params.beat - 1).bit_length()
         address = Signal(BUS_BITS - low, reset_less=True)
-        length = Signal(range(params.burst), reset_less=True)
+        length = Signal(index(params.burst), reset_less=True)    # at least a bit, which a memory needs
         under_way = Signal(range(params.reads + 1))
         lasts = Signal(params.reads)    # of the bursts under way, the oldest lowest: whether its instruction ends
         free = Signal()
@@ -99,7 +100,7 @@ class Writer(Component):
         m.submodules.beats = beats = Fifo(BEATS, layout.size)
         head = Signal(layout)
         held = Signal(range(BEATS + 1))
-        sent = Signal(range(params.burst))
+        sent = Signal(index(params.burst))
         filling = Signal()
         goes = Signal()
         ends = Signal()
