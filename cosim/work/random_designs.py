@@ -68,7 +68,8 @@ def option_values(rng: random.Random, rows: int, cols: int, block: int, depth: i
     """
     divisors = [number for number in range(1, rows + 1) if not rows % number]
     terms = rng.choice((rng.randint(1, block), rng.choice(divisors), rows * rng.randint(1, 3)))
-    values = {"arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
+    values: dict[str, Any] = {
+            "arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
             "exponent": rng.randint(*EXPONENT_RANGE), "rows": rows, "cols": cols,
             "block": rng.choice(((1, terms), (terms, terms))), "accumulate": rng.choice(ACCUMULATES),
             "rounding": rng.choice(ROUNDINGS), "noise_bits": rng.randint(1, 24), "subnormals": rng.choice(SUBNORMALS),
