@@ -69,16 +69,16 @@ def option_values(rng: random.Random, rows: int, cols: int, block: int, depth: i
     divisors = [number for number in range(1, rows + 1) if not rows % number]
     terms = rng.choice((rng.randint(1, block), rng.choice(divisors), rows * rng.randint(1, 3)))
     values: dict[str, Any] = {
-            "arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
-            "exponent": rng.randint(*EXPONENT_RANGE), "rows": rows, "cols": cols,
-            "block": rng.choice(((1, terms), (terms, terms))), "accumulate": rng.choice(ACCUMULATES),
-            "rounding": rng.choice(ROUNDINGS), "noise_bits": rng.randint(1, 24), "subnormals": rng.choice(SUBNORMALS),
-            "group": rng.choice((None, (rng.randint(1, rows), rng.randint(1, cols)))),
-            "multiplier": rng.choice(MULTIPLIERS), "pipeline": rng.choice((0, rng.randint(0, max(PIPELINES.values())))),
-            "share": rng.choice((1, 1, 2, 4)), "depth": rng.randint(1, depth), "ragged": rng.choice((None, True)),
-            "guard": rng.randint(0, 16), "growth": rng.randint(0, 16), "banks": rng.choice((2, 2, 1)),
-            "weight_tiles": rng.choice((2, 2, 1)),
-            "fabric": rng.choice(("gates", "gates", "fpga"))}
+        "arithmetic": rng.choice(_ARITHMETICS), "mantissa": rng.randint(*MANTISSA_RANGE),
+        "exponent": rng.randint(*EXPONENT_RANGE), "rows": rows, "cols": cols,
+        "block": rng.choice(((1, terms), (terms, terms))), "accumulate": rng.choice(ACCUMULATES),
+        "rounding": rng.choice(ROUNDINGS), "noise_bits": rng.randint(1, 24), "subnormals": rng.choice(SUBNORMALS),
+        "group": rng.choice((None, (rng.randint(1, rows), rng.randint(1, cols)))),
+        "multiplier": rng.choice(MULTIPLIERS), "pipeline": rng.choice((0, rng.randint(0, max(PIPELINES.values())))),
+        "share": rng.choice((1, 1, 2, 4)), "depth": rng.randint(1, depth), "ragged": rng.choice((None, True)),
+        "guard": rng.randint(0, 16), "growth": rng.randint(0, 16), "banks": rng.choice((2, 2, 1)),
+        "weight_tiles": rng.choice((2, 2, 1)),
+        "fabric": rng.choice(("gates", "gates", "fpga"))}
     least, most = values["mantissa"] + 1, min(2 * values["mantissa"] - 1, MANTISSA_RANGE[1])
     possible = values["arithmetic"] == "hbfp" and not cols % 2 and least <= most
     values["wide"] = rng.choice((0, rng.randint(least, most))) if possible else 0
