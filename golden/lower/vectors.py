@@ -183,8 +183,8 @@ def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorIn
     fit = build.v.size // (reach * wide + ow)
     if 0 < fit < words:
         for first in range(0, words, fit):
-            pool(build, *(each.words(1, first, fit, build.lanes) for each in (value, output)), program, size, stride,
-                 padding, dilation, border)
+            part, own = (each.words(1, first, fit, build.lanes) for each in (value, output))
+            pool(build, part, own, program, size, stride, padding, dilation, border)
         return
     dims, own = value.dims(), output.dims()
     most = build.v.size // 2

@@ -146,7 +146,8 @@ KINDS = {
         ("0._orig_mod.0", "addmm", 288)])}
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.[a-z_]*` is (deprecated|not supported)", "ignore:flex_attention called without")
+@pytest.mark.filterwarnings("ignore:`torch.jit.[a-z_]*` is (deprecated|not supported)",
+                            "ignore:flex_attention called without")
 @pytest.mark.parametrize("inference", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_part_has_its_rows(kind, inference):
