@@ -118,8 +118,9 @@ def printed(text, row=None):
     if way.endswith("n"):
         shown = format(found, f",{way[:-1] or '.0'}f")
         return shown.replace(",", " " if abs(found) >= 9999.5 else "")
-    if isinstance(found, float) and not way:
-        way = ".0f" if abs(found) >= 1e5 else ".5g"
+    if isinstance(found, float):
+        way = way or (".0f" if abs(found) >= 1e5 else ".5g")
+        way = re.sub(r"^([+ -]?)(?=[.,\d]*[f%]$)", r"\1z", way)    # no minus before what is rounded to zero
     return format(found, way).replace("%", " %")
 
 

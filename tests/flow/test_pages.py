@@ -43,7 +43,8 @@ REPORT = {"rows": [{"unit": "fp32.add", "kind": "flush", "area": 1160.25, "more"
     ("rows['unit=fp32.add; kind=flush'].area:.1f", "1160.2"), ("rows['kind=gradual'].more.x", "2"),
     ("sum(rows['unit=fp32.add'].area):.2f", "2391.75"), ("rows[1]['area'] / rows[0].more.x:.1f", "1231.5"),
     ("data['by name']['kind=b'].area + sum(rows.more.x)", "7"), ("rows[0].area / 3", "386.75"),
-    ("rows[0].area * 1000", "1160250")])
+    ("rows[0].area * 1000", "1160250"), ("(rows[0].area - rows[0].area - 0.001) * 0.1:+.2f", "+0.00"),
+    ("(rows[0].area - 1160.75) / 100:+.1%", "-0.5 %"), ("rows[0].area - 1160.75:.1f", "-0.5")])
 def test_rows_are_chosen(text, shown):
     assert pages.printed(text, REPORT | {"data": REPORT}) == shown
 
