@@ -122,11 +122,11 @@ READERS = {"area": area, "clocks": clocks, "denominators": denominators, "orthog
 
 
 def merged(old, new):
-    """New figures in the order and with the texts of the old ones; what was not measured now is gone."""
+    """New figures in the order and with the texts and gaps of the old ones; what was not measured now is gone."""
     if not isinstance(new, dict):
         return float(f"{new:.{DIGITS}g}") if isinstance(new, float) else new
     old = old if isinstance(old, dict) else {}
-    keys = [key for key in old if key in new or isinstance(old[key], str)]
+    keys = [key for key in old if key in new or old[key] is None or isinstance(old[key], str)]
     return {key: merged(old.get(key), new[key]) if key in new else old[key]
             for key in keys + [key for key in new if key not in keys]}
 
