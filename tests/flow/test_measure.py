@@ -78,10 +78,12 @@ def test_silicon_is_read():
 
 
 def test_texts_stay_and_rows_keep_their_order():
-    old = {"b": {"title": "B", "x": 1.0, "y": 2, "published": None}, "a": {"title": "A", "x": 3.0}, "gone": {"title": "C", "x": 4.0}}
+    old = {"b": {"title": "B", "x": 1.0, "y": 2, "published": None}, "a": {"title": "A", "x": 3.0},
+           "gone": {"title": "C", "x": 4.0}}
     new = {"a": {"x": 1 / 3}, "b": {"x": 2.0, "z": None}, "c": {"x": 5}}
     found = measure.merged(old, new)
-    assert found == {"b": {"title": "B", "x": 2.0, "published": None, "z": None}, "a": {"title": "A", "x": 0.33333333}, "c": {"x": 5}}
+    assert found == {"b": {"title": "B", "x": 2.0, "published": None, "z": None},
+                     "a": {"title": "A", "x": 0.33333333}, "c": {"x": 5}}
     assert list(found) == ["b", "a", "c"] and list(found["b"]) == ["title", "x", "published", "z"]
 
 
