@@ -43,7 +43,8 @@ def measured(number: str) -> tuple[PodConstants, dict[str, str]]:
     made = PodConstants(mac_pj=base * core / NAND2["hbfp8"], column_share=1 - element / core,
                         element_bytes=BYTES[number], sum_bytes=sums.value)
     return made, published()[1] | {
-        "mac_pj": _SCALED.format(base, core), "column_share": f"make area: {element:.1f} of {core:.1f} NAND2 are elements",
+        "mac_pj": _SCALED.format(base, core),
+        "column_share": f"make area: {element:.1f} of {core:.1f} NAND2 are elements",
         "element_bytes": BOOK[f"{number}_bytes"].source, "sum_bytes": sums.source}
 
 
