@@ -5,6 +5,7 @@ import json
 import pytest
 
 from golden.__main__ import main
+from golden.perf.prices import NAND2
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
