@@ -23,6 +23,8 @@ from golden.study import shares
 from golden.study.text import CharacterTransformer, load
 from hbfp import files
 
+from .tables import add_json, write
+
 OFF = dict(ends=False, last_epochs=0)
 #: Learning rates of Adam, from the first epoch to the last.
 RATES = 3e-3, 3e-5
@@ -102,6 +104,7 @@ def main():
                               ("base", 4, "narrow width"), ("boost", 6, "boosted width")):
         parser.add_argument(f"--{name}", type=int, default=value, help=f"{text} (default %(default)s)".lstrip())
     parser.add_argument("--out", type=Path, default=files.output("golden", "boosters"), help="folder of results")
+    add_json(parser)
     args = parser.parse_args()
     torch.set_num_threads(1)
     named = cases(args.base, args.boost, args.epochs)
@@ -119,13 +122,17 @@ def main():
     counts = shares.products(net, load()[0][:1])
     narrow, _ = make(0, MixedMantissa(), args)
     named[evaluated(args)] = named[f"HBFP{args.base}"]
-    table = Table("boosted", "mean %", "deviation", f"arithmetic at {args.base} bits, %",
+    table = Table("boosted", "mean %", "deviation", f"over HBFP{args.base}", "deviation of that",
+                  f"arithmetic at {args.base} bits, %",
                   title=f"Next character, {args.seeds} seeds, {args.base} bits, boosted {args.boost}")
     for name, values in found.items():
         share = shares.share_of(named[name], narrow, counts).get(args.base, 0.0) if name in named else 0.0
-        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        table.add_row(name, f"{np.mean(values):.2f}", f"{deviation:.2f}", f"{share * 100:.2f}")
-    Console(width=120).print(table)
+        over = np.subtract(values, found[f"HBFP{args.base}"])    # seed by seed
+        deviations = [float(np.std(each, ddof=1)) if len(values) > 1 else 0.0 for each in (values, over)]
+        table.add_row(name, f"{np.mean(values):.2f}", f"{deviations[0]:.2f}", f"{over.mean():+.2f}",
+                      f"{deviations[1]:.2f}", f"{share * 100:.2f}")
+    Console(width=150).print(table)
+    write(args.json, table)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from golden.fast import kernels
 from golden.study.resnet import resnet20
 
 from .golden_speed import best, threads
+from .tables import add_json, write
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,7 @@ def conversion(console, repeat):
                       lambda fmt=fmt: kernels.encoded(x, fmt, out=y), lambda: np.copyto(y, x)], repeat)
         table.add_row(str(block), *(f"{1e3 * t:.1f}" for t in times))
     console.print(table)
+    return table
 
 
 def main():
@@ -163,6 +165,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--emulator", help="folder of the research emulator, github.com/parsa-epfl/HBFPEmulator")
     parser.add_argument("--microxcaling", help="folder of github.com/microsoft/microxcaling")
+    add_json(parser)
     options = parser.parse_args()
     unknown = [name for name in options.cases if name not in (*CASES, "conversion")]
     if unknown:
@@ -171,13 +174,15 @@ def main():
     console = Console(width=150)
     table = Table("case", "FP32 ms", "ours ms", "ours / FP32", "emulator / ours", "microxcaling / ours",
                   title="One training step, or one inference")
+    tables = [table]
     with threads(1):
         if not options.cases or "conversion" in options.cases:
-            conversion(console, options.repeat)
+            tables.append(conversion(console, options.repeat))
         for name in options.cases or CASES:
             if name != "conversion":
                 table.add_row(name, *measure(CASES[name], options))
     console.print(table)
+    write(options.json, *tables)
 
 
 def measure(case, options):

@@ -14,12 +14,15 @@ from rich.table import Table
 
 import golden.fp32 as fp32
 
+from .tables import add_json, write
+
 
 def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=4_000_000, help="operations a call")
     parser.add_argument("--repeat", type=int, default=5, help="calls; the best counts")
+    add_json(parser)
     args = parser.parse_args()
     rng = np.random.default_rng(1)
     a, b, c = rng.integers(0, 2 ** 32, (3, args.count), np.uint32)
@@ -41,6 +44,7 @@ def main():
             compiled = f"{speeds[0]:.0f}" if name in ("add", "mul", "fma") else ""
             table.add_row(name, subnormals, compiled, f"{speeds[1]:.1f}")
     Console().print(table)
+    write(args.json, table)
 
 
 if __name__ == "__main__":

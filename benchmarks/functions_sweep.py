@@ -19,6 +19,8 @@ from rich.table import Table
 from golden.fast.functions import evaluate
 from golden.spec.tables import FUNCTIONS
 
+from .tables import add_json, write
+
 CHUNK = 1 << 22
 BAND = 2.0 ** -42
 TINY = 2.0 ** -126 * (1 - 2.0 ** -25)      # from here on a value rounds to 2^-126 or more
@@ -94,6 +96,7 @@ def main():
                                      epilog="example: python -m benchmarks.functions_sweep exp --stride 257")
     parser.add_argument("functions", nargs="*", metavar="function", help=f"of {', '.join(FUNCTIONS)}; default all")
     parser.add_argument("--stride", type=int, default=1, metavar="N", help="take every N-th input (odd is best)")
+    add_json(parser)
     args = parser.parse_args()
     for name in args.functions:
         if name not in FUNCTIONS:
@@ -109,6 +112,7 @@ def main():
             table.add_row(name, str(total), str(worst), f"0x{at:08X}", f"{counts[0] / total:.4%}",
                           f"{total / (time.perf_counter() - start) / 1e6:.0f}")
     Console(width=110).print(table)
+    write(args.json, table)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from golden.matmul import matmul
 from golden.nn import fused
 from golden.study.resnet import resnet20
 
+from .tables import add_json, write
+
 COUNTS = [1, 2]
 
 
@@ -96,6 +98,7 @@ def conversion(console, repeat):
                       f"{copy * 1e3:.1f}", f"{copy / one:.2f}", f"{emulation * 1e3:.0f}", f"{emulation / one:.0f}",
                       f"{plain / one:.0f}")
     console.print(table)
+    return table
 
 
 def products(console, repeat):
@@ -112,6 +115,7 @@ def products(console, repeat):
             table.add_row(f"{m} x {k} x {n}, {block}", str(count), f"{ours * 1e3:.1f}", f"{blas * 1e3:.1f}",
                           f"{blas / ours:.2f}")
     console.print(table)
+    return table
 
 
 def training(console, repeat):
@@ -146,6 +150,7 @@ def training(console, repeat):
             table.add_row(name, str(count), *(f"{v:.2f}" for v in (fp32 * 1e3, exact * 1e3, exact / fp32, quick * 1e3,
                                                                    quick / fp32)))
     console.print(table)
+    return table
 
 
 def jobs(console, repeat):
@@ -183,6 +188,7 @@ def jobs(console, repeat):
                 table.add_row("4, 6, 8 bits" if mixed else "8 bits", str(batch), str(count), f"{one * 1e3:.2f}",
                               f"{other * 1e3:.2f}", f"{one / other:.2f}")
     console.print(table)
+    return table
 
 
 def main():
@@ -192,12 +198,12 @@ def main():
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all by default")
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="+", default=COUNTS, help="thread counts of products and steps")
+    add_json(parser)
     options = parser.parse_args()
     COUNTS[:] = options.threads
     console = Console(width=150)
     console.print(f"torch {torch.__version__}, numpy {np.__version__}, {kernels.threads()} processors")
-    for name in options.parts or parts:
-        parts[name](console, options.repeat)
+    write(options.json, *[parts[name](console, options.repeat) for name in options.parts or parts])
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
 from hbfp.program import Product
 from hbfp.system import Accelerator
-from hbfp.values import whole
+from hbfp.values import whole, writable_file
+
+from .tables import add_json, write
 
 #: Tiles of weights: name of a row -> least and most.
 ROWS = {"1": (1, 1), "2": (2, 2), "3": (3, 3), "4 to 8": (4, 8), "9 or more": (9, 1 << 30)}
@@ -33,10 +35,10 @@ def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     accelerator = system_from_args(args, Accelerator)
     return partial(work, accelerator, memory_from_args(args, accelerator), whole("count", args.count, 1, 100_000),
-                   whole("most", args.most, 1, 4096))
+                   whole("most", args.most, 1, 4096), args.json and writable_file("json", args.json))
 
 
-def work(accelerator, memory, count, most):
+def work(accelerator, memory, count, most, path=None):
     """Lower, step through, print."""
     core = accelerator.core
     latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
@@ -56,6 +58,7 @@ def work(accelerator, memory, count, most):
         table.add_row(row, str(len(pairs)), str(sum(mine < other for mine, other in pairs)), f"{cycles:,}",
                       f"{formula:,}")
     Console().print(table)
+    write(path, table)
 
 
 def main(argv=None):
@@ -65,6 +68,7 @@ def main(argv=None):
     add_memory_options(parser)
     parser.add_argument("--count", default="200", metavar="N", help="products (default 200)")
     parser.add_argument("--most", default="256", metavar="N", help="most rows, columns, terms (default 256)")
+    add_json(parser)
     return run(parser, prepare, argv)
 
 

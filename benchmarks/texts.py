@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from gen.readable import TEXTS
+from hbfp import files
 
 #: Name -> options of ``python -m gen``.
 DESIGNS = {"default core": [], "accelerator 8 x 8": ["--top", "accelerator", "--rows", "8", "--block", "1,8"]}
@@ -80,19 +81,28 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.texts", description=__doc__.splitlines()[0])
     parser.add_argument("--simulate", action="store_true", help="also build models with Verilator, and run them")
     parser.add_argument("--area", action="store_true", help="also map both to the cells of OSU018")
-    args = parser.parse_args()
+    parser.add_argument("--json", type=Path, help="also write what is printed there")
+    args, rows = parser.parse_args(), []
+
+    def tell(design, text, name, figure, way):
+        print(f"{design:<20}{text:<10}{name:<18}{figure:>14{way}}", flush=True)
+        rows.append({"design": design, "text": text, "of": name, "figure": figure})
+
     with tempfile.TemporaryDirectory() as place:
         for name, words in DESIGNS.items():
             runs = [{text: emit(words, text, f"{place}/{text}") for text in TEXTS} for _ in range(REPEATS)]
             for text in TEXTS:
                 seconds, lines = min(run[text] for run in runs)
-                print(f"{name:<20}{text:<10}{lines:>8,} lines {seconds:>7.2f} s", flush=True)
+                tell(name, text, "lines", lines, ",")
+                tell(name, text, "seconds", seconds, ".2f")
         if args.simulate:
             for text, speed in simulate(both(SIMULATED, place)).items():
-                print(f"{'core 8 x 8':<20}{text:<10}{speed:>8,.0f} cycles a second", flush=True)
+                tell("core 8 x 8", text, "cycles a second", speed, ",.0f")
         for text, folder in both(MAPPED, place).items() if args.area else ():
             for component, area in areas(folder).items():
-                print(f"{'core 8 x 8':<20}{text:<10}{component:<14}{area:>11,.2f} NAND2", flush=True)
+                tell("core 8 x 8", text, f"{component}, NAND2", area, ",.2f")
+    if args.json:
+        files.write_json(args.json, rows)
 
 
 if __name__ == "__main__":

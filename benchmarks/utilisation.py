@@ -5,6 +5,7 @@
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from cosim.simulate.verilator import BuildError
 from cosim.work.device import Core
 from golden.core.device import Golden
 from golden.perf.cycles import product_commands, product_cycles, timeline
+from hbfp import files
 from hbfp.command import Parser
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import OptionError
@@ -59,12 +61,15 @@ def main(argv=None):
     parser = Parser(prog="python -m benchmarks.utilisation", description=__doc__)
     add_design_options(parser)
     parser.add_argument("--size", default="512,512,512", metavar="M,K,N", help="of the product")
+    parser.add_argument("--json", type=Path, help="also write the figures there")
     args = parser.parse_args(argv)
     try:
         figures = measure(design_from_args(args), _size(args.size))
     except (OptionError, EmitError, BuildError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 2
+    if args.json:
+        files.write_json(args.json, figures)
     for name, value in figures.items():
         print(f"{name:<44}{value:>12,}" if isinstance(value, int) else f"{name:<44}{value:>12.3%}")
     return int(figures["mismatches"] > 0 or figures["cycles measured"] != figures["cycles predicted"])

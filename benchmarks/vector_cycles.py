@@ -13,6 +13,8 @@ from golden.spec.vector import Kind, VectorUnit
 from golden.vector import programs
 from golden.vector.unit import cycles
 
+from .tables import add_json, write
+
 PROGRAMS = {
     "bias + activation": lambda n: programs.bias_activation("gelu"),
     "softmax": lambda n: programs.softmax(),
@@ -32,6 +34,7 @@ def main():
                                      epilog="example: python -m benchmarks.vector_cycles --row 256 --pipeline 2")
     parser.add_argument("--row", type=int, default=64, help="elements of the row (default %(default)s)")
     parser.add_argument("--pipeline", type=int, default=4, help="registers inside the functions (default %(default)s)")
+    add_json(parser)
     args = parser.parse_args()
     widths = [1, 4, 8, 16, 32, 64]
     table = Table("program", "passes", *(f"{lanes} lanes" for lanes in widths))
@@ -45,6 +48,7 @@ def main():
         table.add_row(name, str(sum(item.kind == Kind.VECTOR for item in program)),
                       *(str(cycles(program, unit, args.row)) for unit in units))
     Console(width=110).print(table)
+    write(args.json, table)
     Console(width=110).print(f"pass: row / lanes + {units[0].pass_cycles} cycles; with a reduction "
                              "log2(lanes) + 1 more; constants 1, operations on scalars a pass of one beat")
 

@@ -12,7 +12,7 @@ from hbfp.command import Parser, run
 from hbfp.values import OptionError, choice, refuse
 
 from . import pages
-from .measure import READERS, measure
+from .measure import measure
 
 EXAMPLES = """\
 examples:
@@ -44,12 +44,15 @@ def listed(names):
     table.add_column("file", no_wrap=True)
     table.add_column("measured", no_wrap=True)
     table.add_column("files that changed since, of those that decide it", overflow="fold")
+    table.add_column("takes", overflow="fold")
     for name in names:
         about, since = figures.load(name), changed(name)
-        commit, missing = about["commit"], "not traced" if about["command"] else "not measured"
+        commit = about["commit"]
+        missing = "not traced" if about["runs"] else "published"
         when = (commit and git("show", "-s", "--format=%cs %h", commit)) or commit or missing
         shown = [] if since is None else since[:3] + ([f"and {len(since) - 3} more"] if len(since) > 3 else [])
-        table.add_row(name, when, "unknown" if since is None else ", ".join(shown) or "none")
+        none = "unknown" if about["runs"] else "; ".join(about["kept"].values())
+        table.add_row(name, when, none if since is None else ", ".join(shown) or "none", about["takes"])
     return table
 
 
@@ -59,8 +62,8 @@ def make_parser():
                     description="Write the figures of docs/figures into the pages, between their marks, and list the "
                                 "measurements that are older than the code that they measure.")
     parser.add_argument("--check", action="store_true", help="write nothing; status 1 if a page differs")
-    parser.add_argument("--measure", metavar="NAME", help="first run the command of that file, one of "
-                        f"{', '.join(READERS)}, and write its figures, with the commit and the tools")
+    parser.add_argument("--measure", metavar="NAME", help="first run the commands of that file of docs/figures, and "
+                        "write its figures, with the commit and the tools")
     return parser
 
 
@@ -70,8 +73,11 @@ def prepare(args):
         raise OptionError("the pages are in a checkout, and this is none")
     commit = None
     if args.measure is not None:
-        choice("measure", args.measure, READERS)
-        sources = figures.load(args.measure)["sources"]
+        choice("measure", args.measure, figures.names())
+        about = figures.load(args.measure)
+        sources = about["sources"]
+        if not about["runs"]:
+            raise refuse("measure", args.measure, f"is not measured: {'; '.join(about['kept'].values())}")
         commit = git("rev-parse", "HEAD")
         if commit is None or git("status", "--porcelain", "--", *sources):
             raise refuse("measure", args.measure, f"needs a commit of what it measures: {', '.join(sources)}")
@@ -84,7 +90,8 @@ def prepare(args):
 
 def called(words):
     """Run a command of ours in sight of the user."""
-    done = subprocess.run([sys.executable, "-m", f"hbfp.{words[0]}", *words[1:]])
+    module = words[0] if words[0].startswith("benchmarks.") else f"hbfp.{words[0]}"
+    done = subprocess.run([sys.executable, "-m", module, *words[1:]], cwd=files.ROOT)
     if done.returncode:
         raise SystemExit(done.returncode)    # it has said why
 

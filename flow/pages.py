@@ -14,8 +14,10 @@ hold the same::
     <!-- /table -->
 
 ``each`` is a line for every row of an address, or for those that are named; its names are looked up in the row first.
-A way to print is Python's, but that ``%`` stands behind a space, and that ``n`` (or ``.1n``) has a space between groups
-of three digits, from five digits on. What is null in the data is nothing on the page.
+A name with spaces stands in brackets, and so does what chooses rows of a list, by all that is said of them:
+``rows['unit=fp32.add; kind=flush'].area``; ``sum(rows.cycles)`` adds them up. A way to print is Python's, but that
+``%`` stands behind a space, and that ``n`` (or ``.1n``) has a space between groups of three digits, from five digits
+on; without one, a number that is not whole has five digits. What is null in the data is nothing on the page.
 """
 
 import ast
@@ -36,6 +38,34 @@ _OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.
 
 class PageError(ValueError):
     """A mark on a page that says nothing, with the page's name and line."""
+
+
+def picked(found, key):
+    """What is at ``key`` of a row or a list.
+
+    Of a list of rows ``name=value; name=value`` chooses those of which that is true, the row itself if it is one, and
+    a name what each of them has there; a dictionary of rows is taken for a list where it has no such key.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    if isinstance(found, dict) and key not in found and "=" in str(key):
+        found = list(found.values())
+    if isinstance(found, list) and "=" in str(key):
+        asked = [pair.split("=", 1) for pair in key.split("; ")]
+        rows = [each for each in found if all(str(each.get(name)) == text for name, text in asked)]
+        if not rows:
+            raise LookupError(f"no row has {key}")
+        return rows[0] if len(rows) == 1 else rows
+    if isinstance(found, list) and isinstance(key, str):
+        return [picked(each, key) for each in found]
+    try:
+        return found[key]
+    except (KeyError, IndexError, TypeError):
+        inside = f"; there are {', '.join(map(str, found))}" if isinstance(found, dict) else ""
+        raise LookupError(f"no {key!r}{inside}") from None
 
 
 def value(text, row=None):
@@ -59,11 +89,17 @@ def value(text, row=None):
             case ast.BinOp() if type(node.op) in _OPERATIONS:
                 left, right = of(node.left), of(node.right)
                 return None if left is None or right is None else _OPERATIONS[type(node.op)](left, right)
+            case ast.Call(func=ast.Name(id="sum"), args=[inner], keywords=[]):
+                return sum(of(inner))
+            case ast.Subscript(slice=ast.Constant(value=key)):
+                return picked(of(node.value), key)
+            case ast.Attribute() if any(isinstance(inner, ast.Subscript) for inner in ast.walk(node)):
+                return picked(of(node.value), node.attr)
             case ast.Name() | ast.Attribute():
                 first, *keys = ast.unparse(node).split(".")
                 if row is None or first not in row:
                     return figures.figure(".".join((first, *keys)))
-                return reduce(lambda found, key: found[key], keys, row[first])
+                return reduce(picked, keys, row[first])
         raise ValueError(f"{text.strip()}: must be addresses of figures, numbers, + - * / and parentheses")
 
     try:
@@ -82,6 +118,9 @@ def printed(text, row=None):
     if way.endswith("n"):
         shown = format(found, f",{way[:-1] or '.0'}f")
         return shown.replace(",", " " if abs(found) >= 9999.5 else "")
+    if isinstance(found, float):
+        way = way or (".0f" if abs(found) >= 1e5 else ".5g")
+        way = re.sub(r"^([+ -]?)(?=[.,\d]*[f%]$)", r"\1z", way)    # no minus before what is rounded to zero
     return format(found, way).replace("%", " %")
 
 

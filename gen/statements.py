@@ -7,7 +7,7 @@ from typing import Any
 
 from .expression import Expression, read, show
 
-_SET = re.compile(r"(\\\S+ (?:\[.*?\])*|\w[\w$]*(?:\[.*?\])*) *(<?=) (.*);$")
+_SET = re.compile(r"(\\\S+ (?:\[.*?\])*|\w[\w$]*(?:\[.*?\])*|\{[^=]*\}) *(<?=) (.*);$")
 _IF = re.compile(r"(?:end )?(?:else )?if \((.*)\)( begin)?$")
 _CASE = re.compile(r"casez? \((.*)\)$")
 #: Columns that a statement on one line with its condition may take.
@@ -147,26 +147,32 @@ class Reader:
                 found += self.block(inner=True)
                 self.place += 1
             else:
-                found.append(self.statement(line, whole))
+                found += self.statement(line, whole)
             whole = False
         return found
 
-    def statement(self, line: str, whole: bool) -> Any:
-        """The statement that begins with ``line``."""
+    def statement(self, line: str, whole: bool) -> list[Any]:
+        """The statement that begins with ``line``; assignments to parts side by side are one each."""
         if case := _CASE.match(line):
-            return self.cases(case[1], whole)
+            return [self.cases(case[1], whole)]
         if _IF.match(line):
-            return self.choice(whole)
+            return [self.choice(whole)]
         self.place += 1
-        return self.one(line)
+        return self.assignments(line)
 
-    def one(self, line: str) -> Set:
-        """An assignment."""
+    def assignments(self, line: str) -> list[Set]:
+        """An assignment; of ``{ a, b } = { c, d };`` one for each part."""
         parts = _SET.match(line)
         if not parts:
             raise ValueError(f"No statement: {line!r}")
-        target = read(parts[1])
-        return Set(target, parts[2], Slot(read(parts[3]), self.around(target)))
+        target, value = read(parts[1]), read(parts[3])
+        targets, values = ([target], [value]) if target.kind != "{}" else (target.args, value.args)
+        words = {each.word for each in targets}
+        if len(targets) > 1 and ([*map(self.around, targets)] != [*map(self.around, values)]
+                                 or any(each.word in words for each in value.names())):
+            raise ValueError(f"No statement: {line!r}")
+        return [Set(each, parts[2], Slot(inner, self.around(each)))
+                for each, inner in zip(targets, values, strict=True)]
 
     def choice(self, whole: bool) -> Choice:
         """``if`` and what belongs to it."""
@@ -179,7 +185,7 @@ class Reader:
             condition = Slot(read(head[1])) if head else None
             self.place += 1
             if head and not head[2]:
-                found.branches.append((condition, [self.one(self.lines[self.place])]))
+                found.branches.append((condition, self.assignments(self.lines[self.place])))
                 self.place += 1
                 return found
             found.branches.append((condition, self.block(inner=True)))
@@ -216,5 +222,5 @@ class Reader:
             if line.startswith("(*"):
                 whole, self.place = True, self.place + 1
                 line = self.lines[self.place]
-            found.append(self.statement(line, whole))
+            found += self.statement(line, whole)
         return found

@@ -1,7 +1,8 @@
 """Measured figures, which pages, prices and tests read: one JSON file for each measurement.
 
-A file says what was measured, by which command, at which commit, with which library and tools, and which paths decide
-the figures. It lies in ``docs/figures`` of a checkout, and in ``data`` of this package where that is installed, since
+A file says what was measured, by which commands and what of their reports (``runs``, :mod:`flow.measure`), which
+figures no command gives and why (``kept``), at which commit, with which library and tools, and which paths decide the
+figures. It lies in ``docs/figures`` of a checkout, and in ``data`` of this package where that is installed, since
 the prices of :mod:`hbfp.golden.perf.prices` are among the figures. ``python -m flow figures`` renders the pages.
 """
 
@@ -15,7 +16,7 @@ from . import files
 _FOLDERS = (files.ROOT / "docs" / "figures", Path(__file__).with_name("data"))
 FOLDER = next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
 #: What a file has beside its ``figures``.
-ABOUT = ("about", "command", "commit", "library", "tools", "sources")
+ABOUT = ("about", "runs", "takes", "kept", "commit", "library", "tools", "sources")
 
 
 def names() -> list[str]:
@@ -41,10 +42,13 @@ def load(name: str) -> dict[str, Any]:
 def text(data: dict[str, Any]) -> str:
     """Plain data as the files have them: what holds no further rows is one line."""
     def lines(value: Any, depth: int) -> str:
-        if not isinstance(value, dict) or not any(isinstance(inner, dict | list) for inner in value.values()):
+        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        if not any(isinstance(each, dict if isinstance(value, list) else dict | list) for each in inner):
             return json.dumps(value, ensure_ascii=False)
-        inside = (f"{' ' * (depth + 1)}{json.dumps(key)}: {lines(inner, depth + 1)}" for key, inner in value.items())
-        return "{\n" + ",\n".join(inside) + f"\n{' ' * depth}}}"
+        keys = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else [""] * len(inner)
+        inside = (f"{' ' * (depth + 1)}{key}{lines(each, depth + 1)}" for key, each in zip(keys, inner, strict=True))
+        first, last = "{}" if isinstance(value, dict) else "[]"
+        return f"{first}\n" + ",\n".join(inside) + f"\n{' ' * depth}{last}"
 
     return lines(data, 0) + "\n"
 

@@ -13,6 +13,7 @@ import gen.__main__
 import golden.__main__
 import synth.__main__
 import synth.command.core
+from flow.measure import filled
 from hbfp import figures
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,7 +70,8 @@ def documented():
     """
     texts = {str(page.relative_to(ROOT)): page.read_text() for page in PAGES}
     texts |= {f"{' '.join(start)} --help": parser.epilog or "" for start, (_, parser) in COMMANDS.items()}
-    texts |= {f"figures {name}": figures.load(name)["command"] or "" for name in figures.names()}
+    texts |= {f"figures {name}": "\n".join(f"    {next(filled(run))[0]}" for run in figures.load(name)["runs"])
+              for name in figures.names()}    # the first of those that differ in values alone
     found = {}
     for where, text in texts.items():
         for words, comment in _lines(text):

@@ -84,6 +84,7 @@ def _work(accelerator, shapes, path, quiet):
                              "compared": found.total.compared, "mismatches": found.total.mismatches,
                              "cycles": found.result.cycles, "exact": found.model == found.result.times,
                              "scale_sim": scale_sim([Product(m, k, n)], accelerator.core.rows, accelerator.core.cols)})
+                rows[-1]["fewer"] = rows[-1]["cycles"] < rows[-1]["scale_sim"]
             tell(number + 1, len(shapes))
     failed = [row for row in rows if row["mismatches"] or not row["exact"] or not row["compared"]]
     console.print(_table(accelerator, rows))

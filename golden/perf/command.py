@@ -111,7 +111,9 @@ def _space(number_name, constants, workload, folder, json_file):
         one = best([each for each in found if each.rows == 1])
         within = [best(found, bound) for bound in BOUNDS]
         rows.append({"number": name, "one": one and one.tops, **{f"{bound}_us": each and each.tops for bound, each in
-                                                                  zip(BOUNDS, within, strict=True)}})
+                                                                  zip(BOUNDS, within, strict=True)},
+                     f"at_{BOUNDS[0]}_us": within[0] and {key: getattr(within[0], key) for key in (
+                         "rows", "columns", "ghz")}})
         table.add_row(name, *(f"{each.tops:.0f}" if each else "-" for each in (one, *within)),
                       f"{within[1].tops / one.tops:.2f}" if one and within[1] else "-",
                       f"{within[0].rows}, {within[0].columns}, {within[0].ghz}" if within[0] else "-")

@@ -62,7 +62,7 @@ def published(number: str) -> tuple[Constants, dict[str, str]]:
 def measured(number: str) -> tuple[Constants, dict[str, str]]:
     """Areas that this project measured, energies in proportion: (Constants, name -> source)."""
     scale, reference = BOOK["nand2_um2"], "bf16" if number == "bf16" else "hbfp8"
-    source = f"make area: {NAND2[number]:g} NAND2 a MAC, {scale.value:g} um2 a NAND2 {scale.source}"
+    source = f"make area: {NAND2[number]:.1f} NAND2 a MAC, {scale.value:g} um2 a NAND2 {scale.source}"
     return _made(number, NAND2[number] * scale.value, source,
                  published(reference)[0].mac_pj * NAND2[number] / NAND2[reference], published(number)[1]["mac_pj"])
 

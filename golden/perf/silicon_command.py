@@ -38,7 +38,8 @@ def _silicon(path: Path | None) -> None:
                       f"{each.area_time[own]:.1f}", *(f"{ratio:.2f}" for ratio in over))
     console = Console(highlight=False)
     console.print(table)
-    console.print("the others: " + ", ".join(f"{name} {found[0].area_time[name]}" for name in others), soft_wrap=True)
+    console.print("the others: " + ", ".join(f"{name} {found[0].area_time[name]:.1f}" for name in others),
+                  soft_wrap=True)
     if path is not None:
         with writing("json", path):
             files.write_json(path, [{"network": each.network, "ends": each.ends, "epochs": each.epochs,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hbfp.figures import figure
 from hbfp.format import HBFPFormat
 
 from ..bfp import decode, encode
@@ -12,7 +13,7 @@ from ..sparsity import prune
 
 #: QSNR in dB on N(0, 1), measured elsewhere: REFERENCES, "Accuracy and numerics".
 QSNR_BLOCKS = (16, 64, 225, 576)
-QSNR_REFERENCE = {4: (18.62, 16.95, 16.63, 16.39), 6: (30.72, 28.97, 28.68, 28.34), 8: (42.82, 41.01, 40.72, 40.38)}
+QSNR_REFERENCE = {width: tuple(figure(f"qsnr.published.hbfp{width}").values()) for width in (4, 6, 8)}
 DISTRIBUTIONS = ("normal", "uniform", "laplace")
 
 

@@ -29,9 +29,11 @@ def checkout(tmp_path, monkeypatch):
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "first")
 
-    def measured(commit):
+    def measured(commit, runs=("python -m x",)):
         (folder / "area.json").write_text(json.dumps(
-            {"about": "a", "command": "b", "commit": commit, "library": None, "tools": {}, "sources": ["rtl"],
+            {"about": "a", "runs": runs, "takes": "hours" if runs else "",
+             "kept": {} if runs else {"core": "of a book"},
+             "commit": commit, "library": None, "tools": {}, "sources": ["rtl"],
              "figures": {"core": 443.2}}))
         figures.load.cache_clear()
 
@@ -59,24 +61,26 @@ def test_pages_are_written(checkout, capsys):
 
 def test_what_is_older_is_named(checkout, capsys):
     folder, _ = checkout
-    assert told(capsys)[1][-2].endswith(" none")
+    assert told(capsys)[1][-2].endswith(" none hours")
     (folder / "gen/other.py").write_text("x = 2\n")
-    assert told(capsys)[1][-2].endswith(" none")
+    assert told(capsys)[1][-2].endswith(" none hours")
     (folder / "rtl/one.py").write_text("x = 2\n")
-    assert told(capsys)[1][-2].endswith(" rtl/one.py")
+    assert told(capsys)[1][-2].endswith(" rtl/one.py hours")
     git(folder, "commit", "-q", "-a", "-m", "second")
     (folder / "rtl/two.py").unlink()
-    assert told(capsys)[1][-2].endswith(" rtl/one.py, rtl/two.py")
+    assert told(capsys)[1][-2].endswith(" rtl/one.py, rtl/two.py hours")
 
 
 def test_what_cannot_be_known_is_said(checkout, capsys, monkeypatch):
     _, measured = checkout
     measured("0" * 40)
-    assert told(capsys)[1][-2] == f"area {'0' * 40} unknown"
+    assert told(capsys)[1][-2] == f"area {'0' * 40} unknown hours"
     measured(None)
-    assert told(capsys)[1][-2] == "area not traced unknown"
+    assert told(capsys)[1][-2] == "area not traced unknown hours"
     monkeypatch.setenv("PATH", "")
-    assert told(capsys)[1][-2] == "area not traced unknown"
+    assert told(capsys)[1][-2] == "area not traced unknown hours"
+    measured(None, [])
+    assert told(capsys)[1][-2] == "area published of a book"
 
 
 def test_mark_that_says_nothing(checkout, capsys):

@@ -1,6 +1,7 @@
 """Figures that a command measured: what is read from its report, and what a file keeps."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -45,17 +46,14 @@ def test_area_is_read():
     assert data["cores"] == {"hbfp8": {
         "element": 400, "core": 400, "side": 401, "fp32": 9, "fp32_same_group": 10, "integer": 2,
         "fp32_side": 3601 / 401, "fp32_memories": 9, "fp32_everything": 3601 / 401}}
+    found.report.bit = 1.2
+    data_of_bits = measure.area(json.loads(json.dumps(sweep.as_dict([found]))))
+    assert data_of_bits["cores"]["hbfp8"].keys() - data["cores"]["hbfp8"] == {"fp32_memories_bit",
+                                                                              "fp32_everything_bit"}
+    assert measure.joined(data, data_of_bits)["cores"]["hbfp8"].keys() >= {"fp32_memories_bit", "fp32_memories"}
     assert data["floats"] == {"fp32": {"element": 3600, "core": 3600, "side": 3601},
                               "fp32_8x4": {"element": 4000, "core": 4000, "side": 4001}}
     assert data["integers"] == {"int8": {"core": 200}}
-
-
-def test_accelerator_is_read():
-    data = {"logic": 30.0, "bits": 8, "memories": 12.0, "components": [
-        {"name": "side unit", "logic": 30.0, "share": 1.0, "flipflops": 4, "bits": 8, "memories": 12.0, "cells": 3}]}
-    assert measure.accelerator(data) == {
-        "components": {"side_unit": {"logic": 30, "share": 1, "flipflops": 4, "bits": 8, "memories": 12}},
-        "all": {"logic": 30, "bits": 8, "memories": 12}}
 
 
 def test_denominators_are_read():
@@ -80,20 +78,49 @@ def test_silicon_is_read():
 
 
 def test_texts_stay_and_rows_keep_their_order():
-    old = {"b": {"title": "B", "x": 1.0, "y": 2}, "a": {"title": "A", "x": 3.0}, "gone": {"title": "C", "x": 4.0}}
+    old = {"b": {"title": "B", "x": 1.0, "y": 2, "published": None}, "a": {"title": "A", "x": 3.0},
+           "gone": {"title": "C", "x": 4.0}}
     new = {"a": {"x": 1 / 3}, "b": {"x": 2.0, "z": None}, "c": {"x": 5}}
     found = measure.merged(old, new)
-    assert found == {"b": {"title": "B", "x": 2.0, "z": None}, "a": {"title": "A", "x": 0.33333333}, "c": {"x": 5}}
-    assert list(found) == ["b", "a", "c"] and list(found["b"]) == ["title", "x", "z"]
+    assert found == {"b": {"title": "B", "x": 2.0, "published": None, "z": None},
+                     "a": {"title": "A", "x": 0.33333333}, "c": {"x": 5}}
+    assert list(found) == ["b", "a", "c"] and list(found["b"]) == ["title", "x", "published", "z"]
+
+
+@pytest.mark.parametrize("name", figures.names())
+def test_every_figure_has_a_run_or_a_reason(name):
+    about = figures.load(name)
+    there = dict(measure.numbers(about["figures"]))
+    given = {address for run in about["runs"] for *_, found in measure.filled(run) for address in found}
+    assert list(measure.unexplained(about)) == [] and given <= there.keys()
+    assert all(any(measure.fnmatchcase(address, pattern) for address in there) for pattern in about["kept"])
+
+
+def test_what_is_not_explained():
+    about = {"runs": [{"command": "x", "for": {"w": [4, 8]}, "figures": {"a.w{w}": "b"}},
+                      {"reader": "c", "groups": ["c"]}],
+             "kept": {"a.w8": "so", "d.*": "so"},
+             "figures": {"a": {"title": "A", "w4": 1, "w6": 2, "w8": 3}, "c": {"x": 1}, "d": {"y": 2},
+                         "e": {"z": None}}}
+    assert list(measure.unexplained(about)) == ["a.w6", "a.w8"]    # by nobody, and by two
+
+
+ABOUT = {"about": "a", "runs": [
+    {"command": "python -m synth --mantissa {w}{words}", "report": "s*.json",
+     "for": {"row, words": [["plain", ""], ["tiles", " --block 4,4"]], "w": [4, 8]},
+     "figures": {"{row}.w{w}": "report.core / 2"}},
+    {"command": "python -m benchmarks.x", "figures": {"new.x": "data['kind=b'].x"}},
+    {"for": {"row": ["plain", "tiles"]}, "figures": {"{row}.over": "{row}.w8 / {row}.w4"}}],
+    "takes": "a minute", "kept": {"plain.before": "of the old adder"}, "commit": None, "library": None, "tools": {},
+    "sources": ["rtl"], "figures": {"tiles": {"title": "Tiles", "w4": 1, "w8": 1, "over": 1},
+                                    "plain": {"w4": 1, "w8": 1, "over": 1, "before": 7}}}
 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A file of figures, and a command that writes a report."""
+    """A file of figures, and a folder for reports."""
     (tmp_path / "figures").mkdir()
-    (tmp_path / "figures/accelerator.json").write_text(json.dumps({
-        "about": "a", "command": "python -m synth accelerator", "commit": None, "library": None, "tools": {},
-        "sources": ["rtl"], "figures": {"components": {"one": {"title": "One", "logic": 1}}, "all": {}}}))
+    (tmp_path / "figures/sizes.json").write_text(json.dumps(ABOUT))
     monkeypatch.setattr(figures, "FOLDER", tmp_path / "figures")
     monkeypatch.setattr(files, "output", lambda *parts: tmp_path.joinpath("out", *parts))
     figures.load.cache_clear()
@@ -102,26 +129,38 @@ def place(tmp_path, monkeypatch):
 
 
 def test_file_is_written_anew(place):
+    """Each command once, and what follows from its figures; titles, and what is kept, stay."""
+    called = []
+
     def run(words):
-        assert words == ["synth", "accelerator", "--out", str(place / "out/figures/accelerator")]
-        files.write_json(place / "out/figures/accelerator/accelerator.json", {
-            "logic": 2.5, "bits": 0, "memories": 0.0, "library": "cells", "tools": TOOLS,
-            "components": [{"name": "one", "logic": 2.5, "share": 1.0, "flipflops": 1, "bits": 0, "memories": 0.0}]})
+        *words, option, path = words
+        called.append(" ".join(words))
+        if words[0] == "synth":
+            assert option == "--out"
+            files.write_json(Path(path) / "synth.json", {
+                "report": {"core": len(words) * int(words[2]) + 1 / 3, "library": {"name": "cells"}, "tools": TOOLS}})
+        else:
+            assert option == "--json"
+            files.write_json(Path(path), [{"kind": "a", "x": 1}, {"kind": "b", "x": 2}])
 
-    measure.measure("accelerator", run, "c" * 40)
-    assert figures.load("accelerator") == {
-        "about": "a", "command": "python -m synth accelerator", "commit": "c" * 40, "library": "cells", "tools": TOOLS,
-        "sources": ["rtl"], "figures": {
-            "components": {"one": {"title": "One", "logic": 2.5, "share": 1.0, "flipflops": 1, "bits": 0,
-                                   "memories": 0.0}}, "all": {"logic": 2.5, "bits": 0, "memories": 0.0}}}
+    measure.measure("sizes", run, "c" * 40)
+    assert called == ["synth --mantissa 4", "synth --mantissa 8", "synth --mantissa 4 --block 4,4",
+                      "synth --mantissa 8 --block 4,4", "benchmarks.x"] == [
+        each.removeprefix("python -m ") for each in measure.commands(ABOUT)]
+    assert figures.load("sizes") == ABOUT | {
+        "commit": "c" * 40, "library": "cells", "tools": TOOLS, "figures": {
+            "tiles": {"title": "Tiles", "w4": 10.166667, "w8": 20.166667, "over": 1.9836065},
+            "plain": {"w4": 6.1666667, "w8": 12.166667, "over": 1.972973, "before": 7}, "new": {"x": 2}}}
 
 
-def test_what_no_command_measures(capsys):
+@pytest.mark.parametrize("name, line", [
+    ("size", "must be one of accelerator, area, "),
+    ("prices", "is not measured: published or assumed, each with its ")])
+def test_what_no_command_measures(capsys, name, line):
     with pytest.raises(SystemExit) as ended:
-        main(["figures", "--measure", "size"])
+        main(["figures", "--measure", name])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == ("python -m flow figures: error: --measure size: must be one of area, "
-                                       "accelerator, denominators, silicon\n")
+    assert capsys.readouterr().err.startswith(f"python -m flow figures: error: --measure {name}: {line}")
 
 
 def test_what_is_measured_is_committed(capsys, monkeypatch):

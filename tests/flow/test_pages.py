@@ -34,6 +34,29 @@ def test_what_is_printed(data, text, shown):
     assert pages.printed(text) == shown
 
 
+REPORT = {"rows": [{"unit": "fp32.add", "kind": "flush", "area": 1160.25, "more": {"x": 1}},
+                   {"unit": "fp32.add", "kind": "gradual", "area": 1231.5, "more": {"x": 2}}],
+          "by name": {"hbfp_a": {"kind": "a", "area": 3}, "hbfp_b": {"kind": "b", "area": 4}}}
+
+
+@pytest.mark.parametrize("text, shown", [
+    ("rows['unit=fp32.add; kind=flush'].area:.1f", "1160.2"), ("rows['kind=gradual'].more.x", "2"),
+    ("sum(rows['unit=fp32.add'].area):.2f", "2391.75"), ("rows[1]['area'] / rows[0].more.x:.1f", "1231.5"),
+    ("data['by name']['kind=b'].area + sum(rows.more.x)", "7"), ("rows[0].area / 3", "386.75"),
+    ("rows[0].area * 1000", "1160250"), ("(rows[0].area - rows[0].area - 0.001) * 0.1:+.2f", "+0.00"),
+    ("(rows[0].area - 1160.75) / 100:+.1%", "-0.5 %"), ("rows[0].area - 1160.75:.1f", "-0.5")])
+def test_rows_are_chosen(text, shown):
+    assert pages.printed(text, REPORT | {"data": REPORT}) == shown
+
+
+@pytest.mark.parametrize("text, line", [
+    ("rows['kind=none'].area", "no row has kind=none"), ("rows[7].area", "no 7"),
+    ("data['by name'].c", "no 'c'; there are hbfp_a, hbfp_b")])
+def test_row_that_there_is_not(text, line):
+    with pytest.raises(LookupError, match=f"^{re.escape(line)}$"):
+        pages.printed(text, REPORT | {"data": REPORT})
+
+
 def test_row_comes_before_files(data):
     row = DATA["area"]["figures"]["cores"]["small"]
     assert pages.printed("area.fp32 / core:.2f", row) == "21.33" and pages.printed("more.cells:n", row) == "12 345"

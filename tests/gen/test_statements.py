@@ -25,6 +25,7 @@ def shown(lines):
 
 @pytest.mark.parametrize("lines, written", [
     (["x = a + b;"], ["x = a + b;"]), (["x <= a;"], ["x <= a;"]), (["memory[a][3:0] <= b;"], ["memory[a][3:0] <= b;"]),
+    (["{ x[3:2], x[1:0] } = { a[7:6], b };"], ["x[3:2] = a[7:6];", "x[1:0] = b;"]),
     (["if (c) begin", "x = a;", "end"], ["if (c) x = a;"]), (["if (c)", "x[1] <= a;"], ["if (c) x[1] <= a;"]),
     (["if (c) begin", "x = a;", "y = b;", "end"], ["if (c) begin", "  x = a;", "  y = b;", "end"]),
     (["if (c) begin", "x = a;", "end else if (d) begin", "x = b;", "end else begin", "x = e;", "end"],
@@ -49,6 +50,12 @@ def test_statements(lines, written):
 def test_a_long_line_is_broken():
     long = "a" * COLUMNS
     assert shown(["if (c) begin", f"x = {long};", "end"]) == ["if (c) begin", f"  x = {long};", "end"]
+
+
+@pytest.mark.parametrize("line", ["{ x, y } = { y, x };", "{ x, y } = a;"])
+def test_parts_that_meet_or_do_not_match_are_refused(line):
+    with pytest.raises(ValueError, match="^No statement: "):
+        shown([line])
 
 
 def test_what_is_none_is_refused():

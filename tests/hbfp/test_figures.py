@@ -15,7 +15,8 @@ def test_file_says_where_it_comes_from(name):
     assert tuple(about) == (*figures.ABOUT, "figures") and about["about"] and about["figures"]
     assert about["commit"] is None or re.fullmatch("[0-9a-f]{40}", about["commit"])
     assert all((files.ROOT / path).exists() for path in about["sources"])
-    assert bool(about["sources"]) == bool(about["command"])    # what nobody measures has a source each
+    assert bool(about["sources"]) == bool(about["runs"]) == bool(about["takes"])
+    assert about["runs"] or about["kept"]
     assert about["tools"] == {} or all(isinstance(version, str) for version in about["tools"].values())
 
 
@@ -40,6 +41,8 @@ def test_file_is_as_commands_write_it(name):
 def test_rows_are_lines():
     assert figures.text({"a": {"b": {"c": 1, "d": "x {y} [z]"}, "e": [1, 2]}, "f": None, "g": {}}) == (
         '{\n "a": {\n  "b": {"c": 1, "d": "x {y} [z]"},\n  "e": [1, 2]\n },\n "f": null,\n "g": {}\n}\n')
+    assert figures.text({"a": [{"b": [1]}, {"c": 2}]}) == (
+        '{\n "a": [\n  {\n   "b": [1]\n  },\n  {"c": 2}\n ]\n}\n')
 
 
 @pytest.fixture

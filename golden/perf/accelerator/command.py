@@ -161,7 +161,7 @@ def _perf(args, accelerator, memory, estimate):
         program = (lowered_step(args.model, accelerator)[1].lowered if args.train else
                    lowered(args.model, accelerator)).program
 
-        from .layers import by_layer, by_part, table
+        from .layers import busy, by_layer, by_part, table
         from .model import times  # with Numba
 
         bar("generate the core")
@@ -184,7 +184,7 @@ def _perf(args, accelerator, memory, estimate):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
                 "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
-                "layers": rows, "seconds": seconds} | parts | extra
+                "layers": rows, "busy": busy(program, found), "seconds": seconds} | parts | extra
         with writing("json", args.json):
             files.write_json(args.json, data)
 

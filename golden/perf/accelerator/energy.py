@@ -62,7 +62,7 @@ def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants,
     made = EnergyConstants(mac_pj=base.mac_pj * mac_nand2 / NAND2["hbfp8"])
     sources = sources_of(made)
     sources["mac_pj"] += (f": {base.mac_pj} pJ of HBFP8, in proportion to the area a multiply-accumulate, "
-                          f"{mac_nand2:.1f} of {NAND2['hbfp8']:g} NAND2; the proportion is {ASSUMED}")
+                          f"{mac_nand2:.1f} of {NAND2['hbfp8']:.1f} NAND2; the proportion is {ASSUMED}")
     return (made, sources) if path is None else override(made, sources, path)
 
 

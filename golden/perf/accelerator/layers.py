@@ -55,6 +55,16 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
     return rows
 
 
+def busy(program: Program, times: Times) -> dict[str, int]:
+    """Unit -> cycles in which an instruction of it is under way."""
+    units = np.array([each.unit.name.lower() if each.unit else FETCH for each in program.instructions])
+    found = {}
+    for name in dict.fromkeys(units.tolist()):
+        begins, ends = _union(times.started[units == name], times.completed[units == name])
+        found[name] = int((ends - begins).sum())
+    return found
+
+
 #: What is added up over the layers of a part.
 SUMS = ("cycles", "multiplying", "model_cycles", "macs", "bytes")
 

@@ -29,7 +29,7 @@ class PodConstants:
         return (rows + columns) * self.element_bytes + 2 * columns * self.sum_bytes
 
 
-_SCALED = "{:g} pJ in proportion to the core's area, make area: {:g} NAND2 a MAC; the proportion is " + ASSUMED
+_SCALED = "{:g} pJ in proportion to the core's area, make area: {:.1f} NAND2 a MAC; the proportion is " + ASSUMED
 
 
 def published() -> tuple[PodConstants, dict[str, str]]:
@@ -43,7 +43,8 @@ def measured(number: str) -> tuple[PodConstants, dict[str, str]]:
     made = PodConstants(mac_pj=base * core / NAND2["hbfp8"], column_share=1 - element / core,
                         element_bytes=BYTES[number], sum_bytes=sums.value)
     return made, published()[1] | {
-        "mac_pj": _SCALED.format(base, core), "column_share": f"make area: {element:g} of {core:g} NAND2 are elements",
+        "mac_pj": _SCALED.format(base, core),
+        "column_share": f"make area: {element:.1f} of {core:.1f} NAND2 are elements",
         "element_bytes": BOOK[f"{number}_bytes"].source, "sum_bytes": sums.source}
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
+from hbfp.figures import figure
 from synth.compare.published import FIXED, block_dot, block_element, float_dot, float_element
 
 
 @pytest.mark.parametrize("width, accumulate, ratio", [
-    (4, "bf16", 21.32), (6, "bf16", 12.67), (8, "bf16", 8.28),
+    *((width, "bf16", figure(f"prices.areas.fp32_over_hbfp{width}.value")) for width in (4, 6, 8)),
     (4, "fp32", 16.68), (6, "fp32", 10.87), (8, "fp32", 7.48),
 ])
 def test_element_of_a_tile_of_16(width, accumulate, ratio):
@@ -22,7 +23,9 @@ def test_hbfp8_over_hbfp6():
     assert round(sum(FIXED[8].values()) / sum(FIXED[6].values()), 2) == 1.65
 
 
-@pytest.mark.parametrize("terms, ratios", [(128, {4: 16.98, 6: 10.53, 8: 7.10}), (576, {4: 17.69, 6: 10.81, 8: 7.23})])
+@pytest.mark.parametrize("terms, ratios", [
+    (128, {width: figure(f"dot_product.one.hbfp{width}.published") for width in (4, 6, 8)}),
+    (576, {4: 17.69, 6: 10.81, 8: 7.23})])
 def test_dot_product_with_converters(terms, ratios):
     """Accuracy Boosters (arXiv 2211.10737 v1), FP32 over HBFP."""
     for width, ratio in ratios.items():

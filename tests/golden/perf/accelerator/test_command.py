@@ -5,6 +5,7 @@ import json
 import pytest
 
 from golden.__main__ import main
+from golden.perf.prices import NAND2
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
@@ -44,7 +45,7 @@ def test_estimate(tmp_path, capsys):
                     "torch.nn.Linear(16, 8))\n\n\ndef inputs():\n    return (torch.ones(4, 16),)\n")
     system = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(block=(1, 8))))
     area.write_text(json.dumps({"system": system.as_dict(), "logic": 1e6, "memories": 0.0, "library": None,
-                                "components": [{"name": "elements", "logic": 64 * 443.2}]}))
+                                "components": [{"name": "elements", "logic": 64 * NAND2["hbfp8"]}]}))
     words = ["--rows", "8", "--cols", "8", "--block", "1,8", "--json", str(out), "--area", str(area)]
     assert main(["perf", str(file), *words]) == 0
     data, text = json.loads(out.read_text()), capsys.readouterr().out
