@@ -12,6 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.ext.napoleon import NumpyDocstring
 
 ROOT = Path(__file__).parents[1]
@@ -102,6 +103,14 @@ def keep_bars(app, what, name, obj, options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def keep_numbers(app, doctree):
+    """No line ends inside a number such as 29 265, before its %, or inside of a size such as 8 x 4."""
+    for text in list(doctree.findall(nodes.Text)):
+        if not isinstance(text.parent, nodes.literal | nodes.literal_block):
+            kept = re.sub(r"(?<=\d) (?=\d{3}\b|%|x \d)|(?<=\d x) (?=\d)", "\N{NO-BREAK SPACE}", text)
+            text.parent.replace(text, nodes.Text(kept))
+
+
 def own_signature(app, what, name, obj, options, signature, returns):
     """Of a component, that of its constructor, which Amaranth hides behind one of its own."""
     if what == "class" and signature and "__init__" in vars(obj):
@@ -113,6 +122,7 @@ def own_signature(app, what, name, obj, options, signature, returns):
 def setup(app):
     """Connect what this file adds."""
     app.connect("autodoc-process-signature", own_signature)
+    app.connect("doctree-read", keep_numbers)
     if app.tags.has("docstrings"):
         app.connect("source-read", append_docstrings)
     else:

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from synth.command import sweep as command
+from tests.browser import MISSING, Browser, find
 
 
 @pytest.mark.parametrize("words, line", [
@@ -40,6 +41,13 @@ def test_small_sweep_writes_its_files(tmp_path, monkeypatch):
     assert study["baselines"]["int"] in found["baselines"]
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 2
     assert "data:image/png;base64," in (tmp_path / "area.html").read_text()
+    if find() is None:
+        pytest.skip(MISSING)
+    browser = Browser(tmp_path / "profile")
+    try:
+        assert browser.complaints(tmp_path / "area.html") == []
+    finally:
+        browser.close()
 
 
 @pytest.mark.synth
