@@ -154,7 +154,8 @@ class Design(describe.Description):
         tag="", place=13, serves=(*CORES, *SYSTEMS))
     pipeline: int = whole(
         0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
-        text="registers inside each FP32 multiply-add, or adder of block sums; 7: inside groups, too",
+        text="registers inside each FP32 multiply-add, or adder of block sums (7: inside groups, too); fp32 takes up "
+             "to 8, hbfp and fma 7, bf16 6",
         tag="p", place=14, serves=(BLOCKS, FLOATS, ACCELERATOR))
     depth: int = whole(
         512, *DEPTH_RANGE, title="Depth", unit=" rows", text="rows of X that one command may stream",
