@@ -123,6 +123,11 @@ def _check_noise(x, fmt, noise):
 def decode(blocks: Blocks) -> np.ndarray:
     """HBFP to FP32: ``M * 2^(E - m)``, exact; NaN throughout an invalid block.
 
+    Parameters
+    ----------
+    blocks : Blocks
+        Such as :func:`encode` gives.
+
     Returns
     -------
     ndarray of float32

@@ -1,4 +1,4 @@
-"""``hbfp COMMAND ...``: the commands of all parts, for who has installed them."""
+"""``hbfp COMMAND ...``: the commands of all parts, for those who have installed them."""
 
 import sys
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ LINE = 1000
 
 
 def as_called(text: str) -> str:
-    """``python -m gen`` in a text is ``hbfp gen`` for who has called that."""
+    """A text in which commands are called as the user called this one: ``python -m gen`` or ``hbfp gen``."""
     return re.sub(r"python -m (?=\w)", "hbfp ", text) if Path(sys.argv[0]).stem == "hbfp" else text
 
 

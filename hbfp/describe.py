@@ -32,7 +32,7 @@ class Description:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The description of which :meth:`as_dict` is ``data``, JSON in between or not."""
+        """The description that :meth:`as_dict` made ``data`` of, also if ``data`` has been through JSON."""
         return from_dict(cls, data)
 
     def words(self) -> list[str]:

@@ -107,14 +107,14 @@ class Design(describe.Description):
         Bits of the mantissas of commands that take them as two digits of the array (docs/numerics.md, section 3); 0 if
         there are no such commands.
     side_lanes : int
-        Lanes of the side unit, a divisor of the columns: a row takes columns over lanes cycles to leave; 0: as many.
-        Equal bits.
+        Lanes of the side unit, a divisor of the columns: a row takes columns / lanes cycles to leave; 0 stands for as
+        many lanes as columns. Equal bits.
     banks : int
         Banks of accumulators. With one, a command's first sums follow the read-out of the command before row by row;
         with two, that of the one before that (docs/decisions/0113-banks.md). Equal bits.
     weight_tiles : int
-        Tiles of weights that the core holds. With one, there are rows for as much of the next one as is loaded before
-        the array has taken up the last: passes follow each other as without. Equal bits.
+        Tiles of weights that the core holds. With one, the buffer has room for only as much of the next tile as is
+        loaded before the array has taken up the last one: passes follow each other without gaps. Equal bits.
     convert_lanes : int
         Lanes of the converter, a divisor of those that it has else: a block takes more beats. 0: as many as rows, where
         blocks allow it. Equal bits but for the noise of stochastic rounding, which goes by lanes.

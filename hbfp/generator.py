@@ -28,7 +28,7 @@ REFUSED = 2
 
 
 class GeneratorError(RuntimeError):
-    """The generator failed; the message is its last line. ``refused``: that was the user's mistake."""
+    """The generator failed; the message is its last line. ``refused`` says whether it refused the user's values."""
 
     def __init__(self, message: str, refused: bool = False) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ def key() -> str:
 
 
 def words(design: Design, unit: str = "core") -> list[str]:
-    """The words that make a design, or one unit; a unit that is no part of a core takes of it what it has, too."""
+    """The words that make a design, or one unit; a unit that is no part of a core takes the options that it has."""
     if unit in ("dispatch", "butterfly", "crossbar", "benes"):
         taken = []
     elif unit.startswith("fp32.") or unit in ("vector", "vector.lean"):

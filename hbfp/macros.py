@@ -30,9 +30,9 @@ class Memory:
     area : float
         NAND2-equivalents.
     macros : int
-        How many there are of them; 0: flip-flops.
+        How many macros there are; 0 where it is made of flip-flops.
     words, width : int
-        Of one of them.
+        Words of a macro and bits of a word.
     """
     area: float
     macros: int

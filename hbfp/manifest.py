@@ -157,7 +157,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The manifest of which :meth:`as_dict` is ``data``, JSON in between or not."""
+        """The manifest that :meth:`as_dict` made ``data`` of, also if ``data`` has been through JSON."""
         given = dict(data)
         given["ports"] = {name: Port(**row) for name, row in data.get("ports", {}).items()}
         given["streams"] = {name: Stream(row["direction"], row["width"], tuple(Field(**each) for each in row["fields"]))

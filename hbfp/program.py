@@ -271,7 +271,7 @@ class Program:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The program of which :meth:`to_bytes` is ``data``; ProgramError if it is none."""
+        """The program that :meth:`to_bytes` made ``data`` of; ProgramError if ``data`` is no program."""
         try:
             return cls._parse(*_entries(data))
         except IllegalInstruction as error:

@@ -80,7 +80,7 @@ class Accelerator(describe.Description):
     vector_rows : int
         Rows that the vector unit holds.
     vector_lanes : int
-        Lanes of the vector unit, a divisor of the columns: a word of V takes columns over lanes cycles; 0: as many as
+        Lanes of the vector unit, a divisor of the columns: a word of V takes columns / lanes cycles; 0: as many as
         columns. Sums along a row go by lanes, so that their order differs.
     function_lanes : int
         Evaluators of functions (exp, rsqrt and so on), a divisor of the vector unit's lanes, which they serve in turns:

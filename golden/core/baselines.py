@@ -19,8 +19,8 @@ from ..number.to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_b
 def matmul_fp32(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
     """The FP32 core: each product and each sum rounded, subnormals flushed.
 
-    ``psum`` runs from +0 down the ``rows`` of a K tile, then the tile's sum is added to the
-    accumulator, tiles ascending.
+    ``x`` is (M, K) and ``w`` (K, N), float32; so is the result, (M, N). A partial sum runs from +0 down the ``rows`` of
+    a tile of K, then it is added to the accumulator, tiles ascending.
     """
     x, w = check_operands(as_float32(x), as_float32(w, "w"))
     x, w = flush(x), flush(w)

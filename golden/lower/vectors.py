@@ -110,7 +110,7 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
          inner: int, output: Value) -> None:
     """Rows along ``inner`` of operands of one shape, added up over dimensions, the last of them fastest, to one row.
 
-    ``parts`` are the programs of :func:`golden.ops.operation.running`: what runs before, for each row, and behind.
+    ``parts`` are the programs of :func:`golden.ops.results.running`: what runs before, for each row, and behind.
     """
     before, body, after = parts
     length = operands[0].shape[inner]

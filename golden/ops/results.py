@@ -18,7 +18,7 @@ class Result:
     single : bool
         Whether of a row only the first number counts.
     over : tuple of int
-        Dimensions of :meth:`Rows.rows` of an operand over which rows are added, ascending.
+        Dimensions of :meth:`golden.ops.operation.Rows.rows` of an operand over which rows are added, ascending.
     keep : bool
         Whether the dimensions of which one number is left stay, of size 1.
     """

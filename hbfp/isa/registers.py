@@ -68,7 +68,7 @@ class Register:
     several : bool
         Whether only an accelerator with more than one context has it.
     reset : int
-        What one that the host writes is at reset.
+        Its value at reset, if the host writes it.
     """
     name: str
     address: int

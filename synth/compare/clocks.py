@@ -37,6 +37,7 @@ class Point:
 
     @property
     def arithmetic(self) -> str:
+        """The design's arithmetic, such as ``hbfp``."""
         return self.report.design.arithmetic
 
     @property
@@ -48,10 +49,12 @@ class Point:
 
     @property
     def group(self) -> tuple[int, int]:
+        """Rows and columns of a group of elements."""
         return self.report.design.group
 
     @property
     def pipeline(self) -> int:
+        """Registers inside each FP32 unit."""
         return self.report.design.pipeline
 
     @property

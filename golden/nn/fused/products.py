@@ -62,14 +62,14 @@ class Products:
         Returns
         -------
         tuple of (Tensor, list of int)
-            (models * R, M, N), and the pairs that are left to :meth:`general`.
+            (models * R, M, N), and the pairs that are left out, to be multiplied one by one from :meth:`operand`.
         """
         formats, skip = self._kernel(which, len(a) // self.count)
         y = torch.from_numpy(stack.product(array(a), array(b), formats, skip))
         return y, [] if skip is None else skip.nonzero()[0].tolist()
 
     def note(self, operation: str, macs: int) -> None:
-        """Tell who listens of a product of all models: ``macs`` multiply-accumulates."""
+        """Tell those who listen that all models did a product of ``macs`` multiply-accumulates."""
         for formats in self._formats:
             note(operation, formats, macs // self.count)
 
