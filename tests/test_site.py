@@ -120,6 +120,11 @@ def test_footer_says_whose_and_which_version(pages):
     assert f"the HBFP project. Version {hbfp.__version__}. Licence: Apache-2.0" in (pages / "index.html").read_text()
 
 
+def test_no_line_ends_inside_a_number(pages):
+    text = (pages / "design/06-area.html").read_text()
+    assert "groups of 8\N{NO-BREAK SPACE}x\N{NO-BREAK SPACE}8" in text and "groups of 8 x 8" not in text
+
+
 def test_page_of_areas_in_a_browser(browser, tmp_path, monkeypatch):
     """Tables that are wider than a telephone, and the pictures that need no areas by component."""
     monkeypatch.setattr(FakeReport, "library", {"name": "some", "sha256": 12 * "0"})
