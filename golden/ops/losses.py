@@ -15,9 +15,14 @@ _NONE, _MEAN, _SUM = range(3)                              #: torch's numbers of
 
 
 def _hot(target, classes, ignored):
-    """Rows of the table of classes."""
-    places = torch.arange(classes, device=target.device)
-    return ((target.unsqueeze(-1) == places) & (target != ignored).unsqueeze(-1)).to(torch.float32)
+    """Rows of the table of classes; a number that is none is an IndexError, in a graph that is run one of torch's."""
+    kept = target != ignored
+    if type(target) is torch.Tensor and not target.is_meta:                     # as torch's own kernel does
+        wrong = target[kept & ((target < 0) | (target >= classes))]
+        if len(wrong):
+            raise IndexError(f"Target {wrong[0].item()} is out of bounds.")
+    rows = torch.zeros(*target.shape, classes, device=target.device)
+    return rows.scatter(-1, torch.where(kept, target, 0).unsqueeze(-1), kept.to(torch.float32).unsqueeze(-1))
 
 
 def _weighted(rows, weight):
@@ -29,17 +34,8 @@ def _check(logs, target):
         raise Unsupported(f"it has {logs.dim()} dimensions; one row of classes for each number of the batch would do")
 
 
-def _check_range(target, classes, ignored):
-    """As torch's own kernel does, where there are numbers."""
-    if type(target) is torch.Tensor and not target.is_meta:
-        wrong = target[(target != ignored) & ((target < 0) | (target >= classes))]
-        if len(wrong):
-            raise IndexError(f"Target {wrong[0].item()} is out of bounds.")
-
-
 def _nll_loss(logs, target, weight, reduction, ignored):
     _check(logs, target)
-    _check_range(target, logs.shape[-1], ignored)
     hot = _hot(target, logs.shape[-1], ignored)
     chosen = _weighted(aten.threshold_backward(logs, hot, 0), weight)           # a gate: -inf elsewhere is no NaN
     total = _weighted(hot, weight).sum()

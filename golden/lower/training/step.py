@@ -87,7 +87,7 @@ class Host:
                 args, options = fx.node.map_arg((node.args, node.kwargs), result)
                 results[node] = (given[self.capture.names[node.name]] if node.op == "placeholder" else
                                  getattr(self.capture.graph, node.target) if node.op == "get_attr" else
-                                 node.target(*args, **options))
+                                 _called(node, args, options))
             return results[node]
         found |= {name: result(node) for node, name in self.moved.items()}
         return {name: each.detach().permute(self.orders[name]).contiguous().numpy() for name, each in found.items()
@@ -192,7 +192,7 @@ def _evaluated(capture, side):
                 if isinstance(node.target, torch._ops.HigherOrderOperator):
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
-                results[node] = node.target(*args, **options)
+                results[node] = _called(node, args, options)
                 if moving.isdisjoint(node.all_input_nodes) and not _computes(node):
                     node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
                     (fixed if whole.isdisjoint(node.all_input_nodes) else whole).add(node)
@@ -205,6 +205,14 @@ def _evaluated(capture, side):
     outputs = list(capture.outputs.values())
     wanted = [results[each] for each in outputs]
     return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved
+
+
+def _called(node, args, options):
+    """What a node gives; LoweringError if a class number is none, as where torch itself raises."""
+    try:
+        return node.target(*args, **options)
+    except (IndexError, RuntimeError) as error:
+        raise LoweringError(f"The whole numbers of a batch do not fit the step: {error}") from None
 
 
 def _name(node, names, taken):

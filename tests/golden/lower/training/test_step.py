@@ -230,3 +230,16 @@ def test_batches_of_another_kind_are_refused():
             "Tensor input of a batch must be float32 of (12, 21) as in the first, not float32 of (5, 21); batches of "
             "one size (drop_last=True) would do")):
         step.host.writes((rows(5, 21), classes(5)))
+
+
+@pytest.mark.parametrize("wrong", [-1, 10])
+def test_classes_that_there_are_none_of_are_refused(wrong):
+    """In the first batch, and in a later one, of which only the host sees the numbers; one that is ignored is none."""
+    line = f"^The whole numbers of a batch do not fit the step: index {wrong} is out of bounds for dimension 1 with size 10"
+    good, bad = (torch.tensor([3, each, 9]) for each in (-100, wrong))
+    with pytest.raises(LoweringError, match=line):
+        lower_step(mlp(), F.cross_entropy, sgd(), (rows(3, 21), (bad,)), MACHINES["8"])
+    step = lower_step(mlp(), F.cross_entropy, sgd(), (rows(3, 21), (good,)), MACHINES["8"])
+    with pytest.raises(LoweringError, match=line):
+        step.host.writes((rows(3, 21), (bad,)))
+    np.testing.assert_array_equal(step.host.writes((rows(3, 21), (good,)))["target rows"].argmax(-1), [3, 0, 9])
