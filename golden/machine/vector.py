@@ -13,6 +13,8 @@ from ..vector import unit as golden
 from .errors import Fault, MachineError
 from .memories import Memories
 
+#: More than the words of a row.
+_LONGEST = 512
 #: Numbers that registers of the iterations that are computed side by side may hold.
 _AT_ONCE = 1 << 22
 
@@ -160,20 +162,22 @@ class Vector:
 
     @staticmethod
     def _check_order(plan, reads, writes, written, time, size):
-        """MachineError if a pass reads a word that one before it in the same instruction has written.
+        """MachineError if a pass reads a word that it, or one before it in the same instruction, has written.
 
-        ``written`` has the time of the first write of each word; an instruction of the unit takes a unit of it.
+        ``written`` has the time of the first write of each word. An instruction of the unit takes :data:`_LONGEST`
+        units of it: a pass reads a word of its row in each, and may write it then.
         """
         def times(addresses, number):
-            return np.broadcast_to(time + np.arange(len(addresses))[:, None] * size + number, addresses.shape)
+            return (time + np.arange(len(addresses))[:, None] * size + number) * _LONGEST + np.arange(
+                addresses.shape[1])
 
         for addresses, (number, _) in zip(writes, plan.writes, strict=True):
             np.minimum.at(written, addresses, times(addresses, number))
         for addresses, (number, _) in zip(reads, plan.reads, strict=True):
             late = addresses[written[addresses] < times(addresses, number)]
             if late.size:
-                raise MachineError(f"V at {int(late[0])} is read by a pass, and written by one before it in the same "
-                                   "instruction")
+                raise MachineError(f"V at {int(late[0])} is read by a pass, and written by it or one before it in the "
+                                   "same instruction")
 
     # --- Execution ------------------------------------------------------------------------------
 

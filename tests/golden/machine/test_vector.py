@@ -62,6 +62,8 @@ def test_results_may_take_the_place_of_what_was_read():
     found = run([length(LANES)], [vector(b=STREAM, to="out")], see=slice(0, ROWS), i0_base=1, o0_base=1,
                 count0=ROWS - 1)
     np.testing.assert_array_equal(found, [VALUES[0], *VALUES[1:] ** 2])
+    found = run([length(2 * LANES)], [vector(to="out")], see=slice(0, 3), i0_base=1, o0_base=0, count0=1)
+    np.testing.assert_array_equal(found, VALUES[[1, 2, 2]])
 
 
 @pytest.mark.parametrize("before, body, values, line", [
@@ -71,9 +73,11 @@ def test_results_may_take_the_place_of_what_was_read():
      "Vector register 1 is read, of which nothing has written 9 elements"),
     ([length(LANES)], [vector(b=scalar(4), to="out")], {}, "Scalar 4 is read, which nothing has written"),
     ([length(LANES)], [vector(to="out")], {"o0_base": 1},
-     "V at 1 is read by a pass, and written by one before it in the same instruction"),
+     "V at 1 is read by a pass, and written by it or one before it in the same instruction"),
     ([length(LANES)], [vector(to="out"), vector(to=0)], {"o0_base": 0},
-     "V at 0 is read by a pass, and written by one before it in the same instruction"),
+     "V at 0 is read by a pass, and written by it or one before it in the same instruction"),
+    ([length(2 * LANES)], [vector(to="out")], {"o0_base": 1, "count0": 1},
+     "V at 1 is read by a pass, and written by it or one before it in the same instruction"),
     ([length(LANES)], [vector(to="out"), length(4)], {},
      "A program must set the length of a row before its first pass, or leave it as it was"),
     ([length(LANES)], [vector(to="out")], {"i0_base": 50}, "V at 50 is read, which nothing has written"),
