@@ -38,7 +38,7 @@ def _average_pool(x, size, stride=(), padding=0, ceil_mode=False, count_include_
 
 def _adaptive_pool(x, size):
     (h, w), (oh, ow) = x.shape[-2:], pair(size)
-    if h % oh or w % ow:
+    if not oh or not ow or h % oh or w % ow:
         raise Unsupported(f"{h} x {w} pixels are no multiple of {oh} x {ow}; sides that divide would do")
     return _average_pool(x, (h // oh, w // ow))
 

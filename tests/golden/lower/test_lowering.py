@@ -406,6 +406,8 @@ def test_a_program_is_the_same_every_time():
       " would do")),
     (nn.Sequential(nn.AdaptiveAvgPool2d(3)), (r(1, 2, 5, 5),), {}, "Layer '0' (adaptive_avg_pool2d)",
      "5 x 5 pixels are no multiple of 3 x 3; sides that divide would do"),
+    (Of(lambda x: aten._adaptive_avg_pool2d(x, (1, 0))), (r(1, 2, 5, 5),), {}, "Layer '' (adaptive_avg_pool2d)",
+     "it gives no numbers: its shape is (1, 2, 1, 0); one of numbers would do"),
     (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (mean)",
      "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
     (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "Layer '' (layer_norm)",

@@ -235,7 +235,8 @@ def test_batches_of_another_kind_are_refused():
 @pytest.mark.parametrize("wrong", [-1, 10])
 def test_classes_that_there_are_none_of_are_refused(wrong):
     """In the first batch, and in a later one, of which only the host sees the numbers; one that is ignored is none."""
-    line = f"^The whole numbers of a batch do not fit the step: index {wrong} is out of bounds for dimension 1 with size 10"
+    line = ("^The whole numbers of a batch do not fit the step: "
+            f"index {wrong} is out of bounds for dimension 1 with size 10")
     good, bad = (torch.tensor([3, each, 9]) for each in (-100, wrong))
     with pytest.raises(LoweringError, match=line):
         lower_step(mlp(), F.cross_entropy, sgd(), (rows(3, 21), (bad,)), MACHINES["8"])
