@@ -55,6 +55,7 @@ MAY = {
     "synth": {"hbfp", "golden/spec", "synth/command"},
     "synth/tools": {"hbfp", "golden/spec"},
     "synth/measure": {"hbfp", "golden/spec", "synth/tools"},
+    "synth/power": {"hbfp", "golden/spec", "synth/tools", "synth/measure"},
     "synth/compare": {"hbfp", "golden/spec", "synth/tools", "synth/measure"},
     "synth/report": {"hbfp", "golden/spec", "synth/tools", "synth/measure", "synth/compare"},
     "synth/command": {"hbfp", "golden/spec", "synth/tools", "synth/measure", "synth/compare", "synth/report"},
