@@ -35,7 +35,7 @@ def test_rows():
 
 def test_energy_of_a_product_is_in_proportion_to_its_area():
     constants, sources = constants_for(CORE / 2, None)
-    assert constants.mac_pj == pytest.approx(0.2) and f"{CORE / 2:.1f} of {CORE:g} NAND2" in sources["mac_pj"]
+    assert constants.mac_pj == pytest.approx(0.2) and f"{CORE / 2:.1f} of {CORE:.1f} NAND2" in sources["mac_pj"]
     assert set(sources) == set(EnergyConstants.__dataclass_fields__)
 
 
