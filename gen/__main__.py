@@ -49,7 +49,7 @@ examples:
   python -m gen --unit dot_product --block 1,128  a dot-product unit of 128 terms; its FP32 twin: --arithmetic fp32
   python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
   python -m gen --unit vector --lanes 16          the vector unit
-  python -m gen --unit vector --functions exp,log --function-lanes 2   two functions; four lanes have one evaluator of each
+  python -m gen --unit vector --functions exp,log --function-lanes 2    evaluators that lanes share
   python -m gen --top accelerator --rows 16       the accelerator: memories, DMA and instructions around a core
   python -m gen --unit dispatch --depth 256       the request dispatcher
   python -m gen --top pods --pods 8 --rows 8      many arrays behind networks
