@@ -28,6 +28,7 @@ from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
 from hbfp.manifest import FILE, Manifest
 from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
 from hbfp.rtl.lib.component import Component
+from hbfp.system import Accelerator
 from hbfp.values import cannot, choice, flag, number, refuse, shown, whole, writable_folder
 
 from . import sdc
@@ -36,7 +37,7 @@ from .emit import Emitter, verilog
 from .manifest import manifest, memories
 from .readable import DEFAULT, TEXTS
 from .tops import TOPS, make_top
-from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit
+from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit, options_of
 
 EXAMPLES = """\
 examples:
@@ -48,6 +49,7 @@ examples:
   python -m gen --unit dot_product --block 1,128  a dot-product unit of 128 terms; its FP32 twin: --arithmetic fp32
   python -m gen --unit fp32.fma --pipeline 3      an FP32 unit; --subnormals flush or gradual
   python -m gen --unit vector --lanes 16          the vector unit
+  python -m gen --unit vector --functions exp,log --function-lanes 2    evaluators that lanes share
   python -m gen --top accelerator --rows 16       the accelerator: memories, DMA and instructions around a core
   python -m gen --unit dispatch --depth 256       the request dispatcher
   python -m gen --top pods --pods 8 --rows 8      many arrays behind networks
@@ -116,6 +118,8 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
 MEMORIES = ("inside", "blackbox")
 #: Options of the vector units, and of networks.
 VECTOR_OPTIONS, NETWORK_OPTIONS = ("lanes", "beats", "registers"), ("pods", "copies", "width")
+#: Options that a vector unit has as an accelerator has them.
+SHARED_OPTIONS = ("function_lanes", "functions")
 #: Options of parts that belong to no design: what they are, and their range.
 PART_OPTIONS = {"lanes": ("elements a cycle", LANES_RANGE), "beats": ("beats of the longest row", BEATS_RANGE),
                 "registers": ("rows that the unit holds", REGISTERS_RANGE),
@@ -179,7 +183,7 @@ def _prepare(args, top):
         _without(args, others - set(top.options), f"--top {args.top}")
         return _prepare_top(args, top)
     if args.unit in FREE_UNITS:
-        _without(args, others - set(PART_OPTIONS), args.unit)
+        _without(args, others - set(PART_OPTIONS) - set(options_of(args.unit)), args.unit)
         return _prepare_part(args)
     _without(args, others, shown(args.unit))
     design = design_from_args(args)
@@ -204,11 +208,13 @@ def _prepare_top(args, top):
 
 def _prepare_part(args):
     """The same for a unit that belongs to no design."""
-    given = {name: getattr(args, name) for name in (*PART_OPTIONS, *OPTIONS, "preset", "config")
+    given = {name: getattr(args, name) for name in (*PART_OPTIONS, *SHARED_OPTIONS, *OPTIONS, "preset", "config")
              if getattr(args, name) is not None}
     for name, (_, limits) in PART_OPTIONS.items():
         if name in given:
             given[name] = whole(name, given[name], *limits)
+    for name in set(SHARED_OPTIONS) & given.keys():
+        given[name] = describe.declared(Accelerator)[name][0].read(name, given[name])
     if "depth" in given:
         given["depth"] = whole("depth", given["depth"], *DEPTH_RANGE)
     if "pipeline" in given:    # the unit knows how many registers it can have

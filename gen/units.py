@@ -76,6 +76,14 @@ FREE_UNITS: dict[str, Any] = FP32_UNITS | VECTOR_UNITS | {"dispatch": Dispatcher
 OPTIONS_OF = {"ports": "pods"}
 
 
+def options_of(name: str) -> dict[str, str]:
+    """Option -> parameter of the unit of that name which belongs to no design; the functions may be in its name."""
+    make = FREE_UNITS[name]
+    return {OPTIONS_OF.get(item.name, item.name): item.name
+            for item in fields(getattr(make, "func", make).Parameters)
+            if item.name != "functions" or make is VECTOR_UNITS["vector"]}
+
+
 def make_part(name: str, options: Mapping[str, Any]) -> Component:
     """The unit of that name which belongs to no design, from the options that the user gave.
 
@@ -84,9 +92,7 @@ def make_part(name: str, options: Mapping[str, Any]) -> Component:
     OptionError
         If it has no such option, or not that value.
     """
-    make = FREE_UNITS[name]
-    parameters = {OPTIONS_OF.get(item.name, item.name): item.name
-                  for item in fields(getattr(make, "func", make).Parameters)}
+    make, parameters = FREE_UNITS[name], options_of(name)
     if name in VECTOR_UNITS:    # always flush
         options = {option: value for option, value in options.items() if (option, value) != ("subnormals", "flush")}
     for option, value in options.items():
@@ -96,7 +102,7 @@ def make_part(name: str, options: Mapping[str, Any]) -> Component:
     try:
         return make(**{parameters[option]: value for option, value in options.items()})
     except ValueError as error:
-        blame = [f"--{option} {shown(value)}" for option, value in options.items()] if len(options) == 1 else []
+        blame = [f"{flag(option)} {shown(value)}" for option, value in options.items()] if len(options) == 1 else []
         raise OptionError(f"{blame[0] if blame else f'--unit {name}'}: {error}") from None
 
 

@@ -64,8 +64,10 @@ def memory(words: int, width: int, ports: int = 2) -> Memory:
     ways = [Memory(words * width * figure("prices.areas.register_bit")["value"], 0, words, width)]
     for mux in (mux for mux in MUXES if mux <= law["mux"]):
         most_words, most_width = law["rows"] * mux, law["columns"] // mux
-        for deep in _parts(words, most_words):
-            for wide in _parts(width, most_width):
+        around = law["y"] - law["lower"] * (mux > MUXES[0])
+        strapped = law["column"] * mux + law["strap"] * (law["columns"] // STRAP - 1)
+        for deep in _parts(words, most_words, law["row"], around):
+            for wide in _parts(width, most_width, strapped, law["x"]):
                 rows = max(LEAST_ROWS, -(-words // (deep * mux)))
                 bits = max(LEAST_COLUMNS // mux, -(-width // wide))
                 x, y = size(rows * mux, bits, mux, ports)
@@ -73,7 +75,11 @@ def memory(words: int, width: int, ports: int = 2) -> Memory:
     return min(ways, key=lambda way: way.area)
 
 
-def _parts(whole: int, most: int) -> range:
-    """Numbers of equal parts to try: the least that there can be, and some more."""
+def _parts(whole: int, most: int, saved: float, around: float) -> range:
+    """Numbers of equal parts that may be the best: from the least that there can be.
+
+    A part more costs what a macro has ``around`` its cells. Smaller parts save at most ``saved`` each: a row or a bit,
+    by which the parts together are larger than the whole, and straps.
+    """
     least = -(-whole // most)
-    return range(least, least + 4)
+    return range(least, least + int(least * saved / around) + 1)

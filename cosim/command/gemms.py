@@ -18,7 +18,7 @@ from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.perf.accelerator.command import lowered
 from hbfp.golden.perf.accelerator.scale_sim import scale_sim
-from hbfp.options import add_system_options, system_from_args
+from hbfp.options import system_from_args
 from hbfp.program import Product
 from hbfp.system import Accelerator
 from hbfp.values import whole, writing
@@ -26,7 +26,7 @@ from hbfp.values import whole, writing
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
-from .numbered import add_numbered, numbered_from_args
+from .numbered import numbered_from_args, numbered_parser
 
 EXAMPLES = """\
 examples:
@@ -51,9 +51,8 @@ def shape(number: int, most: int) -> tuple[int, ...]:
 
 def make_parser() -> Parser:
     """The command line."""
-    parser = Parser(prog="python -m cosim gemms", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
-    add_system_options(parser, Accelerator, "accelerator")
-    add_numbered(parser, "products", 20).add_argument(
+    parser, group = numbered_parser("gemms", __doc__, EXAMPLES, "products", 20)
+    group.add_argument(
         "--most", default="256", metavar="N", help="most rows, columns, terms; 1 to 4096 (default 256)")
     return parser
 

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from rich.console import Console
 
+from hbfp.command import Parser
 from hbfp.golden.command.progress import Bars
+from hbfp.options import add_system_options
 from hbfp.system import Accelerator
 from hbfp.values import whole, writable_file
 
@@ -18,14 +20,21 @@ Found = TypeVar("Found")
 COUNT_RANGE, SEED_RANGE = (1, 100_000), (0, 2**31 - 1)
 
 
-def add_numbered(parser: argparse.ArgumentParser, what: str, count: int) -> argparse._ArgumentGroup:
-    """Add the options of ``what``, a noun in the plural, ``count`` of them by default; returns their group."""
+def numbered_parser(command: str, page: str, examples: str, what: str, count: int
+                    ) -> tuple[Parser, argparse._ArgumentGroup]:
+    """The command line of a command that runs on an accelerator, and its group of options for what it does many times.
+
+    ``page`` is the docstring of the command's module, whose first paragraph is not in the help; ``what`` a noun in the
+    plural, of which ``count`` are done by default.
+    """
+    parser = Parser(prog=f"python -m cosim {command}", description=page.split("\n\n", 1)[1], epilog=examples)
+    add_system_options(parser, Accelerator, "accelerator")
     group = parser.add_argument_group(what)
     group.add_argument("--count", default=str(count), metavar="N", help=f"{what}, 1 to 100000 (default {count})")
     group.add_argument("--seed", default="0", metavar="N", help="number of the first (default 0)")
     group.add_argument("--json", metavar="FILE", help="also write the results there")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
-    return group
+    return parser, group
 
 
 def numbered_from_args(args: argparse.Namespace) -> tuple[range, Path | None]:

@@ -15,7 +15,7 @@ from rich.console import Console
 from hbfp import describe
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
-from hbfp.options import add_system_options, system_from_args, values_from_args
+from hbfp.options import system_from_args, values_from_args
 from hbfp.system import Accelerator
 from hbfp.values import flag, refuse, whole, writing
 
@@ -24,7 +24,7 @@ from ..accelerator.pair import PART
 from ..emit import EmitError
 from ..simulate.verilator import BuildError
 from ..work.random_accelerators import draw
-from .numbered import add_numbered, build_and_run, numbered_from_args
+from .numbered import build_and_run, numbered_from_args, numbered_parser
 
 #: Accelerators that may be drawn.
 DRAW_RANGE = (1, 1000)
@@ -40,9 +40,7 @@ examples:
 
 def make_parser() -> Parser:
     """The command line."""
-    parser = Parser(prog="python -m cosim programs", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
-    add_system_options(parser, Accelerator, "accelerator")
-    group = add_numbered(parser, "programs", 100)
+    parser, group = numbered_parser("programs", __doc__, EXAMPLES, "programs", 100)
     group.add_argument("--draw", metavar="N", help="accelerators of 8 x 8 drawn at random over all options, by the "
                        "number of the first program, 1 to 1000; in place of the options of one")
     return parser

@@ -13,14 +13,14 @@ from rich.console import Console
 
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
-from hbfp.options import add_system_options, system_from_args
+from hbfp.options import system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import writing
 
 from ..accelerator.device import BusError
 from ..emit import EmitError
 from ..simulate.verilator import BuildError
-from .numbered import add_numbered, build_and_run, numbered_from_args
+from .numbered import build_and_run, numbered_from_args, numbered_parser
 
 EXAMPLES = """\
 examples:
@@ -30,10 +30,7 @@ examples:
 
 def make_parser() -> Parser:
     """The command line."""
-    parser = Parser(prog="python -m cosim words", description=__doc__.split("\n\n", 1)[1], epilog=EXAMPLES)
-    add_system_options(parser, Accelerator, "accelerator")
-    add_numbered(parser, "words", 1000)
-    return parser
+    return numbered_parser("words", __doc__, EXAMPLES, "words", 1000)[0]
 
 
 def prepare(args: argparse.Namespace) -> Callable[[], int]:

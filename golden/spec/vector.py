@@ -158,7 +158,7 @@ class VectorUnit:
     Raises
     ------
     ValueError
-        If a value is out of range.
+        If a value is out of range, or lanes share evaluators of no function.
     """
     lanes: int = 8
     beats: int = 16
@@ -181,8 +181,10 @@ class VectorUnit:
         check_range("Function lanes", self.function_lanes, 0, self.lanes)
         if self.function_lanes & self.function_lanes - 1:
             raise ValueError(f"Function lanes must be a power of two, not {self.function_lanes}")
-        if self.function_lanes == self.lanes or not self.functions:
+        if self.function_lanes == self.lanes:
             object.__setattr__(self, "function_lanes", 0)
+        if self.function_lanes and not self.functions:
+            raise ValueError(f"Function lanes must be 0 where the unit has no function, not {self.function_lanes}")
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "VectorUnit":

@@ -1,6 +1,6 @@
 """Fetch: instructions ahead of decode."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import stream
@@ -24,9 +24,9 @@ class Fetch(Component):
     """Reads a program from its start to its end, and gives its words in order.
 
     It begins with the first cycle after reset, with several contexts at the instruction :attr:`place`. A burst has
-    :data:`CHUNK` instructions or the most beats that a power of two and ``burst`` allow, whichever is less; it ends at
-    a multiple of that, or with the program. The next is asked for when as many beats are free. A beat that comes in
-    cycle t is offered in cycle t + 2 at the earliest, one instruction a cycle.
+    :data:`CHUNK` instructions or ``burst`` beats, whichever is less; ``burst`` is the largest power of two that the
+    accelerator's allows. It ends at a multiple of that, or with the program. The next is asked for when as many beats
+    are free. A beat that comes in cycle t is offered in cycle t + 2 at the earliest, one instruction a cycle.
 
     Members
     -------
@@ -50,6 +50,12 @@ class Fetch(Component):
         burst: int = parameter("b")
         contexts: int = parameter("cx", 1)
 
+        @classmethod
+        def of(cls, system):
+            """Those of an accelerator's fetch."""
+            sizes = super().of(system)
+            return replace(sizes, burst=1 << sizes.burst.bit_length() - 1)
+
     @staticmethod
     def ports(params):
         several = {"place": In(NUMBER_BITS)} if params.contexts > 1 else {}
@@ -64,7 +70,7 @@ class Fetch(Component):
         parts, words = width // (8 * params.beat), width // WORD    # beats and instructions of a word of the memory
         depth = AHEAD // words
         m.submodules.memory = memory = Ram(depth, width, parts)
-        chunk = min(CHUNK * BYTES // params.beat, 1 << params.burst.bit_length() - 1)
+        chunk = min(CHUNK * BYTES // params.beat, params.burst)
         began = Signal()
         address = Signal(BUS_BITS - low, reset_less=True)
         left = Signal(33, reset_less=True)    # beats of the program to ask for

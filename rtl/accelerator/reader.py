@@ -11,7 +11,7 @@ from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from .axi import BUS_BITS, constants, read_signature
 from .load import request_layout
-from .sizes import Sizes
+from .sizes import BurstSizes
 
 
 def fetch_layout(params):
@@ -47,7 +47,7 @@ class Reader(Component):
     kind, area, apart = "reader", "transfers", True
 
     @dataclass(frozen=True)
-    class Parameters(Sizes):
+    class Parameters(BurstSizes):
         lanes: int = parameter("l")
         burst: int = parameter("b")
         reads: int = parameter("r")

@@ -1,6 +1,6 @@
 """Parameters of the parts: sizes of an accelerator, by the names that they have there."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -23,3 +23,19 @@ class Sizes:
     def beat(self):
         """Bytes of a beat of the bus, which is a word of V."""
         return 4 * self.lanes
+
+
+@dataclass(frozen=True)
+class BurstSizes(Sizes):
+    """Of parts that have only the bits of ``burst``: it is the most beats whose count and places have as many bits.
+
+    A power of two stays as it is, as a count of so many beats has a bit more than their places. Accelerators whose
+    bursts differ within these bits share the part.
+    """
+
+    @classmethod
+    def of(cls, system):
+        """Those of an accelerator's part."""
+        sizes = super().of(system)
+        bits = sizes.burst.bit_length()
+        return replace(sizes, burst=sizes.burst if sizes.burst == 1 << bits - 1 else (1 << bits) - 1)

@@ -12,7 +12,7 @@ from ..lib.layout import index
 from ..lib.names import parameter
 from .axi import BUS_BITS, constants, write_signature
 from .load import request_layout
-from .sizes import Sizes
+from .sizes import BurstSizes
 from .store import beat_layout
 
 #: Beats that wait for the bus.
@@ -47,7 +47,7 @@ class Writer(Component):
     kind, area, apart = "writer", "transfers", True
 
     @dataclass(frozen=True)
-    class Parameters(Sizes):
+    class Parameters(BurstSizes):
         lanes: int = parameter("l")
         burst: int = parameter("b")
         reads: int = parameter("r")

@@ -11,6 +11,7 @@ import pytest
 from gen.__main__ import main
 from gen.units import CORE_UNITS, FREE_UNITS, NETWORKS, make_part
 from hbfp.manifest import Manifest
+from hbfp.system import FUNCTIONS
 
 
 @pytest.mark.parametrize("unit, options, top, latency", [
@@ -19,6 +20,10 @@ from hbfp.manifest import Manifest
     ("fp32.add", ["--subnormals", "flush"], "hbfp_add_flush", {"result": 0}),
     ("vector.lean", ["--lanes", "2", "--pipeline", "1", "--subnormals", "flush"],
      "hbfp_vector_l2_b16_r8_exp_recip_rsqrt_p1", {"pass": 6, "reduce": 2, "result": 5}),
+    ("vector", ["--lanes", "4", "--functions", "rsqrt,exp", "--function-lanes", "2", "--pipeline", "1"],
+     "hbfp_vector_l4_b16_r8_exp_rsqrt_p1_fl2", {"pass": 5, "reduce": 3, "result": 4, "function": 1, "turns": 2}),
+    ("vector", ["--lanes", "1", "--functions", "none"], "hbfp_vector_l1_b16_r8_none",
+     {"pass": 5, "reduce": 1, "result": 4}),
     ("butterfly", ["--pods", "8", "--copies", "4", "--width", "9"], "hbfp_butterfly_n8_w9_k4", {"result": 7}),
     ("crossbar", ["--pods", "2"], "hbfp_crossbar_n2_w32", {"result": 1}),
     ("benes", ["--pods", "4"], "hbfp_benes_n4_w32", {"result": 7}),
@@ -63,6 +68,17 @@ def test_names_differ():
     (["--unit", "vector", "--subnormals", "gradual"], "--subnormals gradual: must not be given, vector has none"),
     (["--unit", "vector", "--lanes", "3"], "--lanes 3: Lanes must be a power of two, not 3"),
     (["--unit", "vector", "--lanes", "3", "--beats", "8"], "--unit vector: Lanes must be a power of two, not 3"),
+    (["--unit", "vector", "--function-lanes", "3"], "--function-lanes 3: Function lanes must be a power of two, not 3"),
+    (["--unit", "vector", "--function-lanes", "33"], "--function-lanes 33: must be 0 to 32"),
+    (["--unit", "vector", "--lanes", "4", "--function-lanes", "8"],
+     "--unit vector: Function lanes must be 0 to 4, not 8"),
+    (["--unit", "vector", "--functions", "none", "--function-lanes", "2"],
+     "--unit vector: Function lanes must be 0 where the unit has no function, not 2"),
+    (["--unit", "vector", "--functions", "sin"],
+     f"--functions sin: must be none, or of {', '.join(FUNCTIONS)}, each once"),
+    (["--unit", "vector.lean", "--functions", "exp"], "--functions exp: must not be given, vector.lean has none"),
+    (["--unit", "fp32.exp", "--functions", "exp"], "--functions exp: must not be given, fp32.exp has none"),
+    (["--unit", "encode", "--function-lanes", "2"], "--function-lanes 2: must not be given, encode has none"),
     (["--unit", "fp32.fma", "--rows", "4"], "--rows 4: must not be given, fp32.fma has none"),
     (["--unit", "fp32.mul", "--ragged"], "--ragged: must not be given, fp32.mul has none"),
     (["--unit", "fp32.add", "--preset", "tiny"], "--preset tiny: must not be given, fp32.add has none"),

@@ -6,7 +6,7 @@ Covers: hbfp/macros.py.
 import pytest
 
 from hbfp.figures import figure
-from hbfp.macros import memory, size
+from hbfp.macros import LEAST_COLUMNS, LEAST_ROWS, MUXES, memory, size
 
 MACROS = figure("macros.macros")
 
@@ -42,6 +42,20 @@ def test_small_memories_are_flip_flops_and_large_ones_several_macros(words, widt
     assert found.words * found.width * max(macros, 1) >= words * width
     if not macros:
         assert found.area == words * width * figure("prices.areas.register_bit")["value"]
+
+
+@pytest.mark.parametrize("ports, words, width", [(1, 10834, 1221), (1, 39594, 344), (2, 5937, 1090), (2, 778, 1091),
+                                                 (2, 16384, 100), (1, 48, 9), (2, 4096, 266)])
+def test_no_number_of_macros_takes_less(ports, words, width):
+    """By every number of words and every width that a macro can have."""
+    law, ways = figure(f"macros.law.p{ports}"), []
+    for mux in (mux for mux in MUXES if mux <= law["mux"]):
+        for deep in {-(-words // (rows * mux)): rows for rows in range(law["rows"], LEAST_ROWS - 1, -1)}.items():
+            for bits in range(LEAST_COLUMNS // mux, law["columns"] // mux + 1):
+                x, y = size(deep[1] * mux, bits, mux, ports)
+                ways.append(deep[0] * -(-width // bits) * x * y / figure("macros.nand2_um2"))
+    found = memory(words, width, ports)
+    assert found.macros and found.area == pytest.approx(min(ways), rel=1e-12)
 
 
 def test_one_port_takes_less_than_two():

@@ -308,6 +308,7 @@ def test_wrong_rows(rows, message):
     (dict(beats=0), "Beats must be 1 to 8192, not 0"), (dict(registers=17), "Vector registers must be 1 to 16, not 17"),
     (dict(function_lanes=9), "Function lanes must be 0 to 8, not 9"),
     (dict(function_lanes=3), "Function lanes must be a power of two, not 3"),
+    (dict(function_lanes=2, functions=()), "Function lanes must be 0 where the unit has no function, not 2"),
     (dict(pipeline=6), "Function pipeline must be 0 to 5 cycles, not 6"),
     (dict(functions=("sin",)), f"Function must be one of {', '.join(FUNCTIONS)}, not 'sin'"),
 ])

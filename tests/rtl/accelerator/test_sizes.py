@@ -15,7 +15,12 @@ from hbfp.options import OPTIONS
 from hbfp.system import Accelerator
 from rtl.accelerator.accelerator import Accelerator as Top
 from rtl.accelerator.array_core import ArrayCore
+from rtl.accelerator.fetch import Fetch
+from rtl.accelerator.load import Load
+from rtl.accelerator.reader import Reader
 from rtl.accelerator.sizes import Sizes
+from rtl.accelerator.store import Store
+from rtl.accelerator.writer import Writer
 from rtl.vector.unit import Vector
 from tests.cases import sweep
 
@@ -54,12 +59,13 @@ class Quick(Emitter):
 
 
 class Emitted:
-    """Modules of an accelerator; ``meaning`` is a module's text with those of its parts and no names."""
+    """Modules of an accelerator, or some; ``meaning`` is a module's text with those of its parts and no names."""
 
-    def __init__(self, system, known=None):
+    def __init__(self, system, known=None, parts=(Top,)):
         known = known or {}
         self.emitter = Quick(known)
-        self.emitter.convert(Top.of(system))
+        for part in parts:
+            self.emitter.convert(part.of(system))
         self.texts, self.meaning = self.emitter.texts, dict(known)
         for name, text in self.texts.items():    # parts come before their users
             if name not in known:
@@ -97,6 +103,20 @@ def test_what_is_shared_has_one_text(usual, option):
     other = Emitted(changed(option))
     shared = usual.texts.keys() & other.texts.keys()
     assert [name for name in shared if usual.texts[name] != other.texts[name]] == [] and len(shared) > 20
+
+
+@pytest.mark.parametrize("bursts", [(16, 17, 31), pytest.param(range(1, 33), marks=pytest.mark.slow)])
+def test_bursts_share_what_has_only_their_bits(usual, bursts):
+    """Of the parts that read ``burst``, equal text has equal name, and equal name equal text."""
+    texts, names = {}, {}
+    for burst in bursts:
+        found = Emitted(replace(SYSTEM, burst=burst), parts=(Fetch, Load, Store, Reader, Writer))
+        for name, text in found.texts.items():
+            assert texts.setdefault(name, text) == text
+            assert names.setdefault(found.meaning[name], name) == name
+    other = Emitted(replace(SYSTEM, burst=17), usual.meaning)    # the ports of all parts fit
+    assert {other.emitter.cells[name].kind for name in other.texts.keys() - usual.texts.keys()} == {
+        "accelerator", "load", "store", "walk", "reader", "writer", "fifo", "ram"}
 
 
 def test_sizes_are_the_accelerators():
