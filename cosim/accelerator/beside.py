@@ -29,16 +29,18 @@ SHARES_OF_BOTH = (Share.of_all(0, HALF), Share.of_all(HALF, HALF))
 
 @dataclass(frozen=True)
 class Side:
-    """One network.
+    """One of two networks that shared an accelerator.
 
     Attributes
     ----------
     alone, together : Result
-        Of its program by itself, and beside the other.
+        What came of its program by itself, and beside the other.
     compared : Comparison
-        With PyTorch, of both runs.
-    alone_model, model : Turns or Times
-        What the cycle model says of them.
+        Both runs against PyTorch.
+    alone_model : Times
+        What the cycle model says of the run by itself.
+    model : Turns
+        What it says of the run beside the other.
     """
     alone: Result
     together: Result
@@ -48,22 +50,23 @@ class Side:
 
     @property
     def exact(self) -> bool:
-        """Whether the cycle model has all cycles."""
+        """Whether the cycle model gives every cycle of both runs."""
         return self.alone.times == self.alone_model and (
             self.together.times, self.together.cycles) == (self.model.times, self.model.owned)
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """What came of both.
+    """What came of two networks on one accelerator.
 
     Attributes
     ----------
     sides : tuple of Side
+        One for each context.
     ended : Ended
-        Of the run of both.
+        What came of the run of both.
     seconds : float
-        Of the simulation alone.
+        Wall time of all three runs in the simulator, without the build.
     """
     sides: tuple[Side, ...]
     ended: pair.Ended
@@ -71,12 +74,12 @@ class SideBySide:
 
     @property
     def alone(self) -> int:
-        """Cycles of one after the other."""
+        """Cycles of the two programs one after the other."""
         return sum(side.alone.cycles for side in self.sides)
 
     @property
     def change(self) -> float:
-        """Cycles that a change of the machine takes beyond those."""
+        """Cycles beyond :attr:`alone`, for each time that the machine went from one program to the other."""
         return (self.ended.cycles - self.alone) / self.ended.changes
 
 
@@ -88,15 +91,15 @@ def run(manifest: Manifest, accelerator: Accelerator, lowered: Sequence["Lowered
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        The emitted accelerator.
     accelerator : Accelerator
-        It has two contexts.
+        Its parameters, with two contexts.
     lowered : sequence of Lowered
-        Of context 0 and 1.
+        The networks of context 0 and 1.
     timing, layers, level, progress
-        As of :func:`~cosim.accelerator.network.run`.
+        As for :func:`~cosim.accelerator.network.run`.
     priority : bool
-        Context 0 does not give way.
+        Whether context 0 keeps the machine at its YIELDs.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def run(manifest: Manifest, accelerator: Accelerator, lowered: Sequence["Lowered
     Raises
     ------
     BuildError, BusError, TimesError
-        As of :func:`~cosim.accelerator.network.run`.
+        As for :func:`~cosim.accelerator.network.run`.
     """
     timing = timing or Timing()
     both = pair.Pair(tuple(each.program for each in lowered), SHARES_OF_BOTH, priority)

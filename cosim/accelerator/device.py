@@ -29,7 +29,7 @@ class BusError(RuntimeError):
 
 @dataclass(frozen=True)
 class Timing:
-    """Of the DRAM: cycles from the address of a read to its first beat, and bytes a cycle in both directions together.
+    """Speed of the DRAM: cycles from a read's address to its first beat; bytes a cycle, both directions together.
 
     The rule in full stands at the head of ``dram.h``.
     """
@@ -43,9 +43,9 @@ class Device(Model):
     Parameters
     ----------
     verilog : Path
-        The text.
+        The emitted text.
     top : str
-        Its top module: aclk, aresetn, interrupt, s_axil_* of 32 bits, m_axi_*.
+        Its top module: aclk, aresetn, interrupt, AXI4-Lite of 32 bits at ``s_axil_...``, AXI4 at ``m_axi_...``.
     beat : int
         Bytes of the data bus.
     memory : ndarray of uint8
@@ -53,11 +53,11 @@ class Device(Model):
     burst : int
         Beats that a burst has at most.
     timing : Timing
-        Of the DRAM.
+        Speed of the DRAM; by default that of :class:`Timing`.
     traced : bool
         Whether the top has trace_started, trace_completed, trace_waiting, trace_running.
     contexts : int
-        That it has; with two it has trace_context, too.
+        Contexts of the accelerator; with two the top has trace_context, too.
     level : str
         ``-O3`` runs fastest, ``-O1`` builds fastest.
     waves : Path, optional
@@ -68,9 +68,13 @@ class Device(Model):
     Raises
     ------
     ValueError
-        If the memory cannot be shared.
+        If the memory is not one contiguous row of bytes.
     BuildError
         If a tool is missing or fails.
+    OSError
+        If the VCD file cannot be written.
+    BusError
+        If a rule of AXI is broken in the reset.
     """
 
     def __init__(self, verilog: str | os.PathLike[str], top: str, *, beat: int, memory: np.ndarray, burst: int = 256,
@@ -100,7 +104,7 @@ class Device(Model):
         return tuple(counts)
 
     def set_timing(self, timing: Timing) -> None:
-        """Another timing of the DRAM, from the next cycle on."""
+        """Give the DRAM another speed, from the next cycle on."""
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
 
     def set_pauses(self, share: float, seed: int = 1) -> None:
@@ -126,12 +130,12 @@ class Device(Model):
         self._complain()
 
     def write(self, address: int, value: int) -> int:
-        """Write a register; its response, 0 if it is OKAY.
+        """Write a register; return its response, 0 if it is OKAY.
 
         Raises
         ------
         BusError
-            If none comes.
+            If none comes in :data:`ANSWER` cycles, or a rule of AXI is broken.
         """
         code = self._library.sim_write(self._handle, address, value, ANSWER)
         self._complain()
@@ -145,7 +149,7 @@ class Device(Model):
         Raises
         ------
         BusError
-            If none comes, or its response is an error.
+            If none comes in :data:`ANSWER` cycles, its response is an error, or a rule of AXI is broken.
         """
         value = ctypes.c_uint32()
         code = self._library.sim_read(self._handle, address, ctypes.byref(value), ANSWER)
@@ -157,7 +161,7 @@ class Device(Model):
         return value.value
 
     def run(self, limit: int) -> bool:
-        """Go on until ``interrupt`` is high, for at most ``limit`` cycles; whether it is.
+        """Go on until ``interrupt`` is high, for at most ``limit`` cycles; return whether it is.
 
         Raises
         ------

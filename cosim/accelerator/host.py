@@ -26,20 +26,21 @@ _DONE, _ERROR = 2, 4
 
 @dataclass(frozen=True)
 class Result:
-    """Of a program that ran.
+    """What came of a program that ran.
 
     Attributes
     ----------
     cycles : int
-        That the program had the machine, from the doorbell to the end, as the accelerator counts them.
+        In which the program had the machine, from the doorbell to the end, as the accelerator counts them; 0 on the
+        golden machine.
     cause : Cause or None
-        Of its error, if it had one.
+        The cause of its error, if it had one.
     error_pc : int
         Number of the instruction at fault.
     counters : dict
         Name of the register -> value: completed, busy and waiting for each unit, words loaded and stored.
     times : Times or None
-        Of each instruction, where the top has the ports for that and the program ended well.
+        When each instruction ran, where the top has the ports for that and the program ended well.
     """
     cycles: int
     cause: Cause | None
@@ -61,7 +62,7 @@ def place(program: Program, memory: np.ndarray) -> None:
 
 
 def put(program: Program, memory: np.ndarray) -> None:
-    """The same, and leave the rest as it is."""
+    """Put a program and what it finds into a DRAM, as :func:`place`, and leave the rest as it is."""
     _, base = room(program)
     words = program.words()
     memory[:len(words)] = np.frombuffer(words, np.uint8)

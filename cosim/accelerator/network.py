@@ -34,11 +34,13 @@ class NetworkRun:
     tensors : dict
         Name -> :class:`~cosim.bench.comparison.Comparison` with PyTorch.
     rows : list of dict
-        Of the table by layer.
+        The table by layer; empty without times.
     seconds, processor : float
-        Of the simulation alone: by the clock, and of the processor.
+        Wall time and processor time of the simulation alone, in seconds.
     model : Times or None
-        What the cycle model says, if the program ended well.
+        What the cycle model says, if the program ended well; None on the golden machine.
+    total : Comparison
+        All of ``tensors`` together.
     """
     result: Result
     tensors: dict[str, Comparison]
@@ -61,11 +63,11 @@ def run(manifest: Manifest, lowered: "Lowered", *, timing: Timing | None = None,
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        The emitted accelerator.
     lowered : Lowered
         Its ``program``, and what PyTorch has: ``expected``, name of a tensor -> float32 array.
     timing : Timing
-        Of the DRAM.
+        Speed of the DRAM.
     layers : bool
         Compare every tensor that PyTorch has, not outputs alone.
     waves, level, progress
@@ -104,7 +106,7 @@ def run(manifest: Manifest, lowered: "Lowered", *, timing: Timing | None = None,
 
 
 def compare(program: Program, name: str, dram: np.ndarray, expected: np.ndarray) -> Comparison:
-    """A tensor in DRAM (bytes from the base register on) against the float32 array that it should be, bit by bit."""
+    """Compare a tensor in DRAM (bytes from the base register on) with the float32 array that it should be, bitwise."""
     tensor = program.tensors[name]
     data = dram[tensor.address:tensor.address + tensor.bytes(program.accelerator)].tobytes()
     result = Comparison()

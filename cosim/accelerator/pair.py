@@ -22,10 +22,10 @@ class Pair:
     Attributes
     ----------
     programs : tuple of Program
-        Of context 0 and 1, each made for an accelerator with no more memory than its share.
+        Those of context 0 and 1, each made for an accelerator with no more memory than its share.
     shares : tuple of Share
     priority : bool
-        Context 0 does not give way at its YIELDs.
+        Whether context 0 keeps the machine at its YIELDs.
     """
     programs: tuple[Program, ...]
     shares: tuple[Share, ...]

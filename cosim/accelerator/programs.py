@@ -27,7 +27,7 @@ _SPARE = 1 << 16
 
 @dataclass(frozen=True)
 class Found:
-    """What came of programs.
+    """What came of random programs.
 
     Attributes
     ----------

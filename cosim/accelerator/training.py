@@ -48,7 +48,7 @@ class Timed:
     ----------
     device : Device
     program : Program
-        Which is in its memory.
+        The program in its memory.
     """
 
     def __init__(self, device: Device, program: Program) -> None:
@@ -78,17 +78,19 @@ class TrainingRun:
     Attributes
     ----------
     losses, wanted : list of float32
-        Of each step: the device's, and PyTorch's.
+        The loss of each step: the device's, and PyTorch's.
     results : list of Result
-        Of each step.
+        What came of each step.
     total : Comparison
-        With PyTorch.
+        All that was compared with PyTorch.
+    tensors : dict of str to Comparison
+        The same by name of the tensor.
     late : list of int
-        Steps whose cycles are not those of the cycle model.
+        Steps, from 0 on, whose cycles are not those of the cycle model.
     seconds, processor : float
-        Of the device alone: by the clock, and of the processor.
+        Wall time and processor time of the device alone, in seconds.
     rows : list of dict
-        Of the table by layer, of one step.
+        The table by layer, of the last step; empty without times.
     model : Times or None
         What the cycle model says of a step.
     """
@@ -116,13 +118,17 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
     batches : iterator
         As the step takes them.
     steps : int
-        How many; fewer if the device ends with an error.
+        How many; fewer are done if the device ends with an error, or there are no more batches.
     every : bool
         Compare gradients, parameters and state at every step, not at the last alone. The loss always is.
     modelled : callable
         Gives the cycles of a step by the cycle model; None if the device has none.
     progress : callable, optional
         Called with (done, steps).
+
+    Returns
+    -------
+    TrainingRun
     """
     found = TrainingRun()
     for number, batch in enumerate(islice(batches, steps)):

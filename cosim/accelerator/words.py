@@ -43,7 +43,7 @@ _DONE, _ERROR = 2, 4
 
 @dataclass(frozen=True)
 class Found:
-    """What came of words.
+    """What came of random words.
 
     Attributes
     ----------

@@ -5,7 +5,8 @@ import numpy as np
 from hbfp.format import HBFPFormat
 from hbfp.golden.bfp import join
 
-#: Kind of block -> weight, before what breaks a whole product (huge, invalid) is thinned out.
+#: Kind of block -> how often it is drawn, among these; and those that make all sums that they enter infinite or NaN,
+#: which are drawn apart.
 KINDS = {"normal": 6, "random bits": 2, "ties": 4, "saturation": 3, "extremes": 3, "outlier": 3, "zero": 1, "tiny": 1,
          "subnormal": 1}
 RARE = ("huge", "invalid")
@@ -84,7 +85,7 @@ def awkward(rng: np.random.Generator, shape: tuple[int, int], fmt: HBFPFormat, a
     axis : int
         Axis that blocks ``(1, B)`` run along.
     rare : float, optional
-        Share of blocks that overflow or are invalid; by default such that most products see none.
+        Share of blocks that overflow or are invalid; by default such that most sums meet none.
     """
     side = fmt.terms
     counts = [-(-length // side) for length in shape]

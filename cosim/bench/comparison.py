@@ -28,7 +28,13 @@ class Comparison:
     first: list[str] = field(default_factory=list)
 
     def add(self, name: str, got: Any, want: Any) -> None:
-        """Compare two arrays, or two :class:`Blocks`, of the same shape; floats by their bits."""
+        """Compare two arrays, or two :class:`Blocks`, of the same shape; floats by their bits.
+
+        Raises
+        ------
+        ValueError
+            If the shapes differ.
+        """
         if isinstance(want, Blocks):
             for part in ("mantissa", "exponent", "invalid"):
                 self.add(f"{name} {part}", getattr(got, part), getattr(want, part))

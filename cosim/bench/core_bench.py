@@ -34,7 +34,7 @@ class Bench:
     dut : cocotb handle
         The core.
     idle, stall : tuple
-        Share and length of the pauses on inputs and on outputs.
+        Share of the cycles that pause, and cycles of a pause: on inputs, and on outputs.
     seed : int
         Of data and pauses.
     """

@@ -17,7 +17,7 @@ from .digits import rows_of_beats, weights_of_columns
 
 
 def wide_columns(command: Mapping[str, int]) -> int:
-    """Whether weights have two columns each: mantissas of X or of W are wide."""
+    """1 if weights have two columns each, since mantissas of X or of W are wide, else 0."""
     return command.get("wide_x", 0) or command.get("wide_w", 0)
 
 
@@ -41,7 +41,9 @@ class CoreReference:
 
     def result(self, command: Mapping[str, int], x: Mapping[str, np.ndarray], w: Mapping[str, np.ndarray],
                v: Sequence[np.ndarray] = ()) -> np.ndarray:
-        """Rows of `o`, as bit patterns (rows, columns); of the even columns alone if mantissas of X or of W are wide.
+        """Rows of `o` (rows, columns), if X or W is wide the even columns alone.
+
+        They are uint32 bit patterns, for arithmetic ``int`` int64 numbers.
 
         Parameters
         ----------

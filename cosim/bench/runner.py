@@ -41,7 +41,7 @@ class Result:
     Attributes
     ----------
     ran, failed : int
-        Tests.
+        Tests that ran, and those of them that failed.
     wrong : int
         Failed tests that found a wrong bit; the others found a broken protocol or another fault.
     compared : int
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether tests ran, none failed and no corner is missing."""
+        """Whether tests ran and compared something, none failed, and no corner is missing."""
         return self.ran > 0 and self.compared > 0 and not self.failed and not self.missing
 
 

@@ -74,6 +74,8 @@ class ProductScoreboard(_Scoreboard):
         ------
         WrongBits
             On the first wrong element.
+        AssertionError
+            If ``last`` is not on exactly the last row.
         """
         while len(self.queues["i_cmd"]):
             word = self.queues["i_cmd"].words[0]

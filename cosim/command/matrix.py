@@ -65,5 +65,5 @@ def work(chosen: Sequence[regression.Cell], jobs: int, keep: bool) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Command line; returns the exit status."""
+    """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

@@ -84,5 +84,5 @@ def _table(console, results):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Command line; returns the exit status."""
+    """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {BuildError: BAD_INPUT})

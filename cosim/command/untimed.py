@@ -11,7 +11,7 @@ _TIMED = {"latency": LATENCY, "bandwidth": None, "timeline": None, "trace": None
 
 
 def add_machine(group: Any) -> None:
-    """Add the option."""
+    """Add the option ``--machine``."""
     group.add_argument("--machine", action="store_true", help="on the golden machine in place of the Verilog: no "
                        "cycles, and no Verilator")
 

@@ -248,7 +248,7 @@ def compare(player: Player, unit: DispatchUnit, case: Case) -> tuple[Comparison,
     Returns
     -------
     (Comparison, int, Twin)
-        Of all port values; cycles; the twin at the end.
+        What all port values came to; the cycles; the twin at the end.
     """
     inputs, outputs, twin = record(unit, case)
     wanted = ports_out(unit, outputs)

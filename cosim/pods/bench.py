@@ -29,14 +29,14 @@ MIXED = (8, 6, 4)
 
 @dataclass
 class Gain:
-    """Cycles of models one after the other, and of them as one job."""
+    """Cycles of a workload's models one after the other (``serial``), and of them as one job (``fused``)."""
     name: str
     serial: int
     fused: int
 
     @property
     def times(self) -> float:
-        """How often the job goes into the runs one after the other."""
+        """Cycles one after the other, over those of the job."""
         return self.serial / self.fused
 
 
@@ -47,7 +47,7 @@ class Bench:
     ----------
     design : hbfp.pods.PodsDesign
     chain : int
-        As of :func:`golden.pods.compiler.compiled`.
+        As for :func:`golden.pods.compiler.compiled`.
     """
 
     def __init__(self, design: PodsDesign, chain: int = WHOLE) -> None:
@@ -65,14 +65,14 @@ class Bench:
         Returns
         -------
         dict of int to ndarray of float32
-            Results of the layers that no other one reads.
+            Number of a layer that no other one reads -> its results, (M, N).
         """
         job = compiled(self.design, layers, chain=self.chain)
         values = self.run_program(name, job.program, job.outcome.cycles)
         return outputs(job.program, values, [(gemm.m, gemm.n) for gemm in job.outcome.tiles.gemms])
 
     def run_program(self, name: str, program: Program, cycles: int | None = None) -> Values:
-        """Run a program and compare all that it writes; golden values."""
+        """Run a program and compare all that it writes; return the golden values."""
         values = execute(program, self.design.core.format)
         self.now.append(check(name, self.design, program, self.pods.run(program), values, cycles))
         self.notes += [note for note in program.notes if note not in self.notes]

@@ -23,7 +23,7 @@ class Check:
     ----------
     name : str
     values : Comparison
-        Rows of sums, operands and results.
+        Rows of sums, operands and results, and what a host reads in the end.
     cycles : Comparison
         Begins of rounds, cycles of rows, and the end of the program.
     figures : dict

@@ -26,7 +26,7 @@ def show(bench: "Bench", json: Path | None) -> int:
     Returns
     -------
     int
-        The exit status: 0 if nothing differs.
+        The exit status: 0 if each program was compared and nothing differs.
     """
     from rich.console import Console
     from rich.table import Table

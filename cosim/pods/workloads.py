@@ -89,12 +89,12 @@ def models(rng: np.random.Generator, count: int, sizes: Sequence[int] = SIZES, b
 
 
 def together(bench: "Bench", name: str, jobs: Sequence[Sequence[Layer]]) -> list[dict[int, np.ndarray]]:
-    """Lists of layers one after the other, then as one job.
+    """Run lists of layers one after the other, then as one job, and compare the results.
 
     Returns
     -------
     list of dict
-        Results of each, of the job; they are compared with those of one alone.
+        For each list its results in the job: number of a layer -> float32 array (M, N).
     """
     count = len(jobs)
     alone = [bench.run(f"{name}, model {b}", layers) for b, layers in enumerate(jobs)]
@@ -107,12 +107,12 @@ def together(bench: "Bench", name: str, jobs: Sequence[Sequence[Layer]]) -> list
 
 
 def forward(bench: "Bench", rng: np.random.Generator, count: int = 4) -> None:
-    """Several MLPs, forward."""
+    """The forward pass of several MLPs."""
     together(bench, f"MLP, {count} models", models(rng, count))
 
 
 def few(bench: "Bench", rng: np.random.Generator, count: int = 4) -> None:
-    """The same on a few images each, which leave pods idle: a tile waits for its sum, and there are no others."""
+    """Several MLPs on eight images each, which leave pods idle: a tile waits for its sum, and there are no others."""
     together(bench, f"MLP on 8 images, {count} models", models(rng, count, batch=8))
 
 
@@ -149,7 +149,7 @@ def full(bench: "Bench", rng: np.random.Generator, count: int = 2) -> None:
 
 
 def mixed(bench: "Bench", rng: np.random.Generator, formats: Sequence[HBFPFormat]) -> None:
-    """MLPs of mixed formats on the widest array, which converts to its own: X passes through the host."""
+    """MLPs of several formats: the array converts to its own format alone, so X passes through the host."""
     jobs = models(rng, len(formats))
     values = [job[0].x for job in jobs]
     for n in range(len(jobs[0])):

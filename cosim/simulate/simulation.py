@@ -127,6 +127,13 @@ class Simulation(Model):
     ----------
     library : Path
         The built model.
+
+    Raises
+    ------
+    BuildError
+        If a tool is missing or fails.
+    OSError
+        If the VCD file cannot be written.
     """
 
     def __init__(self, manifest: Manifest | str | os.PathLike[str], *, level: str = "-O3",
@@ -173,7 +180,7 @@ class Simulation(Model):
         bucket : int, optional
             Also count transfers for each ``bucket`` cycles; needs ``limit``.
         partial : bool
-            Give what came until ``limit``.
+            Whether to return what came until ``limit``, instead of an error.
 
         Returns
         -------
@@ -182,7 +189,10 @@ class Simulation(Model):
         Raises
         ------
         ProtocolError
-            If the design stops, changes or withdraws a stalled payload, or sends more than asked for.
+            If the design stops, changes or withdraws a stalled payload, sends more than asked for, or is not finished
+            by ``limit``.
+        ValueError
+            If payloads do not have the type and shape of their stream.
         """
         began = self.cycle
         calls, kept = self._calls(inputs, outputs, pauses or {}, limit, bucket)

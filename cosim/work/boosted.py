@@ -11,7 +11,8 @@ from .device import Core
 
 #: Epochs; all layers are boosted in the last one, the first and the last layer in all of them.
 EPOCHS = 2
-#: Terms of its longest product: K of the second layer, or of a gradient with respect to the first one's output.
+#: Terms of the longest product of this training: K of the second layer, or of a gradient with respect to the first
+#: one's output.
 TERMS = 128
 
 

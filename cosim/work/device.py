@@ -85,6 +85,11 @@ class Core:
         Returns
         -------
         golden.bfp.Blocks
+
+        Raises
+        ------
+        ProtocolError
+            If the core breaks a rule of its streams.
         """
         began, used = time.perf_counter(), time.process_time()
         design = self.design
@@ -159,7 +164,9 @@ class Core:
         Raises
         ------
         ValueError
-            If the core takes no sparse weights, or these have too many.
+            If the core takes no sparse weights, or too many of these differ from zero.
+        ProtocolError
+            If the core breaks a rule of its streams.
         """
         if sparse and not self.design.takes_sparse:
             raise ValueError(f"Weights must be dense: {self.design.name} takes no sparse ones")

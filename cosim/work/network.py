@@ -26,7 +26,7 @@ def workload(core: Core, *, progress: Progress | None = None) -> tuple[Outcome, 
     Returns
     -------
     (Outcome, dict)
-        And ``images``, ``classes`` and ``predicted`` for a picture; empty where the core did not get so far.
+        What was compared; and ``images``, ``classes`` and ``predicted`` for a picture, empty where the core failed.
     """
     layers, images, classes = prepare()
     outcome = Outcome("workload", Comparison())

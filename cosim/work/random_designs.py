@@ -140,7 +140,7 @@ def check(design: Design, seed: int = 1, *, fault: random.Random | None = None, 
     -------
     dict
         ``verdict`` (``passed``, ``FAILED`` or ``not built``), ``compared``, ``mismatches``, ``problems``, ``asked``
-        and ``seen`` (corners), ``sha256`` of the Verilog of each part and, with a fault, ``fault``.
+        and ``seen`` (corners), ``sha256`` of the Verilog of each part if all were built and, with a fault, ``fault``.
     """
     from ..bench.catalogue import bench_outcome
     from ..simulate.simulation import Simulation

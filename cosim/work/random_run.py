@@ -21,7 +21,7 @@ FIELDS = {"verdict", "name", "compared", "mismatches", "problems", "asked", "see
 
 @cache
 def benches() -> str:
-    """Hash of everything that a verdict depends on besides the Verilog."""
+    """Hash of the benches and of the golden model: the sources of cosim and golden."""
     total = hashlib.sha256()
     for package in ("hbfp.cosim", "hbfp.golden"):
         for path in sorted(folder(package).rglob("*")):

@@ -81,7 +81,7 @@ def _bits(mantissa, wide):
 
 
 def sparse_cells() -> list[Cell]:
-    """Combinations with sparse weights, a sixth part before the rounding; but for blocks that do not go with them."""
+    """Combinations with sparse weights, N and M before the rounding, without blocks that do not go with them."""
     found = []
     for array, mantissa, block, accumulate, sparse in product(SPARSE_ARRAYS, SPARSE_MANTISSAS, BLOCKS, ACCUMULATES,
                                                               SPARSE):
@@ -118,7 +118,12 @@ def check_core(design: Design, *, level: str = "-O0", jobs: int | None = None,
     Returns
     -------
     (Comparison, Path)
-        And the model's library.
+        What was compared, and the model's library.
+
+    Raises
+    ------
+    EmitError, BuildError, ProtocolError
+        If the generator or a tool fails, or the core breaks a rule of its streams.
     """
     nearest = replace(design, format=replace(design.format, rounding="rne"))
     manifest = emit(nearest)
@@ -142,7 +147,7 @@ def check_core(design: Design, *, level: str = "-O0", jobs: int | None = None,
 
 def check_converter(design: Design, *, level: str = "-O1", jobs: int | None = None,
                     cache: Path | None = None) -> tuple[Comparison, Path]:
-    """The design's converter, emitted alone; returns as :func:`check_core`."""
+    """Check the design's converter, emitted alone; returns and raises as :func:`check_core`."""
     result = Comparison()
     manifest = emit(design, unit="encode")
     rng = np.random.default_rng(zlib.crc32(manifest.top.encode()))
@@ -218,7 +223,7 @@ def run_cells(chosen: Iterable[Cell], *, jobs: int | None = None, keep: bool = F
         Keep the built models.
     progress : callable, optional
         Called with (done, total, failed) builds.
-    path : Path
+    path : Path, optional
         Results file; by default :func:`results_file`.
     """
     from joblib import Parallel, delayed

@@ -16,7 +16,7 @@ from .device import Core
 
 
 def write_waves(manifest: Manifest, path: Path, *, seed: int = 1, progress: Progress | None = None) -> Path:
-    """Write a VCD file: two products of one tile and a bit, with pauses, and conversions where there is a converter.
+    """Write a VCD file: X converted where there is a converter, then a product twice, without pauses and with them.
 
     Parameters
     ----------
