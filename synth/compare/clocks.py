@@ -14,13 +14,14 @@ from ..tools.library import Library
 from .baselines import BASELINES, baseline
 from .prepare import prepare
 
-#: Groups that are tried.
+#: Groups that are tried, of cores of blocks and of floats.
 GROUPS = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 4), (8, 8), (16, 4))
 FLOAT_GROUPS = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (8, 4), (4, 8), (8, 8))
 #: Those of floats with registers; cores of blocks with registers have their own group.
 PIPELINED_GROUPS = ((1, 4), (1, 8))
 #: Registers inside each multiply-add that are tried unless more are needed.
 DEPTHS = range(5)
+#: Least share of the period that one more register has to gain for another to be tried.
 GAIN = 0.03
 #: Kinds of unit that set no clock here: a core needs the side unit whatever its numbers, and without registers one
 #: signal drives all columns of the way out, without buffers in a netlist that is mapped for area. The array counts as
@@ -150,7 +151,7 @@ class Clocks:
     own : Point
         The design as it was given.
     mine : list of Point
-        The design with other groups.
+        The design with other groups and pipelines.
     others : dict
         Arithmetic -> points of it.
     """

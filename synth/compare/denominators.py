@@ -68,7 +68,7 @@ class Denominators:
         return found
 
     def ratios(self, report: Report) -> dict[str, float]:
-        """Name of a core of blocks -> the area of a float's core over its."""
+        """Name of a core of blocks -> the area of a float's core over that of this one."""
         return {_name(each): _core(report) / _core(each) for each in self.blocks}
 
     def as_dict(self) -> dict[str, Any]:

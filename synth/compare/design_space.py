@@ -52,7 +52,7 @@ def axes_of(lists: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
     Raises
     ------
     OptionError
-        If a list is empty, or a pair is none.
+        If a list is empty, or a word is no pair of numbers where one is needed.
     """
     axes = AXES | {name: tuple(words_of(name, text)) for name in AXES if (text := lists.get(name)) is not None}
     for name in ("block", "group", "sparse"):

@@ -38,7 +38,7 @@ def compare(design: Design, unit: str, recipe: str, library: Library | None, bas
 
 
 def ratios(report: Report, found: Mapping[str, Report]) -> dict[str, dict[str, float]]:
-    """Baseline over unit, by name and scope."""
+    """Areas of the baselines over that of the unit, by name and scope."""
     own = scopes(report)
     return {name: {scope: area / own[scope] for scope, area in scopes(other).items()} for name, other in found.items()}
 

@@ -36,6 +36,8 @@ def prepare(designs: Iterable[Design], targets: Sequence[tuple[str, Library | No
     ------
     SynthError
         If a design or a unit fails: the first complaint.
+    OptionError
+        If the generator refuses a design, Dask is not installed, or no scheduler answers.
     """
     designs = list(dict.fromkeys(designs))
     with _processes(jobs, scheduler):

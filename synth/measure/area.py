@@ -77,6 +77,7 @@ class Report:
     ----------
     design : Design
     recipe, library, tools : str, dict or None, dict
+        The Yosys script; the library's name, hash and NAND2 area; versions of the tools.
     units : dict
         Module name -> kind, count, figures of one.
     components : dict

@@ -45,18 +45,18 @@ class Built:
     memories : dict of str to str
         Name -> ``block``, ``distributed`` or ``flip-flops``: what it became.
     cells : dict of str to int
-        Of the mapped netlist, by type.
+        How many the mapped netlist has, by type.
     used : dict
         Name -> cells that nextpnr places and that the device has.
     clock : float
         MHz.
-    path : list of str
-        The critical path: a line for each step, with nanoseconds.
+    path : list of dict
+        The critical path, as :func:`synth.tools.nextpnr.critical` gives it.
     bitstream : Path
     chains : dict
         ``in`` and ``out``: what is where in the chains of :mod:`synth.measure.serial`.
     seconds : dict
-        Of each tool, when it ran.
+        ``coarse``, ``mapped`` and ``placed``: wall time of each step when it ran.
     """
     device: str
     multipliers: dict[str, int]

@@ -1,1 +1,1 @@
-"""What a core takes in energy: its mapped gates with delays, operands at its ports, tables of its library."""
+"""Tables of delay and power of a cell library, for the energy that mapped gates take."""

@@ -48,7 +48,7 @@ def parse(text: str) -> Group:
     Raises
     ------
     ValueError
-        If groups are not closed.
+        If there is no group, or one is not closed.
     """
     tokens = (token.strip('"') for token in _TOKEN.findall(text) if token)
     top = Group("", [])
@@ -152,6 +152,8 @@ class Cell:
         nW, the mean of all states.
     clock : str or None
         Pin of a flip-flop whose rise takes its input over.
+    inverted : frozenset of str
+        Outputs that are the complement of a flip-flop's state.
     unsupported : str or None
         Why it cannot be simulated.
     """
@@ -175,7 +177,7 @@ class Powers:
 
 
 def _units(library):
-    """Factors to fF, ns, fJ and nW, and the template of each table."""
+    """Factors from a library's units to fF, ns, fJ and nW."""
     amount, unit = library.value("capacitive_load_unit", ["1", "pf"])
     farads = float(amount) * _SCALE[unit.lower().removesuffix("f")]
 

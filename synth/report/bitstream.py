@@ -9,8 +9,8 @@ from hbfp.design import Design
 
 from ..measure.whole import Built
 
-#: Of nextpnr -> in our words. A slice's two LUTs that write distributed RAM are counted as RAMW, those that hold it
-#: as COMB.
+#: nextpnr's name of a kind of cell -> that of the table. A slice's two LUTs that write distributed RAM are counted as
+#: RAMW, those that hold it as COMB.
 NAMES = {"TRELLIS_COMB": "LUTs, carries and distributed RAM", "TRELLIS_FF": "flip-flops",
          "TRELLIS_RAMW": "write ports of distributed RAM", "MULT18X18D": "DSP blocks (18 x 18)",
          "DP16KD": "block RAMs (18 kbit)"}
@@ -22,7 +22,7 @@ _MADE = re.compile(r"_(?:TRELLIS_FF|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|T
 
 
 def table(design: Design, built: Built) -> Table:
-    """Used and there, by kind of cell."""
+    """How many cells a design uses and the device has, by kind of cell."""
     given, kept = (sum(place["width"] for place in built.chains[side]) for side in ("in", "out"))
     counts, kinds = built.multipliers, list(built.memories.values())
     result = Table(title=f"{design.name}\n{built.device}: {built.clock} MHz", title_justify="left",

@@ -135,7 +135,7 @@ def group_plot(comparisons: Sequence[Comparison]) -> plt.Figure | None:
 
 
 def block_plot(comparisons: Sequence[Comparison]) -> plt.Figure | None:
-    """Area per MAC against the block, likewise."""
+    """Area per MAC against the block, a line per mantissa; None if only one block was measured."""
     return _varied_plot(comparisons, "block", lambda design: "{} x {}".format(*design.format.block),
                         lambda design: (design.format.block[0] > 1, design.format.block[1]),
                         "block: 1 x B along K, or a square tile")

@@ -57,7 +57,7 @@ def breakdown_table(report: Report) -> Table:
 
 
 def ratio_table(comparison: Comparison) -> Table:
-    """Baseline over design, by scope."""
+    """Areas of the baselines over that of the design, by scope."""
     table = Table(title=f"Area of the baseline, in the same group, over that of the design, recipe "
                   f"{comparison.report.recipe}", title_justify="left", box=NARROW,
                   caption="last column: the baseline's core, NAND2-equivalents a MAC", caption_justify="left")

@@ -1,1 +1,1 @@
-"""The tools that the figures come from: Yosys and its scripts, cell libraries."""
+"""The tools that the figures come from: Yosys and its scripts, OpenSTA, nextpnr, cell libraries."""

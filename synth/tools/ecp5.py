@@ -12,7 +12,7 @@ class Device:
     rams: int
 
 
-#: Name -> device; the package is the largest of each.
+#: Name -> device.
 DEVICES = {
     "LFE5U-25F": Device("--25k", 24288, 28, 56),
     "LFE5U-45F": Device("--45k", 43848, 72, 108),

@@ -88,7 +88,7 @@ def _download(package, folder):
 
 
 def fetch_timer(path: Path) -> bool:
-    """Fetch OpenSTA likewise, for ``--timing``; return whether it came."""
+    """Fetch OpenSTA, a Debian package, into a folder, for ``--timing``; return whether it came."""
     def make(folder):
         if (why := _download("opensta", folder)) is not None:
             raise SynthError(f"apt-get download opensta failed: {why}")

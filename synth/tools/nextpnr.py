@@ -14,14 +14,14 @@ from hbfp import yowasp
 
 from .errors import SynthError
 
-#: Family -> device that is placed on, and what makes the netlist and the call fit it.
+#: Family -> device that its designs are placed on, and nextpnr's options for it.
 DEVICES = {
     "ecp5": ("LFE5U-85F", ["--85k", "--package", "CABGA756", "--lpf-allow-unconstrained"]),
     "ice40": ("iCE40 UP5K", ["--up5k", "--package", "sg48", "--pcf-allow-unconstrained"]),
     "ice40-logic": ("iCE40 HX8K", ["--hx8k", "--package", "ct256", "--pcf-allow-unconstrained"]),
 }
-#: What a whole design on an ECP5 is placed with, beside its device: all of them come in this package's pads or fewer,
-#: and the second router takes a quarter of the time of the first.
+#: Options for a whole design on an ECP5, beside that of its device: each device comes in this package, and the second
+#: router takes a quarter of the time of the first.
 ECP5 = ("--package", "CABGA381", "--lpf-allow-unconstrained", "--router", "router2")
 #: Name of the bitstream that :func:`pack` makes.
 BITSTREAM = "design.bit"
@@ -126,7 +126,7 @@ def critical(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def pack(folder: Path) -> None:
-    """Make :data:`BITSTREAM` from ``design.config`` in a folder, which goes.
+    """Make :data:`BITSTREAM` from ``design.config`` in a folder, and delete that.
 
     Raises
     ------

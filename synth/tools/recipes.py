@@ -1,6 +1,6 @@
-"""Yosys scripts: one design file in, one ``stat`` file out.
+"""Yosys scripts: one design file in, its mapped netlist and one ``stat`` file out.
 
-``area`` is the recipe of all published figures; ``stock`` is what the manuals suggest, printed beside it.
+``area`` is the recipe of all areas that name no other; ``stock`` is what the manuals suggest, printed beside it.
 """
 
 #: ABC script of ``area``: structural choices before each of two area-oriented mappings.
