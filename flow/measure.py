@@ -49,7 +49,7 @@ def scopes(report):
 
 
 def area(data):
-    """Of ``sweep.json``: cores beside the smallest lean FP32 core, the one in their own group, and the integer core."""
+    """Figures of ``sweep.json``: cores beside the smallest lean FP32 core, that in their group, and integer cores."""
     cores, floats, integers = {}, {}, {}
     for study in data["studies"]:
         own, smallest = study["ratios"], study["smallest_ratios"]
@@ -71,7 +71,7 @@ def area(data):
 
 
 def denominators(data):
-    """Of ``denominators.json``: floats by group with recoded products, and the smallest FP32 core with ``*``."""
+    """Figures of ``denominators.json``: floats by group, recoded, and the smallest FP32 core with plain multipliers."""
     groups, (found, *_) = {}, data["denominators"]
     for each in found["floats"]:
         if each["multiplier"] == "recoded":
@@ -81,7 +81,7 @@ def denominators(data):
 
 
 def silicon(data):
-    """Of ``python -m golden silicon --json``: trainings that are the same for all networks are one row."""
+    """Figures of ``python -m golden silicon --json``: trainings that are the same for all networks are one row."""
     rows = {}
     for each in data:
         network = each["network"].lower().replace("-", "") if each["ends"] else "any"
@@ -93,7 +93,7 @@ def silicon(data):
 
 
 def clocks(data):
-    """Of ``clocks.json``: a row for each core of blocks, with the smallest float of each kind that meets its clock."""
+    """Figures of ``clocks.json``: for each core of blocks the smallest float of each kind that meets its clock."""
     cores = {}
     for each in data["equal_clock"]:
         own = each["design"]
@@ -108,7 +108,7 @@ def clocks(data):
 
 
 def orthogonality(data):
-    """Of ``errors.json``: a row for each format, the errors of each layer in percent."""
+    """Figures of ``errors.json``: a row for each format, the errors of each layer in percent."""
     formats, layers = {}, list(dict.fromkeys(each["layer"] for each in data))
     for each in data:
         row = formats.setdefault(each["format"], {})
@@ -138,7 +138,7 @@ def joined(one, other):
 
 
 def tools_of(data):
-    """Library and versions of the tools that a report names, wherever it does: (name or None, versions)."""
+    """Library and versions of the tools that a report names, wherever it does: (name or None, versions), or None."""
     if isinstance(data, dict):
         if isinstance(data.get("tools"), dict):
             library = data.get("library")
@@ -211,7 +211,7 @@ def measure(name, call, commit):
     call : callable
         Called with the words behind ``python -m``; returns when the command has ended well.
     commit : str
-        What is measured.
+        The commit that is measured.
     """
     about, place = figures.load(name), files.output("figures", name).resolve()
     found, reports, groups = copy.deepcopy(about["figures"]), {}, {}

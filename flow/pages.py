@@ -43,8 +43,8 @@ class PageError(ValueError):
 def picked(found, key):
     """What is at ``key`` of a row or a list.
 
-    Of a list of rows ``name=value; name=value`` chooses those of which that is true, the row itself if it is one, and
-    a name what each of them has there; a dictionary of rows is taken for a list where it has no such key.
+    Of a list of rows, ``name=value; name=value`` chooses those of which that is true, the row itself if it is one; a
+    name gives the list of what each row has there. A dictionary without that key is a list of rows.
 
     Raises
     ------
