@@ -49,7 +49,7 @@ def make(seed, schedule, args):
 
 
 def accuracies(net, x, y, count=None):
-    """Of a job of ``count`` models or of one model, in percent."""
+    """Share of characters that a job of ``count`` models, or one model, predicts rightly: a list, in percent."""
     options = {} if count is None else dict(shared=True)
     with torch.no_grad():
         found = torch.cat([net(part, **options).argmax(1).view(count or 1, -1) for part in x.split(64)], 1)

@@ -32,7 +32,7 @@ def _timed(words, env):
 
 
 def main(argv=None):
-    """Command line."""
+    """Measure and print; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
     parser = Parser(prog="python -m benchmarks.cosim_speed", description=__doc__)
     add_design_options(parser)

@@ -39,7 +39,7 @@ def seconds(call):
 
 
 def main():
-    """Print a row a side."""
+    """Print a row for each side; the exit status is 1 if their cycles differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default="gemm-256x512x512", help="what python -m golden perf takes")
     parser.add_argument("--against", default="main", metavar="COMMIT")

@@ -1,7 +1,7 @@
 """Area of the FP32 units against the best open ones, combinational, `area` recipe on OSU018.
 
     python -m synth fetch
-    python benchmarks/fp32_area.py [--units fp32.add,fp32.fma] [--slow]
+    python -m benchmarks.fp32_area [--units fp32.add,fp32.fma] [--slow]
 
 Limits are those that docs/design/02-fp32-arithmetic.md states with their sources. Divide maps for minutes, so only
 --slow measures it.

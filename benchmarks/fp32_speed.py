@@ -1,6 +1,6 @@
 """Golden FP32 arithmetic, operations a second on one thread.
 
-    python benchmarks/fp32_speed.py [--count 4000000] [--repeat 5]
+    python -m benchmarks.fp32_speed [--count 4000000] [--repeat 5]
 
 Random patterns; the addend of fma cancels half of the products. CPU time, best of --repeat.
 """

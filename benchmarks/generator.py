@@ -1,6 +1,6 @@
 """Time and text of ``python -m gen`` against the array's size: ``python benchmarks/generator.py``.
 
-Wall time and CPU time of whole commands, the best of three; text per row and column shows that it grows no faster.
+Wall time and CPU time of whole commands, the best of three; bytes per row and column show how the text grows.
 """
 
 import json

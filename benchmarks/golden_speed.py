@@ -1,9 +1,9 @@
 """Speed of the golden model: conversion, products, training steps; ratios side by side in one run.
 
-    python benchmarks/golden_speed.py [conversion] [matmul] [step] [fused] [--repeat 15] [--threads 1 2]
+    python -m benchmarks.golden_speed [conversion] [matmul] [step] [fused] [--repeat 15] [--threads 1 2]
 
 Each figure is the best of --repeat rounds in which both sides take turns: with one thread in processor time, so
-that other load on the machine counts little, with two in wall time, so that it counts.
+that other load on the machine counts little, with more in wall time, so that it counts.
 """
 
 import argparse
@@ -28,7 +28,7 @@ COUNTS = [1, 2]
 
 
 def best(calls, repeat, wall=False):
-    """Shortest time of each call, the calls taking turns; processor time on one thread, else wall time."""
+    """Shortest time of each call in seconds, the calls taking turns: of a processor on one thread, else wall time."""
     times, clock = [float("inf")] * len(calls), time.process_time
     if wall or kernels.threads() > 1:
         clock = time.perf_counter
@@ -102,7 +102,7 @@ def conversion(console, repeat):
 
 
 def products(console, repeat):
-    """golden.matmul.matmul, conversions included, against float32 BLAS."""
+    """Products of golden.matmul.matmul, conversions included, against float32 BLAS."""
     rng = np.random.default_rng(0)
     table = Table("product", "threads", "exact ms", "BLAS ms", "BLAS / exact", title="HBFP8 in hardware order")
     for (m, k, n), block in (((1024,) * 3, (1, 32)), ((1024,) * 3, (1, 16)), ((1024,) * 3, (24, 24)),

@@ -9,7 +9,7 @@ from hbfp import files
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """Add the option."""
+    """Add the option ``--json``."""
     parser.add_argument("--json", type=Path, help="also write the rows of the tables there")
 
 

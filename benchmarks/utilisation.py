@@ -57,7 +57,7 @@ def measure(design, size):
 
 
 def main(argv=None):
-    """Command line; exit status 1 if the prediction is wrong or a bit differs."""
+    """Run the command; return its exit status, 1 if the prediction is wrong or a bit differs."""
     parser = Parser(prog="python -m benchmarks.utilisation", description=__doc__)
     add_design_options(parser)
     parser.add_argument("--size", default="512,512,512", metavar="M,K,N", help="of the product")
