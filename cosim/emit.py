@@ -71,7 +71,7 @@ def emit_netlist(design: Design, recipe: str, *, unit: str = "core",
     ----------
     design : Design
     recipe : str
-        Of ``python -m synth netlist``, which keeps its own results.
+        A recipe of ``python -m synth netlist``, which keeps its own results.
     unit, folder
         As for :func:`emit`.
 

@@ -72,7 +72,7 @@ def put(program: Program, memory: np.ndarray) -> None:
 
 
 def _address(name, context):
-    """Of a register, or of that of a context."""
+    """The address of a register, or of that of a context."""
     return BY_NAME[f"{name}_{context}" if context else name].address
 
 
@@ -144,9 +144,9 @@ def execute(device: Device, program: Program, context: int = 0, **options: Any) 
     device : Device
     program : Program
     context : int
-        In which it runs.
+        The context that runs it.
     options
-        Of :func:`settings`.
+        As for :func:`settings`.
 
     Returns
     -------

@@ -71,7 +71,7 @@ def run(manifest: Manifest, lowered: "Lowered", *, timing: Timing | None = None,
     layers : bool
         Compare every tensor that PyTorch has, not outputs alone.
     waves, level, progress
-        Of :class:`~cosim.accelerator.device.Device`.
+        As for :class:`~cosim.accelerator.device.Device`.
 
     Returns
     -------

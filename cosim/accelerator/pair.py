@@ -59,13 +59,13 @@ class Ended:
     Attributes
     ----------
     results : tuple of Result
-        Of each program.
+        What came of each program.
     rung : tuple of int
         Cycles of the doorbells, the first one's being 0.
     begun : tuple of int
         Cycles in which they got the machine first, counted from the one after the first doorbell.
     cycles : int
-        From the one after the first doorbell to the end of both.
+        Counted from the one after the first doorbell to the end of both.
     changes : int
         How often the machine went from one to the other.
     """
@@ -86,7 +86,7 @@ def execute(device: Device, pair: Pair, *, after: tuple[int, int] = (0, 0), **op
     after : tuple of int
         Cycles that go by before each doorbell: that of context 0 is rung before the other.
     options
-        Of :func:`~cosim.accelerator.host.settings`.
+        As for :func:`~cosim.accelerator.host.settings`.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def execute(device: Device, pair: Pair, *, after: tuple[int, int] = (0, 0), **op
     Raises
     ------
     BusError, TimesError
-        As of :func:`~cosim.accelerator.host.execute`.
+        As for :func:`~cosim.accelerator.host.execute`.
     """
     write(device, "yielding", int(pair.priority))
     for context, (program, share) in enumerate(zip(pair.programs, pair.shares, strict=True)):

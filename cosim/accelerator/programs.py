@@ -52,19 +52,26 @@ def run(manifest: Manifest, system: Accelerator, seeds: Iterable[int], *, instru
     Parameters
     ----------
     manifest : Manifest
-        Of the Verilog.
+        The emitted accelerator.
     system : Accelerator
+        Its parameters.
     seeds : iterable of int
-        One at least.
-    instructions, level, progress
-        Of the program, and of :class:`~cosim.accelerator.device.Device`.
+        At least one.
+    instructions : int
+        About how many a program has before it brings its memories to DRAM.
+    level, progress
+        As for :class:`~cosim.accelerator.device.Device`.
     tell : callable, optional
         Called with (done, total) as programs end.
+
+    Returns
+    -------
+    Found
 
     Raises
     ------
     BuildError, BusError, TimesError
-        As of :func:`~cosim.accelerator.network.run`.
+        As for :func:`~cosim.accelerator.network.run`.
     """
     seeds, failures, words, count = list(seeds), {}, 0, 0
     made = (_Pair if system.contexts > 1 else _One)(system, instructions)

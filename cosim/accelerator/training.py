@@ -113,7 +113,7 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
     Parameters
     ----------
     runner : Runner
-        With the step's program.
+        A device with the step's program.
     step : Step
     batches : iterator
         As the step takes them.

@@ -217,11 +217,13 @@ def run(manifest: Manifest, system: Accelerator, numbers: Sequence[int], *, leve
     Parameters
     ----------
     manifest : Manifest
-        Of the Verilog.
+        The emitted accelerator.
     system : Accelerator
+        Its parameters.
     numbers : sequence of int
+        Numbers of words, as :func:`random_word` takes them.
     level, progress
-        Of :class:`~cosim.accelerator.device.Device`.
+        As for :class:`~cosim.accelerator.device.Device`.
     tell : callable, optional
         Called with (done, total) as words end.
 
@@ -232,7 +234,7 @@ def run(manifest: Manifest, system: Accelerator, numbers: Sequence[int], *, leve
     Raises
     ------
     BuildError, BusError, TimesError
-        As of :func:`~cosim.accelerator.network.run`.
+        As for :func:`~cosim.accelerator.network.run`.
     """
     kinds: Counter[str] = Counter()
     failures = {}

@@ -86,6 +86,11 @@ def awkward(rng: np.random.Generator, shape: tuple[int, int], fmt: HBFPFormat, a
         Axis that blocks ``(1, B)`` run along.
     rare : float, optional
         Share of blocks that overflow or are invalid; by default such that most sums meet none.
+
+    Returns
+    -------
+    ndarray of float32
+        Of the given shape.
     """
     side = fmt.terms
     counts = [-(-length // side) for length in shape]

@@ -36,7 +36,7 @@ class Bench:
     idle, stall : tuple
         Share of the cycles that pause, and cycles of a pause: on inputs, and on outputs.
     seed : int
-        Of data and pauses.
+        Seed of data and pauses, beside that of the run.
     """
 
     def __init__(self, dut: Dut, idle: tuple[float, float] = (0.0, 1), stall: tuple[float, float] = (0.0, 1),

@@ -16,7 +16,7 @@ class Outcome:
     Attributes
     ----------
     name : str
-        Of the bench.
+        Name of the bench.
     comparison : Comparison
         What was compared.
     failures : list of str

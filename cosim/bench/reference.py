@@ -107,7 +107,7 @@ class ConverterReference:
     design : hbfp.design.Design
         The core.
     seed : int
-        Of the random stream, not mixed: the port `i_seed` takes :func:`golden.noise.mix` of it.
+        Seed of the random stream, not mixed: the port `i_seed` takes :func:`golden.noise.mix` of it.
     """
 
     def __init__(self, design: Design, seed: int = 1) -> None:

@@ -182,7 +182,7 @@ def run_bench(manifest: Manifest, module: str = "hbfp.cosim.bench.units.core", *
     module : str
         Python module with the tests.
     seed : int
-        Of all random data.
+        Seed of all random data.
     tests : str, optional
         Regular expression: run only tests that match; corners are then not asked for.
 

@@ -170,9 +170,14 @@ def w_beats(tiling: Tiling, mantissa: np.ndarray, exponent: np.ndarray | None = 
     wide, pairs : bool
         Whether mantissas are wide, and whether a weight has two columns, as it does if those of X or of W are.
     index : ndarray, shape of ``mantissa``, optional
-        Of sparse weights.
+        Indices of sparse weights.
     rng : numpy Generator, optional
         Fills with noise what the core must not read: exponents on rows that end no segment, indices of dense weights.
+
+    Returns
+    -------
+    dict of ndarray
+        Field -> (column tiles, passes * rows, columns).
     """
     design = tiling.design
     if pairs:

@@ -27,7 +27,7 @@ class Check:
     cycles : Comparison
         Begins of rounds, cycles of rows, and the end of the program.
     figures : dict
-        For tables.
+        Rounds, operations and cycles, for tables.
     """
     name: str
     values: Comparison = field(default_factory=Comparison)

@@ -28,7 +28,7 @@ class Written:
     begins : ndarray of int
         Cycles in which a round begins, counted from the first one.
     events : dict of str to dict
-        Of each of :data:`KINDS`: (bank, cycle) -> (address, value).
+        For each of :data:`KINDS`: (bank, cycle) -> (address, value).
     kept : dict
         (post-processor, address) -> value that a host reads in the end.
     lead : int
@@ -69,7 +69,7 @@ class Pods:
         ----------
         program : Program
         key : int, optional
-            Of the machine that the run says it is for; the program's by default.
+            Key of the machine that the run says it is for; the program's by default.
 
         Returns
         -------

@@ -113,9 +113,9 @@ class Simulation(Model):
     level : str
         ``-O3`` runs fastest, ``-O1`` builds fastest.
     trace : Path, optional
-        Write a VCD file.
+        A VCD file to write.
     seed : int
-        Of the pause patterns.
+        Seed of the pause patterns.
     jobs : int, optional
         Compilers at a time; all cores by default.
     progress : callable, optional

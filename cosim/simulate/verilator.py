@@ -128,11 +128,16 @@ def runtime_objects(tool: Tool, *, trace: bool = False, vpi: bool = False) -> li
     Parameters
     ----------
     tool : Tool
-        Whose runtime.
+        The Verilator whose runtime it is.
     trace : bool
-        For models that write VCD traces.
+        Whether it is for models that write VCD traces.
     vpi : bool
-        For programs whose signals are reached through VPI, instead of shared libraries.
+        Whether it is for programs whose signals are reached through VPI, instead of shared libraries.
+
+    Raises
+    ------
+    BuildError
+        If the compiler is missing or fails; one line, with the log's path.
     """
     names = ["verilated.cpp", "verilated_threads.cpp"] + ["verilated_vcd_c.cpp"] * trace
     names += ["verilated_dpi.cpp", "verilated_vpi.cpp"] * vpi

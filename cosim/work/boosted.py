@@ -24,7 +24,7 @@ def boosted(core: Core, *, steps: int = 0, progress: Callable[[int, None], objec
     core : cosim.work.device.Core
         The device; its design has ``wide`` mantissas and does not round stochastically.
     steps : int
-        Of each epoch; 0 for all.
+        Steps of each epoch; 0 for all.
     progress : callable, optional
         Called with (done, None) products.
 

@@ -78,7 +78,7 @@ class Core:
         axis : int
             Axis that blocks ``(1, B)`` run along.
         seed : int
-            Of the random stream; 1 is what the reset leaves, others go through `i_seed`.
+            Seed of the random stream; 1 is what the reset leaves, others go through `i_seed`.
         wide : bool
             Whether mantissas have the design's ``wide`` bits.
 

@@ -42,7 +42,7 @@ def train(images: np.ndarray, classes: np.ndarray, *, seed: int = 0, progress: P
     images, classes : ndarray
         (count, 64) and (count,).
     seed : int
-        Of the starting weights and the order of the images.
+        Seed of the starting weights and the order of the images.
     progress : callable, optional
         Called with (done, total) epochs.
 
@@ -93,7 +93,7 @@ def _descend(parts, images, classes, rng, epochs, progress=None, masks=()):
 
 
 def _gradients(parts, x, classes):
-    """Of the mean cross entropy: weights first, then biases."""
+    """Gradients of the mean cross entropy: weights first, then biases."""
     count = len(parts) // 2
     inputs = []
     for i in range(count):

@@ -57,7 +57,7 @@ def workload(core: Core, *, progress: Progress | None = None) -> tuple[Outcome, 
 
 
 def _fp32_accuracy(layers, x, classes):
-    """Of the same network in NumPy's float32."""
+    """The accuracy of the same network in NumPy's float32."""
     for layer in layers:
         x = x @ layer.weight + layer.bias
         x = np.maximum(x, 0) if layer.relu else x

@@ -49,7 +49,7 @@ def activity(path: Path, title: str, products: Sequence[Mapping[str, np.ndarray]
     path : Path
         PNG to write.
     title : str
-        Of the picture.
+        Title of the picture.
     products : list of dict
         For each product: stream -> transfers per bucket of cycles.
     bucket : int

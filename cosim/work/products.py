@@ -55,7 +55,7 @@ def random_products(core: Core, *, seed: int = 1, patterns: Iterable[Mapping[str
     core : cosim.work.device.Core
         The device.
     seed : int
-        Of the data.
+        Seed of the data.
     patterns : iterable, optional
         Pause patterns; :func:`crossed` by default.
     progress : callable, optional

@@ -130,7 +130,7 @@ def check(design: Design, seed: int = 1, *, fault: random.Random | None = None, 
     design : Design
         Small enough to be simulated as it is.
     seed : int
-        Of data, pauses and values before reset.
+        Seed of data, pauses and values before reset.
     fault : random.Random, optional
         Plants a fault that it chooses, in a copy of the design.
     keep : bool

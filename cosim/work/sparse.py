@@ -26,7 +26,7 @@ class _Sparse:
 
     @property
     def design(self):
-        """That of the core."""
+        """The design of the core."""
         return self.core.design
 
     def encode(self, x, axis=-1, **how):

@@ -25,7 +25,7 @@ def write_waves(manifest: Manifest, path: Path, *, seed: int = 1, progress: Prog
     path : Path
         File to write; Surfer and GTKWave open it.
     seed : int
-        Of data and pauses.
+        Seed of data and pauses.
     progress : callable, optional
         Called with (done, total) as the model that can trace is built.
 
