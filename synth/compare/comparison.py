@@ -75,6 +75,15 @@ def compare(design: Design, recipe: str, library: Library | None, baselines: Seq
         ``progress(done, total, name)``.
     bit : float, optional
         NAND2-equivalents of a bit of memory; None: as macros.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    SynthError
+        If a design or a unit fails.
     """
     designs = [design, *baselines]
     prepare(designs, [(recipe, library)], jobs, progress)

@@ -87,11 +87,20 @@ def measure(system: Accelerator, recipe: str = "area", library: Library | None =
     ----------
     system : Accelerator
     recipe, library, progress, bit
-        As of :func:`synth.measure.area.measure`.
+        As for :func:`synth.measure.area.measure`.
     jobs : int
         Modules that are synthesised side by side; what is largest begins first.
     slow : callable, optional
         Called as ``slow(name)``, once, of a module that takes more than :data:`SLOW` seconds.
+
+    Returns
+    -------
+    AcceleratorReport
+
+    Raises
+    ------
+    GeneratorError, SynthError
+        If the generator or a tool fails.
     """
     folder = generator.emitted(system.name, ["--top", "accelerator", *system.words(), *generator.MEASURED])
     manifest = Manifest.load(folder)

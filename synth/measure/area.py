@@ -216,6 +216,17 @@ def measure(design: Design, recipe: str = "area", library: Library | None = None
         Called as ``progress(done, total, name)``.
     bit : float, optional
         NAND2-equivalents of a bit of memory; None: as macros.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    OptionError
+        If the generator refuses the design or the unit.
+    SynthError
+        If a tool fails.
     """
     text, manifest = generate(design, unit)
     found = partition.units(text, manifest)

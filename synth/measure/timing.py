@@ -203,7 +203,7 @@ def paths(design: Design, recipe: str, library: Library | None, unit: str = "cor
     ----------
     design : Design
     recipe, library, access
-        As of :func:`longest_path`.
+        As for :func:`longest_path`.
     unit : str
         A part alone, as ``python -m gen --unit``.
     kinds : sequence of str

@@ -115,7 +115,7 @@ def build(design: Design, name: str, budget: int, seed: int, limit: int, progres
     budget : int
         DSP blocks that multipliers may take.
     seed : int
-        Of the placement.
+        Seed of the placement.
     limit : int
         Seconds for nextpnr.
     progress : callable

@@ -145,7 +145,7 @@ class Cell:
     outputs : dict of str to str
         Name -> function; of a flip-flop ``next_state`` or its complement.
     delays, energies : dict of str to list of Arc
-        By output.
+        Name of an output -> its arcs.
     hidden : list of Arc
         Energies of inputs that change alone.
     leakage : float
