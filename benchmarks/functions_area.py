@@ -16,6 +16,7 @@ from synth.tools import library
 
 
 def main():
+    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.functions_area", description=__doc__.splitlines()[0],
                                      epilog="example: python -m benchmarks.functions_area exp recip")
     parser.add_argument("functions", nargs="*", metavar="function", help=f"of {', '.join(FUNCTIONS)}; default all")

@@ -92,6 +92,7 @@ def sweep(name, stride=1, advance=lambda step: None):
 
 
 def main():
+    """Sweep and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.functions_sweep", description=__doc__.splitlines()[0],
                                      epilog="example: python -m benchmarks.functions_sweep exp --stride 257")
     parser.add_argument("functions", nargs="*", metavar="function", help=f"of {', '.join(FUNCTIONS)}; default all")

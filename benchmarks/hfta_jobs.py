@@ -54,11 +54,11 @@ def step(name, count, x, targets, optimiser, options):
     name : str
         ``mlp``, ``cnn`` or ``transformer``.
     count : int
-        Models.
+        Number of models.
     x, targets : Tensor
         (count * N, ...) inputs, the models' batches behind each other, and classes.
     optimiser : type
-        Of ``torch.optim``.
+        A class of ``torch.optim``.
     options : dict
         Its options.
     """

@@ -36,6 +36,7 @@ def trained(task, epochs, seed=0):
 
 
 def main():
+    """Train, measure, print and draw."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.orthogonality", description=__doc__.partition("\n")[0])
     parser.add_argument("--task", choices=TASKS, default="teacher")
     parser.add_argument("--epochs", type=int, default=10)

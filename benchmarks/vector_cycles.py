@@ -30,6 +30,7 @@ PROGRAMS = {
 
 
 def main():
+    """Count and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vector_cycles", description=__doc__.splitlines()[0],
                                      epilog="example: python -m benchmarks.vector_cycles --row 256 --pipeline 2")
     parser.add_argument("--row", type=int, default=64, help="elements of the row (default %(default)s)")

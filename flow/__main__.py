@@ -52,7 +52,7 @@ def run_step(console, title, module, words, result):
     StepError
         If it fails.
     SystemExit
-        With its status, if it has refused its input, in its own words, or was interrupted.
+        If it has refused its input, in its own words, or was interrupted: with its status.
     """
     console.rule(title, align="left", style="dim")
     console.print(f"python -m {module} {shlex.join(words)}", style="dim", markup=False, highlight=False, soft_wrap=True)
