@@ -83,6 +83,8 @@ def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int,
     ----------
     busy, length : ndarray
         Post-processors taken in each round, and its cycles.
+    row, column : int
+        The row tile and the column tile whose sums these are.
     sums, ready : ndarray
         Partial sums and the rounds in which they can be read; overwritten.
     added : int
