@@ -128,7 +128,7 @@ def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[t
 
 
 def prepare_perf(args: Namespace) -> Callable[[], int | None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     accelerator = system_from_args(args, Accelerator)
     memory = memory_from_args(args, accelerator)
     check_outputs(args)

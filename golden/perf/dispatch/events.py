@@ -18,7 +18,7 @@ from ...spec.dispatch import SHARE_WHOLE, Policy
 
 @dataclass(frozen=True)
 class Served:
-    """What happened to all requests.
+    """What happened to all requests; times in the unit of the arrivals.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ def add_pods(commands: Any) -> None:
 
 
 def prepare_pods(args: Namespace) -> Callable[[], None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     from . import report
 
     pods = whole("pods", args.pods, *PODS_RANGE)

@@ -16,7 +16,7 @@ from .interconnect import parse
 from .machine import Machine
 
 Row = dict[str, Any]
-#: Sizes of arrays; those that are simulated, too.
+#: Rows and columns of arrays whose throughput is computed; of those that are simulated, too.
 SIZES, SIMULATED = (8, 16, 32, 64, 128, 256, 512), (32, 64, 128, 256)
 PARTITIONS = (8, 16, 32, 40, 49, 64, 96, 128)
 INTERCONNECTS = ("butterfly-1", "butterfly-2", "butterfly-4", "crossbar", "benes")
@@ -26,7 +26,7 @@ FUSED = (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Base:
-    """What the studies start from."""
+    """What the studies start from: networks, a machine, sets of constants by name, and where simulations run."""
     graphs: tuple[Graph, ...]
     machine: Machine
     constants: dict[str, power.PodConstants]
