@@ -25,7 +25,7 @@ class Operand(NamedTuple):
 
     @classmethod
     def of(cls, blocks: Blocks, line: int) -> Self:
-        """From blocks; ``line``: 0 of an (M, K), 1 of a (K, N)."""
+        """From blocks; ``line``, the axis that is not K: 0 of an (M, K), 1 of a (K, N)."""
         return cls(np.ascontiguousarray(blocks.mantissa, np.float32),
                    per_line(blocks, blocks.exponent, line) - blocks.fmt.magnitude, blocks.fmt)
 
@@ -69,8 +69,8 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
              places: Places | None = None) -> np.ndarray:
     """(M, N) float32 of a (M, K) and b (K, N).
 
-    Block sums are exact in float32 up to 24 bits, else in float64. The accumulator is int32 where no running sum can
-    leave it, else int64: the width that the hardware has does not matter, since it never overflows.
+    Where block sums have at most 24 bits and no running sum can leave int32, block sums are float32 and the accumulator
+    is int32; else they are float64 and int64. The hardware's width does not matter, since it never overflows.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     guard : int
         Fraction bits below a block sum.
     turned : bool
-        ``a`` is a (K, M).
+        ``a`` holds a (K, M), of which the transpose is multiplied.
     places : Places, optional
-        ``a`` is anything contiguous, whose rows lie so.
+        Where the rows of ``a`` lie, which then has any shape.
     """
     (k, n), side = b.mantissa.shape, a.fmt.terms
     first, terms = products.even_blocks(k, side, 1)

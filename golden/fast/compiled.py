@@ -88,7 +88,7 @@ def name_of(which: Level) -> str:
 
 
 def build(which: Level, compiler: str, target: Path) -> None:
-    """Compile a level; RuntimeError with one line if that fails."""
+    """Compile a level into the file ``target``; RuntimeError with one line if that fails."""
     words = [compiler, *_FLAGS, *which.flags, "-o", str(target), str(_SOURCE)]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:

@@ -57,7 +57,7 @@ class Passes:
     rows : int
         Rows that it reads.
     function : str
-        What remains to be done with the row that it gives; or ``none``.
+        The function that is still to be applied to the row that it gives, or ``none``.
     """
     passes: Any
     rows: int
@@ -66,7 +66,7 @@ class Passes:
 
 @lru_cache(1024)
 def compiled(program: tuple[VectorInstruction, ...]) -> Passes | None:
-    """A legal program for :func:`run`; None if it is none for it, or reads a register that nothing wrote."""
+    """A legal program for :func:`run`; None if the kernel cannot run it, or it reads an unwritten register."""
     passes: list[_Pass] = []
     written: set[int] = set()
     scalars, rows, function = [_UNDEFINED] * SCALARS, 0, "none"

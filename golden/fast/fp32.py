@@ -2,7 +2,7 @@
 
 Integer arithmetic only. :mod:`golden.fp32` calls these for large arrays;
 ``tests/golden/fast/test_fp32.py`` holds the two equal. The first call of an operation compiles it,
-a few seconds; the result is cached beside this file.
+a few seconds; Numba caches the result, beside this file unless it is told otherwise.
 """
 
 from collections.abc import Callable

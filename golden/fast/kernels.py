@@ -116,7 +116,7 @@ def load(path: Path) -> ctypes.CDLL:
 
 
 def loaded() -> Any:
-    """The compiled kernels of a caller that has asked whether there are any."""
+    """The compiled kernels, for a caller that knows by :func:`library` that there are any."""
     return library()
 
 
@@ -168,7 +168,7 @@ def split(count: int, work: float, call: Callable[[int, int], Any], grain: int =
 
 @lru_cache(1024)
 def format_of(fmt: HBFPFormat) -> Format:
-    """``struct Format`` of convert.h."""
+    """A format as ``struct Format`` of convert.h."""
     low, high = fmt.exponent_range
     return Format(fmt.magnitude, low, high, ("rne", "truncate", "stochastic").index(fmt.rounding), fmt.noise_bits,
                    fmt.subnormals == "gradual")
@@ -215,7 +215,7 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
 
 
 def turned(x: np.ndarray) -> np.ndarray:
-    """``x.T`` of a float32 matrix with contiguous rows, contiguous."""
+    """``x.T`` of a float32 matrix with contiguous rows, as a contiguous copy."""
     rows, columns = x.shape
     y = np.empty((columns, rows), np.float32)
     loaded().hbfp_turn(x.ctypes.data, x.strides[0] // 4, y.ctypes.data, rows, rows, columns)

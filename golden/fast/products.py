@@ -53,14 +53,14 @@ def paired(x_fmt: HBFPFormat, w_fmt: HBFPFormat, x_span: kernels.Span, w_span: k
 
 @lru_cache(4096)
 def even_blocks(k: int, side: int, stride: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where blocks of ``side`` terms start along K, and their terms."""
+    """Where blocks of ``side`` terms start along K, ``stride`` numbers from term to term; and their terms."""
     first = np.arange(0, k, side, dtype=np.int64)
     return first * stride, np.minimum(side, k - first)
 
 
 @lru_cache(4096)
 def even_rows(m: int, stride: int) -> np.ndarray:
-    """Where rows start."""
+    """Where ``m`` rows start, ``stride`` numbers from one to the next."""
     return np.arange(m, dtype=np.int64) * stride
 
 
@@ -121,7 +121,7 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
 
 
 def by_parts(part: Callable[[int, int, int, int], None], m: int, k: int, n: int) -> None:
-    """``part(first row, last, first column, last)`` of a product (m, k, n), for each thread one."""
+    """Call ``part(first row, last, first column, last)`` for each thread's share of a product (m, k, n)."""
     if n >= 128 * kernels.threads():                           # by columns, so that each panel is packed once
         kernels.split(n, m * k * n * kernels.MULTIPLICATION, lambda low, high: part(0, m, low, high), 64)
     else:

@@ -46,7 +46,7 @@ def product(a: np.ndarray, b: np.ndarray, formats: Formats, skip: np.ndarray | N
     a, b : ndarray of float32
         (pairs, M, K) and (pairs, K, N); of the last two strides one is an element.
     formats : Formats
-        Formats.
+        Of the pairs; as many as there are.
     skip : ndarray of bool, optional
         (pairs,): those to leave alone.
 

@@ -75,7 +75,7 @@ def _checked_outputs(args):
 
 
 def prepare_space(args: Namespace) -> Callable[[], None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     from .constants import SETS
     from .prices import override
     from .workloads import WORKLOADS
@@ -137,7 +137,7 @@ def _write_json(path, data):
 
 
 def prepare_dispatch(args: Namespace) -> Callable[[], None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     from .dispatch import arrivals
 
     batch = whole("batch", args.batch, 1, DEPTH_RANGE[1])

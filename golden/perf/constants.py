@@ -7,7 +7,7 @@ from .prices import ASSUMED, BOOK, BYTES, NAND2, price, sources
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """What area, power and cycles are made of; ``sources`` has the origin of those that depend on the number."""
+    """What area, power and cycles are computed from; names end in the unit, and prices.json has each entry's source."""
     mac_pj: float = price("mac_pj")
     mac_um2: float = price("mac_um2")
     element_bytes: float = price("hbfp8_bytes")
@@ -28,11 +28,11 @@ class Constants:
 
     @property
     def fixed_mm2(self) -> float:
-        """Area without elements; SRAM is counted in units of 2^20 bytes."""
+        """mm2 without elements; SRAM is counted in units of 2^20 bytes."""
         return self.sram_mb * 2 ** 20 * 8 * self.sram_um2 * 1e-6 + self.other_mm2
 
     def scale(self, ghz: float) -> float:
-        """Energy at a clock over that at 1 GHz: the square of the voltage."""
+        """Energy at a clock over that at 1 GHz: the square of the voltages' ratio."""
         def volts(clock: float) -> float:
             return self.low_v + (self.high_v - self.low_v) * (clock - self.low_ghz) / (self.high_ghz - self.low_ghz)
         return (volts(ghz) / volts(1.0)) ** 2
@@ -60,7 +60,7 @@ def published(number: str) -> tuple[Constants, dict[str, str]]:
 
 
 def measured(number: str) -> tuple[Constants, dict[str, str]]:
-    """Areas that this project measured, energies in proportion: (Constants, name -> source)."""
+    """Areas that this project measured, and energies in proportion to them: (Constants, name -> source)."""
     scale, reference = BOOK["nand2_um2"], "bf16" if number == "bf16" else "hbfp8"
     source = f"make area: {NAND2[number]:.1f} NAND2 a MAC, {scale.value:g} um2 a NAND2 {scale.source}"
     return _made(number, NAND2[number] * scale.value, source,

@@ -48,9 +48,9 @@ from .shared_accumulator import SharedAccumulator
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it counts here: rows of X, passes, beats of `i_v` (one each for factors and biases), beats a row.
+    """What counts of a command: rows of X, passes, beats of `i_v` (one each for factors and biases), beats of a row.
 
-    ``sparse``: whether its weights are.
+    ``sparse``: whether its weights are sparse.
     """
     rows: int
     passes: int
@@ -74,7 +74,7 @@ def product_commands(design: Design, count: int, terms: int, width: int, vectors
     wide : (bool, bool)
         Whether mantissas of X and of W are wide.
     sparse : bool
-        Whether weights are sparse: N rows for every M terms.
+        Whether weights are sparse: each group of terms along K has only the rows that the design's pattern keeps.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     latency : dict
         The manifest's ``latency``.
     commands : list of Command
-        In order.
+        In order; at least one.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def price(name: str) -> Any:
 
 
 def override(constants: Any, sources: dict[str, str], path: Path) -> tuple[Any, dict[str, str]]:
-    """Constants, a dataclass of them, with those of a TOML file in their place.
+    """A dataclass of constants with values from a TOML file in place of some: (constants, name -> source).
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """Area times time of a whole training with mixed mantissas, on cores that can run all of it.
 
-One number: NAND2-equivalents of a core, a multiply-accumulate element, times the cycles that it takes for a
-multiply-accumulate of the training, on average, at its peak. Clocks are taken as equal, and every width as used to the
-same share of its peak. A core of 4 bits with ``--wide 6`` takes four cycles where mantissas have 6 bits; a core of 6
-bits, or a float, takes one for all. What is not a dot product is not counted, nor are memories.
+It is one number: a core's NAND2-equivalents for each multiply-accumulate element, times the cycles that such an element
+takes at its peak for a multiply-accumulate of the training, on average. Clocks are taken as equal, and every width as
+used to the same share of its peak. A core of 4 bits with ``--wide 6`` takes four cycles where mantissas have 6 bits; a
+core of 6 bits, or a float, takes one for all. What is not a dot product is not counted, nor are memories.
 """
 
 from collections.abc import Sequence
@@ -57,6 +57,6 @@ def case(network: str, macs: Sequence[int], epochs: int, ends: bool) -> Case:
 
 
 def cases() -> list[Case]:
-    """All networks, epochs, with and without first and last layer."""
+    """Cases for every network and number of epochs, first and last layer narrow or wide."""
     return [case(name, macs, epochs, ends) for name, macs in NETWORKS.items() for ends in (False, True)
             for epochs in EPOCHS]

@@ -20,7 +20,7 @@ def add_silicon(commands: Any) -> None:
 
 
 def prepare_silicon(args: Namespace) -> Callable[[], None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     return partial(_silicon, None if args.json is None else writable_file("json", args.json))
 
 

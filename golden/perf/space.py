@@ -1,7 +1,8 @@
 """The analytic design space: a 1-D array of systolic arrays that share one stream of activations.
 
 ``rows`` samples are a batch, ``columns`` elements a row, in arrays of w columns. In a cycle every column reads one
-weight and every array one activation a row::
+weight and every array one activation a row. Em is the energy of a multiply-accumulate, Ew and Ea those of a byte of
+weights and of activations::
 
     energy a cycle = columns * bytes * Ew + rows * columns * Em + rows * (columns / w) * bytes * Ea,  times scale(GHz)
     area           = rows * columns * element + SRAM + other
@@ -26,7 +27,7 @@ CLOCKS = tuple(round(0.4 + 0.05 * n, 2) for n in range(17))
 
 @dataclass(frozen=True)
 class Point:
-    """One design: the most columns that area and power allow for its rows and its clock."""
+    """One design: the most columns that area and power allow for its rows and its clock; watts include static ones."""
     rows: int
     columns: int
     ghz: float

@@ -1,7 +1,7 @@
-"""Training in the formats that HBFP is compared with: MXFP8, MXFP6 and INT8, straight through.
+"""Training in the formats that HBFP is compared with: MXFP8, MXFP6 and INT8, with straight-through gradients.
 
-The operands of a layer's products are rounded where they are, each once: the input and the weight, and the gradient of
-the output. torch multiplies them in FP32. Blocks of MX run along the features or channels of a tensor, which is the
+Each operand of a layer's products is rounded once, and the products share it: the input, the weight, and the gradient
+of the output. torch multiplies them in FP32. Blocks of MX run along the features or channels of a tensor, which is the
 reduction dimension of ``y`` and of the input's gradient.
 """
 
@@ -74,7 +74,7 @@ def imitate(module: torch.nn.Module, name: str) -> torch.nn.Module:
     Raises
     ------
     ValueError
-        If the format is unknown, or a layer has one already or is none of these types but a subclass: its name.
+        If the format is unknown, or a layer has one already or is of a subclass of these types; names the layer.
     """
     if name not in NAMES:
         raise ValueError(f"Format must be one of {', '.join(NAMES)}, not {name!r}")

@@ -11,14 +11,14 @@ from ..bfp import decode, encode
 from ..fast import kernels
 from ..sparsity import prune
 
-#: QSNR in dB on N(0, 1), measured elsewhere: REFERENCES, "Accuracy and numerics".
+#: Block lengths, and published QSNR in dB on N(0, 1) at each of them: ``qsnr.published`` of the figures.
 QSNR_BLOCKS = (16, 64, 225, 576)
 QSNR_REFERENCE = {width: tuple(figure(f"qsnr.published.hbfp{width}").values()) for width in (4, 6, 8)}
 DISTRIBUTIONS = ("normal", "uniform", "laplace")
 
 
 def encoded(x: np.ndarray, fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
-    """``x`` after conversion, as FP32; compiled for matrices where that can be had."""
+    """``x`` after conversion, as FP32; matrices take the compiled kernels where there are any."""
     if x.ndim == 2 and fmt.rounding != "stochastic" and kernels.library():
         return kernels.encoded(np.ascontiguousarray(x), fmt, axis=axis)[0]
     return decode(encode(x, fmt, axis=axis))
@@ -31,7 +31,7 @@ def qsnr(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def samples(distribution: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    """float32 numbers of unit variance from one of :data:`DISTRIBUTIONS`."""
+    """float32 numbers of unit variance from one of :data:`DISTRIBUTIONS`; ValueError if it is none of them."""
     rng = np.random.default_rng(seed)
     match distribution:
         case "normal":

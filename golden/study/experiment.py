@@ -25,7 +25,7 @@ RECIPES = {"digits": (30, 32, 0.05), "teacher": (25, 64, 0.1)}
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """All that decides the bits of a training run.
+    """All that decides the bits of a training run; ValueError if a value is not valid.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Run:
     fmt : HBFPFormat or None
         Format of all roles; None trains in FP32.
     boost : int
-        Mantissa width of the last epoch and of the first and last layer; 0 for none.
+        Mantissa width of what is boosted, by default the last epoch and the first and last layer; 0 boosts nothing.
     last_epochs, ends, first, last, intervals
         What is boosted, as of :class:`golden.schedule.MixedMantissa`.
     wide : bool

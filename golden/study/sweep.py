@@ -85,7 +85,7 @@ def summary(results: Sequence[dict[str, Any]]) -> dict[str, tuple[float, float, 
 
 
 def picture(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Mean test accuracy and loss per epoch of each configuration, a band of one deviation, as PNG."""
+    """Mean test accuracy and training loss of each configuration by epoch, with a band of one deviation, as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     figure = Figure((10, 4), layout="constrained")

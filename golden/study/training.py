@@ -70,14 +70,14 @@ class _Layer:
 
 def products(schedule: MixedMantissa, fmt: HBFPFormat, accumulate: str = "fp32", *, steps: int = 0,
              seed: int = 0) -> Iterator[TrainingProduct]:
-    """Train the digits network, and give each product before the weights change.
+    """Train the digits network, and give each product before the weights change; torch's global seed is set.
 
     Parameters
     ----------
     schedule : MixedMantissa
         Widths of mantissas, and the number of epochs.
     fmt : HBFPFormat
-        Format of all roles but for its mantissa; not ``stochastic``, whose noise a core draws in another order.
+        Format of all roles, whose mantissas the schedule sets; not ``stochastic``: a core draws noise in another order.
     accumulate : str
         As of :func:`golden.matmul.matmul`.
     steps : int

@@ -1,4 +1,4 @@
-"""Search for hyper-parameters and formats: Optuna proposes and prunes, what can be fused trains as one job.
+"""Search for hyper-parameters and formats: Optuna proposes and prunes, and trials that can be fused train as one job.
 
 Trials go in rounds. After every epoch the models, optimisers and scores of a round are written to one file, then Optuna
 is told; so a search that is killed at any moment and started again ends with the same table.

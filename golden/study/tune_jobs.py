@@ -63,8 +63,8 @@ class Group:
 def most_together(net: torch.nn.Module, x: torch.Tensor, memory: int) -> int:
     """Models of one kind that fit ``memory`` bytes while they train on ``x``, 1 at least.
 
-    Counted are parameters, gradients and two numbers of optimiser state for each, and all that a forward pass keeps for
-    the backward pass, three times: the tensors themselves, their gradients, and what an operation needs in passing.
+    An estimate: parameters, with a gradient and two numbers of optimiser state for each, and three times what a forward
+    pass keeps for the backward pass: the tensors themselves, their gradients, and what an operation needs in passing.
     """
     kept = 0
 

@@ -16,7 +16,7 @@ from . import zoo
 
 
 class ModelError(ValueError):
-    """A file with a model is not what a search needs; one line."""
+    """A file with a model, or an option about it, is not what is needed; one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Search:
     trials, epochs : int
         How many trials, of how many epochs each if they are not ended early.
     together : int
-        Trials of a round, at most those of one job.
+        Trials of a round, and so the most that train in one job.
     search : str
         One of :data:`golden.study.tune.SEARCHES`.
     mantissas, blocks, roundings : tuple

@@ -8,7 +8,7 @@ from hbfp import describe
 from hbfp.system import Accelerator
 from hbfp.values import read_file, refuse
 
-#: Components of the report that a core has, whose area a multiply-accumulate stands for its energy.
+#: The report's components that make up the core. Their area, over the multiply-accumulates, scales the energy of one.
 ARRAY = ("elements", "skew", "weight load", "accumulation", "converter", "control")
 
 
@@ -19,9 +19,9 @@ class Area:
     Attributes
     ----------
     logic, memories : float
-        Without memories, and of memories as the report prices them.
+        The logic, and the memories as the report prices them.
     array : float
-        Of the logic, the core's.
+        The core's part of the logic.
     library : str or None
         What it was measured with.
     """
@@ -32,7 +32,7 @@ class Area:
 
     @property
     def total(self) -> float:
-        """Of everything."""
+        """Logic and memories."""
         return self.logic + self.memories
 
 
@@ -42,8 +42,8 @@ def read_area(path: str, accelerator: Accelerator) -> Area:
     Raises
     ------
     OptionError
-        If the file cannot be read, is no report, or of another accelerator; multipliers may differ, since reports
-        measure recoded ones, which compute the same.
+        If the file cannot be read, is no report, has no area of the array, or is of another accelerator; multipliers
+        may differ, since reports measure recoded ones, which compute the same.
     """
     text = read_file("area", path)
     try:

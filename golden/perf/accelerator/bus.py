@@ -1,4 +1,4 @@
-"""Fetch, and the bus's reads and writes, cycle by cycle; twins of ``fetch.py``, ``reader.py`` and ``writer.py``."""
+"""Fetch, reads and writes of the bus, cycle by cycle; twins of the RTL's ``fetch.py``, ``reader.py``, ``writer.py``."""
 
 import numpy as np
 from numba import njit

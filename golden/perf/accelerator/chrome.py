@@ -11,7 +11,7 @@ from .times import Times, layers_of, moved
 
 
 def trace(program: Program, times: Times) -> dict[str, Any]:
-    """A row of spans for each unit, an instruction each, and one of waits below it; the layers in a row of their own.
+    """The trace: each unit has a row with a span for each instruction, and a row of waits below; layers have a row.
 
     Spans of a unit that takes an instruction before the last one is complete are cut where the next begins.
     """

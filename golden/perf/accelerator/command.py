@@ -105,7 +105,7 @@ def lowered_step(text: str, accelerator: Accelerator) -> tuple[Any, Any]:
 def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
     """Write the program, where a command has that option, the timeline and the trace, if asked for.
 
-    ``times`` is None of a run without cycles. Pairs of name and path.
+    ``times`` is None for a run without cycles: then there is the program alone. Returns pairs of name and path.
     """
     made = []
     if getattr(args, "program", None) is not None:
@@ -128,7 +128,7 @@ def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[t
 
 
 def prepare_perf(args: Namespace) -> Callable[[], int | None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     accelerator = system_from_args(args, Accelerator)
     memory = memory_from_args(args, accelerator)
     check_outputs(args)

@@ -1,4 +1,4 @@
-"""An estimate of a run's energy, from stated energies of products and accesses; and what it computes on its area.
+"""An estimate of a run's energy, from stated energies of products and accesses; and its throughput by area.
 
 Clocks, wires, control and leakage are not counted.
 """
@@ -17,13 +17,13 @@ from ..prices import ASSUMED, NAND2, override, price
 from ..prices import sources as sources_of
 from .accesses import row_bytes
 
-#: Columns of the table, and the kinds whose energy they share.
+#: Columns of the table, and the kinds whose energies each adds up.
 SHOWN = {"array": ("array",), "vector": ("vector",), "SRAM": ("sums", "X", "W", "V", "P"), "DRAM": ("DRAM",)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyConstants:
-    """What energies and throughputs are made of."""
+    """What energies and throughputs are computed from; names end in the unit, memories' energies are a byte's."""
     ghz: float = price("ghz")
     nand2_um2: float = price("nand2_um2")
     mac_pj: float = price("mac_pj")
@@ -35,7 +35,7 @@ class EnergyConstants:
     vector_pj: float = price("vector_pj")
 
     def sram_pj(self, kilobytes: float) -> float:
-        """pJ a byte of a memory of some size, by that of its banks."""
+        """pJ for a byte: of the smallest bank, 64 to 512 kB, that holds the memory, 512 kB for larger ones."""
         for size in (64, 128, 256):
             if kilobytes <= size:
                 return float(getattr(self, f"sram{size}_pj"))
@@ -48,7 +48,7 @@ def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants,
     Parameters
     ----------
     mac_nand2 : float
-        NAND2-equivalents of the core, a multiply-accumulate: the published energy is that of
+        NAND2-equivalents of the core for each multiply-accumulate element: the published energy is that of
         HBFP8, and others are in proportion to the area of this project's.
     path : Path, optional
         As of :func:`golden.perf.prices.override`.
@@ -83,10 +83,10 @@ def picojoules(counts: Mapping[str, float], accelerator: Accelerator, constants:
 
 def add(rows: list[dict[str, Any]], counts: list[Counter[str]], accelerator: Accelerator, mm2: float,
         constants: EnergyConstants) -> dict[str, Any]:
-    """Add to each row of a table by layer what it computes on its area, and its energy; the same of all of them.
+    """Add its throughput by area and its energy to each row of a table by layer; return the same of all together.
 
-    ``gmacs_mm2`` is 10^9 multiply-adds a second and mm2; ``energy_uj`` and ``energy_pj_mac`` the estimate, in sum and
-    a multiply-add; ``energy_pj`` has it by kind. Layers without products have the first and the third as None.
+    ``gmacs_mm2`` is 10^9 multiply-adds a second and mm2; ``energy_uj`` and ``energy_pj_mac`` are the estimate in sum
+    and for a multiply-add; ``energy_pj`` has it by kind. Layers without products have None as first and third.
     """
     for row, each in zip(rows, counts, strict=True):
         row |= _figures(row["macs"], row["cycles"], picojoules(each, accelerator, constants), mm2, constants.ghz)

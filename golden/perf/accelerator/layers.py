@@ -136,7 +136,8 @@ def table(rows: list[dict[str, Any]], cycles: int, size: int, title: str) -> Tab
     ----------
     rows : list of dict
         Of :func:`by_layer`; with ``model_cycles`` and ``compared`` and ``mismatches``, if the caller has them. The
-        column of SCALE-Sim's cycles is there if one row has them, that of the model's if one differs.
+        column of SCALE-Sim's cycles is there if a row has them and none has ``compared``, that of the model's if one
+        differs.
     cycles : int
         Of the run.
     size : int

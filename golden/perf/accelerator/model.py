@@ -46,7 +46,7 @@ def times(program: Program, latency: dict[str, int], dram_latency: int, bandwidt
 
 @dataclass(frozen=True)
 class Turns:
-    """Of a program of a context.
+    """When the program of a context ran.
 
     Attributes
     ----------

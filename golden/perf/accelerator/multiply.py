@@ -25,7 +25,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
 
 @njit
 def ask(m: Record) -> None:
-    """X has no other reader."""
+    """It asks for nothing: X has no other reader."""
 
 
 @njit

@@ -24,7 +24,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
 
 @njit
 def ask(m: Record) -> None:
-    """W has no other reader."""
+    """It asks for nothing: W has no other reader."""
 
 
 @njit

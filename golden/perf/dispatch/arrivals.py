@@ -32,7 +32,7 @@ def times(kind: str, count: int, rate: float, seed: int = 0) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there is no such kind.
+        If there is no such kind, or a number is out of range.
     """
     check_choice("Arrivals", kind, KINDS)
     check_range("Requests", count, 1, 1 << 32)
@@ -58,7 +58,7 @@ def read(path: str | Path) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a line is no number, a time is lower than the one before, or there are none.
+        If a line is no finite number, a time is negative or lower than the one before, or there are none.
     """
     found: list[float] = []
     with open(path, encoding="utf-8") as file:

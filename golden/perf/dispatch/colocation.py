@@ -30,7 +30,7 @@ def demand(workload: Sequence[Product], samples: int, element_bytes: float, seco
     samples : int
         Of a batch.
     element_bytes : float
-        Bytes of a mantissa.
+        Bytes of an element of weights and activations.
     seconds : float
         Time of a batch's forward pass; a step of training takes three times as long.
 

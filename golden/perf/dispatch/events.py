@@ -18,7 +18,7 @@ from ...spec.dispatch import SHARE_WHOLE, Policy
 
 @dataclass(frozen=True)
 class Served:
-    """What happened to all requests.
+    """What happened to all requests; times in the unit of the arrivals.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def simulate(arrivals: np.ndarray, policy: Policy, service: float | Callable[[in
     Raises
     ------
     ValueError
-        If the policy serves no requests.
+        If the policy serves no requests, or arrivals are no line of numbers.
     """
     check_kind("Policy", policy, Policy)
     check_number("Quantum", quantum, 0)

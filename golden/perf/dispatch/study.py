@@ -26,7 +26,7 @@ POINT = 200_000
 
 
 def policy_of(name: str, batch: int, timeout: float, share: int) -> Policy:
-    """A policy by its name; times in those of a batch."""
+    """A policy by its name; ``timeout`` in times of a batch, ``share`` in sixteenths of the time."""
     return Policy(batch=batch, timeout=0 if name == "greedy" else timeout, priority=name != "alternate",
                   training=name != "inference", share=share if name == "limited" else SHARE_WHOLE)
 

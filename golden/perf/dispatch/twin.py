@@ -67,7 +67,7 @@ class Outputs:
 
 
 class Tally:
-    """Counters that change one at a time, in two cycles; first of all they are set to 0, one a cycle."""
+    """Counters that change one at a time, in two cycles each; after reset they are set to 0, one a cycle."""
 
     def __init__(self, unit: DispatchUnit) -> None:
         self.unit = unit

@@ -35,7 +35,10 @@ BANK_RANGE, DRAM_RANGE, ARRIVAL_RANGE, PRIORITY_RANGE = (1, 1 << 20), (1e-3, 1e6
 
 @dataclass(frozen=True)
 class Setting:
-    """What a command line asks for. ``networks``: names, or paths of files; none: those of the study."""
+    """What a command line asks for; ``bank`` is in bytes, ``dram`` in GB/s.
+
+    ``networks`` has names, or paths of files; where it has none, they are the study's.
+    """
     networks: tuple[str | Path, ...]
     pods: int
     rows: int
@@ -102,7 +105,7 @@ def add_pods(commands: Any) -> None:
 
 
 def prepare_pods(args: Namespace) -> Callable[[], None]:
-    """From parsed arguments to the work."""
+    """From parsed arguments to the work; OptionError if a value is not valid."""
     from . import report
 
     pods = whole("pods", args.pods, *PODS_RANGE)

@@ -29,7 +29,7 @@ def _open_round(skip: np.ndarray, wanted: int) -> int:
 @njit(cache=True)
 def place(taken: state.Rounds, op: int, t: int, tile_x: int, tile_w: int, back: int, plan: state.Schedule,
           pods: int, must: bool = False) -> bool:
-    """Put an operation into round ``t`` if it has room; whether it had.
+    """Put an operation into round ``t`` if it has room, and say whether it had.
 
     ``back`` is the partial sum to go on from if there is a way for it, or NONE; ``must``: not without it.
     """
@@ -83,6 +83,8 @@ def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int,
     ----------
     busy, length : ndarray
         Post-processors taken in each round, and its cycles.
+    row, column : int
+        The row tile and the column tile whose sums these are.
     sums, ready : ndarray
         Partial sums and the rounds in which they can be read; overwritten.
     added : int
@@ -127,7 +129,7 @@ def add_up(busy: np.ndarray, length: np.ndarray, plan: state.Schedule, row: int,
 def fill(taken: state.Rounds, length: np.ndarray, plan: state.Schedule, sums: np.ndarray, ready: np.ndarray,
          count: np.ndarray, done: int, op: int, tile_x: int, tile_w: int, starts: np.ndarray,
          times: state.Times, chain: int = 0) -> int:
-    """Place the operations of one row tile from its ``done``-th on, K outside and columns inside.
+    """Place the operations of one row tile from number ``done`` on: the outer loop is along K, the inner over columns.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class Machine:
 
     @property
     def sum_cycles(self) -> int:
-        """The same of an addition in a post-processor."""
+        """From the start of an addition's round to the first row of the sum in a bank."""
         return 2 * self.latency + (self.timing.result if self.timing else self.adder)
 
     @property

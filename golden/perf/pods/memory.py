@@ -1,10 +1,11 @@
 """Banks of a size and a DRAM of a bandwidth under a schedule: what is loaded when, and how long rounds wait for it.
 
-Weights come from the DRAM. A tile of W stays in its bank until its place is needed; the one that was not used for the
-longest gives way, and its successor's load may begin when the round of its last use has ended: prefetch reaches as far
-ahead as banks are large. Loads are made one after the other in the order of first use, and a round waits for its own.
-Results stay in the banks of X until their last use; what there is no room for is written out and read back, and the
-round in which it grew waits for that. Images and results of the whole network are not counted.
+Weights come from the DRAM. Places are counted over the banks of all pods together, not bank by bank. A tile of W stays
+until its place is needed; the one that was not used for the longest gives way, and its successor's load may begin when
+the round of its last use has ended: prefetch reaches as far ahead as banks are large. Loads are made one after the
+other in the order of first use, and a round waits for its own. Results stay in the banks of X until their last use;
+what there is no room for is written out and read back, and the round in which it grew waits for that. Images and
+results of the whole network are not counted.
 """
 
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def run(tiles: Tiles, machine: Machine, plan: Schedule, memory: Memory, cycles: 
     Parameters
     ----------
     cycles : int
-        Without them.
+        Cycles of the schedule without these memories.
     """
     gemm = np.searchsorted(tiles.first_op, np.arange(tiles.operations), "right") - 1
     inner = np.arange(tiles.operations) - tiles.first_op[gemm]
@@ -134,5 +135,5 @@ def run(tiles: Tiles, machine: Machine, plan: Schedule, memory: Memory, cycles: 
 
 
 def bandwidth(gigabytes: float, ghz: float) -> float:
-    """Bytes a cycle."""
+    """Bytes a cycle, from 10^9 bytes a second and the clock."""
     return gigabytes / ghz

@@ -10,9 +10,9 @@ from matplotlib import colormaps
 from ..pictures import figure, lines, save
 from .simulate import Scheduled
 
-#: Most rounds that are drawn one by one; of more, every so many are drawn.
+#: Most rounds that are all drawn; of more, every second, third and so on is drawn.
 COLUMNS = 1600
-#: Colour scales of the tenants; layers run from dark to light.
+#: Colour scales of the tenants; neighbouring products differ in shade.
 SCALES = ("Blues", "Oranges", "Greens", "Purples")
 
 

@@ -2,7 +2,7 @@
 
 What moves in a pod and cycle is B bytes: r elements of X, c of W, and c partial sums in and c out. A bank costs its
 energy for each of them, an element of the array the energy of a multiply-accumulate (with its share of the converters
-and accumulators below each column), and a network ``I0`` times its size times B.
+and accumulators below each column), and a network ``link_uw`` times its size times B.
 """
 
 import math
@@ -14,7 +14,7 @@ from .machine import Machine
 
 @dataclass(frozen=True, kw_only=True)
 class PodConstants:
-    """What the power of a machine is made of."""
+    """What the power of a machine is computed from; names end in the unit, ``bank_pj`` is that of a byte."""
     budget_w: float = price("budget_w")
     ghz: float = price("ghz")
     mac_pj: float = price("mac_pj")

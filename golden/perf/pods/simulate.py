@@ -59,7 +59,7 @@ class Scheduled:
         return self.macs / (machine.pods * machine.rows * machine.columns * self.cycles)
 
     def figures(self) -> dict[str, Any]:
-        """The figures of a run, by the names that its JSON has."""
+        """The figures of a run, by the names that its JSON has; ``finished`` in cycles, a tenant each."""
         return {"cycles": self.cycles, "rounds": len(self.plan.length), "round_cycles": int(self.plan.length.max()),
                 "operations": self.tiles.operations, "utilisation": self.utilisation,
                 "occupancy": self.tiles.operations / (self.machine.pods * len(self.plan.length)), "macs": self.macs,

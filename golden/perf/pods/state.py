@@ -32,14 +32,14 @@ Times = namedtuple("Times", "round shortest product sum result")
 
 
 def times(machine: Machine, partition: int, shortest: int) -> Times:
-    """Those of a product whose operations have so many rows of X."""
+    """The times of a product whose operations have ``partition`` rows of X."""
     return Times(machine.round(partition), shortest, machine.product_cycles, machine.sum_cycles,
                  machine.sum_cycles + partition)
 
 
 @njit(cache=True)
 def after(length: np.ndarray, shortest: int, t: int, cycles: int) -> int:
-    """The first round that starts so many cycles after round ``t`` or later.
+    """The first round that starts at least so many cycles after the start of round ``t``.
 
     ``length`` has the cycles of each round, 0 where they are not settled yet; such a round is at least ``shortest``,
     and that it may become longer only gives more time.

@@ -8,7 +8,7 @@ from .trace import trace
 
 
 class Lstm(nn.Module):
-    """One step of an LSTM, its two products side by side."""
+    """One step of an LSTM, its two products side by side; one tensor (batch, width) is input, state and cell."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -27,6 +27,6 @@ def digits(batch: int = 32) -> Graph:
 
 
 def lstm(width: int = 2048, batch: int = 32) -> Graph:
-    """A training step of one step of an LSTM."""
+    """A training step of an LSTM cell that runs once; input and state have ``width`` numbers."""
     with torch.device("meta"):
         return trace(f"lstm {width}, batch {batch}", Lstm(width), (torch.empty(batch, width),), train=True)

@@ -16,7 +16,7 @@ from .interconnect import parse
 from .machine import Machine
 
 Row = dict[str, Any]
-#: Sizes of arrays; those that are simulated, too.
+#: Rows and columns of arrays whose throughput is computed; of those that are simulated, too.
 SIZES, SIMULATED = (8, 16, 32, 64, 128, 256, 512), (32, 64, 128, 256)
 PARTITIONS = (8, 16, 32, 40, 49, 64, 96, 128)
 INTERCONNECTS = ("butterfly-1", "butterfly-2", "butterfly-4", "crossbar", "benes")
@@ -26,7 +26,7 @@ FUSED = (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Base:
-    """What the studies start from."""
+    """What the studies start from: networks, a machine, sets of constants by name, and where simulations run."""
     graphs: tuple[Graph, ...]
     machine: Machine
     constants: dict[str, power.PodConstants]
@@ -61,7 +61,7 @@ def contention_free(graph: Graph, pods: int, rows: int, columns: int) -> int:
 
 
 def granularity(base: Base) -> list[Row]:
-    """TOp/s within a budget of power, for arrays of every size; all networks, harmonic mean."""
+    """Harmonic mean of all networks' TOp/s within a budget of power, for arrays of every size."""
     rows: list[Row] = []
     points: list[tuple[Graph, Machine]] = []
     for name, constants in base.constants.items():
@@ -105,7 +105,7 @@ def _relative(base: Base, points: Sequence[tuple[Row, Machine, int | None]]) -> 
 
 
 def partition(base: Base) -> list[Row]:
-    """Cycles against the rows of X in an operation, the same for all layers, by first fit."""
+    """Cycles against the rows of X in an operation, the same for all layers; the adaptive scheduler chooses its own."""
     return _relative(base, [({"partition": each}, base.machine, each) for each in PARTITIONS])
 
 
@@ -129,7 +129,7 @@ def _memories(graph: Graph, machine: Machine, scheduler: str) -> list[Row]:
 
 
 def banks(base: Base) -> list[Row]:
-    """Cycles against the size of banks (kB) and the DRAM's bandwidth (bytes a cycle)."""
+    """Cycles against the size of banks (kB) and the DRAM's bandwidth (bytes a cycle: GB/s at 1 GHz)."""
     found = _all(base, _memories, [(graph, base.machine, base.scheduler) for graph in base.graphs])
     return [row for rows in found for row in rows]
 
@@ -161,7 +161,7 @@ def _fused(graph: Graph, count: int, machine: Machine) -> Row:
 
 
 def fused(base: Base) -> list[Row]:
-    """B models as one job against one after the other."""
+    """Several models as one job against one after the other, on ``base.machine`` and on two pods."""
     one = Machine(2, base.machine.rows, base.machine.columns, parse("crossbar"))
     return _all(base, _fused, [(graph, count, machine) for machine in (base.machine, one) for graph in base.graphs
                                for count in FUSED])

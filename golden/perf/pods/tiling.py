@@ -29,7 +29,7 @@ class Tiles:
     need_of : ndarray
         Of each tile of X the number of its need: tiles along K that wait for the same share one.
     need_first, need_last, need_at : ndarray
-        Need s is of the row tiles ``need_first[q] .. need_last[q]`` for q in ``need_at[s] .. need_at[s + 1]``.
+        Need s is of the row tiles ``need_first[q] .. need_last[q]`` for ``need_at[s] <= q < need_at[s + 1]``.
     """
     gemms: tuple[Gemm, ...]
     partition: np.ndarray
@@ -67,7 +67,7 @@ def cut(gemms: Sequence[Gemm], partition: Sequence[int], rows: int, columns: int
     waits : str
         One of :data:`golden.perf.pods.catalogue.WAITS`.
     multiple : int
-        Tiles of X and of W of each product begin at a multiple of this number: of the pods for bank 0.
+        First tiles of X and of W of each product have a multiple of this as their number: with the pods, bank 0.
     """
     shape = np.array([(each.groups, -(-each.m // p), -(-each.k // rows), -(-each.n // columns))
                       for each, p in zip(gemms, partition, strict=True)], np.int64)

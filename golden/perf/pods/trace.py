@@ -20,7 +20,7 @@ from hbfp.golden.ops.table import operation_of
 
 from .graph import Gemm, Graph, Reach, Sources, together
 
-#: Operators whose result has the rows of its first operand, beside those of a single element.
+#: Operators whose result has the rows of what they read, beside those that torch tags as pointwise.
 SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "native_dropout", "copy_",
         "hbfp_add_bias"}
 SHAPES = {"ones_like", "zeros_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty",
@@ -272,10 +272,10 @@ def trace(name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], t
     ----------
     name : str
     model : torch.nn.Module
-        In any float format, on any device; it is moved to ``meta``.
+        In any float format, on any device; it is moved to ``meta`` and put into evaluation mode.
     inputs : tuple of Tensor
     train : bool
-        Whether the gradients of all parameters are part of it, too.
+        Whether the gradients of all parameters, of a sum of squares of the outputs, are part of it, too.
 
     Returns
     -------

@@ -26,6 +26,6 @@ def model(trial: optuna.Trial) -> nn.Module:
 
 
 def optimiser(trial: optuna.Trial, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Its optimiser."""
+    """The optimiser of a trial."""
     return torch.optim.SGD(parameters, trial.suggest_float("rate", 1e-3, 0.3, log=True),
                            momentum=trial.suggest_float("momentum", 0.5, 0.95))
