@@ -18,7 +18,7 @@ CONFIGS = {"bert-medium": Config(8, 512, 8), "bert-base": Config(12, 768, 12), "
 
 
 class Layer(nn.Module):
-    """Self-attention and the feed-forward part, each with its residual and norm.
+    """Self-attention and the feed-forward part, each with its residual and norm; (batch, tokens, width) to the same.
 
     Heads that are ``apart`` are products of their own, not copies of one; the numbers are the same.
     """
@@ -63,8 +63,11 @@ class Bert(nn.Module):
 
 
 class Pretraining(nn.Module):
-    """An encoder whose heads are apart, with what is trained on top: masked words without their vocabulary, which is
-    no layer of its own, and whether a sentence follows."""
+    """An encoder whose heads are apart, with what pretraining puts on top of it.
+
+    That is the layer for masked words, but not the product with the vocabulary, whose weights are the embedding's, and
+    whether a sentence follows: results of shapes (batch, tokens, width) and (batch, 2).
+    """
 
     def __init__(self, config: Config) -> None:
         super().__init__()

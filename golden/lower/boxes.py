@@ -23,9 +23,9 @@ def joint(operands: Sequence[Loops]) -> list[list[tuple[int, int]]]:
 
 
 def ranges(sizes: Sequence[int], most: int, step: int = 1) -> Iterator[tuple[int, int]]:
-    """First row and how many, of ranges of at most ``most`` rows; whole inner loops where that costs little.
+    """Cut rows into ranges of at most ``most``: the first row of each and how many; whole inner loops where they fit.
 
-    All but the last are multiples of ``step``, of which ``most`` is one unless one range holds all.
+    All ranges but the last are multiples of ``step``; ``most`` must be one, too, unless one range holds all rows.
     """
     rows, inside = prod(sizes), 1
     for size in reversed(sizes):
@@ -40,7 +40,10 @@ def ranges(sizes: Sequence[int], most: int, step: int = 1) -> Iterator[tuple[int
 
 def boxes(operands: Sequence[Loops], first: int, count: int
           ) -> Iterator[tuple[int, list[int], list[list[tuple[int, int]]]]]:
-    """Rows ``first`` to ``first + count - 1`` as boxes: rows before it; what each operand skips, and loops."""
+    """Rows ``first`` to ``first + count - 1`` as boxes.
+
+    Each is the number of rows in the boxes before it and, for each operand, the elements to skip and the loops.
+    """
     yield from _boxes([list(each) for each in operands], first, count, 0, [0] * len(operands))
 
 

@@ -1,4 +1,7 @@
-"""What all layers need of a program in the making: memories given out, and tensors moved between DRAM and V."""
+"""What all layers need of a program in the making: memories given out, and tensors moved between DRAM and V.
+
+Addresses and steps are in elements of four bytes in DRAM and in words of all lanes in V, unless a line says otherwise.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +17,7 @@ from .schedule import Ring, Schedule, Span
 
 #: Most that a count of a load or store can be.
 _COUNT = 65535
-#: Words of one number that are in DRAM to fill V from.
+#: Words of one and the same number that lie in DRAM, to fill V from.
 _FILL = 64
 Loop = tuple[int, int, int]
 
@@ -25,12 +28,14 @@ class Builder:
     Parameters
     ----------
     accelerator : Accelerator
-        For which it is.
+        The accelerator that will run the program.
 
     Attributes
     ----------
     schedule : Schedule
+        The instructions so far.
     dram : Dram
+        What lies in DRAM so far.
     v, x, w : Ring
         Memories, given out piece by piece. A piece is good until the ring has come round.
     """
@@ -49,7 +54,7 @@ class Builder:
     # --- Memory -----------------------------------------------------------------------------------
 
     def keep(self, words: int) -> Span:
-        """Words at the end of V that stay until :meth:`forget`; the ring has the others."""
+        """Take words at the end of V that stay until :meth:`forget`; the ring gives out the others."""
         self._v_kept += words
         stop = self.accelerator.v_words - self._v_kept
         self.v.stop = stop
@@ -61,7 +66,7 @@ class Builder:
         self._v_kept, self.v.stop = 0, self.accelerator.v_words
 
     def end_layer(self) -> None:
-        """All instructions of a layer are there: give back what was kept for it."""
+        """Give back what was kept for a layer, once all its instructions are there."""
         self.forget()
 
     def program(self, instructions: Sequence[VectorInstruction]) -> Span:
@@ -100,7 +105,7 @@ class Builder:
     # --- Between DRAM and V -----------------------------------------------------------------------
 
     def fill(self, target: int, words: int, number: float = 0.0, lines: int = 1, pitch: int = 0) -> None:
-        """Words of V with one number in all lanes: so many in each of ``lines``, which are ``pitch`` words apart."""
+        """Load one number into all lanes of ``words`` words in each of ``lines``, ``pitch`` words apart in V."""
         if number not in self._fills:
             self._fills[number] = self.dram.take(np.full(_FILL * self.lanes, number, np.float32).tobytes())
         offset = self._fills[number]
@@ -114,7 +119,7 @@ class Builder:
 
     def load(self, value: Value, outer: Sequence[int], inner: int, target: int, words: int, *, skip: int = 0,
              rows: Sequence[tuple[int, int]] | None = None) -> None:
-        """Rows along dimension ``inner`` to V, each ``words`` words from ``target`` on, filled up with zeros.
+        """Load rows along dimension ``inner`` to V, ``words`` words each, from ``target`` on, filled up with zeros.
 
         Parameters
         ----------
@@ -123,7 +128,7 @@ class Builder:
         skip : int
             Elements from the value's first to the first that is loaded.
         rows : sequence of (size, stride), optional
-            In place of the dimensions ``outer``.
+            Loops over the rows, outermost first, in place of the dimensions ``outer``.
         """
         dims = value.dims()
         size, stride = dims[inner]
@@ -171,7 +176,7 @@ class Builder:
 
     def load_words(self, value: Value, first: int, words: int, target: int, *, skip: int = 0,
                    rows: Sequence[tuple[int, int]] | None = None) -> None:
-        """Words ``first`` to ``first + words - 1`` of rows along the last dimension; zeros where they have ended."""
+        """Load words ``first`` to ``first + words - 1`` of rows along the last dimension; zeros behind a row's end."""
         inner = len(value.shape) - 1
         lines = value.dims()[:-1] if rows is None else rows
         if first * self.lanes >= value.shape[inner]:
@@ -180,17 +185,26 @@ class Builder:
             self.load(value.words(inner, first, words, self.lanes), (), inner, target, words, skip=skip, rows=lines)
 
     def words(self, address: int, count: int, lines: Loop, target: int) -> None:
-        """So many words, one behind the other, of each of some lines: (lines, step in DRAM, words in V)."""
+        """Load ``count`` words that follow each other, of each of ``lines``: (how many, step in DRAM, words in V)."""
         self._words(address, count, [lines, (1, 0, 0)], target)
 
     def gather(self, address: int, run: int, loops: Sequence[Loop], element: int) -> None:
-        """Runs of ``run`` numbers from any address to elements of V; loops (count, step, elements), innermost first."""
+        """Load runs of ``run`` numbers from any address to elements of V, from ``element`` on.
+
+        Loops are (count, step in DRAM, elements in V), innermost first.
+        """
         for start in range(0, run, self.lanes):
             self._runs(address + start, min(self.lanes, run - start), list(loops), element + start)
 
     def store(self, source: int, words: int, value: Value, outer: Sequence[int], inner: int, *, skip: int = 0,
               rows: Sequence[tuple[int, int]] | None = None) -> None:
-        """Rows of ``words`` words each from ``source`` in V to rows along ``inner`` of a value; as :meth:`load`."""
+        """Store rows of ``words`` words each from ``source`` in V to rows along ``inner`` of a value; see :meth:`load`.
+
+        Raises
+        ------
+        LoweringError
+            If the numbers of a row would lie apart in DRAM.
+        """
         dims = value.dims()
         size, stride = dims[inner]
         lines = merged([dims[d] for d in outer] if rows is None else rows)
@@ -244,7 +258,7 @@ def inward(lines: Sequence[tuple[int, int]], words: int) -> list[Loop]:
 
 
 def outermost(loops: Sequence[Loop], most: int) -> Iterable[tuple[int, int, list[Loop]]]:
-    """Cut loops to ``most`` an instruction: where each instruction begins, in DRAM and in V, and its loops."""
+    """Cut loops into instructions of ``most`` loops: where each begins, in DRAM and in V, and its loops."""
     inner, places = list(loops[:most]), [(0, 0)]
     inner += [(1, 0, 0)] * (most - len(inner))
     for size, stride, step in loops[most:]:
@@ -254,7 +268,10 @@ def outermost(loops: Sequence[Loop], most: int) -> Iterable[tuple[int, int, list
 
 
 def extent(loops: Sequence[Loop], wide: int, tall: int) -> tuple[int, int, int, int]:
-    """First and last address that loops reach, in DRAM and in V, relative to where they begin."""
+    """What loops reach, relative to where they begin: first address and one behind the last, in DRAM, then in V.
+
+    Each step moves ``wide`` elements of DRAM and ``tall`` addresses of V.
+    """
     low = high = first = last = 0
     for count, step, buffer in loops:
         low, high = low + min(0, (count - 1) * step), high + max(0, (count - 1) * step)
@@ -263,5 +280,5 @@ def extent(loops: Sequence[Loop], wide: int, tall: int) -> tuple[int, int, int, 
 
 
 def dram_span(address: int, reach: tuple[int, int, int, int]) -> Span:
-    """The bytes from an address, in elements."""
+    """The bytes of DRAM that loops reach, of an address in elements and what :func:`extent` gives."""
     return Span("DRAM", 4 * (address + reach[0]), 4 * (address + reach[1]))

@@ -5,6 +5,6 @@ class LoweringError(ValueError):
     """A layer cannot be lowered; one line with its name, why, and what would work."""
 
 
-#: Why an operation cannot be lowered that nothing here knows.
+#: Why an operation that is in no table here cannot be lowered.
 NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
                 "host, would do")

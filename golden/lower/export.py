@@ -28,9 +28,9 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
     model : torch.nn.Module
         On any device, ``meta`` too.
     inputs : tuple
-        What its ``forward`` takes, there.
+        What its ``forward`` takes, on the same device.
     pure : bool
-        Whether it has operations of core ATen as the table has them, of which none changes an operand.
+        Whether to decompose it into operations of core ATen that the table has, of which none changes an operand.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from .errors import LoweringError
 
 
 def formats(accelerator: Accelerator) -> Formats:
-    """The formats of :func:`golden.nn.convert` that are an accelerator's."""
+    """The formats with which :func:`golden.nn.convert` gives an accelerator's products."""
     core = accelerator.core
     if core.accumulate != "aligned":
         return Formats.of(core.format, accumulate=core.accumulate)
@@ -27,8 +27,8 @@ def formats(accelerator: Accelerator) -> Formats:
 def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> None:
     """Run a model once, and refuse it if it is converted to other products than an accelerator's.
 
-    A model that was never converted has no formats of its own and takes those of the accelerator. Evaluation decides:
-    gradients' formats and noise do not count.
+    A model that was never converted has no formats of its own and takes those of the accelerator. Only evaluation
+    counts: formats of gradients and noise may differ.
 
     Raises
     ------

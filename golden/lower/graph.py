@@ -1,4 +1,4 @@
-"""The graph of a model: torch's operations and products in HBFP, what each gives, and which are constants."""
+"""The graph of a model: torch's operations and products in HBFP, what each gives, and which of them are constants."""
 
 import copy
 from collections.abc import Sequence, Set
@@ -30,16 +30,18 @@ class Graph:
     Attributes
     ----------
     nodes : list of torch.fx.Node
-        What is computed, in order; what nobody needs is left out.
+        What the program computes, in order, without what no output needs.
     results : dict
         Node -> what it gives for the inputs, under the accelerator's arithmetic.
     constants : set of torch.fx.Node
-        Those that do not depend on the inputs.
+        Those whose values the program holds: they depend on no input of real numbers. What integer inputs choose from
+        real constants, such as rows of an embedding, is computed instead.
     inputs : dict
         Node -> name, of the model's inputs that are real numbers.
     outputs : list of torch.fx.Node
+        Those whose tensors the model returns, in its order.
     wanted : list of Tensor
-        Of each output what the converted model gives, which nobody traced.
+        What the converted model gives for each output when PyTorch runs it without a trace.
     distances : dict
         Operation -> how far the accelerator's results are from those of torch's own function.
     """
@@ -53,7 +55,7 @@ class Graph:
 
 
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
-    """A copy of a model as PyTorch computes it bit for bit like the accelerator, in evaluation."""
+    """A copy of a model, in evaluation, with which PyTorch computes the accelerator's bits."""
     return convert(copy.deepcopy(model).eval(), formats(accelerator), side=Side.of(accelerator))
 
 
@@ -70,7 +72,8 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     Raises
     ------
     LoweringError
-        If torch cannot trace it, or it has other formats than the accelerator.
+        If torch cannot trace it, it has other formats than the accelerator, it draws random numbers, or it has control
+        flow as an operation.
     """
     twin = convert(copy.deepcopy(model).eval(), formats(accelerator))
     program = exported(twin, inputs, pure=True)
@@ -156,7 +159,7 @@ def _write(node, number):
 
 
 def needed(nodes: Sequence[fx.Node], constants: Set[fx.Node], outputs: Sequence[fx.Node]) -> list[fx.Node]:
-    """Nodes that outputs depend on and that are no constants; LoweringError if one draws random numbers."""
+    """Nodes, in order, that outputs depend on and that are no constants; LoweringError if one draws random numbers."""
     used, wanted, found = set(outputs), set(outputs), []
     for node in reversed(nodes):
         if node in used:
@@ -177,7 +180,7 @@ def refusal(node: fx.Node, why: str) -> LoweringError:
 
 
 def place(node: fx.Node) -> str:
-    """The qualified name of the module that a node belongs to."""
+    """The qualified name of the module that a node belongs to; empty for the model itself."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     return stack[-1][0] if stack else ""
 

@@ -61,7 +61,7 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     inputs : tuple
         What its ``forward`` takes. Integers, such as indices of an embedding, become part of the program.
     accelerator : Accelerator
-        For a context with a share of the memories: ``Accelerator.share``.
+        The one that will run it; for a context with a share of its memories, what ``Accelerator.share`` gives.
     yields : bool
         Whether a YIELD stands behind each layer.
 
@@ -69,7 +69,7 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     ------
     LoweringError
         If a layer cannot be lowered, or has a format of its own; one line with the layer's name, why, and what would
-        work. So if the model gives other numbers than its graph, as what draws random numbers does.
+        work. Also if the model gives other numbers than its graph.
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
@@ -86,10 +86,11 @@ def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...
     Parameters
     ----------
     models : sequence of torch.nn.Module
-        As of :func:`lower`; of one architecture or of several.
+        Models as :func:`lower` takes them, of one architecture or of several.
     inputs : sequence of tuple
-        Of each model.
+        What ``forward`` of each model takes.
     accelerator : Accelerator
+        The one that will run them.
     yields : bool
         Whether a YIELD stands behind the layers of each turn.
 
@@ -101,7 +102,9 @@ def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...
     Raises
     ------
     LoweringError
-        As of :func:`lower`, with the model's number before it.
+        As :func:`lower` does, with the model's number before the line.
+    ValueError
+        If there are not as many inputs as models.
     """
     check_kind("accelerator", accelerator, Accelerator)
     models = listed(models, "Models")

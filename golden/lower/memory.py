@@ -1,4 +1,7 @@
-"""Tensors in DRAM while a program is made: where they lie, as strided views."""
+"""Tensors in DRAM while a program is made: where they lie, as strided views.
+
+Addresses, strides and pitches are in elements of four bytes, unless a line says bytes.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ import torch
 from hbfp.program import Region
 from hbfp.system import Accelerator
 
-#: Bytes that DRAM can have, as numbers of four bytes.
+#: Most elements of four bytes that DRAM can have.
 _ELEMENTS = 1 << 30
 
 
@@ -33,16 +36,16 @@ class Home:
 
 @dataclass
 class Value:
-    """A tensor in DRAM: ``where`` has its shape and strides, and no values; it lies in ``home``."""
+    """A tensor in DRAM, in the piece ``home``; ``where``, of torch, has its shape and strides and no values."""
     where: torch.Tensor
     home: Home
 
     def view(self, function: Any, *args: Any, **options: Any) -> "Value":
-        """What torch's function, which must not copy, makes of it."""
+        """The view that a function of torch, which must not copy, makes of it."""
         return Value(function(self.where, *args, **options), self.home)
 
     def at(self, places: Mapping[int, int]) -> "Value":
-        """The part at such places of dimensions, which stay with size 1."""
+        """The part at the given places, dimension -> index; these dimensions stay, with size 1."""
         where = self.where
         for dim, place in places.items():
             where = where.narrow(dim, place, 1)
@@ -59,7 +62,7 @@ class Value:
 
     @property
     def address(self) -> int:
-        """Its first element."""
+        """Address of its first element."""
         return self.where.storage_offset()
 
     def whole_words(self, inner: int, lanes: int) -> bool:
@@ -88,6 +91,13 @@ class Dram:
     Parameters
     ----------
     accelerator : Accelerator
+
+    Attributes
+    ----------
+    end : int
+        The first element that is not given out.
+    regions : list of Region
+        What lies there before the program runs, by address in bytes.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
@@ -96,18 +106,18 @@ class Dram:
         self.regions: list[Region] = []
 
     def take(self, data: bytes) -> int:
-        """Put bytes into DRAM; their address in bytes, a multiple of the beat."""
+        """Put bytes into DRAM before the program runs, and give their address in bytes, a multiple of the beat."""
         address = self._more(-(-len(data) // 4))
         self.regions.append(Region(4 * address, data))
         return 4 * address
 
     def home(self, rows: int, length: int, pitch: int | None = None) -> Home:
-        """Space for rows of ``length`` numbers, filled up to whole words, or ``pitch`` apart."""
+        """Space for rows of ``length`` numbers, which begin ``pitch`` apart; by default each fills whole words."""
         pitch = -(-length // self.lanes) * self.lanes if pitch is None else pitch
         return Home(self._more(rows * pitch), rows, length, pitch)
 
     def empty(self, shape: Sequence[int], order: Sequence[int] | None = None) -> Value:
-        """Space for a tensor whose dimensions lie in ``order``, outermost first; the last are the rows."""
+        """Space for a tensor whose dimensions lie in ``order``, outermost first; rows run along the last of them."""
         order = list(range(len(shape))) if order is None else list(order)
         length = shape[order[-1]] if order else 1
         rows = int(np.prod([shape[d] for d in order[:-1]], dtype=np.int64))
@@ -128,11 +138,11 @@ class Dram:
         return value
 
     def zeros(self, home: Home) -> None:
-        """Make a piece zeros before the program runs."""
+        """Fill a piece with zeros before the program runs."""
         self.regions.append(Region(4 * home.address, bytes(4 * home.rows * home.pitch)))
 
     def given(self, home: Home, values: np.ndarray) -> None:
-        """Fill a piece whose rows have no gaps before the program runs."""
+        """Fill a piece, whose rows must have no gaps, with numbers before the program runs."""
         self.regions.append(Region(4 * home.address, np.ascontiguousarray(values, np.float32).tobytes()))
 
     def _more(self, elements):

@@ -1,6 +1,6 @@
 """Names of models that can be run without a file, for help, which does not load PyTorch."""
 
-#: Images of a run.
+#: Images in one run of a model that takes images, where its line below says so.
 IMAGES = 10
 #: Name -> what it is.
 ZOO = {"mlp": "64-128-64-10 on the 360 test images of the digits, trained here",

@@ -27,7 +27,13 @@ class Network(Nodes):
     outputs: list[str] = field(default_factory=list)
 
     def layer_by_layer(self) -> Iterator[Layer]:
-        """Lower all nodes, in order, and give each layer when its instructions are there."""
+        """Lower all nodes, in order, and give each layer when its instructions are there.
+
+        Raises
+        ------
+        LoweringError
+            If a node cannot be lowered, or the model gives other numbers than its graph.
+        """
         for node in self.graph.nodes:
             first = len(self.build.schedule.instructions)
             try:
@@ -64,7 +70,7 @@ class Network(Nodes):
         return name
 
     def copied(self, name: str) -> str:
-        """What an output is called that is a copy of a result of a name."""
+        """The name of an output that is a copy of the result called ``name``."""
         return f"{name}_output"
 
     def _compare(self):

@@ -1,4 +1,4 @@
-"""What is asked about a model's nodes while they are lowered."""
+"""What the lowering of a node asks about the others: who uses it, and whether it is there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ class Nodes(Tensors):
 
     @property
     def accelerator(self) -> Accelerator:
-        """For which it is lowered."""
+        """The accelerator that the model is lowered for."""
         return self.build.accelerator
 
     @cached_property
     def live(self) -> set[fx.Node]:
-        """The nodes whose results somebody needs."""
+        """The nodes that the program computes."""
         return set(self.graph.nodes)
 
     def only_user(self, node: fx.Node) -> fx.Node | None:
@@ -44,7 +44,7 @@ class Nodes(Tensors):
         return isinstance(self.values.get(node), Value) or node in self.graph.inputs or node in self.graph.constants
 
     def is_constant(self, node: Any) -> bool:
-        """Whether an operand does not depend on the inputs."""
+        """Whether an operand is a constant of the graph, or no node at all."""
         return not isinstance(node, fx.Node) or node in self.graph.constants
 
 

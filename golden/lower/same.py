@@ -15,7 +15,7 @@ _VIEWS = (aten.view.default, aten._unsafe_view.default)
 
 
 def argument(node: fx.Node, name: str, default: Any = None) -> Any:
-    """What a node gives its operation as the argument of a name; ``default`` if there is no such argument."""
+    """The value of a node's argument ``name``, given or not; ``default`` if its operation has no such argument."""
     for number, each in enumerate(node.target._schema.arguments):
         if each.name == name:
             given = node.args[number] if number < len(node.args) and not each.kwarg_only else None
@@ -32,10 +32,10 @@ def draws(node: fx.Node) -> bool:
 
 
 def shorten(graph: fx.Graph) -> None:
-    """Let users of a node that gives its operand, a copy or dropout that is off, use that.
+    """Take out nodes that give their operand as it is, copies and dropout that is off: their users take the operand.
 
-    All nodes have their arguments by place afterwards, as far as their operations allow it. Views of other shapes may
-    be copies then, which stood before them.
+    All nodes have their arguments by position afterwards, as far as their operations allow it. A view of another shape
+    becomes a reshape, which may copy, since the copy that made the view possible may be gone.
     """
     for node in graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload):
@@ -68,10 +68,9 @@ def _same(node):
 
 
 def spared(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
-    """Of ``softmax(s, d).masked_fill((s == -inf).all(d, True), 0)``, which spares rows that take part in nothing: the
-    softmax, and the mask; None of any other node.
+    """The softmax and the mask of a node ``softmax(s, d).masked_fill((s == -inf).all(d, True), 0)``; None of any other.
 
-    Without such a row the node gives the softmax as it is.
+    Such a node gives zeros for rows that are masked throughout. Without such a row it gives the softmax as it is.
     """
     if node.target != aten.masked_fill.Scalar or node.args[2] != 0 or node.args[0].target != _SOFTMAX:
         return None

@@ -19,7 +19,7 @@ _NONE = (0,) * _UNITS
 
 @dataclass(frozen=True)
 class Span:
-    """Addresses ``start`` to ``stop`` - 1 of a memory, ``"V"``, ``"X"``, ``"W"``, ``"P"`` or ``"DRAM"``."""
+    """Addresses ``start`` to ``stop - 1`` of a memory: words of V, X and P, rows of W, or bytes of DRAM."""
     memory: str
     start: int
     stop: int
@@ -75,6 +75,7 @@ class Schedule:
     Attributes
     ----------
     instructions : list of Instruction
+        All so far, in order, with their waits.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
@@ -111,7 +112,7 @@ class Schedule:
         self._restart()
 
     def halt(self) -> None:
-        """Append the end, in place of a YIELD there."""
+        """Append a HALT; it replaces a YIELD at the end."""
         if self.instructions and self.instructions[-1].opcode == Opcode.YIELD:
             self.instructions.pop()
         self.instructions.append(Instruction(Opcode.HALT, {}))
@@ -133,16 +134,16 @@ class Schedule:
 
 
 class Ring:
-    """A memory that is given out in pieces, one behind the other, from the start again when it is full.
+    """A memory that is given out in pieces, one behind the other, and from the start again when it is full.
 
     Parameters
     ----------
     memory : str
         Its name.
     start, stop : int
-        Addresses that it has.
+        Its first address, and the one behind its last.
     step : int
-        Pieces are multiples of this.
+        Pieces are multiples of this many addresses.
     """
 
     def __init__(self, memory: str, start: int, stop: int, step: int = 1) -> None:
@@ -173,7 +174,7 @@ class Ring:
                             f"larger --{self.memory.lower()}-words would do")
 
     def release(self) -> None:
-        """Nothing is kept any longer."""
+        """Let all pieces that were kept be given out again."""
         self._kept.clear()
 
     def _free(self, at, words):

@@ -1,4 +1,4 @@
-"""Models of a user's file: what ``model()`` and ``inputs()`` of it give, one model or a job of several."""
+"""Models from a user's Python file, whose ``model()`` and ``inputs()`` give one model or a job of several."""
 
 import runpy
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ Source = tuple[Any, Any]
 
 
 def read(text: str) -> Source:
-    """The model, or the job, of a file, and its inputs.
+    """The model, or the job, of the file whose path is ``text``, and its inputs.
 
     ``model()`` gives a module, or a job: a list or tuple of modules, or what :func:`golden.nn.fused.fuse` gives, whose
     models are taken. ``inputs()`` gives a tuple, which the models of a job share, or a list of a tuple for each.
@@ -20,12 +20,12 @@ def read(text: str) -> Source:
     Returns
     -------
     (Module, tuple) or (list of Module, list of tuple)
-        In evaluation mode.
+        Models are in evaluation mode.
 
     Raises
     ------
     ValueError
-        If the file does not give them; one line.
+        If the file does not run, or does not give them; one line.
     """
     made = functions(text, ("model", "inputs"))
     model, inputs = called(text, made["model"]), called(text, made["inputs"])

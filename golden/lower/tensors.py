@@ -1,4 +1,4 @@
-"""Where the results of a model's nodes lie, and what each of the program's tensors has to be."""
+"""Where the results of a model's nodes lie, and the numbers that each of the program's tensors must have."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,10 @@ class Tensors:
         The program that it becomes, or becomes a part of.
     number : int or None
         The model's own in a job.
+    values : dict
+        Node -> the value, or values, that its result is in DRAM.
+    tensors, expected, orders : dict
+        Name -> tensor of the program; the numbers that it must have; the order of torch's dimensions in it.
     """
     graph: Graph
     build: Builder
@@ -37,7 +41,7 @@ class Tensors:
 
     @property
     def prefix(self) -> str:
-        """What stands before all names of a model of a job."""
+        """What stands before all names of a model of a job; empty without a job."""
         return "" if self.number is None else f"{self.number}/"
 
     def value(self, node: fx.Node) -> Value:
@@ -51,7 +55,7 @@ class Tensors:
         return self.values[node]
 
     def constant(self, node: fx.Node | None) -> Any:
-        """The numbers of a constant operand; None stays None."""
+        """The numbers of a constant operand as a tensor; None stays None."""
         return None if node is None else self.graph.results[node].detach()
 
     def name(self, node: fx.Node) -> str:
@@ -59,14 +63,14 @@ class Tensors:
         return self.prefix + named(node)
 
     def known_as(self, name: str, value: Value, result: Any, order: list[int], role: str) -> None:
-        """Make a tensor known under a name."""
+        """Give a value a name in the program: a tensor of this role that must have the numbers of ``result``."""
         laid = first_of(result).permute(order)
         self.orders[name] = list(order)
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
         self.expected[name] = laid.contiguous().numpy()
 
     def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
-        """Space for a node's result (the first of them), which gets its name."""
+        """Space for a node's result, or the first of several, which gets the node's name."""
         result = first_of(self.graph.results[node])
         order = channels_last(result.dim()) if order is None else order
         value = self.build.dram.empty(result.shape, order)
@@ -97,7 +101,7 @@ class Tensors:
 
 
 def channels_last(dims: int) -> list[int]:
-    """The order in which the dimensions of a tensor lie: of images, channels innermost."""
+    """The order in which the dimensions of a tensor lie: torch's own, but of four dimensions the channels innermost."""
     return [0, 2, 3, 1] if dims == 4 else list(range(dims))
 
 

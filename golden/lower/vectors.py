@@ -17,14 +17,14 @@ from .errors import LoweringError
 from .memory import Value
 from .schedule import Span
 
-#: Most passes of a vector instruction's body.
+#: Most instructions of the vector unit in the body of one VECTOR.
 BODY = 255
-#: The scalar that programs leave to others.
+#: The scalar register that no program of an operation uses.
 SPARE = 15
 
 
 def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
-    """Constants, which are set once, and the rest, which runs for every row."""
+    """A program's constants, which are set once, and the rest, which runs for every row."""
     return ([each for each in program if each.kind == Kind.SET], [each for each in program if each.kind != Kind.SET])
 
 
@@ -35,7 +35,7 @@ def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str
 
 def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows: int, words: int,
         inputs: Sequence[Span], outputs: Sequence[Span]) -> None:
-    """A program over ``rows`` rows of ``length`` elements, ``words`` words each, behind each other in V."""
+    """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V."""
     once, each = split(program)
     _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs)
 
@@ -54,16 +54,16 @@ def _pass(build, once, each, rows, words, inputs, outputs):
 
 
 def physical(value: Value) -> list[int]:
-    """Dimensions, outermost first, as they lie in DRAM."""
+    """The dimensions of a value, outermost first, as they lie in DRAM."""
     dims = value.dims()
     return sorted(range(len(dims)), key=lambda d: (-dims[d][1], d) if dims[d][0] > 1 else (-1 << 60, d))
 
 
 def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],
             outputs: Sequence[Value], flat: bool = False) -> None:
-    """A program over all rows of operands of one shape; the last of ``order`` is the rows' dimension.
+    """Run a program over all rows of operands of one shape; the last of ``order`` is the dimension along a row.
 
-    With ``flat`` the program does each element by itself and makes zeros of zeros: rows are then as long as they can.
+    With ``flat`` the program does each element by itself and makes zeros of zeros; rows are as long as they can be.
     """
     *outer, inner = order
     length = operands[0].shape[inner]                      # of an output the first of them may be all
@@ -88,14 +88,14 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
 
 
 def number(build: Builder, value: Value, index: int) -> None:
-    """Put the one number of a tensor into a scalar of the vector unit: its sum."""
+    """Put the one number of a tensor into a scalar of the vector unit, as the sum of a row of that number alone."""
     span = build.v.take(1)
     build.gather(value.address, 1, [], span.start * build.lanes)
     _pass(build, [programs.length(1), programs.vector(sum=index)], [], 1, 1, [span], [])
 
 
 def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) -> list[VectorInstruction]:
-    """A program of which a scalar stands in place of the row that it takes from the stream as number ``place``."""
+    """A program with scalar ``index`` in place of row ``place``, from 0, of those that it takes from its inputs."""
     found, taken = [], -1
     for each in program:
         reads = any(getattr(each, name) == STREAM for name in "abc")
@@ -108,9 +108,9 @@ def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) ->
 
 def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],
          inner: int, output: Value) -> None:
-    """Rows along ``inner`` of operands of one shape, added up over dimensions, the last of them fastest, to one row.
+    """Add up rows along ``inner`` of operands of one shape over dimensions, the last of them fastest, to one row.
 
-    ``parts`` are the programs of :func:`golden.ops.results.running`: what runs before, for each row, and behind.
+    ``parts`` are the programs of :func:`golden.ops.results.running`: before the rows, for each row, and after them.
     """
     before, body, after = parts
     length = operands[0].shape[inner]
@@ -151,7 +151,7 @@ def copy(build: Builder, value: Value, output: Value) -> None:
 
 def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int, inputs: Sequence[Span],
                 outputs: Sequence[Span]) -> None:
-    """A program of each element by itself: words as rows of the longest length, and what is left as one more."""
+    """Run a program of each element by itself: words make rows of the longest length, and the rest makes one more."""
     long = min(words, build.accelerator.row_words)
     for start, rows, size in ((0, words // long, long), (words // long * long, 1, words % long)):
         if size:
@@ -160,7 +160,7 @@ def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int
 
 
 def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) -> None:
-    """Put rows of numbers into registers ``first``, ``first + 1`` and so on."""
+    """Put rows of numbers into the vector unit's registers ``first``, ``first + 1`` and so on."""
     length = len(rows[0])
     words = -(-length // build.lanes)
     for number, row in enumerate(rows, first):

@@ -1,4 +1,4 @@
-"""Views: other shapes and strides of what lies in DRAM, where an operation is nothing more than that."""
+"""Views: operations that give other shapes and strides of what lies in DRAM, and do nothing else."""
 
 import operator
 from typing import Any
@@ -11,7 +11,7 @@ from .memory import Value
 
 
 def is_view(target: Any) -> bool:
-    """Whether an operation gives a view of its first operand, at least where there is one."""
+    """Whether an operation gives a view of its first operand where strides can say it, and a copy elsewhere."""
     if target in (operator.getitem, torch.ops.aten._unsafe_view.default):
         return True
     returned = target._schema.returns if isinstance(target, torch._ops.OpOverload) else []
@@ -24,18 +24,18 @@ def seen(target: Any, args: Any, options: Any, source: Value, operand: torch.Ten
     Parameters
     ----------
     target
-        The operation; ``args`` and ``options`` stand behind its first operand.
+        The operation; ``args`` and ``options`` are its arguments behind the first operand.
     source : Value
-        Where that lies in DRAM.
+        Where the first operand lies in DRAM.
     operand : Tensor
-        What it is in PyTorch.
+        The first operand in PyTorch.
 
     Raises
     ------
     RuntimeError
         If the result is no view of what lies there.
     LoweringError
-        If the operation does more to its operand than to give its elements another order.
+        If the operation does more than give the elements another order and shape.
     """
     found = target(source.where, *args, **options)
     parts = list(found) if isinstance(found, (tuple, list)) else [found]
@@ -56,8 +56,10 @@ def _reads(numbers, places, addresses):
 
 
 def _numbered(operand):
-    """A tensor of the numbers of an operand's elements, and as far as none share memory, where those lie; -1 is what
-    lies between."""
+    """An operand whose elements are their own numbers from 0 on, with its strides if no two elements share memory.
+
+    What lies between the elements is -1.
+    """
     count = operand.numel()
     if len(np.unique(_addresses(operand))) < count:
         return torch.arange(count, dtype=torch.float64).view(operand.shape)

@@ -12,7 +12,7 @@ from .bert import CONFIGS, Bert
 from .names import IMAGES, PRODUCT, ZOO
 from .source import Source, read
 
-#: Steps, batch, and rate of what is trained here.
+#: Epochs, batch size, and learning rate of the models that are trained here.
 EPOCHS, BATCH, RATE = 2, 64, 5e-3
 
 
@@ -32,7 +32,7 @@ class _Transformer(nn.Module):
 
 
 class _Lstm(nn.Module):
-    """An LSTM over the rows of an image's quarters, and a class from its last state."""
+    """An LSTM over quarters of an image, two rows of pixels each, and a class from its last state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ _PRODUCT = re.compile(r"gemm-([1-9]\d{0,5})x([1-9]\d{0,5})x([1-9]\d{0,5})")
 
 
 def zoo(name: str) -> Source:
-    """A model of :data:`ZOO`, or ``gemm-MxKxN``, and its inputs, the same at every call.
+    """A model that ``ZOO`` lists, or ``gemm-MxKxN``, and its inputs, the same at every call.
 
     Raises
     ------
@@ -129,5 +129,5 @@ def zoo(name: str) -> Source:
 
 
 def source(text: str) -> Source:
-    """A model and its inputs: of a name of :data:`ZOO`, or what :func:`golden.lower.source.read` finds in a file."""
+    """A model, or a job, and its inputs: of a name as :func:`zoo` takes it, or of a Python file."""
     return read(text) if text.endswith(".py") else zoo(text)
