@@ -35,18 +35,20 @@ def compiled(design: PodsDesign, layers: Sequence[Layer], partition: int | None 
     Parameters
     ----------
     design : PodsDesign
+        The machine.
     layers : sequence of Layer
-        Those that others read come before them.
+        A layer whose results another one reads comes before it.
     partition : int, optional
         Rows of X in a tile; by default as many as the array has.
     chain : int
         Most tiles along K whose sums go on from one to the next. By default all: then results have the bits of
-        :func:`golden.matmul.matmul`, and else those of :func:`golden.pods.execute.product`.
+        :func:`golden.matmul.matmul`; otherwise those of :func:`golden.pods.execute.product`.
 
     Raises
     ------
     ProgramError
-        If the layers cannot be tiled, or do not fit into the memories.
+        If shapes or formats of the layers do not fit each other or the machine, two layers read the results of one, or
+        tiles or rounds do not fit into the memories.
     """
     target = machine(design, chain)
     rows = partition or target.rows

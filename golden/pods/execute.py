@@ -15,7 +15,7 @@ from .program import Operation, Program, Spot, Tile
 
 @dataclass(frozen=True)
 class Values:
-    """What is written into banks.
+    """What a program writes into banks.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Values:
     results : dict of (int, int) to ndarray of float32 (rows, columns)
         (Round, place of a pass in it) -> its FP32 results.
     tiles : dict of (int, int) to Tile
-        The same, converted, where they become a tile of X.
+        (Round, place of a pass in it) -> its results, converted, where they become a tile of X.
     """
     sums: dict[tuple[int, int], np.ndarray]
     results: dict[tuple[int, int], np.ndarray]
@@ -32,7 +32,7 @@ class Values:
 
 
 def operation(x: Tile, w: Tile, start: np.ndarray, fmt: HBFPFormat) -> np.ndarray:
-    """``start`` plus the block sums of a tile of X and one of W, segments in ascending order: FP32 (rows, columns)."""
+    """``start`` plus the products of a tile of X and one of W, segment by segment along K: FP32 (rows, columns)."""
     total, terms = start, fmt.terms
     for s in range(x.exponent.shape[1]):
         part = slice(s * terms, (s + 1) * terms)
@@ -45,14 +45,17 @@ def operation(x: Tile, w: Tile, start: np.ndarray, fmt: HBFPFormat) -> np.ndarra
 
 def passed(sums: np.ndarray, before: np.ndarray | None, steps: tuple[bool, bool, bool], vectors: np.ndarray | None
            ) -> np.ndarray:
-    """A tile through a post-processor: ``relu((before + sums) * factor + bias)``, FP32."""
+    """A tile through a post-processor: ``relu((before + sums) * factor + bias)``, FP32 (rows, columns).
+
+    ``steps`` says which of factor, bias and relu there are; ``vectors`` (2, columns) are factors and biases.
+    """
     total = np.ascontiguousarray(sums if before is None else add_fp32(before, sums))
     scale, bias = (vectors[n].view(np.uint32) if steps[n] and vectors is not None else None for n in range(2))
     return side(total.view(np.uint32), scale, bias, steps[2]).view(np.float32)
 
 
 def execute(program: Program, fmt: HBFPFormat) -> Values:
-    """Run a program on a machine whose numbers are ``fmt``; every round reads before it writes."""
+    """Run a program on a machine of format ``fmt``; every round reads before it writes."""
     x, sums, kept = dict(program.x), dict[Spot, np.ndarray](), dict[Spot, np.ndarray]()
     values = Values({}, {}, {})
     for t, (operations, passes) in enumerate(zip(program.operations, program.passes, strict=True)):
@@ -83,9 +86,9 @@ def _sums(program: Program, each: Operation, x: dict[Spot, Tile], sums: dict[Spo
 
 
 def product(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, terms: int) -> np.ndarray:
-    """``x @ w`` in chains: :func:`golden.matmul.matmul` of ``terms`` along K each, added up in ascending order.
+    """``x @ w`` in chains: :func:`golden.matmul.matmul` of ``terms`` along K each, added up in FP32 in ascending order.
 
-    ``terms`` are those of a chain of tiles, its length times the rows of the array.
+    ``x`` is (m, k), ``w`` (k, n), the result (m, n). A chain of tiles has its length times the array's rows as terms.
     """
     total = None
     for k in range(0, x.shape[1], terms):
@@ -95,7 +98,7 @@ def product(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, terms: int) -> np.nda
 
 
 def outputs(program: Program, values: Values, shapes: list[tuple[int, int]]) -> dict[int, np.ndarray]:
-    """FP32 results of the layers that are kept: layer -> (m, n), for the shapes of all layers."""
+    """FP32 results of the layers that no other layer reads: layer -> (m, n); ``shapes`` are those of all layers."""
     found: dict[int, np.ndarray] = {}
     for t, passes in enumerate(program.passes):
         for n, one in enumerate(passes):

@@ -1,4 +1,4 @@
-"""What a program computes: products of matrices with what follows them, of one model or of several."""
+"""What a program computes: matrix products with scale, bias and relu behind them, of one model or of several."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +19,14 @@ class Layer:
     Attributes
     ----------
     name : str
+        For messages.
     x : ndarray of float32 (m, k), or int
         X, or the number of the earlier layer whose results it is.
     w : ndarray of float32 (k, n)
     scale, bias : ndarray of float32 (n,), optional
     relu : bool
     fmt : HBFPFormat, optional
-        Of both operands; that of the machine if not given. Its mantissas may be narrower than the machine's.
+        Format of both operands; that of the machine if not given. Its mantissas may be narrower than the machine's.
     """
     name: str
     x: np.ndarray | int
@@ -65,14 +66,14 @@ def gemms(layers: Sequence[Layer]) -> list[Gemm]:
 
 
 def fused(models: Sequence[Sequence[Layer]]) -> list[Layer]:
-    """Several models of one shape as one list of layers: layer l of model b is number ``l * B + b``.
+    """Several models of one shape as one list of layers: layer l of model b of B models is number ``l * B + b``.
 
     Formats, weights and steps may differ.
 
     Raises
     ------
     ProgramError
-        If they cannot be fused: which layer, and why.
+        If they cannot be fused; the line says which layer, and why.
     """
     first, count = models[0], len(models)
     for b, model in enumerate(models):

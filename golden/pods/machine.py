@@ -1,23 +1,23 @@
-"""The machine of the simulator that a description is built as: its cycles, counted from its parts."""
+"""The machine that the simulator schedules for a design: its cycles, counted from its parts."""
 
 from hbfp.pods import PodsDesign
 
 from ..perf.pods.interconnect import parse
 from ..perf.pods.machine import Machine, Timing
 
-#: Cycles to read a row from a bank and to write one; through converter and adder; through a post-processor.
+#: Cycles of a row from and to a bank; through an array's converter and adder; through a post-processor.
 MEMORY, ADD, ACTIVATE = 2, 2, 5
-#: Of the last ones, the converter's.
+#: Cycles in the converter to tiles of X, which are some of a post-processor's.
 CONVERT = 1
-#: Longer than any chain: all of K, which is the order of golden.matmul.
+#: A chain longer than any K: sums go on along all of K, as in golden.matmul.
 WHOLE = 1 << 16
 
 
 def timing(design: PodsDesign) -> Timing:
-    """Cycles of a machine beside those in networks: see docs/design/10-pods.md.
+    """Cycles of a machine, without those in its networks; docs/design/10-pods.md derives them.
 
-    A row takes a cycle into the array and one for each of the groups down a column and along a row, but for the first
-    of those.
+    A row takes one cycle into the array, one for each group down a column, and one for each group along a row after the
+    first.
     """
     core = design.core
     return Timing(MEMORY + core.group_rows + core.group_cols + ADD, ACTIVATE, ACTIVATE - CONVERT,
@@ -25,6 +25,6 @@ def timing(design: PodsDesign) -> Timing:
 
 
 def machine(design: PodsDesign, chain: int = WHOLE) -> Machine:
-    """The machine that the simulator schedules for, with chains of at most so many operations along K."""
+    """The machine that the simulator schedules for, with chains of at most ``chain`` operations along K."""
     core = design.core
     return Machine(design.pods, core.rows, core.rows, parse(design.interconnect), chains=chain, timing=timing(design))

@@ -16,7 +16,7 @@ class Shelf:
     what : str
         What lies there, for messages.
     depth, rows : int
-        Rows of a bank, and of a tile.
+        Rows of a bank; rows of a tile.
     """
 
     def __init__(self, what: str, depth: int, rows: int) -> None:
@@ -25,7 +25,13 @@ class Shelf:
         self.free: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def take(self, bank: int, now: int = 0) -> Spot:
-        """A place in a bank that is free in round ``now``: one that was given back before, or a new one."""
+        """A place in a bank that is free in round ``now``: one last read in an earlier round, or a new one.
+
+        Raises
+        ------
+        ProgramError
+            If the bank has no row left for it.
+        """
         free = self.free[bank]
         if free and free[0][0] < now:
             return Spot(bank, heapq.heappop(free)[1])
@@ -37,5 +43,5 @@ class Shelf:
         return Spot(bank, address)
 
     def give(self, spot: Spot, last: int) -> None:
-        """Give a place back that is last read in round ``last``."""
+        """Give back a place that is last read in round ``last``."""
         heapq.heappush(self.free[spot.bank], (last, spot.address))

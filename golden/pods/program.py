@@ -1,4 +1,4 @@
-"""A program for a machine of pods: what every place does in every round, and what lies in the banks at first."""
+"""A program for a machine of pods: what every part does in every round, and what lies in the banks at first."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,11 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Operation:
-    """A tile of X against a tile of W; ``back``: the partial sum that it goes on from; ``copies`` of the networks."""
+    """A tile of X times a tile of W in a pod.
+
+    The sums go on from those at ``back``, or from zeros, and are written to ``out``. ``copies`` are the numbers of the
+    copies of the networks of X, W, and sums in and out that it uses.
+    """
     pod: int
     x: Spot
     w: Spot
@@ -43,13 +47,13 @@ class Pass:
         Whether the sums are added to what the memory has there; whether the results go there; whether it is the tile's
         last pass.
     vectors : int
-        The pair of factors and biases.
+        Number of its pair of factors and biases in the post-processor.
     steps : tuple of bool
-        :data:`golden.spec.pods.STEPS`.
+        Which of :data:`golden.spec.pods.STEPS` it takes.
     x : Spot or None
-        The tile of X that it becomes.
+        Where the results go as a tile of X; None if they do not become one.
     copies : tuple of int
-        Of the networks to and from the post-processor.
+        Which copies of the networks to and from the post-processor it uses.
     """
     layer: int
     row: int
@@ -89,7 +93,7 @@ class Program:
     vectors : mapping
         (post-processor, pair) -> factors and biases (2, columns).
     notes : tuple of str
-        What a user should know: formats that run as wider ones.
+        Lines for the user: which formats run as wider ones.
     """
     key: int
     rows: int
@@ -103,7 +107,7 @@ class Program:
 
     @property
     def rounds(self) -> int:
-        """How many there are."""
+        """How many rounds the program has."""
         return len(self.operations)
 
     def require(self, key: int) -> None:
@@ -132,7 +136,7 @@ def from_text(text: str) -> Program:
     Raises
     ------
     ProgramError
-        If it is none.
+        If the text is no program.
     """
     try:
         data = json.loads(text)

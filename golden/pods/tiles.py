@@ -11,12 +11,12 @@ from .program import Tile
 
 
 def padded(values: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """A matrix with zeros at the end of both axes, up to multiples."""
+    """A matrix with zeros at the end of both axes, up to multiples of ``rows`` and of ``columns``."""
     return np.pad(values, [(0, -length % side) for length, side in zip(values.shape, (rows, columns), strict=True)])
 
 
 def converted(values: np.ndarray, fmt: HBFPFormat, machine: HBFPFormat, axis: int) -> Tile:
-    """A padded matrix in ``fmt``, with the mantissas of the machine's format: the same numbers, zeros below."""
+    """A padded matrix in ``fmt``, in the mantissas of the machine's format: the same numbers, with low bits of zero."""
     blocks = encode(np.ascontiguousarray(values, np.float32), replace(fmt, block=machine.block), axis=axis)
     return Tile(blocks.mantissa << machine.mantissa - fmt.mantissa, blocks.exponent, blocks.invalid)
 

@@ -14,7 +14,7 @@ from .program import Pass, Program, Spot, Tile
 
 
 class Word(NamedTuple):
-    """Word ``address`` of a memory: of which, whose, and its bits."""
+    """Word ``address`` of the memory ``place`` of number ``unit``; ``data`` are its bits."""
     place: Place
     unit: int
     address: int
@@ -22,12 +22,12 @@ class Word(NamedTuple):
 
 
 def index_bits(count: int) -> int:
-    """Bits of a number below ``count``, at least one."""
+    """Bits that a number below ``count`` needs, at least one."""
     return max(1, (count - 1).bit_length())
 
 
 def joined(fields: Iterable[tuple[int, int]]) -> int:
-    """One number of (value, bits), the first ones lowest; negative values in two's complement."""
+    """Pack (value, bits) into one number, the first in the lowest bits; negative values in two's complement."""
     word, offset = 0, 0
     for value, bits in fields:
         word |= (int(value) & (1 << bits) - 1) << offset
@@ -55,12 +55,12 @@ def w_words(design: PodsDesign, tile: Tile) -> list[int]:
 
 
 def value_word(values: np.ndarray) -> int:
-    """FP32 numbers side by side."""
+    """The bits of FP32 numbers side by side, the first lowest."""
     return int.from_bytes(np.ascontiguousarray(values, np.float32).tobytes(), "little")
 
 
 def walk_word(spot: Spot | None) -> int:
-    """The command to read or write a tile, or to do nothing."""
+    """The command to read or write the tile at a spot; without one, to do nothing."""
     return 0 if spot is None else 1 | spot.address << 1
 
 
