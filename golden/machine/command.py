@@ -34,12 +34,12 @@ def add_program(commands: Any) -> None:
 
 
 def prepare_program(args: Namespace) -> Callable[[], None]:
-    """From parsed arguments to the work."""
+    """The work of ``program`` for parsed arguments; ValueError if the file is no program."""
     return partial(_describe, load(args.file, name="FILE"), args.disassemble)
 
 
 def prepare_run(args: Namespace) -> Callable[[], None]:
-    """The same of ``run``."""
+    """The work of ``run`` for parsed arguments; ValueError if a file cannot be read or written."""
     path = None if args.json is None else writable_file("json", args.json)
     return partial(_run, load(args.file, name="FILE"), args.file, args.races, path)
 

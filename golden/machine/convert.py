@@ -1,4 +1,4 @@
-"""CONVERT: a matrix in V to blocks in X or W."""
+"""CONVERT: from a matrix of FP32 in V to blocks in X or W."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .memories import Memories
 
 
 def convert(accelerator: Accelerator, memories: Memories, instruction: Instruction) -> None:
-    """Execute a CONVERT."""
+    """Execute a CONVERT; raises as ``Machine.run``."""
     rows, words = instruction["rows"], instruction["words"]
     source = memories.v.reads(nest((words, rows), (1, instruction["stride"]), instruction["base"]))
     matrix = memories.v_data[source].reshape(rows, -1).view(np.float32)

@@ -28,7 +28,7 @@ _STEPS = ("scale", "bias")
 
 @dataclass
 class _Rows:
-    """What of X commands have: (M, passes, R), and exponents and flags (M, passes, S)."""
+    """The rows of X of commands: mantissas (M, passes, R), and exponents and flags (M, passes, S)."""
     mantissa: np.ndarray
     exponent: np.ndarray
     invalid: np.ndarray
@@ -36,7 +36,7 @@ class _Rows:
 
 @dataclass
 class _Commands:
-    """``columns`` commands of the same rows."""
+    """``columns`` commands that have the same rows of X, one for each column tile."""
     rows: int
     tiles: int
     columns: int
@@ -47,13 +47,13 @@ class _Commands:
     taken: list[tuple[np.ndarray, ...]] = field(default_factory=list)    # weights of the parts that are done
 
     def sum_of_passes(self):
-        """Passes whose rows have come."""
+        """How many passes have their rows."""
         return sum(part.mantissa.shape[1] for part in self.parts)
 
 
 @dataclass
 class _Tiles:
-    """Tiles of W that are sent, those that are left."""
+    """Tiles of W that a WEIGHTS sends, over and over; ``left`` of them are not yet taken."""
     mantissa: np.ndarray    # (tiles, R, C)
     exponent: np.ndarray    # (tiles, S, C)
     invalid: np.ndarray
@@ -61,7 +61,7 @@ class _Tiles:
     number: int             # of the instruction
 
     def take(self, count):
-        """So many tiles from the front, the numbers modulo those that are repeated."""
+        """The next ``count`` tiles; behind the last one the first comes again."""
         tiles = len(self.mantissa)
         which = np.arange(-self.left, -self.left + count) % tiles
         self.left -= count
@@ -72,7 +72,7 @@ class _Tiles:
 
 @dataclass
 class _Drain:
-    """Where results go: words of V (columns, rows), and the vectors of the side unit (columns, C)."""
+    """Where results go, as words of V (columns, rows), and the side unit's factors and biases, each (columns, C)."""
     target: np.ndarray
     vectors: tuple[np.ndarray | None, ...]
     number: int
@@ -87,7 +87,7 @@ class Core:
     accelerator : Accelerator
     memories : Memories
     order : Order
-        Is told of the instructions that are complete, and whose accesses are under way.
+        It is told which instructions are complete, and whose accesses are under way.
     """
 
     def __init__(self, accelerator: Accelerator, memories: Memories, order: Order) -> None:
@@ -102,7 +102,7 @@ class Core:
     # --- Instructions ---------------------------------------------------------------------------
 
     def weights(self, instruction: Instruction, number: int) -> None:
-        """Read tiles of W."""
+        """Execute a WEIGHTS: read tiles of W."""
         design, tiles = self.design, instruction["tiles"]
         rows = self.memories.w.reads(instruction["base"] + np.arange(tiles * design.rows))
         segments = rows[::design.height] // design.height
@@ -113,7 +113,15 @@ class Core:
         self._progress()
 
     def multiply(self, instruction: Instruction, number: int) -> None:
-        """Read rows of X; the last instruction of a command hands it over."""
+        """Execute a MULTIPLY: read rows of X; the last instruction of a command hands it over.
+
+        Raises
+        ------
+        Fault
+            If the command has more rows or tiles than the core takes.
+        MachineError
+            If the instruction does not fit those before it.
+        """
         rows = instruction["rows0"] * instruction["rows1"]
         if rows > self.design.depth:
             raise Fault(Cause.REFUSED, f"rows of a command must be 1 to {self.design.depth}, not {rows}")
@@ -140,7 +148,13 @@ class Core:
         self._progress()
 
     def drain(self, instruction: Instruction, number: int) -> None:
-        """Read factors and biases; results are written when they come."""
+        """Execute a DRAIN: read factors and biases; results are written when they come.
+
+        Raises
+        ------
+        MachineError
+            If a word is written twice, or is both a result and a factor or bias.
+        """
         columns = instruction["columns"]
         places = [self.memories.v.reads(instruction[f"{name}_base"] + np.arange(columns)) if instruction[name] else None
                   for name in _STEPS]
@@ -158,7 +172,7 @@ class Core:
         self._progress()
 
     def finish(self) -> None:
-        """MachineError if anything is left at a YIELD or HALT."""
+        """Raise MachineError if anything is left at a YIELD or HALT."""
         if self.open or self.tiles or self.commands or self.drains:
             waiting = [name for name, queue in (("WEIGHTS", self.tiles), ("MULTIPLY", self.commands or self.open),
                                                 ("DRAIN", self.drains)) if queue]

@@ -1,4 +1,4 @@
-"""LOAD and STORE."""
+"""LOAD and STORE: transfers between DRAM and the memories."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ ELEMENTS = 1 << 22
 
 
 def load(accelerator: Accelerator, memories: Memories, dram: Dram, instruction: Instruction) -> None:
-    """From DRAM to V, W or P."""
+    """Execute a LOAD, from DRAM to V, W or P; raises as ``Machine.run``."""
     if instruction["elements"]:
         _load_runs(accelerator, memories, dram, instruction)
     elif instruction["memory"] == Memory.V:
@@ -32,7 +32,7 @@ def load(accelerator: Accelerator, memories: Memories, dram: Dram, instruction: 
 
 
 def store(accelerator: Accelerator, memories: Memories, dram: Dram, instruction: Instruction) -> None:
-    """From V to DRAM."""
+    """Execute a STORE, from V to DRAM; raises as ``Machine.run``."""
     counts, lanes = _counts(instruction), accelerator.lanes
     size = instruction["run"] if instruction["elements"] else lanes
     step = instruction["buffer0"] if instruction["elements"] else 1

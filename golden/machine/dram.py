@@ -17,9 +17,17 @@ WRAP = 1 << 32
 class Dram(Memory):
     """Bytes that loads and stores reach; transfers are whole words of 4 bytes.
 
+    Parameters
+    ----------
+    limit : int
+        Bytes from the base register on.
+    regions : iterable of Region
+        What lies there at first; the rest is undefined.
+
     Attributes
     ----------
     data : uint32 array
+        The words.
     """
 
     scale = 4
@@ -44,9 +52,9 @@ class Dram(Memory):
         return self.data.view(np.uint8)[address:address + size].tobytes()
 
     def words_at(self, addresses: np.ndarray, size: int, multiple: int) -> np.ndarray:
-        """Numbers of the 4-byte words of pieces of ``size`` bytes at byte ``addresses``: their shape and one axis more.
+        """Numbers of the words of pieces of ``size`` bytes at byte ``addresses``; a last axis has the words of a piece.
 
-        A Fault if an address is no ``multiple``, or a piece reaches beyond the limit.
+        A Fault if an address is no multiple of ``multiple`` bytes, or a piece reaches beyond the limit.
         """
         addresses = np.asarray(addresses) % WRAP
         if (wrong := addresses[addresses % multiple != 0]).size:
@@ -57,5 +65,5 @@ class Dram(Memory):
         return addresses[..., None] // 4 + np.arange(size // 4)
 
     def address(self, addresses: np.ndarray) -> np.ndarray:
-        """Numbers of words, which :meth:`words_at` has checked."""
+        """The numbers of words as they are: :meth:`words_at` has checked them."""
         return addresses

@@ -1,4 +1,4 @@
-"""How a program ends before HALT: as the hardware says it, or because its result is defined by nothing."""
+"""How a program ends before HALT: with an error status of the hardware, or because its result is undefined."""
 
 from hbfp.isa.registers import Cause
 
@@ -9,7 +9,7 @@ class MachineError(ValueError):
     Attributes
     ----------
     pc : int
-        Number of the instruction.
+        Number of the instruction, from 0; -1 if it is not known yet.
     """
 
     def __init__(self, message: str, pc: int = -1) -> None:

@@ -23,7 +23,7 @@ def pack(accelerator: Accelerator, tensor: Tensor, values: np.ndarray) -> bytes:
     Raises
     ------
     ValueError
-        If the shape is another, or rows are apart: such a tensor lies in another.
+        If ``values`` has another shape, or the tensor's rows lie apart, as those of a part of another tensor do.
     """
     values = np.ascontiguousarray(values, np.float32)
     if values.shape != tensor.shape:
@@ -88,7 +88,7 @@ def _pack_mantissas(accelerator, rows):
 def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mantissas (records, height, columns), exponents and flags (records, columns) of records.
 
-    ``words`` are (records, 4-byte words), uint32. Of a mantissa, and of an exponent, the design's bits count.
+    ``words`` are (records, 4-byte words), uint32. Bits above those of the design's format are ignored, as in hardware.
     """
     design = accelerator.core
     data = np.ascontiguousarray(words).view(np.uint8)

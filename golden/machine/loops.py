@@ -1,4 +1,4 @@
-"""Addresses of loops."""
+"""Addresses that nested loops go through."""
 
 from collections.abc import Sequence
 

@@ -28,10 +28,11 @@ class Machine:
     Parameters
     ----------
     program : Program
+        What it executes.
     races : bool
         Whether to check that accesses of different units are ordered by waits.
     memories : Memories, optional
-        What it has of memories that others use, too; else memories of its own, of the program's accelerator.
+        Its share of memories that others use, too; by default memories of its own, of the program's accelerator.
     dram : Dram, optional
         What a run before has left there, in place of the program's own memory.
 
@@ -75,7 +76,7 @@ class Machine:
             pass
 
     def turns(self) -> Iterator[None]:
-        """Execute the program, and stop at each YIELD; raises as :meth:`run`."""
+        """Execute the program, and yield after each YIELD; raises as :meth:`run`."""
         number = 0
         try:
             for number, instruction in enumerate(self.program.instructions):
@@ -93,7 +94,7 @@ class Machine:
             raise MachineError(error.text, number) from None
 
     def step(self, number: int, instruction: Instruction) -> bool:
-        """Execute one instruction, whose number counts from 0; whether it was HALT. Raises as :meth:`run`."""
+        """Execute one instruction, whose number counts from 0, and say whether it was HALT; raises as :meth:`run`."""
         try:
             check(instruction, self.accelerator)
         except IllegalInstruction as error:
@@ -116,40 +117,48 @@ class Machine:
     # --- Tensors --------------------------------------------------------------------------------
 
     def set(self, name: str, values: np.ndarray) -> None:
-        """Write a tensor to DRAM; weights of ``records`` are encoded."""
+        """Write a tensor, float32 of its shape, to DRAM; weights of layout ``records`` are encoded.
+
+        Raises
+        ------
+        KeyError
+            If the program has no tensor of that name.
+        ValueError
+            If the shape is another.
+        """
         tensor = self.program.tensors[name]
         self.dram.put(tensor.address, pack(self.accelerator, tensor, values))
 
     def get(self, name: str) -> np.ndarray:
-        """A tensor of DRAM: float32 of its shape."""
+        """A tensor of DRAM: float32 of its shape; KeyError if there is none, MachineError if it is undefined."""
         tensor = self.program.tensors[name]
         return unpack(self.accelerator, tensor, self.dram.get(tensor.address, tensor.bytes(self.accelerator)))
 
 
 def together(accelerator: Accelerator, programs: Sequence[Program], shares: Sequence[Share], *, priority: bool = False
              ) -> list[Machine]:
-    """Execute programs in contexts of one machine; all doorbells have rung before the first of them yields.
+    """Execute programs in contexts of one machine, all of which are started before the first of them yields.
 
     Parameters
     ----------
     accelerator : Accelerator
         Whose memories they share.
     programs : sequence of Program
-        Of each context. The first one begins, and a YIELD gives the next its turn.
+        One for each context. The first begins, and a YIELD gives the next its turn.
     shares : sequence of Share
-        Of each context; they may overlap.
+        What each context has of the memories; shares may overlap.
     priority : bool
-        Context 0 does not give way.
+        Whether context 0 runs to its end before the others.
 
     Returns
     -------
     list of Machine
-        Of each context, with its DRAM.
+        One for each context, with its own DRAM.
 
     Raises
     ------
     Fault, MachineError
-        As of :meth:`Machine.run`.
+        As :meth:`Machine.run` raises them.
     """
     memories = Memories(accelerator)
     machines = [Machine(program, memories=memories.share(accelerator, share))

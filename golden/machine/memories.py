@@ -12,7 +12,7 @@ from .errors import Fault, MachineError
 
 #: Addresses of V, X, W and P are computed modulo this, of elements of V modulo 16 times this.
 WRAP = 1 << 18
-#: What undefined bits are, so that a comparison would see them: a NaN.
+#: The NaN that undefined words have, so that a comparison shows them.
 UNDEFINED = np.uint32(0x7FC0DEAD)
 
 
@@ -24,13 +24,14 @@ class Memory:
     name : str
         For messages.
     words : int
-        Its size.
+        How many words it has.
     parts : int
-        Parts of a word that are written by themselves: lanes of V, else 1.
+        Parts of a word that can be written alone: lanes of V, else 1.
 
     Attributes
     ----------
     defined : bool array, (words, parts)
+        What has been written.
     watch : callable or None
         Called with (memory, addresses, whether it is a write) at each access.
     """
@@ -44,13 +45,13 @@ class Memory:
         self.watch: Callable[[Memory, np.ndarray, bool], None] | None = None
 
     def part(self, start: int, stop: int) -> "Memory":
-        """The words from ``start`` to ``stop`` - 1 as a memory of their own; what is defined stays common."""
+        """The words from ``start`` to ``stop - 1`` as a memory of their own; what is defined stays common."""
         found = Memory(self.name, stop - start)
         found.defined = self.defined[start:stop]
         return found
 
     def at(self, address: int) -> str:
-        """An address in words."""
+        """An address as messages name it."""
         return f"{self.name} at {int(address) * self.scale}"
 
     def address(self, addresses: np.ndarray) -> np.ndarray:
@@ -63,7 +64,7 @@ class Memory:
         return addresses
 
     def reads(self, addresses: np.ndarray, parts: slice = slice(None)) -> np.ndarray:
-        """Checked addresses of words of which ``parts`` are used."""
+        """Addresses of words that are read, of which ``parts`` are used; MachineError if one of these is undefined."""
         addresses = self.address(addresses)
         missing = ~self.defined[addresses, parts].all(-1)
         if missing.any():
@@ -72,7 +73,7 @@ class Memory:
         return addresses
 
     def writes(self, addresses: np.ndarray) -> np.ndarray:
-        """Checked addresses of whole words that are written, each once."""
+        """Addresses of whole words that are written; MachineError if one is written twice."""
         addresses = self.address(addresses)
         once(self, addresses)
         self.defined[addresses] = True
@@ -95,7 +96,7 @@ class Memory:
 
 
 def once(memory: Memory, addresses: np.ndarray) -> None:
-    """MachineError if an instruction writes an address more than once."""
+    """Raise MachineError if an instruction writes an address more than once."""
     ordered = np.sort(addresses, axis=None)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if twice.size:
@@ -112,7 +113,7 @@ class Memories:
     x : Memory
         ``x_data`` (words, rows), ``x_exponent`` and ``x_invalid`` (words, segments).
     w : Memory
-        Of rows. ``w_data`` (rows, columns), ``w_exponent`` and ``w_invalid`` (segments of rows, columns).
+        Words are rows. ``w_data`` (rows, columns), ``w_exponent`` and ``w_invalid`` (segments of rows, columns).
     p : Memory
         ``p_data`` (words,), uint64.
     """

@@ -1,4 +1,4 @@
-"""The order of instructions: what waits say, and whether accesses of different units are ordered by them."""
+"""The order of instructions: whether waits can be met, and whether they order accesses of different units."""
 
 from collections import defaultdict
 
@@ -9,7 +9,7 @@ from hbfp.isa.instructions import Instruction, Unit, Wait
 from .errors import MachineError
 from .memories import Memory
 
-#: Units have the numbers from 1 on.
+#: Length of a list by unit; units have the numbers from 1 on.
 UNITS = len(Unit) + 1
 #: More than any count.
 _ALWAYS = np.iinfo(np.int32).max
@@ -23,7 +23,7 @@ class Order:
     queue : int
         Instructions that the queue of a unit holds.
     races : bool
-        Whether to follow every access: :class:`Words`.
+        Whether the machine reports every access to :meth:`watch`.
     """
 
     def __init__(self, queue: int, races: bool = False) -> None:
@@ -32,7 +32,7 @@ class Order:
         self.restart()
 
     def restart(self) -> None:
-        """All counts begin anew: what has been done is done before all that comes."""
+        """Begin all counts anew, as a YIELD does: all before it is complete before anything behind it starts."""
         self.met: dict[Unit, list[int]] = defaultdict(list)          # numbers of instructions by unit
         self.done: dict[Unit, set[int]] = defaultdict(set)
         self.completed = dict.fromkeys(Unit, 0)                      # of each unit, in its order
@@ -41,7 +41,7 @@ class Order:
         self.words: dict[str, Words] = {}
 
     def meet(self, number: int, instruction: Instruction) -> None:
-        """An instruction is next; MachineError if it cannot start, or does not fit its queue."""
+        """Note the next instruction; MachineError if it cannot start, or does not fit into its unit's queue."""
         self.number = number
         for wait in instruction.waits:
             self._check(wait)
@@ -70,7 +70,7 @@ class Order:
                 f"written, {self.completed[wait.unit]} are complete")
 
     def complete(self, unit: Unit, number: int) -> None:
-        """An instruction's effects are all in memory."""
+        """Note that all effects of an instruction are in memory."""
         done, met = self.done[unit], self.met[unit]
         done.add(number)
         while self.completed[unit] < len(met) and met[self.completed[unit]] in done:
@@ -80,7 +80,7 @@ class Order:
     # --- Races ----------------------------------------------------------------------------------
 
     def watch(self, memory: Memory, addresses: np.ndarray, write: bool) -> None:
-        """An access of the instruction ``number`` to distinct addresses; MachineError if it races."""
+        """Note an access of instruction ``number`` to distinct addresses; MachineError if no wait orders it."""
         words = self.words.setdefault(memory.name, Words(memory.words))
         unit, count = self.places[self.number]
         clock = self.starts[self.number].copy()
@@ -103,7 +103,10 @@ class Words:
         self.read = np.zeros((UNITS, words), np.int32)
 
     def conflict(self, addresses: np.ndarray, write: bool, clock: np.ndarray) -> tuple[int, int, int] | None:
-        """(address, unit, count) of an access that ``clock`` does not have, or None."""
+        """(address, unit, count) of an access that contradicts this one and is later than ``clock``, or None.
+
+        ``clock`` has, for each unit, how many of its instructions are complete before this access.
+        """
         late = clock[self.writer[addresses]] < self.written[addresses]
         if late.any():
             address = int(addresses[late][0])
@@ -116,13 +119,13 @@ class Words:
         return None
 
     def latest(self, addresses: np.ndarray, write: bool) -> np.ndarray:
-        """Of each unit, the last of its instructions whose accesses contradict this one."""
+        """For each unit, the count of the last of its instructions whose accesses contradict this one."""
         last = np.zeros(UNITS, np.int32)
         np.maximum.at(last, self.writer[addresses], self.written[addresses])
         return np.maximum(last, self.read[:, addresses].max(1, initial=0)) if write else last
 
     def note(self, addresses: np.ndarray, write: bool, unit: int, count: int) -> None:
-        """Keep an access."""
+        """Note an access of instruction number ``count`` of a unit."""
         if write:
             self.writer[addresses], self.written[addresses] = unit, count
         else:

@@ -21,12 +21,13 @@ class Draw:
     ----------
     accelerator : Accelerator
     pick : Random
+        Where random numbers come from.
     vectors : list of VectorProgram
         What P holds.
     words : int
         Words of V in the part of DRAM, from offset 0 on, that loads and stores may use.
     records_at, vectors_at : int
-        Offsets of records that fill W, and of what P holds.
+        Byte offsets in DRAM of records that fill W, and of what P holds.
     """
 
     def __init__(self, accelerator: Accelerator, pick: Random, vectors: list[VectorProgram], words: int,

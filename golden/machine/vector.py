@@ -15,7 +15,7 @@ from .memories import Memories
 
 #: More than the words of a row.
 _LONGEST = 512
-#: Numbers that registers of the iterations that are computed side by side may hold.
+#: Most numbers in the registers of all iterations that are computed side by side.
 _AT_ONCE = 1 << 22
 
 
@@ -63,12 +63,12 @@ class Vector:
         self.restart()
 
     def restart(self) -> None:
-        """The length is the longest, and nothing else is defined, as at the doorbell."""
+        """Set the length to the longest and all else to undefined, as at the start of a program."""
         self.machine = golden.Machine(self.unit)
         self.known = _Known()
 
     def run(self, instruction: Instruction) -> None:
-        """Execute a VECTOR."""
+        """Execute a VECTOR; raises as ``Machine.run``."""
         counts, before = (instruction["count0"], instruction["count1"]), instruction["before"]
         words = self.memories.p_data[self.memories.p.reads(
             instruction["program"] + np.arange(before + instruction["body"]))].tolist()

@@ -28,7 +28,10 @@ class Waits:
         self._starts: dict[Unit, list[np.ndarray]] = {unit: [] for unit in Unit}    # of each unit, completed before
 
     def needed(self, unit: Unit, accesses: Iterable[Accessed]) -> dict[Unit, int]:
-        """Unit -> count that must be complete before an instruction of ``unit`` with those accesses starts."""
+        """Unit -> how many of its instructions must be complete before one of ``unit`` with these accesses starts.
+
+        What another wait or an earlier instruction of ``unit`` has brought is left out.
+        """
         need = np.zeros(UNITS, np.int32)
         for memory, addresses, write in accesses:
             need = np.maximum(need, self._of(memory).latest(addresses, write))
@@ -42,7 +45,7 @@ class Waits:
         return found
 
     def add(self, unit: Unit, waits: dict[Unit, int], accesses: Iterable[Accessed] = ()) -> None:
-        """Note an instruction that starts after ``waits``."""
+        """Note the next instruction of ``unit``, which starts after ``waits`` and has these accesses."""
         before = self._starts[unit]
         clock = before[-1].copy() if before else np.zeros(UNITS, np.int32)
         for other, count in waits.items():
