@@ -1,4 +1,4 @@
-"""Operations on each element."""
+"""Operations on each element: functions, arithmetic of tensors and numbers, and activations."""
 
 from collections.abc import Callable
 from typing import Any

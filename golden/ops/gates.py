@@ -1,7 +1,7 @@
 """Gated units: a tensor times a function of another, one program in place of two.
 
 ``hbfp::gated`` stands in graphs for what a model writes as two operations (:mod:`golden.ops.patterns`), and has their
-bits. ``glu`` is one of these with the halves of a tensor.
+bits. ``glu`` gates one half of a tensor by the sigmoid of the other.
 """
 
 import torch
@@ -10,7 +10,7 @@ from ..vector import programs
 from .operation import Elements, Operation, Shape, calls
 
 aten = torch.ops.aten
-#: Functions of the vector unit that gate, by what core ATen calls them.
+#: Operation of core ATen -> name of the function of the vector unit by which a tensor can be gated.
 FUNCTIONS = {getattr(aten, name).default: name for name in ("sigmoid", "silu", "tanh", "relu", "gelu")}
 
 torch.library.define("hbfp::gated", "(Tensor x, Tensor gate, str function) -> Tensor")

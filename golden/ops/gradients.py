@@ -1,6 +1,6 @@
-"""Operations that autograd calls: the gradient of an operation's operand, of that of its result.
+"""Operations that autograd calls: from the gradient of an operation's result to that of its operand.
 
-Their programs take first what the forward pass has kept.
+Their programs take first what the forward pass has kept, and then the gradient.
 """
 
 import torch

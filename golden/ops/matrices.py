@@ -10,18 +10,18 @@ from typing import Any
 
 import torch
 
-#: Words, of those between the underlines of a name, of which one says that an operation multiplies matrices.
+#: A word between the underscores of a name that says that the operation multiplies matrices.
 WORDS = re.compile(r"(?!symm|comm)\w*mm|(add)?mv|v?dot|vecdot|tensordot|\w*matmul|\w*linear|q?conv\d?d?|convolution|"
                    r"gemm|inner|einsum|lstm|gru|rnn|attention|transformer|cdist|trilinear")
-#: Whole names that have none of them: distances, powers, and what multiplies on its way to something else.
+#: Whole names of products without such a word: distances, powers, and what multiplies on its way to something else.
 NAMES = {"_euclidean_dist", "matrix_exp", "linalg_matrix_exp", "matrix_exp_backward", "matrix_power",
          "linalg_matrix_power", "cov", "corrcoef", "lobpcg", "pca_lowrank", "svd_lowrank"}
-#: What has such a word and multiplies none: what brings weights into another form or tells of it, interpolation, cells
-#: after their products, and the pieces of a name that is about something else.
+#: Names with such a word that are no product: what brings weights into another form or tells of it, interpolation,
+#: cells after their products, and pieces of names that are about something else.
 OTHERS = re.compile(r"upsample|interpolate|(^|_)(pre|un)?pack(_|$)|reorder|flatten|quantize_weight|choose|search$|"
                     r"thnn_(fused|differentiable)|inner_tensor|has_|dropout_mask|is_causal|"
                     r"conv(_transpose)?\dd_(stride|padding|output_padding|dilation|groups|transpose)$")
-#: Operators whose insides nobody sees.
+#: Operators whose insides nobody sees, which count as products.
 CLOSED = re.compile(r"triton_kernel|call_torchbind|delegate|compiled_code")
 
 
@@ -40,7 +40,7 @@ def multiplies(func: Any) -> bool:
 
 
 def named(name: str) -> bool:
-    """The same, of a name."""
+    """Whether a name, without namespace and overload, is that of an operation that multiplies matrices."""
     if CLOSED.search(name) or name in NAMES:
         return True
     return not OTHERS.search(name) and any(WORDS.fullmatch(word) for word in name.split("_"))

@@ -1,4 +1,4 @@
-"""Operations that move numbers, and compute none: torch's own values are theirs."""
+"""Operations that move numbers and compute none: their results are torch's own."""
 
 from .operation import Operation, Shape, calls
 

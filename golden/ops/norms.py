@@ -59,7 +59,11 @@ def _by_statistics(x, weight, bias, running_mean, running_var, momentum, eps):
 
 def training(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, *rest: Any
              ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Batch norm by the batch, where running statistics, if there are any, change in place."""
+    """Batch norm by the statistics of the batch; running statistics, if there are any, change in place.
+
+    ``rest`` are torch's other arguments: running mean and variance or neither, training, momentum and eps. Returns the
+    result and each channel's mean and 1 / sqrt(variance + eps).
+    """
     *running, _, momentum, eps = rest
     own_mean, own_variance = running or (None, None)
     y, mean, root, *new = _by_statistics(x, weight, bias, own_mean, own_variance, momentum, eps)

@@ -40,10 +40,10 @@ class Unsupported(ValueError):
 
 
 class Shape(Enum):
-    """What of its operand an element of a result depends on."""
+    """What part of its operands an element of a result depends on."""
     ELEMENT = "element"     #: the same element of each operand
     ROW = "row"             #: a row, along one dimension
-    WINDOW = "window"       #: a window over the pixels, or all that a mean is of
+    WINDOW = "window"       #: a window over the pixels, or all numbers of a mean
     MOVE = "move"           #: one element, of another place; no arithmetic
     PARTS = "parts"         #: what its parts say, which are other operations
 
@@ -67,9 +67,9 @@ class Rows:
     dim : int
         The dimension along which rows are.
     merged : int
-        So many dimensions at the end, in their order, are one row.
+        How many dimensions at the end are, in their order, one row.
     numbers : tuple of Tensor
-        Parameters; of their bit patterns ``fixed`` makes rows that stand in registers 1, 2 and so on.
+        Parameters, such as weights; ``fixed`` makes of their bit patterns the rows in registers 1, 2 and so on.
     results : tuple of Result
         Of the rows that the program gives.
     """
@@ -83,7 +83,7 @@ class Rows:
 
     @property
     def sums(self) -> bool:
-        """Whether an element depends on more than itself, and on numbers that stand in registers."""
+        """Whether the program gives anything but one row for each row, or adds up or compares numbers within a row."""
         return self.results != ALONE or any(each.reduce != Reduce.NONE for each in self.program)
 
     def rows(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -91,9 +91,9 @@ class Rows:
         return tensor.flatten(-self.merged) if self.merged > 1 else tensor
 
     def result(self, rows: torch.Tensor, number: int = 0) -> torch.Tensor:
-        """What the program has given as the operation's result of a number: a view.
+        """The operation's result ``number``, as a view of the rows that the program has given for it.
 
-        ``rows`` has the dimensions of :meth:`rows`, those of which one number is left with size 1.
+        ``rows`` has the dimensions that :meth:`rows` gives; those of which one number is left have size 1.
         """
         result = self.results[number]
         gone = {d % rows.dim() for d in (*result.over, *([self.dim] if result.single else ()))}
@@ -114,9 +114,9 @@ class Windows:
         One tensor, (..., H, W).
     size, stride, padding, dilation : (int, int)
     border : float
-        What stands around.
+        The number that pads the images.
     over : tuple of int
-        Of a mean: the dimensions that are one window, ascending; with ``keep`` they stay, of size 1.
+        For a mean, the dimensions that are one window, ascending; with ``keep`` they stay, of size 1.
     line : bool
         Whether the operand is (..., L), images of one row.
     """
@@ -133,7 +133,7 @@ class Windows:
     results: tuple[Result, ...] = ALONE
 
     def images(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The operand, or what has its dimensions, as (..., H, W); a view where torch can give one."""
+        """The operand, or a tensor of its dimensions, as (..., H, W); a view where torch can give one."""
         if not self.over:
             return tensor.unsqueeze(-2) if self.line else tensor
         kept = [d for d in range(tensor.dim()) if d not in self.over]
@@ -145,7 +145,7 @@ class Windows:
         return tensor.unsqueeze(-1) if tensor.dim() == 3 else tensor.flatten(2, -2)
 
     def places(self, result: torch.Tensor) -> torch.Tensor:
-        """The operation's result as what :meth:`images` gives has it: (..., OH, OW)."""
+        """The operation's result in the dimensions of :meth:`images`: (..., OH, OW)."""
         for d in () if self.keep else self.over:
             result = result.unsqueeze(d)
         return self.images(result)
@@ -163,15 +163,14 @@ class Operation:
     name : str
         What it is called in messages.
     calls : tuple
-        What torch calls it: packets of overloads, those that change their operand, too.
+        Torch's packets of overloads for it, with those that change their operand.
     shape : Shape
     form : callable
-        Of the operation's own arguments, which may be on device ``meta``: its form, or :class:`Unsupported`.
+        Gives the form for the operation's arguments, which may be on device ``meta``, or raises :class:`Unsupported`.
     parts : callable, optional
-        Of the same arguments, in place of ``form``, or where that is :class:`Unsupported`: the operation by others, in
-        torch.
+        Computes the operation by others, in torch, from the same arguments: without ``form``, or where that raises.
     kept : callable, optional
-        Of the same arguments: what torch gives behind the first result, for gradients.
+        Gives, for the same arguments, what torch returns behind the first result, for gradients.
     gradient : bool
         Whether it is one that autograd calls.
     """
@@ -184,7 +183,10 @@ class Operation:
     gradient: bool = False
 
     def apart(self, *args: Any, **kwargs: Any) -> Any:
-        """The operation by others, if it has no program of its own for these arguments; else NotImplemented."""
+        """The result by other operations, if there is no program for these arguments.
+
+        NotImplemented if there is one, or no parts for them.
+        """
         if self.parts is None:
             return NotImplemented
         if self.form is not None:
@@ -206,10 +208,10 @@ def calls(*names: str) -> tuple[Any, ...]:
 
 
 def keeps_zeros(program: Program, operands: int = 1) -> bool:
-    """Whether a program of each element by itself makes zeros of zeros, as those that fill up words."""
+    """Whether a program of each element by itself makes zeros of zeros, such as those that fill up words."""
     return not (elements(list(program), *[np.zeros(1, np.uint32)] * operands) << 1).any()
 
 
 def pair(value: Any) -> tuple[int, int]:
-    """Two sides of what torch also takes as one."""
+    """(height, width) of a size that torch also takes as one number."""
     return (value, value) if isinstance(value, int) else (value[0], value[-1])

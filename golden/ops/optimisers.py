@@ -21,7 +21,7 @@ class Update:
     Attributes
     ----------
     program : list of VectorInstruction
-        Of each number by itself.
+        What runs for each number by itself.
     reads : tuple of str
         What it takes, in order: "parameter", "gradient", or torch's name of a tensor of the optimiser's state.
     writes : tuple of str
@@ -33,7 +33,7 @@ class Update:
 
 
 def update(optimiser: torch.optim.Optimizer, group: dict[str, Any], step: int) -> Update:
-    """What the step of a number, from 1, of an optimiser does to each parameter of a group.
+    """What step number ``step``, from 1, of an optimiser does to each parameter of a group.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def recognise(graph: fx.Graph, constant: Constant) -> None:
     graph : torch.fx.Graph
         Of core ATen, of which every node has users.
     constant : callable
-        Whether a node does not depend on the inputs.
+        Says whether a node does not depend on the inputs.
     """
     for node in list(graph.nodes):
         for pattern in (_norm, _softmax, _gate):

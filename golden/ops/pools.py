@@ -1,7 +1,7 @@
 """Gradients of pooling: to each element what the windows that it lies in give it, added tap by tap.
 
-A window gives its gradient to the first of its largest elements, or a share to each. Of every tap there is one tensor
-as large as the result; they are added from the first on, kernel row by kernel row, where windows overlap.
+A window gives its gradient to the first of its largest elements, or a share to each. Where
+windows overlap, each tap has a tensor as large as the result; these are added kernel row by kernel row.
 """
 
 from math import prod

@@ -1,4 +1,4 @@
-"""What becomes of the rows that a program gives: results that stay, that are left out, and that are added up."""
+"""What becomes of the rows that a program gives: they stay, are left out, or are added up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ class Result:
     Attributes
     ----------
     single : bool
-        Whether of a row only the first number counts.
+        Whether only the first number of a row counts.
     over : tuple of int
         Dimensions of :meth:`golden.ops.operation.Rows.rows` of an operand over which rows are added, ascending.
     keep : bool
@@ -32,7 +32,7 @@ ALONE = (Result(),)
 
 
 def without(program: Program, *numbers: int) -> Program:
-    """A program without the results of these numbers."""
+    """A program that gives all its results but those of these numbers, from 0."""
     found, number = [], -1
     for each in program:
         number += (out := each.target == Target.STREAM)
@@ -49,7 +49,7 @@ def running(program: Program, results: Sequence[Result], first: int) -> tuple[Pr
     Returns
     -------
     before, body, after : list of VectorInstruction
-        What runs once, for each row, and once behind all rows, where it gives the sums in the order of the results.
+        What runs once at first, for each row, and once after all rows; the last gives the sums in the order of results.
     """
     nothing = constant(NOTHING)
     before, body, after = [], [], []

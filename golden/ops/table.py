@@ -14,27 +14,27 @@ from .operation import Operation
 OPERATIONS: tuple[Operation, ...] = (*elements.OPERATIONS, *rows.OPERATIONS, *windows.OPERATIONS, *moves.OPERATIONS,
                                      *losses.OPERATIONS, *gates.OPERATIONS, *norms.OPERATIONS, *pools.OPERATIONS,
                                      *gradients.OPERATIONS)
-#: Torch's own, a tenth of a second.
+#: Torch's own decompositions, kept since to collect them takes a tenth of a second.
 _usual = cache(torch.export.default_decompositions)
 _BY_CALL = {call: each for each in OPERATIONS for call in each.calls}
 
 
 def operation_of(function: Any) -> Operation | None:
-    """The operation that an overload of torch, or its packet, is of; None if the table has none."""
+    """The operation of an overload of torch or its packet; None if the table has none."""
     return _BY_CALL.get(getattr(function, "overloadpacket", function))
 
 
 def parts() -> dict[Any, Callable[..., Any]]:
-    """Overloads that are made of other operations where they have no program of their own, and how."""
+    """Overload -> how to compute it by other operations where it has no program of its own."""
     return {getattr(call, name): each.apart for each in OPERATIONS if each.parts for call in each.calls
             for name in call.overloads()}
 
 
 def decompositions(graph: fx.Graph) -> dict[Any, Callable[..., Any]] | None:
-    """What ``run_decompositions`` shall do with a graph's operations; None if there is nothing to do.
+    """The table of ``run_decompositions`` for a graph, overload -> function; None if there is nothing to do.
 
-    Those of other operations are taken apart, and what the table does not have but torch itself makes of others
-    (``layer_norm`` of ``native_layer_norm``). Products and what draws stay whole.
+    Operations with parts are taken apart, and so are those that the table lacks and torch makes of others
+    (``layer_norm`` of ``native_layer_norm``). Products and what draws random numbers stay whole.
     """
     own = parts()
     targets = {node.target for node in graph.nodes}

@@ -10,7 +10,7 @@ from .operation import Operation, Rows, Shape, Unsupported, Windows, calls, pair
 from .results import Result
 
 aten = torch.ops.aten
-#: Why windows are none for a program.
+#: Why windows of ``ceil_mode=True`` have no program.
 HANGS = "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"
 
 
