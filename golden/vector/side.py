@@ -44,17 +44,17 @@ class Side:
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "Side":
-        """That of an accelerator."""
+        """The side of an accelerator: its lanes."""
         return cls(lanes=accelerator.unit_lanes)
 
     def rows(self, program: list[VectorInstruction], *inputs: np.ndarray) -> np.ndarray:
-        """The row that a program gives for each row of ``inputs``, which broadcast to one shape."""
+        """The first row that a program gives for each row of ``inputs``, which broadcast to one shape."""
         return self.results(program, *_inputs(inputs))[0]
 
     def results(self, program: list[VectorInstruction], *inputs: np.ndarray) -> list[np.ndarray]:
-        """All rows that a program gives for each row of ``inputs``, the longest of which say its length at first.
+        """All rows that a program gives for each row of ``inputs``; the length is at first that of the longest input.
 
-        An input may have one number in place of a row, where the program has set that length.
+        An input may have one number in place of a row, where the program has set the length to 1.
         """
         rows = [patterns(each, "Input") for each in inputs]
         length = max(each.shape[-1] for each in rows)
@@ -76,7 +76,7 @@ def _inputs(inputs):
 
 
 def registers(program: Iterable[VectorInstruction]) -> int:
-    """Rows that a program keeps, at least one."""
+    """Registers that a vector unit must have for a program: one more than the highest that it names."""
     used = [operand.index for each in program for operand in (each.a, each.b, each.c)
             if operand.source == Source.REGISTER]
     used += [each.target_index for each in program if each.target == Target.REGISTER]

@@ -121,7 +121,7 @@ class Machine:
         Raises
         ------
         ReservedInstruction
-            At the first word that is not legal. The instructions before it have been executed, it has changed
+            At the first word that is not legal. The instructions before it have been executed; it has changed
             nothing.
         ValueError
             If there are more or fewer rows than passes that read the stream.
@@ -228,7 +228,7 @@ def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int |
 
 
 def second_step(post: str, x: np.ndarray) -> np.ndarray:
-    """One of :data:`~golden.spec.vector.POSTS` of patterns."""
+    """One of :data:`~golden.spec.vector.POSTS`, by its name, of each bit pattern."""
     match post:
         case "none":
             return x
