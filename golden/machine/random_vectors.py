@@ -29,9 +29,9 @@ class VectorProgram:
     place, before, body : int
         Number of its first instruction; instructions that are executed once, and those of every iteration.
     words : int
-        Of V, that a row takes.
+        Words of V that a row takes.
     reads, writes : int
-        Passes of either part, at most, that take a row from the stream, and that give one.
+        Most passes of either part that take a row from the input stream, and most that give one.
     """
     place: int
     before: int
@@ -42,7 +42,7 @@ class VectorProgram:
 
 
 def vector_programs(unit: VectorUnit, width: int, words: int, pick: Random) -> tuple[list[VectorProgram], list[int]]:
-    """Programs that fill ``words`` words of P, and the words; one of V has ``width`` numbers."""
+    """Random programs that fill ``words`` words of P, and these words; a word of V has ``width`` numbers."""
     programs: list[VectorProgram] = []
     every: list[int] = []
     while len(every) < words - 12:
