@@ -18,7 +18,7 @@ Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def is_weight(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether ``a`` rather than ``b`` has the role of the weights."""
+    """Whether ``a``, and not ``b``, has the role of the weights."""
     return isinstance(a, torch.nn.Parameter) and not isinstance(b, torch.nn.Parameter)
 
 
@@ -26,7 +26,7 @@ def multiply(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream 
              first: bool = False) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N), leading dimensions broadcast; ``first``: ``a`` is the weights.
 
-    With K = 1 nothing is summed: each result is one FP32 product, as in ``a * b``.
+    With K = 1 nothing is summed or converted: each result is one FP32 product, as in ``a * b``.
     """
     if a.shape[-1] == 1 == b.shape[-2]:
         return a * b
@@ -51,7 +51,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | 
 
 
 def einsum(equation: str, operands: Sequence[torch.Tensor], formats: Formats, stream: Stream | None) -> torch.Tensor:
-    """As ``torch.einsum``; several operands are contracted from left to right."""
+    """As ``torch.einsum``; more than two operands are contracted from left to right."""
     terms, output = _parse(equation, operands)
     return contract(operands, terms, output, formats, stream)
 
@@ -72,7 +72,7 @@ def tensordot(a: torch.Tensor, b: torch.Tensor, dims: Any, formats: Formats, str
 
 def contract(operands: Sequence[torch.Tensor], terms: Sequence[Sequence[int]], output: Sequence[int],
              formats: Formats, stream: Stream | None) -> torch.Tensor:
-    """Sum of products of ``operands`` whose dimensions have the labels ``terms``; the result's are ``output``."""
+    """Sum of products of ``operands`` with dimensions labelled ``terms``; those of the result are ``output``."""
     value, labels = operands[0], list(terms[0])
     weight = value
     for i, (operand, other) in enumerate(zip(operands[1:], terms[1:], strict=True), 1):

@@ -15,7 +15,15 @@ from .record import note
 def convolution(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
                 stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, formats: FormatLike = "hbfp8", *,
                 stream: Stream | None = None) -> torch.Tensor:
-    """``torch.nn.functional.conv1d``, ``conv2d`` and ``conv3d``; zeros around, ``same`` and ``valid``, too."""
+    """``torch.nn.functional.conv1d``, ``conv2d`` and ``conv3d``; padding is zeros, ``same`` or ``valid``, too.
+
+    Raises
+    ------
+    TypeError
+        If an operand is no dense tensor.
+    ValueError
+        If an option is none of torch's.
+    """
     formats = Formats.of(formats)
     (input, weight, bias), dtype = single(input, weight, bias=bias)
     if input.dim() == dims + 1:
@@ -40,7 +48,7 @@ def convolution(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torc
 def transposed(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
                stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
                formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
-    """``torch.nn.functional.conv_transpose1d``, ``2d`` and ``3d``."""
+    """``torch.nn.functional.conv_transpose1d``, ``2d`` and ``3d``; raises as :func:`convolution`."""
     formats = Formats.of(formats)
     (input, weight, bias), dtype = single(input, weight, bias=bias)
     if input.dim() == dims + 1:
@@ -58,7 +66,7 @@ def transposed(dims: int, input: torch.Tensor, weight: torch.Tensor, bias: torch
 
 
 def sides(value: Any, dims: int, name: str) -> tuple[int, ...]:
-    """One int for each dimension."""
+    """An option of torch as one int for each dimension; ValueError if it has another number of them."""
     if isinstance(value, int):
         return (value,) * dims
     if isinstance(value, (tuple, list)) and len(value) in (1, dims):

@@ -1,7 +1,7 @@
 """Products with the semantics of the published research emulator: docs/numerics.md, section 10.
 
-Both operands are rounded once, where they are, by :func:`golden.bfp.emulate`; torch multiplies them in FP32, and so it
-does the rounded gradient of the output with each of them. Bias stays outside.
+Both operands are rounded once, where they are, by :func:`golden.bfp.emulate`; torch multiplies them in FP32, and
+likewise the rounded gradient of the output with each of them. The bias is not rounded.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def uniform(shape: torch.Size) -> torch.Tensor:
 
 @torch.compiler.disable
 def rounded(x: torch.Tensor, fmt: HBFPFormat) -> torch.Tensor:
-    """``x`` in square tiles of ``x.reshape(x.shape[0], -1)``."""
+    """``x`` rounded in square tiles of ``x.reshape(x.shape[0], -1)``; ValueError if it is not on the CPU."""
     if x.device.type != "cpu":
         raise ValueError(f"Mode 'emulator' needs CPU tensors with values, not {x.device.type}")
     noise = array(uniform(x.shape)) if fmt.rounding == "stochastic" else None

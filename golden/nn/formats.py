@@ -126,7 +126,7 @@ class Formats:
     @classmethod
     @lru_cache(256)
     def read(cls, text: str) -> Self:
-        """From what :attr:`text` gives."""
+        """The formats whose :attr:`text` this is."""
         data = json.loads(text)
         options = {name: data[name] for name in _OPTIONS}
         x, w, g = (HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g"))
@@ -148,12 +148,12 @@ class Formats:
         return max(lanes for lanes in range(1, 33) if self.x.terms % lanes == 0)
 
 
-#: What stands for formats: one for all roles, a name such as "hbfp8", or one each.
+#: What stands for formats: one for all roles, a name such as "hbfp8", or a :class:`Formats`.
 FormatLike = Formats | HBFPFormat | str
 
 
 def checked(what: str, fmt: Any) -> HBFPFormat:
-    """The format that ``fmt`` is or names; ``TypeError`` if it is none."""
+    """The format that ``fmt`` is or names; ``TypeError`` if it is no format and names none."""
     fmt = named(fmt)
     if not isinstance(fmt, HBFPFormat):
         raise TypeError(f"{what} must be a name such as 'hbfp8' or an HBFPFormat, not {given(fmt)}")

@@ -78,7 +78,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = "hbfp8", *,
 def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
            stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0, dilation: int | tuple[int, int] = 1,
            groups: int = 1, formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
-    """Convolution of input (N, C, H, W); zeros around. The law of its products: :mod:`golden.nn.conv`."""
+    """Convolution of input (N, C, H, W); zeros around. The law of its products: :mod:`golden.nn.conv_products`."""
     stride, padding, dilation = (pair(value, name) for value, name in
                                  ((stride, "stride"), (padding, "padding"), (dilation, "dilation")))
     formats = Formats.of(formats)
@@ -89,7 +89,7 @@ def conv2d(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
 
 
 def pair(value: int | tuple[int, int], name: str) -> tuple[int, int]:
-    """``value`` as two ints."""
+    """``value`` as two ints; ``name`` is for the error of anything else."""
     if isinstance(value, int):
         return value, value
     if isinstance(value, (tuple, list)) and len(value) == 2:
@@ -101,9 +101,10 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
                                  mask: torch.Tensor | None = None, dropout: float = 0.0,
                                  formats: FormatLike = "hbfp8", *, scale: float | None = None,
                                  stream: Stream | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """``softmax(q k^T / sqrt(d)) v``; q, k, v (..., L, d), mask added or boolean (True takes part).
+    """``softmax(q k^T / sqrt(d)) v`` and the softmax after dropout: shapes (..., L, d) and (..., L, S).
 
-    ``scale`` stands for ``1 / sqrt(d)``. A query that takes part in nothing gives zeros.
+    q is (..., L, d), k and v (..., S, d), the mask added or boolean (True takes part). ``scale`` stands for
+    ``1 / sqrt(d)``. A query that takes part in nothing gives zeros.
     """
     scores = matmul(query, key.transpose(-1, -2), formats, stream=stream)
     scores = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale

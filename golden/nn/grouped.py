@@ -12,7 +12,7 @@ from .formats import Formats
 from .memory import array
 from .once import once_differentiable, unviewed
 
-#: Most outputs of a group for which the weights' gradient goes through all groups at once.
+#: Most outputs of a group with which the weights' gradient is computed for all groups at once.
 OUTPUTS = 16
 
 

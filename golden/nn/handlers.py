@@ -18,12 +18,12 @@ from .memory import foreign
 from .ops import AddBias
 
 Handler = Callable[..., Any]
-#: Why a product stays as it is that HBFP does not define.
+#: Why a product that HBFP does not define stays as it is.
 NO_PRODUCT = "there is no such product in HBFP; write it with torch.matmul or a convolution"
 
 
 class Refused(Exception):
-    """Why a product stays as it is."""
+    """Raised with the reason why a product stays as it is."""
 
 
 def _scaled(tensor, factor):

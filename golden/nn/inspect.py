@@ -46,7 +46,7 @@ def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list
 
 @contextmanager
 def names_running(module: torch.nn.Module, outside: Any = "") -> Iterator[Callable[[], Any]]:
-    """Gives a function that says the name of the innermost module that is running, or ``outside``."""
+    """Within, the function that this gives says the name of the innermost module that is running, or ``outside``."""
     path: list[str] = []
     handles = []
 

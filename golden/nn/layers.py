@@ -103,7 +103,7 @@ class HBFPLayer(HBFPState):
         return self.weight
 
     def extra_repr(self) -> str:
-        """The twin's text and the mantissa widths."""
+        """The text of torch's own layer, and the mantissa widths."""
         f, text = self.formats, super().extra_repr()
         text += ", " if text else ""
         return f"{text}x=hbfp{f.x.mantissa}, w=hbfp{f.w.mantissa}, g=hbfp{f.g.mantissa}, " \
@@ -118,7 +118,7 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
     in_features, out_features, bias, device
         As of ``torch.nn.Linear``.
     fmt : HBFPFormat or Formats
-        Format of all three tensor roles, or one each.
+        One format for inputs, weights and gradients, or one for each.
     seed : int
         Seed of the ``stochastic`` lanes.
     """
@@ -276,7 +276,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
                 key_padding_mask: torch.Tensor | None = None, need_weights: bool = True,
                 attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """As of the twin: returns the output and, with ``need_weights``, the attention weights."""
+        """As torch's own layer: returns the output and, with ``need_weights``, the attention weights."""
         check_dense(query, key, value)
         if query.dim() == 2:
             raise ValueError("query must have 3 dimensions, not 2")

@@ -12,7 +12,7 @@ TWICE = ("Gradients of HBFP products and of fused jobs cannot be differentiated 
 
 
 def unviewed(y: torch.Tensor) -> torch.Tensor:
-    """What a function returns, no view to autograd: in-place operations would be refused on the view that it is."""
+    """A function's result as no view to autograd, which would refuse in-place operations on a view."""
     return y.data
 
 

@@ -38,9 +38,9 @@ class OperandError:
         How many numbers were converted, and how many of those in valid blocks were not 0 in FP32. Of a convolution
         they are those of its patches.
     saturated : int
-        Magnitudes beyond the largest mantissa.
+        How many magnitudes were beyond the largest mantissa.
     flushed : int
-        Numbers that were not 0 in FP32, and are after conversion.
+        How many numbers were not 0 in FP32 and are 0 after conversion.
     signal, noise : float
         Sums of x^2 and (x - q)^2.
     exponents : dict of int to int
@@ -69,12 +69,12 @@ class OperandError:
 
     @property
     def saturated_share(self) -> float:
-        """Of the elements that are not 0 in FP32."""
+        """The saturated elements as a share of the valid ones that are not 0 in FP32."""
         return self.saturated / max(1, self.nonzero)
 
     @property
     def flushed_share(self) -> float:
-        """Of the elements that are not 0 in FP32."""
+        """The flushed elements as a share of the valid ones that are not 0 in FP32."""
         return self.flushed / max(1, self.nonzero)
 
     def add(self, x: np.ndarray, blocks: Blocks) -> None:

@@ -56,7 +56,7 @@ def wide_weights(optimiser: torch.optim.Optimizer, fmt: HBFPFormat = WIDE) -> to
     Raises
     ------
     TypeError
-        If ``optimiser`` is none.
+        If ``optimiser`` is no optimiser of torch.
     ValueError
         If the format is stochastic.
     """
@@ -101,7 +101,7 @@ def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optim
     Raises
     ------
     TypeError
-        If one of the two is something else.
+        If ``optimiser`` or ``side`` is of another type.
     ValueError
         If the accelerator has no program for the optimiser or for an option of it.
     """

@@ -25,13 +25,13 @@ def quick(formats: Formats) -> bool:
 
 
 class Pairs(Protocol):
-    """What :class:`Matmul` asks to multiply."""
+    """What multiplies the pairs of matrices of a :class:`Matmul`, and knows the formats of each."""
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """Products of (S, M, K) and (S, K, N) in the roles of :data:`ROLES`, and the pairs that are left to others."""
 
     def formats(self, pair: int, pairs: int) -> Formats:
-        """Of one pair of ``pairs``."""
+        """The formats of one pair of ``pairs``."""
 
     def operand(self, source: torch.Tensor, role: str, pair: int, pairs: int) -> Operand:
         """A matrix of one pair, to be converted the general way."""

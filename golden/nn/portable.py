@@ -90,7 +90,7 @@ class Pieces:
     sides: tuple[int, int]
 
     def turned(self) -> "Pieces":
-        """The transposed matrix."""
+        """The transposed matrix; nothing is converted again."""
         return Pieces(self.mantissa.T, self.exponent.T, self.invalid.T, self.fmt, self.sides[::-1])
 
     def spread(self, per_block: torch.Tensor, *dims: int) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Who wants to hear of every HBFP product, and of every one that stays FP32 for a reason, and who to see operands."""
+"""Reports of every HBFP product, and of every one that stays FP32 for a reason, and of the operands of products."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,13 +30,13 @@ _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 def watcher() -> Watcher | None:
-    """Who watches, if anybody does."""
+    """The watcher in force, or None."""
     return _WATCHER.get()
 
 
 @contextmanager
 def watched(by: Watcher) -> Iterator[None]:
-    """Within, ``by`` sees operands."""
+    """Within, ``by`` sees the operands of all products."""
     token = _WATCHER.set(by)
     try:
         yield
@@ -58,7 +58,7 @@ def note(operation: str, formats: Formats | None, macs: int, reason: str = "", y
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Within, ``listener`` hears."""
+    """Within, ``listener`` is called for every product that is noted."""
     token = _LISTENER.set(listener)
     try:
         yield

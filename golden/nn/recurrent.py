@@ -12,7 +12,7 @@ from ..noise import Stream
 from . import functional
 from .formats import Formats
 
-#: From the input's and the state's sums and the state before to the state after.
+#: The state after a step, from the sums of the input and of the state and from the state before.
 Cell = Callable[[torch.Tensor, torch.Tensor, tuple[torch.Tensor, ...]], tuple[torch.Tensor, ...]]
 
 

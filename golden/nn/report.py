@@ -59,12 +59,12 @@ class Report:
 
     @property
     def left(self) -> list[Entry]:
-        """What is FP32."""
+        """The entries that are FP32."""
         return [entry for entry in self.entries if entry.format == "fp32"]
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of all operations in each format, adding up to 1."""
+        """Format -> its share of all floating-point operations; the shares add up to 1."""
         done: dict[str, int] = {}
         for entry in self.entries:
             done[entry.format] = done.get(entry.format, 0) + entry.flops
@@ -141,7 +141,7 @@ def _flops(operation, func, args, kwargs, out):
 
 
 def words(fmt: HBFPFormat) -> str:
-    """A format in a table."""
+    """A format as tables show it."""
     return f"hbfp{fmt.mantissa} {fmt.block}" + ("" if fmt.rounding == "rne" else f" {fmt.rounding}")
 
 

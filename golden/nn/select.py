@@ -32,9 +32,9 @@ def matches(module: torch.nn.Module, choice: Any, argument: str) -> list[str]:
     Raises
     ------
     TypeError
-        If it is none.
+        If ``choice`` is no name, class or function.
     ValueError
-        If it means nothing.
+        If ``choice`` means no module.
     """
     every = list(module.named_modules(remove_duplicate=False))
     if isinstance(choice, str):
@@ -73,7 +73,10 @@ def _check_whole(module, names, whole):
 
 def formats_by_name(module: torch.nn.Module, formats: Formats,
                     layers: Mapping[Any, FormatLike]) -> Callable[[str], Formats]:
-    """What says a module's formats: those of the last choice in ``layers`` that means it or what it is in."""
+    """A function from a module's name to its formats.
+
+    They are those of the last choice in ``layers`` that means it or what it is in, else ``formats``.
+    """
     rules = [(matches(module, choice, "Layers"), Formats.of(fmt)) for choice, fmt in layers.items()]
 
     def of(name):

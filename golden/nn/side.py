@@ -31,7 +31,17 @@ def _single(*tensors):
 
 @dataclass
 class Distance:
-    """How far an operation is from torch's own, over all elements that both give as numbers."""
+    """How far an operation is from torch's own.
+
+    Attributes
+    ----------
+    elements : int
+        Numbers that it gave, Inf and NaN too.
+    largest : float
+        Largest absolute difference, where both give a finite number.
+    different : int
+        How many numbers differ there.
+    """
     elements: int = 0
     largest: float = 0.0
     different: int = 0

@@ -53,7 +53,7 @@ def sparsify(module: torch.nn.Module, sparsity: str = "2:4", order: str = "spars
     optimiser : torch.optim.Optimizer, optional
         Masks are made anew after its steps. Without it they stay as they are; so they do in copies of the model.
     every : int
-        After how many steps.
+        After how many steps of ``optimiser`` masks are made anew.
 
     Returns
     -------
@@ -65,8 +65,8 @@ def sparsify(module: torch.nn.Module, sparsity: str = "2:4", order: str = "spars
     TypeError
         If ``module`` is no module or ``optimiser`` no optimiser, or ``layers`` holds anything else.
     ValueError
-        If sparsity, order or interval is none, there is no HBFP layer, or a layer cannot be sparse. The model is as it
-        was.
+        If sparsity, order or interval is not valid, there is no HBFP layer, or a layer cannot be sparse. The model is
+        as it was.
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")

@@ -140,7 +140,7 @@ class HBFPState(torch.nn.Module):
 
     @contextmanager
     def hbfp_call(self) -> Iterator[tuple[Any, Stream | None]]:
-        """Formats and noise of one forward pass."""
+        """Within, a forward pass runs with the formats and the noise that this gives."""
         formats = self._hbfp_formats
         if not self.training:
             yield self._hbfp_nearest, None

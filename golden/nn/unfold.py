@@ -69,7 +69,7 @@ def patch_rows(x: torch.Tensor, size: Pair, stride: Pair, dilation: Pair) -> pat
 
 
 def draws(fmt: HBFPFormat, stream: Generators | None) -> Any:
-    """``stream`` if the format draws from it."""
+    """``stream`` if the format draws noise from it, else None."""
     return stream if fmt.rounding == "stochastic" else None
 
 
