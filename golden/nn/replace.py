@@ -152,6 +152,8 @@ def _others(module, out):
 
 
 def _multiplies(part):
+    if isinstance(part, torch.jit.ScriptModule):    # its class has no forward to look at
+        return True
     kind = scope.plain(type(part))
     if kind.__module__.startswith("torch.nn.modules.") or kind is torch.nn.Module:
         return isinstance(part, MULTIPLIES)

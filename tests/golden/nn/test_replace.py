@@ -5,6 +5,7 @@ Covers: golden/nn/optimiser.py.
 
 import copy
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -97,8 +98,16 @@ def noisy():
     return cell
 
 
+def scripted():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`torch.jit.script` is (deprecated|not supported)")
+        return torch.jit.script(torch.nn.Linear(4, 4))
+
+
 #: Layer, its class and why it cannot be converted.
 BAD = {
+    "script": (scripted(), "RecursiveScriptModule",
+               "TorchScript hides its products; convert the model that it was made of"),
     "double": (torch.nn.Linear(4, 4).double(), "Linear", "weight must be float32, not float64"),
     "own code": (torch.nn.Conv1d(4, 4, 1).double(), "Conv1d", "weight must be float32, not float64"),
     "lazy": (torch.nn.LazyLinear(4), "LazyLinear", "it has no shape yet; run the model once before"),
