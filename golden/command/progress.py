@@ -15,7 +15,8 @@ class Bars:
     COLUMNS = (TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
     def __init__(self, console: Console, quiet: bool = False) -> None:
-        self.progress = Progress(*self.COLUMNS, console=console, disable=quiet, transient=True)
+        self.progress = Progress(*self.COLUMNS, console=console, transient=True,
+                                 disable=quiet or not console.is_interactive)
 
     def __call__(self, text: str) -> Callable[[int, int | None], Any]:
         """Begin a step."""

@@ -5,6 +5,11 @@ class LoweringError(ValueError):
     """A layer cannot be lowered; one line with its name, why, and what would work."""
 
 
+def layer(name: str) -> str:
+    """What messages call a layer of this qualified name, which is empty for the model itself."""
+    return f"Layer {name!r}" if name else "The model"
+
+
 #: Why an operation that is in no table here cannot be lowered.
 NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
                 "host, would do")

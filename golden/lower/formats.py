@@ -13,7 +13,7 @@ from hbfp.golden.nn.report import evaluating
 from hbfp.golden.nn.state import HBFPState
 from hbfp.system import Accelerator
 
-from .errors import LoweringError
+from .errors import LoweringError, layer
 
 
 def formats(accelerator: Accelerator) -> Formats:
@@ -43,10 +43,10 @@ def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: 
     def hear(_operation: str, own: Formats | None, _macs: int, _reason: str) -> None:
         found = _difference(own, theirs) if own is not None else None
         if found:
-            different.append(f"Layer {running()!r} has {found}")
+            different.append(f"{layer(running())} has {found}")
 
     def watch(*_: Any) -> None:
-        different.append(f"Layer {running()!r} multiplies in FP32, in a model that golden.nn.convert has converted; to "
+        different.append(f"{layer(running())} multiplies in FP32, in a model that golden.nn.convert has converted; to "
                          "convert it, too, would do")
     with names_running(model) as running, evaluating(model), torch.no_grad(), Watch(watch), listening(hear):
         model(*inputs)

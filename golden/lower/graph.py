@@ -17,7 +17,7 @@ from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
-from .errors import NO_OPERATION, LoweringError
+from .errors import NO_OPERATION, LoweringError, layer
 from .export import exported
 from .formats import check_formats, formats
 from .same import draws, shorten, spared
@@ -176,7 +176,7 @@ def needed(nodes: Sequence[fx.Node], constants: Set[fx.Node], outputs: Sequence[
 
 def refusal(node: fx.Node, why: str) -> LoweringError:
     """The error of a node that cannot be lowered."""
-    return LoweringError(f"Layer {place(node)!r} ({kind(node)}) cannot be lowered: {why}")
+    return LoweringError(f"{layer(place(node))} ({kind(node)}) cannot be lowered: {why}")
 
 
 def place(node: fx.Node) -> str:

@@ -291,8 +291,8 @@ def test_pieces_of_a_small_memory_stay_until_they_are_used(model, shapes, words)
 
 
 def test_rows_that_do_not_fit_beside_each_other_are_refused():
-    line = ("Layer '' (mul) cannot be lowered: it needs 32 words of memory V beside 64 others, of 64; larger --v-words "
-            "would do")
+    line = ("The model (mul) cannot be lowered: it needs 32 words of memory V beside 64 others, of 64; larger "
+            "--v-words would do")
     with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
         lower(Of(lambda x, y: x * y + y), (r(5, 256), r(5, 256)), accelerator(8, (1, 8), v_words=64))
 
@@ -392,7 +392,7 @@ def test_a_program_is_the_same_every_time():
 
 
 @pytest.mark.parametrize(("model", "inputs", "sizes", "layer", "why"), [
-    (Of(torch.matmul), (r(16, 600), r(600, 20)), {"block": (16, 16)}, "Layer '' (linear)",
+    (Of(torch.matmul), (r(16, 600), r(600, 20)), {"block": (16, 16)}, "The model (linear)",
      ("a product over 600 terms with a matrix that is computed needs 1216 rows of memory W, not 512; --w-words 2048 "
       "would do")),
     (nn.Sequential(nn.Softmax(-1)), (r(2, 600),), {"row_words": 8}, "Layer '0' (softmax)",
@@ -406,31 +406,31 @@ def test_a_program_is_the_same_every_time():
       " would do")),
     (nn.Sequential(nn.AdaptiveAvgPool2d(3)), (r(1, 2, 5, 5),), {}, "Layer '0' (adaptive_avg_pool2d)",
      "5 x 5 pixels are no multiple of 3 x 3; sides that divide would do"),
-    (Of(lambda x: aten._adaptive_avg_pool2d(x, (1, 0))), (r(1, 2, 5, 5),), {}, "Layer '' (adaptive_avg_pool2d)",
+    (Of(lambda x: aten._adaptive_avg_pool2d(x, (1, 0))), (r(1, 2, 5, 5),), {}, "The model (adaptive_avg_pool2d)",
      "it gives no numbers: its shape is (1, 2, 1, 0); one of numbers would do"),
     (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (mean)",
      "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
-    (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "Layer '' (layer_norm)",
+    (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "The model (layer_norm)",
      "its parameters are trained, or depend on the inputs; constant ones would do"),
-    (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "Layer '' (cumsum)",
+    (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "The model (cumsum)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),
-    (Of(lambda x: x.sum()), (r(2, 6),), {"vector_rows": 1}, "Layer '' (sum)",
+    (Of(lambda x: x.sum()), (r(2, 6),), {"vector_rows": 1}, "The model (sum)",
      "its program keeps 2 rows in the vector unit, which has 1; --vector-rows 2 would do"),
-    (Of(lambda x: x.softmax(1)), (r(2, 6),), {"functions": ("rsqrt",)}, "Layer '' (softmax)",
+    (Of(lambda x: x.softmax(1)), (r(2, 6),), {"functions": ("rsqrt",)}, "The model (softmax)",
      "its program has exp and recip, which the vector unit lacks; --functions exp,recip,rsqrt would do"),
-    (Of(lambda x: x.masked_fill(x > 0, 1.0)), (r(2, 6),), {}, "Layer '' (gt)",
+    (Of(lambda x: x.masked_fill(x > 0, 1.0)), (r(2, 6),), {}, "The model (gt)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),
-    (Of(lambda x: F.pad(x, (1, 1), value=1.0)), (r(2, 6),), {}, "Layer '' (pad)",
+    (Of(lambda x: F.pad(x, (1, 1), value=1.0)), (r(2, 6),), {}, "The model (pad)",
      "it pads with 1.0 by [1, 1]; zeros, and sides of 0 or more, would do"),
-    (Of(lambda x: torch.rsub(x, x)), (r(2, 6),), {}, "Layer '' (rsub)",
+    (Of(lambda x: torch.rsub(x, x)), (r(2, 6),), {}, "The model (rsub)",
      "it takes a multiple, or another tensor; the difference the other way round would do"),
-    (nn.Conv2d(8, 8, 3, padding=1), (r(1, 8, 30, 30),), {"x_words": 64}, "Layer '' (conv2d)",
+    (nn.Conv2d(8, 8, 3, padding=1), (r(1, 8, 30, 30),), {"x_words": 64}, "The model (conv2d)",
      "rows of 30 pixels of 8 channels, 3 of them, need 121 words of memory X, not 64; --x-words 128 would do"),
-    (nn.Conv2d(8, 8, 3), (r(1, 8, 5, 70),), {"v_words": 64, "x_words": 1024}, "Layer '' (conv2d)",
+    (nn.Conv2d(8, 8, 3), (r(1, 8, 5, 70),), {"v_words": 64, "x_words": 1024}, "The model (conv2d)",
      "a row of 70 pixels of 8 channels needs 140 words of memory V, not 63; larger --v-words would do"),
-    (nn.Linear(300, 4), (r(70, 300),), {"x_words": 64, "block": (8, 8)}, "Layer '' (linear)",
+    (nn.Linear(300, 4), (r(70, 300),), {"x_words": 64, "block": (8, 8)}, "The model (linear)",
      ("8 rows of 38 words, which a block has, need more than the 64 words of memory X; larger --x-words would "
       "do"))])
 def test_refusals(model, inputs, sizes, layer, why):

@@ -74,7 +74,7 @@ RANDOM = ("it draws random numbers, others in each run; a model without it, or w
                                                                              "rrelu"),
     (lambda w, x: F.scaled_dot_product_attention(x[None], x[None], x[None], dropout_p=0.5), "native_dropout")])
 def test_what_draws_is_refused(function, name):
-    assert runs(function, X) == f"Layer '' ({name}) cannot be lowered: {RANDOM}"
+    assert runs(function, X) == f"The model ({name}) cannot be lowered: {RANDOM}"
 
 
 @pytest.mark.parametrize("off", [
@@ -95,7 +95,7 @@ def test_dropout_that_is_off_is_nothing(off):
     (lambda w, x, m: (x * 2)[:, :5].as_strided((4, 2), (5, 1), 3) + 1, "as_strided"),
     (lambda w, x, m: torch.cond(x.sum() > 0, torch.exp, torch.relu, (x,)), "cond")])
 def test_what_only_looks_like_nothing_is_refused(function, name):
-    assert runs(function, X, MASK) == f"Layer '' ({name}) cannot be lowered: {NO_OPERATION}"
+    assert runs(function, X, MASK) == f"The model ({name}) cannot be lowered: {NO_OPERATION}"
 
 
 def test_rows_that_take_part_in_nothing():
@@ -103,7 +103,7 @@ def test_rows_that_take_part_in_nothing():
         return F.scaled_dot_product_attention(x[None], x[None], x[None], words > 0)
     assert runs(attend, X, WORDS) is None
     assert runs(attend, X, WORDS * (torch.arange(8) > 0)[:, None]) == (
-        "Layer '' (masked_fill) cannot be lowered: a row of its softmax takes part in nothing and has no numbers on "
+        "The model (masked_fill) cannot be lowered: a row of its softmax takes part in nothing and has no numbers on "
         "the accelerator; a mask with something for every row would do")
 
 
@@ -113,11 +113,11 @@ def test_rows_that_take_part_in_nothing():
     (lambda w, x: x.view(torch.int32).view(torch.float32), "(view) cannot be lowered: it gives int32"),
     (lambda w, x: x.bfloat16().float(), "(to) cannot be lowered: it gives bfloat16")])
 def test_other_numbers_are_refused(function, refusal):
-    assert runs(function, X) == f"Layer '' {refusal}; numbers of float32 would do"
+    assert runs(function, X) == f"The model {refusal}; numbers of float32 would do"
 
 
 def test_no_numbers_are_refused():
-    assert runs(lambda w, x: x[:0] + 1, X) == ("Layer '' (slice) cannot be lowered: it gives no numbers: its shape is "
+    assert runs(lambda w, x: x[:0] + 1, X) == ("The model (slice) cannot be lowered: it gives no numbers: its shape is "
                                                "(0, 8); one of numbers would do")
 
 
