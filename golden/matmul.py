@@ -14,7 +14,7 @@ from .bfp import encode
 from .fast import kernels, products
 from .number.arrays import check_broadcast, integers
 from .number.blocks import CANONICAL_NAN, Blocks, as_float32, per_line
-from .ways import WAYS
+from .ways import DEFINITIONS, QUICK
 
 #: Bits of the widest aligned accumulator that int64 models.
 _WIDEST = 62
@@ -86,9 +86,9 @@ def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int 
         raise ValueError("Blocks of x must run along axis 1 and those of w along axis 0")
     if accumulate == "aligned":
         check_aligned(x.fmt, w.fmt, x.exponent.shape[-1], guard, growth)
-    way = WAYS[accumulate][-1] if plain else next(way for way in WAYS[accumulate] if way.serves(x, w))
+    quick = (way.gives for way in QUICK[accumulate] if not plain and way.serves(x, w))
     y = np.empty((x.mantissa.shape[0], w.mantissa.shape[1]), np.float32)
-    y[:] = way.gives(x, w, guard)
+    y[:] = next(quick, DEFINITIONS[accumulate])(x, w, guard)
     bad_rows = per_line(x, x.invalid, 0).any(1, keepdims=True)
     bad_columns = per_line(w, w.invalid, 1).any(0, keepdims=True)
     y[bad_rows | bad_columns] = CANONICAL_NAN.view(np.float32)
@@ -112,7 +112,7 @@ def check_aligned(x_fmt: HBFPFormat, w_fmt: HBFPFormat, blocks: int, guard: int,
     """``ValueError`` unless the accumulator is one that the golden model has, and wide enough for ``blocks`` along K.
     """
     check_widths(guard, growth)
-    width = x_fmt.sum_width(x_fmt.terms, w_fmt) + guard + growth
+    width = x_fmt.sum_width(other=w_fmt) + guard + growth
     if width > _WIDEST:
         raise ValueError(f"Accumulator must be at most {_WIDEST} bits wide in the golden model, not {width}")
     if blocks > 2 ** growth:

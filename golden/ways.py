@@ -20,18 +20,22 @@ from .number.to_fp32 import add_fp32, round_fp32, to_fp32
 _STRIP = 128
 
 
+#: What gives a product: (x, w, guard) to (M, N) float32, which may be anything where a block is invalid.
+Product = Callable[[Blocks, Blocks, int], np.ndarray]
+
+
 class Way(NamedTuple):
-    """One way to a product.
+    """A quick way to a product.
 
     Attributes
     ----------
     serves : callable
         Whether it gives the definition's bits of blocks x and w.
     gives : callable
-        (x, w, guard) to (M, N) float32, which may be anything where a block is invalid.
+        The product.
     """
     serves: Callable[[Blocks, Blocks], bool]
-    gives: Callable[[Blocks, Blocks, int], np.ndarray]
+    gives: Product
 
 
 class _Float(NamedTuple):
@@ -51,18 +55,13 @@ def _lines(x, w):
             per_line(w, w.exponent, 1).astype(np.int64) - w.fmt.magnitude)
 
 
-def _sum_width(x, w):
-    """Bits of a block's sum, sign included."""
-    return x.fmt.sum_width(x.fmt.terms, w.fmt)
-
-
 def _sums(x, w, wide=None):
     """Per block along K, ascending: exact sums (M, N) and the powers of two of their last bits.
 
     BLAS on integers that a float holds exactly, sums included, is exact in any order; ``wide`` is the type to add in.
     """
     x_last, w_last = _lines(x, w)
-    side, wide = x.fmt.terms, wide or (_SINGLE if _sum_width(x, w) <= _SINGLE.bits else _DOUBLE).type
+    side, wide = x.fmt.terms, wide or (_SINGLE if x.fmt.sum_width(other=w.fmt) <= _SINGLE.bits else _DOUBLE).type
     for j in range(x_last.shape[1]):
         part = slice(j * side, (j + 1) * side)
         total = x.mantissa[:, part].astype(wide) @ w.mantissa[part].astype(wide)
@@ -82,15 +81,14 @@ def _fp32(x, w, guard):
 
 def _exact(wide, x, w):
     """Whether BLAS gives every block sum exactly, as a scaled number: no operand and no sum may leave the range."""
-    if _sum_width(x, w) > wide.bits:
-        return False
     spans = []
     for blocks in (x, w):
         exponent = blocks.exponent[used_blocks(blocks)].astype(np.int64)
         spans.append((exponent.min(initial=0) - blocks.fmt.magnitude, exponent.max(initial=0)))
     low, high = (sum(span) for span in zip(*spans, strict=True))
     reach = high + max(x.fmt.terms.bit_length(), 1)
-    return (min(low, *(span[0] for span in spans)) >= wide.least
+    return (x.fmt.sum_width(other=w.fmt) <= wide.bits
+            and min(low, *(span[0] for span in spans)) >= wide.least
             and max(reach, *(span[1] for span in spans)) <= wide.most)
 
 
@@ -140,15 +138,14 @@ def _narrow_floats(fmt, x, w, guard):
     return narrow.accumulate(_sums(x, w), fmt)
 
 
-def _always(x, w):
-    return True
-
-
-#: Accumulation -> its ways, the quickest first. The last is the definition, which always serves.
-WAYS: dict[str, tuple[Way, ...]] = {
-    "fp32": (*(Way(partial(_exact, wide), partial(_floats, wide)) for wide in (_SINGLE, _DOUBLE)), Way(_always, _fp32)),
-    "aligned": (Way(lambda x, w: kernels.library() is not None, aligned.product), Way(_always, _aligned)),
-    **{name: (Way(lambda x, w: x.fmt.subnormals == "flush" and _sum_width(x, w) <= _DOUBLE.bits,
-                  partial(_narrow_floats, fmt)),
-              Way(_always, partial(_narrow, fmt))) for name, fmt in narrow.NARROW.items()},
+#: Accumulation -> the definition of its products.
+DEFINITIONS: dict[str, Product] = {
+    "fp32": _fp32, "aligned": _aligned, **{name: partial(_narrow, fmt) for name, fmt in narrow.NARROW.items()},
+}
+#: Accumulation -> quicker ways, the quickest first.
+QUICK: dict[str, tuple[Way, ...]] = {
+    "fp32": tuple(Way(partial(_exact, wide), partial(_floats, wide)) for wide in (_SINGLE, _DOUBLE)),
+    "aligned": (Way(lambda x, w: kernels.library() is not None, aligned.product),),
+    **{name: (Way(lambda x, w: x.fmt.subnormals == "flush" and x.fmt.sum_width(other=w.fmt) <= _DOUBLE.bits,
+                  partial(_narrow_floats, fmt)),) for name, fmt in narrow.NARROW.items()},
 }

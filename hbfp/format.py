@@ -113,6 +113,9 @@ class HBFPFormat:
         """Lowest and highest shared exponent that the field holds."""
         return -2 ** (self.exponent - 1), 2 ** (self.exponent - 1) - 1
 
-    def sum_width(self, terms: int, other: Self | None = None) -> int:
-        """Bits of a two's complement integer that holds any sum of ``terms`` products, with mantissas of ``other``."""
-        return (terms * self.limit * (other or self).limit).bit_length() + 1
+    def sum_width(self, terms: int | None = None, other: Self | None = None) -> int:
+        """Bits of a two's complement integer that holds any sum of ``terms`` products, by default those of a block.
+
+        The products are with mantissas of ``other``, by default of the same format.
+        """
+        return ((self.terms if terms is None else terms) * self.limit * (other or self).limit).bit_length() + 1

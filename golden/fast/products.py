@@ -34,7 +34,7 @@ def exact(x_fmt: HBFPFormat, w_fmt: HBFPFormat, x_span: kernels.Span, w_span: ke
 
     The sums are integers times 2^(low + low); they need 24 bits at most and a sign, and normal numbers.
     """
-    return x_fmt.sum_width(x_fmt.terms, w_fmt) <= 25 and in_range(x_fmt, x_span, w_span)
+    return x_fmt.sum_width(other=w_fmt) <= 25 and in_range(x_fmt, x_span, w_span)
 
 
 def in_range(x_fmt: HBFPFormat, x_span: kernels.Span, w_span: kernels.Span) -> bool:
