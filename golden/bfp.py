@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hbfp.fields import check_kind, check_range
+from hbfp.checks import check_kind, check_range
 from hbfp.format import HBFPFormat
 
 from .fast import conversion, kernels

@@ -19,7 +19,7 @@ Large FP32 arrays go through :mod:`golden.fast.fp32`, which gives the same bits.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.fields import check_choice, check_kind
+from hbfp.checks import check_choice, check_kind
 from hbfp.format import SUBNORMALS
 
 from .number.arrays import check_broadcast, flags, integers, patterns

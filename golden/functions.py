@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.fields import check_choice
+from hbfp.checks import check_choice
 from hbfp.golden.spec.tables import (
     EXP2,
     EXPONENT_BITS,

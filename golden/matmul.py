@@ -6,8 +6,8 @@ Each has a definition in integers, and quicker ways to the same bits: :mod:`gold
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hbfp.checks import check_choice, check_kind, check_range
 from hbfp.design import ACCUMULATES
-from hbfp.fields import check_choice, check_kind, check_range
 from hbfp.format import HBFPFormat
 
 from .bfp import encode

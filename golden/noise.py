@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.format import HBFPFormat
 
 from .fast import kernels, lanes

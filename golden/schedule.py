@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.format import MANTISSA_RANGE
 
 from .number.arrays import listed

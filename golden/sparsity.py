@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.values import given
 
 from .number.arrays import as_array, check_axis, integers

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .fields import BLOCKS, FLOATS, INTEGERS
+from .declared import BLOCKS, FLOATS, INTEGERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Arithmetic:
 
     @property
     def use(self) -> str:
-        """What a core of it is, of :data:`hbfp.fields.CORES`."""
+        """What a core of it is, of :data:`hbfp.declared.CORES`."""
         return BLOCKS if self.blocked else INTEGERS if self.exact else FLOATS
 
     @property

@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from . import values
-from .fields import KEY, Field, check_kind
+from .checks import check_kind
+from .declared import KEY, Field
 
 
 class Declared(Protocol):
@@ -65,7 +66,7 @@ def declared(kind: type[Declared]) -> dict[str, tuple[Field, Any]]:
 
 @cache
 def unserved(kind: type[Declared], use: str) -> dict[str, tuple[Field, Any]]:
-    """Name -> (Field, default) of those of :func:`declared` that do not serve ``use``, of :data:`hbfp.fields.USES`."""
+    """Name -> (Field, default) of those of :func:`declared` that do not serve a use of :data:`hbfp.declared.USES`."""
     return {name: (about, default) for name, (about, default) in declared(kind).items() if use not in about.serves}
 
 

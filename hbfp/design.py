@@ -7,21 +7,8 @@ from typing import Any
 
 from . import describe
 from .arithmetic import KINDS, Arithmetic
-from .fields import (
-    ACCELERATOR,
-    BLOCKS,
-    CORES,
-    FLOATS,
-    INTEGERS,
-    SYSTEMS,
-    USES,
-    choice,
-    declare,
-    flag,
-    nested,
-    pair,
-    whole,
-)
+from .declared import ACCELERATOR, BLOCKS, CORES, FLOATS, INTEGERS, SYSTEMS, USES
+from .fields import choice, declare, flag, nested, pair, whole
 from .format import MANTISSA_RANGE, HBFPFormat
 from .lay import Lay
 from .sparsity import DENSE, Sparsity
@@ -263,7 +250,7 @@ class Design(describe.Description):
         Parameters
         ----------
         use : str
-            Of :data:`hbfp.fields.USES`.
+            Of :data:`hbfp.declared.USES`.
         values : dict, optional
             The values that are looked at, by name; all of the design and its format by default.
         """

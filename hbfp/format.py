@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from . import describe
-from .fields import BLOCKS, INTEGERS, SYSTEMS, Pair, choice, declare, whole
+from .declared import BLOCKS, INTEGERS, SYSTEMS
+from .fields import Pair, choice, declare, whole
 from .values import refuse
 
 #: Rounding rules of FP32 -> HBFP; see docs/numerics.md, section 2.

@@ -5,8 +5,9 @@ import json
 from dataclasses import asdict, dataclass
 
 from . import describe
+from .declared import PODS
 from .design import ConflictError, Design
-from .fields import PODS, choice, nested, whole
+from .fields import choice, nested, whole
 
 #: Networks between pods and banks, by name.
 INTERCONNECTS = ("butterfly-1", "butterfly-2", "butterfly-4", "butterfly-8", "butterfly-16", "crossbar", "benes")

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from . import describe
+from .declared import ACCELERATOR
 from .design import ConflictError, Design
-from .fields import ACCELERATOR, nested, several, whole
+from .fields import nested, several, whole
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (4, 8, 16, 32)

@@ -3,8 +3,8 @@
 import random
 
 from hbfp import describe
+from hbfp.declared import ACCELERATOR
 from hbfp.design import Design
-from hbfp.fields import ACCELERATOR
 from hbfp.options import design_from_values
 from hbfp.system import FUNCTIONS, Accelerator
 from hbfp.values import ContradictionError

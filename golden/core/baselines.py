@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hbfp.arithmetic import KINDS
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 
 from .. import fp32
 from ..matmul import check_operands

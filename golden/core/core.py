@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from hbfp.checks import check_kind
 from hbfp.design import Design
-from hbfp.fields import check_kind
 
 from .. import bfp, fp32
 from ..matmul import matmul_blocks

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hbfp.checks import check_kind
 from hbfp.design import Design
-from hbfp.fields import check_kind
 
 from ..number.blocks import Blocks
 from . import core

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.format import MANTISSA_RANGE
 
 

@@ -7,7 +7,7 @@ instead of selections. ``tests/golden/test_functions.py`` holds the two to equal
 import numba as nb
 import numpy as np
 
-from hbfp.fields import check_choice
+from hbfp.checks import check_choice
 from hbfp.golden.number.arrays import patterns
 from hbfp.golden.spec.tables import EXP2, FUNCTIONS, LN2, LOG2E, LOG_SPLIT, MAIN, coefficients, first_row
 

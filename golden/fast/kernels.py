@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.format import ROUNDINGS, HBFPFormat
 from hbfp.values import shown
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hbfp.fields import check_kind
+from hbfp.checks import check_kind
 from hbfp.golden.nn.side import Distance
 from hbfp.golden.number.arrays import listed
 from hbfp.program import Program

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Self
 
+from hbfp.checks import check_choice
 from hbfp.design import ACCUMULATES
-from hbfp.fields import check_choice
 from hbfp.format import MANTISSA_RANGE, HBFPFormat
 from hbfp.values import given
 

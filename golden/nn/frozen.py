@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hbfp.fields import check_kind
+from hbfp.checks import check_kind
 
 from ..fast import kernels, products
 from ..noise import Stream

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hbfp.fields import check_kind, check_range
+from hbfp.checks import check_kind, check_range
 
 from . import scope
 from .formats import FormatLike, Formats

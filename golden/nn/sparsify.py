@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import torch
 
-from hbfp.fields import check_choice, check_kind, check_range
+from hbfp.checks import check_choice, check_kind, check_range
 from hbfp.values import given
 
 from ..sparsity import GROUP_RANGE

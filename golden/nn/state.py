@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hbfp.fields import check_kind
+from hbfp.checks import check_kind
 
 from ..noise import Stream, lane_starts, mix
 from .formats import FormatLike, Formats

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.fields import check_kind, check_range
+from hbfp.checks import check_kind, check_range
 from hbfp.format import HBFPFormat
 
 from .arrays import as_array, check_axis

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hbfp.fields import check_choice
+from hbfp.checks import check_choice
 from hbfp.format import SUBNORMALS
 
 from .arrays import check_broadcast, integers

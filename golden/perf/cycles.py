@@ -40,8 +40,8 @@ which either operand is wide has two columns for each of its own.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hbfp.checks import check_kind, check_range
 from hbfp.design import Design
-from hbfp.fields import check_kind, check_range
 
 from .shared_accumulator import SharedAccumulator
 

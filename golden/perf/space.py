@@ -14,7 +14,7 @@ Method and published constants: :mod:`golden.perf.constants`.
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from hbfp.fields import check_kind, check_number, check_range
+from hbfp.checks import check_kind, check_number, check_range
 from hbfp.program import Product
 
 from ..number.arrays import listed

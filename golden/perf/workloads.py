@@ -3,7 +3,7 @@
 ``rows`` of a product are those of X for one sample; its ``count`` are made one after the other.
 """
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.program import Product
 
 

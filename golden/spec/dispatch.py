@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 
 DEPTH_RANGE, ADDRESS_RANGE, TAG_RANGE, TIME_RANGE, COUNTER_RANGE = (2, 4096), (8, 64), (1, 64), (5, 48), (4, 64)
 #: A quantum of training is paid for in parts of 1/16 of the time that passes.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 
 #: Widths that keep every intermediate of the golden model inside 64 bits.
 EXPONENT_RANGE = (2, 8)

@@ -6,7 +6,7 @@ outputs takes what comes in at its own label, or at the label that differs from 
 
 from dataclasses import dataclass, fields
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 
 PORTS_RANGE, WIDTH_RANGE, COPIES = (2, 1024), (1, 4096), (1, 2, 4, 8, 16)
 

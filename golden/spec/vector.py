@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from hbfp.fields import check_range
+from hbfp.checks import check_range
 from hbfp.system import Accelerator
 
 from .tables import FUNCTIONS

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hbfp import files
-from hbfp.fields import check_choice, check_range
+from hbfp.checks import check_choice, check_range
 from hbfp.format import HBFPFormat
 
 from ..command.options import BATCH_RANGE, EPOCHS_RANGE, SEED_RANGE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hbfp.fields import check_kind, check_range
+from hbfp.checks import check_kind, check_range
 from hbfp.golden.spec.vector import LANES_RANGE, Source, Target, VectorInstruction, VectorUnit
 from hbfp.system import Accelerator
 

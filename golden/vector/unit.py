@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from hbfp.fields import check_kind, check_range
+from hbfp.checks import check_kind, check_range
 
 from .. import fp32, functions
 from ..fast import functions as fast

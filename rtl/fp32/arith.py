@@ -5,7 +5,7 @@ from functools import partial
 
 from amaranth import Cat, Const, Mux
 
-from hbfp.fields import check_choice
+from hbfp.checks import check_choice
 
 from ..fixed.prefix import add_chain, add_prefix
 from ..fixed.ripple import add_ripple, bits_of

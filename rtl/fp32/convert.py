@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from amaranth import Cat, Const, Mux, signed
 from amaranth.lib.wiring import In, Out
 
-from hbfp.fields import check_choice, check_range
+from hbfp.checks import check_choice, check_range
 from hbfp.golden.spec.floats import BF16, FP32
 
 from ..lib.names import parameter

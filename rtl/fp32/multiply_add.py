@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Cat, Const
 from amaranth.lib.wiring import In, Out
 
-from hbfp.fields import check_choice
+from hbfp.checks import check_choice
 from hbfp.golden.spec.floats import BF16, FloatFormat
 
 from ..lib.names import parameter

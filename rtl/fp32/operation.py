@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from amaranth import Const, Module
 from amaranth.lib.wiring import In, Out
 
-from hbfp.fields import check_choice, check_range
+from hbfp.checks import check_choice, check_range
 from hbfp.golden.spec.floats import FP32, FloatFormat
 
 from ..lib.component import Component

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from hbfp.fields import check_choice
+from hbfp.checks import check_choice
 
 from .arith import Add, Mul, Sub
 from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select

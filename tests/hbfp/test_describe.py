@@ -1,6 +1,6 @@
 """Declared fields: all that follows from them, for designs and for a nested description that is made up here.
 
-Covers: hbfp/fields.py.
+Covers: hbfp/fields.py, hbfp/declared.py, hbfp/checks.py.
 """
 
 import json

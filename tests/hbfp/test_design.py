@@ -10,8 +10,8 @@ import pytest
 
 from hbfp import describe
 from hbfp.arithmetic import KINDS
+from hbfp.declared import ACCELERATOR, CORES, PODS, SYSTEMS, USES, Field
 from hbfp.design import ConflictError, Design
-from hbfp.fields import ACCELERATOR, CORES, PODS, SYSTEMS, USES, Field
 from hbfp.format import HBFPFormat
 from hbfp.pods import PodsDesign
 from hbfp.system import Accelerator

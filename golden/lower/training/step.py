@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import fx
 
-from hbfp.fields import check_kind
+from hbfp.checks import check_kind
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.optimisers import Update

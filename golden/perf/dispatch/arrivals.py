@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hbfp.fields import check_choice, check_number, check_range
+from hbfp.checks import check_choice, check_number, check_range
 
 #: Name -> what it is.
 KINDS = {"poisson": "independent requests at a constant rate",

@@ -1,6 +1,6 @@
 """A bound of the latency that can be stated before anything runs; derived in docs/design/07-dispatcher.md."""
 
-from hbfp.fields import check_number, check_range
+from hbfp.checks import check_number, check_range
 
 from ...spec.dispatch import DispatchUnit, Policy
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hbfp.fields import check_kind, check_number
+from hbfp.checks import check_kind, check_number
 
 from ...number.arrays import as_array
 from ...spec.dispatch import SHARE_WHOLE, Policy

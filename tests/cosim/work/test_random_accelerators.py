@@ -2,8 +2,8 @@
 
 from cosim.work.random_accelerators import RECODED, draw
 from hbfp import describe
+from hbfp.declared import ACCELERATOR
 from hbfp.design import Design
-from hbfp.fields import ACCELERATOR
 from hbfp.system import Accelerator
 
 DRAWN = [draw(1, number) for number in range(150)]

@@ -1,0 +1,42 @@
+"""Rows of an operand on their way to the core, cycle by cycle: what the units multiply and weights have in common."""
+
+from numba import njit
+
+from .record import Record, record
+
+STATE = record(
+    # Rows that are still to be issued.
+    "left",
+    # An instruction is under way; a row is on its way to the core, and is the instruction's last; one is done.
+    "active there final done")
+
+
+@njit
+def step(s: Record, q: Record, ready: bool, waits: bool, more: bool) -> bool:
+    """The end of a cycle; whether a row is issued.
+
+    Parameters
+    ----------
+    s, q : Record
+        The rows, and the queue of the unit.
+    ready, waits, more
+        Whether the core takes a row; whether none may be issued; whether the instruction has rows beyond those left.
+    """
+    q.done = s.done
+    s.done = s.there and ready and s.final
+    issue = s.active and (not s.there or ready) and not waits
+    last = issue and s.left == 1 and not more
+    if issue:
+        s.there, s.final = True, last
+        s.left -= 1
+    elif ready:
+        s.there = False
+    if last:
+        s.active = False
+    return issue
+
+
+@njit
+def begin(s: Record, count: int) -> None:
+    """The rows of another instruction."""
+    s.active, s.left = True, count
