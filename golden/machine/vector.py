@@ -13,8 +13,6 @@ from ..vector import unit as golden
 from .errors import Fault, MachineError
 from .memories import Memories
 
-#: More than the words of a row.
-_LONGEST = 512
 #: Most numbers in the registers of all iterations that are computed side by side.
 _AT_ONCE = 1 << 22
 
@@ -60,6 +58,7 @@ class Vector:
 
     def __init__(self, accelerator: Accelerator, memories: Memories) -> None:
         self.lanes, self.memories, self.unit = accelerator.lanes, memories, VectorUnit.of(accelerator)
+        self.row_words = accelerator.row_words
         self.restart()
 
     def restart(self) -> None:
@@ -160,15 +159,14 @@ class Vector:
         return self.memories.v.address(
             row + i0 * instruction[f"{slot}_stride0"] + i1 * instruction[f"{slot}_stride1"])
 
-    @staticmethod
-    def _check_order(plan, reads, writes, written, time, size):
+    def _check_order(self, plan, reads, writes, written, time, size):
         """MachineError if a pass reads a word that it, or one before it in the same instruction, has written.
 
-        ``written`` has the time of the first write of each word. An instruction of the unit takes :data:`_LONGEST`
-        units of it: a pass reads a word of its row in each, and may write it then.
+        ``written`` has the time of the first write of each word. An instruction of the unit takes as many units of it
+        as the longest row has words: a pass reads a word of its row in each, and may write it then.
         """
         def times(addresses, number):
-            return (time + np.arange(len(addresses))[:, None] * size + number) * _LONGEST + np.arange(
+            return (time + np.arange(len(addresses))[:, None] * size + number) * self.row_words + np.arange(
                 addresses.shape[1])
 
         for addresses, (number, _) in zip(writes, plan.writes, strict=True):

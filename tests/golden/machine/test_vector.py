@@ -78,6 +78,8 @@ def test_results_may_take_the_place_of_what_was_read():
      "V at 0 is read by a pass, and written by it or one before it in the same instruction"),
     ([length(2 * LANES)], [vector(to="out")], {"o0_base": 1, "count0": 1},
      "V at 1 is read by a pass, and written by it or one before it in the same instruction"),
+    ([length(2 * LANES)], [vector(to="out"), vector(to=0)], {"o0_base": 3, "i1_base": 4, "count0": 1},
+     "V at 4 is read by a pass, and written by it or one before it in the same instruction"),
     ([length(LANES)], [vector(to="out"), length(4)], {},
      "A program must set the length of a row before its first pass, or leave it as it was"),
     ([length(LANES)], [vector(to="out")], {"i0_base": 50}, "V at 50 is read, which nothing has written"),
