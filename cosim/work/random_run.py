@@ -19,14 +19,19 @@ from .random_designs import check, draw, parts
 FIELDS = {"verdict", "name", "compared", "mismatches", "problems", "asked", "seen", "benches"}
 
 
+def sources() -> list[Path]:
+    """What a verdict follows from beside the Verilog: sources of the benches, the golden model and descriptions."""
+    return [path for package, pattern in (("hbfp.cosim", "**/*"), ("hbfp.golden", "**/*"), ("hbfp.isa", "*"),
+                                          ("hbfp", "*"))
+            for path in sorted(folder(package).glob(pattern)) if path.suffix in (".py", ".cpp", ".h", ".json")]
+
+
 @cache
 def benches() -> str:
-    """Hash of the benches and of the golden model: the sources of cosim and golden."""
+    """Hash of :func:`sources`."""
     total = hashlib.sha256()
-    for package in ("hbfp.cosim", "hbfp.golden"):
-        for path in sorted(folder(package).rglob("*")):
-            if path.suffix in (".py", ".cpp", ".json"):
-                total.update(path.read_bytes())
+    for path in sources():
+        total.update(path.read_bytes())
     return total.hexdigest()
 
 

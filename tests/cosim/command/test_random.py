@@ -10,6 +10,7 @@ import pytest
 from cosim.__main__ import main
 from cosim.work import random_run
 from cosim.work.random_designs import draw
+from hbfp import files
 
 ENTRY = {"verdict": "passed", "compared": 10, "mismatches": 0, "problems": [], "asked": 3, "seen": 3, "sha256": []}
 
@@ -39,6 +40,12 @@ def test_a_run_goes_on_where_the_last_one_ended(tmp_path, monkeypatch, capsys):
     assert "4 of 4 designs passed; 40 outputs compared; " in capsys.readouterr().out
     monkeypatch.setattr(random_run, "benches", lambda: "other benches")
     assert run(["--count", "2", "--seed", "7"], tmp_path, monkeypatch) == (0, names[:2])
+
+
+def test_verdicts_follow_from_all_that_judges():
+    names = {path.relative_to(files.ROOT).as_posix() for path in random_run.sources()}
+    assert names >= {"cosim/simulate/driver.cpp", "cosim/accelerator/dram.h", "golden/matmul.py", "golden/fast/pairs.h",
+                     "golden/spec/tables.json", "hbfp/isa/legal.py", "hbfp/design.py"}
 
 
 def test_wrong_verdicts_are_told(tmp_path, monkeypatch, capsys):
