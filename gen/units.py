@@ -77,11 +77,12 @@ OPTIONS_OF = {"ports": "pods"}
 
 
 def options_of(name: str) -> dict[str, str]:
-    """Option -> parameter of the unit of that name which belongs to no design; the functions may be in its name."""
+    """Option -> parameter of the unit of that name which belongs to no design; its name may stand for some of them."""
     make = FREE_UNITS[name]
+    fixed = getattr(make, "keywords", {})
     return {OPTIONS_OF.get(item.name, item.name): item.name
             for item in fields(getattr(make, "func", make).Parameters)
-            if item.name != "functions" or make is VECTOR_UNITS["vector"]}
+            if item.name not in fixed and (item.name != "functions" or make is VECTOR_UNITS["vector"])}
 
 
 def make_part(name: str, options: Mapping[str, Any]) -> Component:

@@ -81,6 +81,7 @@ def test_names_differ():
     (["--unit", "encode", "--function-lanes", "2"], "--function-lanes 2: must not be given, encode has none"),
     (["--unit", "fp32.fma", "--rows", "4"], "--rows 4: must not be given, fp32.fma has none"),
     (["--unit", "fp32.mul", "--ragged"], "--ragged: must not be given, fp32.mul has none"),
+    (["--unit", "fp32.from_int", "--width", "30"], "--width 30: must not be given, fp32.from_int has none"),
     (["--unit", "fp32.add", "--preset", "tiny"], "--preset tiny: must not be given, fp32.add has none"),
     (["--unit", "fp32.add", "--multiplier", "plain"], "--multiplier plain: must not be given, fp32.add has none"),
     (["--unit", "fp32.mul", "--multiplier", "big"],
