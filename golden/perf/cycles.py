@@ -111,7 +111,14 @@ def timeline(design: Design, latency: dict[str, int], commands: Sequence[Command
     -------
     (list of int, list of int, int)
         x(n), s(c), and all cycles: from the first transfer to the last, both included.
+
+    Raises
+    ------
+    ValueError
+        If there is no command.
     """
+    if not commands:
+        raise ValueError(f"Commands must be at least one, not {list(commands)}")
     interval, drain, row = latency["interval"], latency["drain"], latency["row"]
     vector, apart = latency["vector"], latency["apart"]
     through = latency["array"] + latency["accumulate"]

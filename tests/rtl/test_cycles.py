@@ -174,3 +174,9 @@ def test_full_blocks_never_wait(share, tiles, count):
         d, count, 3 * 32 * tiles, 128)) for d in designs)
     assert starts == plain
     assert late - end == (share - 1) * count + 4 - latencies(designs[0])["accumulate"]
+
+
+def test_a_timeline_of_no_commands_is_refused():
+    design = Design(rows=8, cols=8)
+    with pytest.raises(ValueError, match=r"^Commands must be at least one, not \[\]$"):
+        timeline(design, latencies(design), [])
