@@ -5,12 +5,12 @@ from numba import njit
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
-from . import core, ports
+from . import ports, way_out
 from .record import Record, made, record
 
 UNIT = int(Unit.DRAIN)
 _V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
-_BOTH = core.SCALE | core.BIAS
+_BOTH = way_out.SCALE | way_out.BIAS
 #: A core with registers is ready in every third cycle until it has its operand, which is read the cycle before.
 _PULSE = 2
 
@@ -33,34 +33,34 @@ def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.drain
     if s.active:
-        c = m.units.core
-        taken = s.there and core.v_ready(c)
+        c = m.units.core.out
+        taken = s.there and way_out.v_ready(c)
         more = not taken or (s.steps == _BOTH and not s.got)
         if c.way:
-            soon = s.soon & _PULSE != 0 if c.turns == 1 else core.asks(c) and more
+            soon = s.soon & _PULSE != 0 if c.turns == 1 else way_out.asks(c) and more
             wanted = soon and s.steps != 0 and s.columns != 0
         else:
-            wanted = core.asks(c) and more
+            wanted = way_out.asks(c) and more
         if wanted:
             ports.ask(m.ports, _V_READ, UNIT)
-        if core.o_valid(m.units.core):
+        if way_out.o_valid(c):
             ports.ask(m.ports, _V_WRITE, UNIT)
 
 
 @njit
 def step(m: Record) -> None:
     """The end of a cycle."""
-    s, q, c = m.units.drain, m.queues[UNIT], m.units.core
+    s, q, c = m.units.drain, m.queues[UNIT], m.units.core.out
     f = q.instruction.fields
     q.done = s.done
     c.offered = s.there
-    c.v, c.o = s.there and core.v_ready(c), ports.granted(m.ports, _V_WRITE, UNIT)
+    c.v, c.o = s.there and way_out.v_ready(c), ports.granted(m.ports, _V_WRITE, UNIT)
     last = c.o and s.left == 1
     q.takes = q.begins = q.ready and (not s.active or last)
     s.done = last
     s.there = ports.granted(m.ports, _V_READ, UNIT)
     over = c.v and (s.got or s.steps != _BOTH)
-    s.soon = (s.soon << 1 | (core.v_ready(c) and not over)) & (2 * _PULSE - 1)
+    s.soon = (s.soon << 1 | (way_out.v_ready(c) and not over)) & (2 * _PULSE - 1)
     if c.v:
         s.got = s.steps == _BOTH and not s.got
     if over:
@@ -72,4 +72,4 @@ def step(m: Record) -> None:
     if q.takes:
         s.columns = f.columns
         s.active, s.left = True, f.rows0 * f.rows1 * f.columns
-        s.steps = core.SCALE * f.scale | core.BIAS * f.bias
+        s.steps = way_out.SCALE * f.scale | way_out.BIAS * f.bias

@@ -4,8 +4,8 @@ Covers: cosim/accelerator/host.py, golden/perf/accelerator/bus.py, golden/perf/a
 golden/perf/accelerator/decode.py, golden/perf/accelerator/drain.py, golden/perf/accelerator/load.py,
 golden/perf/accelerator/machine.py, golden/perf/accelerator/model.py, golden/perf/accelerator/multiply.py,
 golden/perf/accelerator/pieces.py, golden/perf/accelerator/programs.py, golden/perf/accelerator/queue.py,
-golden/perf/accelerator/store.py, golden/perf/accelerator/units.py, golden/perf/accelerator/vector.py,
-golden/perf/accelerator/walk.py, golden/perf/accelerator/weights.py.
+golden/perf/accelerator/rows.py, golden/perf/accelerator/store.py, golden/perf/accelerator/units.py,
+golden/perf/accelerator/vector.py, golden/perf/accelerator/walk.py, golden/perf/accelerator/weights.py.
 """
 
 from dataclasses import replace

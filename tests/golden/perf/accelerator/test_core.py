@@ -1,12 +1,12 @@
 """The core, cycle by cycle: with nothing in its way it meets the formula that simulated cores meet.
 
-Covers: golden/perf/accelerator/shared.py.
+Covers: golden/perf/accelerator/shared.py, golden/perf/accelerator/way_out.py.
 """
 
 import numpy as np
 import pytest
 
-from golden.perf.accelerator import core
+from golden.perf.accelerator import core, way_out
 from golden.perf.cycles import Command, timeline
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -30,6 +30,7 @@ DESIGNS = {
 def run(design, commands):
     """First transfers of passes, and the end, counted from the first transfer."""
     state = core.fresh(design, latencies(design))
+    out = state["out"]
     passes = [c.rows for c in commands for _ in range(c.passes)]
     tops = np.cumsum([0, *passes])
     rows, results = int(tops[-1]), sum(c.rows for c in commands)
@@ -39,13 +40,13 @@ def run(design, commands):
         assert cycle < 100_000
         give_w = state["w"] = weights > 0 and core.w_ready(state)
         give_x = state["x"] = x < rows and core.x_ready(state)
-        state["offered"] = operands > 0
-        give_v = state["v"] = operands > 0 and core.v_ready(state)
+        out["offered"] = operands > 0
+        give_v = out["v"] = operands > 0 and way_out.v_ready(out)
         command = commands[next_command] if next_command < len(commands) and core.command_ready(state) else None
         if give_x and x in tops:
             starts.append(cycle)
-        o += core.o_valid(state)
-        state["commanded"], state["o"] = command is not None, True
+        o += way_out.o_valid(out)
+        state["commanded"], out["o"] = command is not None, True
         if command:
             state["command"] = command.rows, command.passes, (1 << command.vectors) - 1
         core.step(state)
