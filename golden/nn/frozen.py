@@ -113,7 +113,7 @@ class Frozen:
 
     def part(self, layer: torch.nn.Module, key: Any, weight: torch.Tensor, bias: torch.Tensor | None, x: torch.Tensor,
              formats: Formats, stream: Stream | None) -> torch.Tensor | None:
-        """The same for one of several weights (O, I) of a layer; ``key`` says which."""
+        """As :meth:`linear` does, for one of several weights (O, I) of a layer; ``key`` says which."""
         return self._product(layer, key, [weight], lambda: weight, bias, x, formats, stream)
 
     def _product(self, layer, key, sources, weight, bias, x, formats, stream):

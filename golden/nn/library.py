@@ -23,14 +23,14 @@ Shape = Callable[..., tuple[int, ...]]
 
 
 def refuse_onnx() -> None:
-    """Raise ``NotImplementedError`` while torch exports to ONNX."""
+    """Raise ``NotImplementedError`` with one line while torch exports to ONNX."""
     if torch.onnx.is_in_onnx_export():
         raise NotImplementedError("HBFP products have no form in ONNX; torch.export.export keeps every bit, with the "
                                   "products as operators torch.ops.hbfp")
 
 
 def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | None) -> bool:
-    """Whether a product has to be an operator."""
+    """Whether a product has to be an operator; ValueError if it has to, and would draw noise."""
     tracing = torch.compiler.is_compiling()
     if not tracing and not tensor.is_meta and not isinstance(tensor, FakeTensor):
         return False
@@ -103,7 +103,7 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
 
 
 def _spread(size, padding, dilation, kernel, stride):
-    """Sides of a convolution's output."""
+    """Sides of a convolution's output, in pixels."""
     return [(s + 2 * p - d * (k - 1) - 1) // step + 1
             for s, p, d, k, step in zip(size, padding, dilation, kernel, stride, strict=True)]
 
@@ -151,7 +151,10 @@ _BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0,
 
 def by_groups(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor,
               product: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    """Rows of x (total, K), cut at ``offs``, each part with its matrix of w (E, K, N): ``product`` of it and (N, K)."""
+    """Products (total, N) of parts of x (total, K), of which each ends at its place in ``offs``, with w (E, K, N).
+
+    ``product`` takes a part and the matrix of its number, turned to (N, K). Rows behind the last part give zeros.
+    """
     ends = offs.tolist()
     parts = [product(x[start:end], matrix.mT) for start, end, matrix in zip([0, *ends], ends, w, strict=False)]
     return torch.cat((*parts, x.new_zeros(len(x) - ends[-1], w.shape[-1])))

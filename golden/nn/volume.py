@@ -113,7 +113,7 @@ class ConvTranspose3d(torch.autograd.Function):
 @torch.compiler.disable
 def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: Triple, padding: Triple, dilation: Triple,
            groups: int, stream: Stream | None = None) -> torch.Tensor:
-    """Convolution of x (N, C, D, H, W) with w (O, C / groups, kd, kh, kw); zeros around."""
+    """Convolution of x (N, C, D, H, W) with w (O, C / groups, kd, kh, kw): (N, O, OD, OH, OW); zeros around."""
     check_float32(input=x, weight=w)
     if x.dim() != 5 or w.dim() != 5 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError("Shapes of input and weight must be (N, C, D, H, W) and (O, C / groups, kd, kh, kw), not "

@@ -19,9 +19,10 @@ _RELU = (aten.relu.default, aten.relu_.default)
 
 
 def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node]:
-    """Operations of each element behind a node, alone or with tensors that are there, and the last of those nodes.
+    """Take up operations of each element behind a node; these, and the last of their nodes.
 
-    ``order`` has the dimensions of what the other tensors are loaded as, channels innermost.
+    Each takes the result of the one before, alone or with one tensor of its shape that lies in DRAM already. ``order``
+    has the dimensions in the order in which such a tensor is loaded, channels innermost.
     """
     after = After(net.build)
     whole = net.graph.results[last].shape[order[-1]] % net.build.lanes == 0
@@ -39,7 +40,7 @@ def steps_after(net: Nodes, last: Any, order: list[int]) -> tuple[After, fx.Node
 
 
 def _step(net, last, user, order, whole):
-    """What a node does with the result of the one before; None if that is nothing for here."""
+    """The step that a node makes of the result of the one before; None if it makes none of each element."""
     operation = operation_of(user.target)
     if operation is None or operation.shape != Shape.ELEMENT:
         return None

@@ -16,7 +16,7 @@ from .vector import elementwise
 
 
 def cat(net: Nodes, node: Any) -> Made:
-    """Parts copied one beside the other."""
+    """Copy parts one behind the other along a dimension."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
     values = [net.value(each) for each in parts]
     output = net.fresh(node, vectors.physical(values[0]) if len(values[0].shape) == 4 else None)
@@ -30,12 +30,12 @@ def cat(net: Nodes, node: Any) -> Made:
 
 
 def pad(net: Nodes, node: Any) -> Made:
-    """Zeros around."""
+    """Put zeros around a tensor; LoweringError for other numbers, and for sides below 0."""
     return _padded(net, node, node.args[0], node.args[1], node.args[2] if len(node.args) > 2 else 0)
 
 
 def _padded(net, node, x, sides, value):
-    """A tensor with zeros around."""
+    """The same, with ``sides`` as torch has them: before and behind, of the last dimension first."""
     if value or min(sides) < 0:
         raise LoweringError(f"it pads with {value} by {sides}; zeros, and sides of 0 or more, would do")
     source, output = net.value(x), net.fresh(node)
@@ -49,14 +49,14 @@ def _padded(net, node, x, sides, value):
 
 
 def pad_mode(net: Nodes, node: Any) -> Made:
-    """The same, where the mode is an argument."""
+    """Put zeros around where the mode is an argument; LoweringError for a mode other than ``constant``, too."""
     if len(node.args) > 2 and node.args[2] != "constant":
         raise LoweringError(f"it pads by mode {node.args[2]!r}; mode 'constant' with zeros would do")
     return _padded(net, node, node.args[0], node.args[1], node.args[3] if len(node.args) > 3 else 0)
 
 
 def stack(net: Nodes, node: Any) -> Made:
-    """Parts copied into a new dimension."""
+    """Copy parts into a new dimension."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
     output = net.fresh(node)
     net.build.dram.zeros(output.home)
@@ -66,7 +66,7 @@ def stack(net: Nodes, node: Any) -> Made:
 
 
 def embedding(net: Nodes, node: Any) -> Made:
-    """Rows copied from the addresses that constant indices say."""
+    """Copy the rows of a table that indices name; LoweringError if the indices are no constants."""
     table, index = node.args[:2]
     if not net.is_constant(index):
         raise LoweringError("its indices depend on real numbers, or are a batch's; integer inputs of a model that is "
@@ -80,7 +80,7 @@ def embedding(net: Nodes, node: Any) -> Made:
 
 
 def masked(net: Nodes, node: Any) -> Made:
-    """``masked_fill`` with a constant mask, as a gate and an addend."""
+    """``masked_fill`` by a gate and an addend for each element; LoweringError if the mask is no constant."""
     x, mask, number = node.args
     if not net.is_constant(mask):
         raise LoweringError("its mask depends on the inputs; a constant mask would do")

@@ -22,7 +22,7 @@ from .steps import steps_behind
 
 
 def linear(net: Nodes, node: Any) -> Made:
-    """x W^T, W constant or computed."""
+    """``x W^T`` of x (..., K) and W (N, K), which is constant or computed."""
     x, w = node.args[0], node.args[1]
     value = net.value(x)
     steps, last = steps_behind(net, node, -1)
@@ -40,7 +40,7 @@ def linear(net: Nodes, node: Any) -> Made:
 
 
 def matmul(net: Nodes, node: Any) -> Made:
-    """Products of matrices, one for each place of the dimensions before the last two."""
+    """Products of a (..., M, K) and b (..., K, N): one for each place of the dimensions before the last two."""
     a, b = (net.value(each) for each in node.args[:2])
     steps, last = steps_behind(net, node, -1)
     order = list(range(len(a.shape)))
@@ -54,7 +54,13 @@ def matmul(net: Nodes, node: Any) -> Made:
 
 
 def conv2d(net: Nodes, node: Any) -> Made:
-    """A convolution, of groups one after the other."""
+    """A convolution of x (N, C, H, W) with w (O, C / groups, kh, kw), one group after the other.
+
+    Raises
+    ------
+    LoweringError
+        If w is no constant.
+    """
     x, w, stride, padding, dilation, groups = node.args[:6]
     if not net.is_constant(w):
         raise LoweringError("its weight is trained, or depends on the inputs; a constant one would do")

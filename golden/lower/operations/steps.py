@@ -21,7 +21,11 @@ hbfp = torch.ops.hbfp
 
 
 def steps_behind(net: Nodes, node: Any, channel: int) -> tuple[Steps, fx.Node]:
-    """What of the nodes behind a product the core does, and the last of those nodes."""
+    """What of the nodes behind a product the core does, and the last of those nodes.
+
+    That is a bias or, where the channels are dimension 1, a batch norm; and a ReLU after it. ``channel`` is the
+    dimension of the result's channels.
+    """
     steps = Steps()
     last = node
     if (user := net.follower(last, hbfp.add_bias.default, aten.add.Tensor)) is not None \

@@ -40,7 +40,7 @@ def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
 
 
 def vector(net: Nodes, node: Any) -> Made:
-    """An operation of the table."""
+    """Lower a node by the form of its operation; LoweringError if it has none, or the vector unit is too small."""
     form, operands = formed(net, node)
     values = [net.value(each) for each in operands]
     match form:
@@ -60,7 +60,7 @@ def _elements(net, node, form, values):
 
 
 def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Made:
-    """A program for each element; operands are broadcast."""
+    """Run a program for each element of a node's result, to whose shape operands are broadcast."""
     output = net.fresh(node, _order(operands, net.graph.results[node]))
     single = [place for place, each in enumerate(operands) if each.where.numel() == 1 < output.where.numel()]
     if len(single) == 1:                                   # else it would be loaded once for each number
