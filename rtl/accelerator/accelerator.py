@@ -56,7 +56,7 @@ class Accelerator(Component):
     trace_running : ``Out(1)``
         A program has the machine: cycles that ``cycles`` counts.
     trace_context : ``Out(1)``
-        Whose, where there are two contexts.
+        The context of that program; there is no such port where there is one context.
     """
     kind, area = "accelerator", "accelerator control"
     Parameters = Description
@@ -73,7 +73,7 @@ class Accelerator(Component):
 
     @property
     def latencies(self):
-        """Those of its core, but ``encode``; docstrings of the units say what each of them takes."""
+        """Cycles of its core's parts, without ``encode``; docstrings of the units say what each of them takes."""
         return ArrayCore.made(self.params.core).latencies
 
     @staticmethod
@@ -223,7 +223,7 @@ class Accelerator(Component):
         m.d.comb += counters.events.eq(Cat(events[name] for name in COUNTERS))
 
     def _contexts(self, m, parts, inside, counters):
-        """Whose program has the machine, and its shares of the memories."""
+        """Connect what says which context has the machine, and where its shares of the memories lie."""
         control, registers = parts["control"], parts["registers"]
         m.d.comb += [counters.owner.eq(control.active), self.trace_context.eq(control.active),
                      inside["fetch"].place.eq(control.place)]

@@ -26,7 +26,7 @@ class ArrayCore(Core):
 
     @property
     def latencies(self):
-        """Those of the core, but ``encode``."""
+        """Cycles of the core's parts, without ``encode``."""
         return {name: cycles for name, cycles in super().latencies.items() if name != "encode"}
 
     def body(self, platform):

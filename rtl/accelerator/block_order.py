@@ -52,7 +52,7 @@ class BlockOrder:
     new, held : interface
         The instruction that is taken, and that which is executed.
     start, step : Value
-        Of :class:`~rtl.accelerator.loops.Loops`.
+        See :class:`~rtl.accelerator.loops.Loops`.
     """
 
     def __init__(self, m: Module, fmt, side, new, held, start, step):

@@ -81,7 +81,7 @@ class Control(Component):
     fault, fault_cause, fault_pc : ``In``
         A unit is at fault.
     illegal, beyond, halted, paused, takes : ``In``
-        As of :class:`~rtl.accelerator.issue.Issue`.
+        See :class:`~rtl.accelerator.issue.Issue`.
     progress, quiet : ``In(1)``
         Something happens; nothing is under way on the bus.
     active : ``Out(1)``
@@ -95,7 +95,7 @@ class Control(Component):
     counts : ``Out(1)``
         START, RUN and TURN: the program has the machine.
     busy, waiting, done, error, cause, error_pc, ends, fails
-        As of :class:`~rtl.accelerator.registers.Registers`.
+        See :class:`~rtl.accelerator.registers.Registers`.
     """
     kind, area, apart = "control", "accelerator control", True
 

@@ -64,7 +64,7 @@ class DrainToV(Component):
 
         @classmethod
         def of(cls, system):
-            """Those of an accelerator's drain."""
+            """The parameters of an accelerator's drain."""
             return cls(system.lanes, Stages.of(system.core).free, system.core.side_turns)
 
     @staticmethod

@@ -33,7 +33,7 @@ class Fetch(Component):
     origin : ``In(64)``
         Byte address, a multiple of 64 and of the beat.
     instructions : ``In(32)``
-        Of the program.
+        How many instructions the program has.
     place : ``In(24)``
         The first that is wanted.
     request : ``Out(stream.Signature(fetch_layout))``
@@ -52,7 +52,7 @@ class Fetch(Component):
 
         @classmethod
         def of(cls, system):
-            """Those of an accelerator's fetch."""
+            """The parameters of an accelerator's fetch."""
             sizes = super().of(system)
             return replace(sizes, burst=1 << sizes.burst.bit_length() - 1)
 

@@ -51,7 +51,7 @@ class Issue(Component):
     completed, taken, nop, waiting, busy : ``Out(7)``
         Of each queue; ``taken``: its unit takes an instruction, or a NOP is completed.
     number : ``Out``
-        Of each queue: number of an instruction, :attr:`Queue.number`.
+        Number of an instruction of each queue: see :attr:`Queue.number`.
     halted, paused : ``Out(1)``
         HALT, or YIELD, has come, all queues are empty and all units idle.
     illegal, beyond : ``Out(1)``
@@ -68,7 +68,7 @@ class Issue(Component):
 
         @property
         def sizes(self):
-            """Those that rules of instructions name."""
+            """The sizes that rules of instructions name."""
             return {name: getattr(self, name) for name in ("lanes", "rows", "height")}
 
     @staticmethod

@@ -43,9 +43,9 @@ class Load(Component):
     beat : ``In(stream)``
         Data, in the order of requests; ``ready`` does not follow from them.
     v, w, w_scales, p : ``Out(write_port)``
-        Of the memories.
+        Write ports of the memories.
     begins, misaligned, outside : ``Out(1)``
-        As of :class:`~rtl.accelerator.walk.Walk`.
+        See :class:`~rtl.accelerator.walk.Walk`.
     """
     kind, area, apart = "load", "transfers", True
 

@@ -52,7 +52,7 @@ def arbitrate(m, name, ports, words, step=1, share=None):
     Parameters
     ----------
     ports : list of interface
-        As a unit sees them, flipped; the first has priority.
+        The ports as units see them, flipped; the first has priority.
     words, step : int
         Addresses below ``words`` are legal, and ``step`` of them (a power of two) are one word.
     share : Component, optional
@@ -107,7 +107,7 @@ class VMemory(Component):
     read_drain, read_convert, read_vector, read_store : ``In(v_read)``
         In the order of their priority.
     write_vector, write_drain, write_load : ``In(v_write)``
-        Likewise.
+        In the order of their priority, too.
     """
     kind, area, apart = "v_memory", "memories", True
     READERS, WRITERS = users("v_read"), users("v_write")
@@ -143,9 +143,9 @@ class XMemory(Component):
     Members
     -------
     read : ``In(x_read)``
-        Of multiply.
+        The port of multiply.
     write : ``In(x_write)``
-        Of convert.
+        The port of convert.
     """
     kind, area, apart = "x_memory", "memories", True
 
@@ -233,9 +233,9 @@ class PMemory(Component):
     Members
     -------
     read : ``In(p_read)``
-        Of vector: one instruction.
+        The port of vector, which reads one instruction.
     write : ``In(p_write)``
-        Of load: a beat of instructions.
+        The port of load, which writes a beat of instructions.
     """
     kind, area, apart = "p_memory", "memories", True
 

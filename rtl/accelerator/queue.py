@@ -67,7 +67,7 @@ class Queue(Component):
     done : ``In(1)``
         The unit has completed an instruction.
     completed : ``Out(1)``
-        The same, or a NOP is: one cycle for each instruction.
+        The unit, or a NOP, has completed an instruction: one cycle for each.
     nop : ``Out(1)``
         What is completed is a NOP.
     waiting : ``Out(1)``

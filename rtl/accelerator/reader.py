@@ -42,7 +42,7 @@ class Reader(Component):
     error, of_load : ``Out(1)``
         This cycle's beat is an error response; it belongs to a load.
     arid ... rready
-        Of AXI4.
+        The read channels of AXI4.
     """
     kind, area, apart = "reader", "transfers", True
 

@@ -51,7 +51,7 @@ class Registers(Component):
     Members
     -------
     awaddr ... rready
-        Of AXI4-Lite.
+        The channels of AXI4-Lite.
     active : ``In``
         The context whose settings are wanted.
     program_low ... share_size : ``Out``
@@ -79,7 +79,7 @@ class Registers(Component):
 
         @classmethod
         def of(cls, system):
-            """Those of an accelerator."""
+            """The parameters of an accelerator's registers."""
             known = parameters(system)
             return cls(tuple(known[name] for name in SIZES))
 

@@ -14,7 +14,7 @@ class Sizes:
 
     @classmethod
     def of(cls, system):
-        """Those of an accelerator's part."""
+        """The parameters of this part of an accelerator."""
         sources = system, system.core, system.core.format
         return cls(**{name: getattr(next(source for source in sources if hasattr(source, name)), name)
                       for name in (item.name for item in fields(cls))})
@@ -35,7 +35,7 @@ class BurstSizes(Sizes):
 
     @classmethod
     def of(cls, system):
-        """Those of an accelerator's part."""
+        """The parameters of this part of an accelerator."""
         sizes = super().of(system)
         bits = sizes.burst.bit_length()
         return replace(sizes, burst=sizes.burst if sizes.burst == 1 << bits - 1 else (1 << bits) - 1)

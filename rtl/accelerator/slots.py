@@ -23,7 +23,7 @@ class Slot:
     Attributes
     ----------
     here : Signal
-        Of the current iteration.
+        The first row in the current iteration.
     """
 
     def __init__(self, m: Module, name, base, stride0, stride1, start, inner, outer):
@@ -56,7 +56,7 @@ class Row:
     Attributes
     ----------
     address, last : Signal
-        Of the current word, and whether it is the row's last.
+        Address of the current word, and whether it is the row's last.
     """
 
     def __init__(self, m: Module, name, start, first, inner, step, advance, last_word):

@@ -38,9 +38,9 @@ class Store(Component):
     instruction, done, fault
         As of every unit; an instruction is taken with the request of its last burst.
     limit, begins, misaligned, outside, request
-        As of :class:`~rtl.accelerator.load.Load`.
+        See :class:`~rtl.accelerator.load.Load`.
     v : ``Out(v_read)``
-        Of memory V.
+        A read port of V.
     room : ``In(1)``
         ``beat`` can be taken in the next cycle.
     beat : ``Out(stream.Signature(beat_layout))``

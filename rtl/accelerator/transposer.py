@@ -50,7 +50,7 @@ class Transposer(Component):
     i_en, i_row, i, i_scale : ``In``
         A row: its number, its mantissas, exponents of its segments.
     i_address : ``In``
-        Of the square's first column; it counts with the last row.
+        Address of the square's first column; the one that comes with the last row counts.
     i_turned : ``In(1)``
         Exponents are those of columns, not of rows; stays while the transposer is busy.
     i_scales_en, i_segment, i_scales : ``In``

@@ -61,7 +61,7 @@ class VectorOnV(Component):
 
         @property
         def unit(self):
-            """Those of the vector unit."""
+            """The parameters of the vector unit."""
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
                               functions=self.functions, function_lanes=lanes // self.function_turns)

@@ -57,11 +57,11 @@ class Walk(Component):
     Members
     -------
     instruction : ``In(stream.Signature(instruction_layout(Opcode.LOAD)))``
-        Of STORE, without records.
+        A LOAD, or a STORE, which has no records.
     limit : ``In(32)``
         Bytes of DRAM.
     address : ``Out``
-        Of the burst that is offered: beats from the base.
+        Place of the burst that is offered, in beats from the base.
     o : ``Out(stream.Signature(piece_layout))``
     begins : ``Out(1)``
         High for one cycle in which an instruction begins.
@@ -94,7 +94,7 @@ class Walk(Component):
 
         @property
         def opcode(self):
-            """Whose instructions it takes."""
+            """The opcode whose instructions it takes."""
             return Opcode.LOAD if self.record else Opcode.STORE
 
         @property

@@ -31,7 +31,7 @@ class Writer(Component):
     -------
     request : ``In(stream.Signature(request_layout))``
     beat, room : ``In(stream.Signature(beat_layout))``, ``Out(1)``
-        As of :class:`~rtl.accelerator.store.Store`.
+        See :class:`~rtl.accelerator.store.Store`.
     base : ``In(52)``
         Pages before the first byte of stores.
     written : ``Out(1)``
@@ -42,7 +42,7 @@ class Writer(Component):
     error : ``Out(1)``
         This cycle's response is an error.
     awid ... bready
-        Of AXI4.
+        The write channels of AXI4.
     """
     kind, area, apart = "writer", "transfers", True
 

@@ -35,7 +35,7 @@ class Accumulator(Component):
     ----------
     accumulation : rtl.number.accumulation.Accumulation
     sums : Shape
-        Of the sum of a column's segment.
+        Shape of the sum of a column's segment.
     columns, segments : int
     spacing : int
         h, cycles between the sums of two segments.

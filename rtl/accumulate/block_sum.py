@@ -48,7 +48,7 @@ class BlockSum(Component):
     Parameters
     ----------
     sums : Shape
-        Of the sum of a column and pass.
+        Shape of the sum of a column in a pass.
     total : int
         Bits of the sum of a block.
     columns : int

@@ -31,7 +31,7 @@ class Digits:
 
     @classmethod
     def of(cls, design):
-        """Those of a design's segments; None if it has no wide mantissas."""
+        """The digits of a design's segments; None if it has no wide mantissas."""
         return cls(design.format.mantissa, design.wide, design.height) if design.wide else None
 
     def _sum(self, a, b):
@@ -47,7 +47,7 @@ class Digits:
         stem : str
             Prefix of names, unique in ``m``.
         sums : list of Value
-            Of the columns, an even number of them.
+            The sums of the columns, of which there is an even number.
         beat : View
             About the row whose sums they are: ``high``, ``waits``, ``pair`` of ``beat_layout``.
         """

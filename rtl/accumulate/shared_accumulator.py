@@ -45,7 +45,7 @@ class SharedAccumulator(Component):
     sums, w : ``In``
         Block sums of a row, and exponents and invalid flags of the columns; steady while the row is accumulated.
     turn : ``In(turn_signature)``
-        Whose turn it is, and what becomes of its sum.
+        Which column has its turn, and what becomes of its sum.
     read : ``In(read_signature)``
         Results to read: one cycle later on ``o``.
     o : ``Out``

@@ -41,7 +41,7 @@ class SharedControl(Component):
     depth : int
         Rows of a pass.
     cycles : Turn
-        Of a turn.
+        Cycles of the steps of a turn.
     late : int
         Cycles from a row's beat to its exponent.
 

@@ -149,11 +149,11 @@ class DotProduct(Component):
     Parameters
     ----------
     terms : int
-        Of a block.
+        Elements of a block.
     format : HBFPFormat
-        Of a block's elements; None for FP32.
+        The format of a block's elements; None for FP32.
     multiplier : str
-        Of FP32, as in :class:`rtl.fp32.arith.Mul`.
+        The multiplier of FP32 elements: see :class:`rtl.fp32.arith.Mul`.
     both : bool
         Convert both operands in every step, instead of keeping one.
 

@@ -54,7 +54,7 @@ class WeightBuffer(Component):
     element : Shape
         One weight.
     rows, cols : int
-        Of a tile.
+        Rows and columns of a tile.
     group : tuple of int
         Rows kr and columns kc of a group.
     step : int

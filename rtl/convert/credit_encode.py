@@ -33,14 +33,14 @@ class CreditEncode(Component):
     Parameters
     ----------
     format, lanes, beats, narrow : HBFPFormat, int, int, int
-        As of :class:`~rtl.convert.encode.Encode`.
+        See :class:`~rtl.convert.encode.Encode`.
     search : int
         Registers in the search, 0 to 7.
 
     Members
     -------
     i, o, i_seed
-        As of :class:`~rtl.convert.encode.Encode`.
+        See :class:`~rtl.convert.encode.Encode`.
     """
     kind, area, apart = "credit_encode", "converter", True
     blocked = True

@@ -24,7 +24,7 @@ def element_format(fmt):
 
 
 def lane_format(fmt):
-    """The same without the exponents' width where it makes no difference: nine bits hold all that FP32 has."""
+    """The same for a lane, with exponents of at most nine bits, which hold all that FP32 has."""
     return replace(element_format(fmt), exponent=min(fmt.exponent, 9))
 
 

@@ -98,7 +98,7 @@ class Core(Component):
     Parameters
     ----------
     format, rows, ... :
-        As of :class:`hbfp.design.Design`.
+        See :class:`hbfp.design.Design`.
 
     Raises
     ------

@@ -30,13 +30,13 @@ class CreditDrain(Component):
     Parameters
     ----------
     cols, group, depth, shared, lanes : int, int, int, bool, int
-        As of :class:`~rtl.core.drain.Drain`.
+        See :class:`~rtl.core.drain.Drain`.
     late : int
         Registers between the word that a bank gives and ``value``.
     lane : rtl.core.side.SideLane.Parameters
-        Of a lane of the side unit.
+        Parameters of a lane of the side unit.
     banks : int
-        As of :class:`~rtl.core.drain.Drain`.
+        See :class:`~rtl.core.drain.Drain`.
 
     Members
     -------

@@ -27,7 +27,7 @@ class Drain(Component):
     depth : int
         Words of a bank.
     element : Shape
-        Of a result.
+        Shape of a result.
     side : bool
         Whether there is a side unit: results are FP32, not integers.
     shared : bool

@@ -88,7 +88,7 @@ class Sequencer(Component):
     beat : ``Out(beat_layout)``
         About this cycle's row of X.
     rows, steps : ``Out``
-        Of the command whose pass runs; valid while ``begins``.
+        Rows and steps of the command whose pass runs; valid while ``begins`` is high.
     begins : ``Out(1)``
         First pass of a command starts; its bank is ``beat.bank``, in turns also where there is one bank.
     free : ``In(2)``

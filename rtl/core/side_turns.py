@@ -41,7 +41,7 @@ class SideTurns(Component):
     -------
     en : ``In(1)``
     steps : ``In(steps_layout)``
-        Of the rows that are inside.
+        Steps of the rows that are inside.
     load, factor, v, loaded : ``In(1)``, ``In(1)``, ``In``, ``Out(1)``
         Take a beat of factors or else of biases, while no row is inside: as many cycles as turns, in the last of which
         ``loaded`` is high.
@@ -121,13 +121,13 @@ class FreeTurns(Component):
     Parameters
     ----------
     cols, lanes : int
-        As of :class:`SideTurns`.
+        See :class:`SideTurns`.
     lane : rtl.core.side.SideLane.Parameters
 
     Members
     -------
     steps, v, loaded
-        As of :class:`SideTurns`.
+        See :class:`SideTurns`.
     load : ``In(2)``
         A beat of factors, of biases is there; ``loaded`` takes it, one cycle more than turns later.
     valid, i : ``In(1)``, ``In``

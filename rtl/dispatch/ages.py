@@ -19,7 +19,7 @@ class Ages(Component):
     Parameters
     ----------
     depth, address, tag, time, counter : int
-        As of :class:`golden.spec.dispatch.DispatchUnit`.
+        See :class:`golden.spec.dispatch.DispatchUnit`.
 
     Members
     -------

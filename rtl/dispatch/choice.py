@@ -18,7 +18,7 @@ class Choice(Component):
     Parameters
     ----------
     depth, address, tag, time, counter : int
-        As of :class:`golden.spec.dispatch.DispatchUnit`.
+        See :class:`golden.spec.dispatch.DispatchUnit`.
 
     Members
     -------

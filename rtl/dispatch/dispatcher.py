@@ -40,7 +40,7 @@ class Dispatcher(Component):
     Parameters
     ----------
     depth, address, tag, time, counter : int
-        As of :class:`golden.spec.dispatch.DispatchUnit`.
+        See :class:`golden.spec.dispatch.DispatchUnit`.
 
     Members
     -------

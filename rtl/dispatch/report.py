@@ -26,7 +26,7 @@ class Report(Component):
     Parameters
     ----------
     depth, address, tag, time, counter : int
-        As of :class:`golden.spec.dispatch.DispatchUnit`.
+        See :class:`golden.spec.dispatch.DispatchUnit`.
 
     Members
     -------

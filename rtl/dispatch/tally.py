@@ -21,7 +21,7 @@ class Tally(Component):
     Parameters
     ----------
     depth, address, tag, time, counter : int
-        As of :class:`golden.spec.dispatch.DispatchUnit`.
+        See :class:`golden.spec.dispatch.DispatchUnit`.
 
     Members
     -------

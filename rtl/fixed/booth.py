@@ -131,7 +131,7 @@ class BoothDot(Component):
     south : Shape
         Wide enough for every sum; exact modulo 2^width otherwise.
     head : Shape, optional
-        Of a correction beside ``north``.
+        Shape of a correction beside ``north``.
     quick : bool
         Whether the last carries are a parallel prefix: less delay and more area.
     lead : int

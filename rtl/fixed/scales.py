@@ -25,7 +25,7 @@ class Scales:
 
     @classmethod
     def of(cls, design, ahead=0):
-        """Those of a design with blocks; ``ahead`` is added to the exponents of X."""
+        """The widths of a design with blocks; ``ahead`` is added to the exponents of X."""
         low, high = design.format.exponent_range
         low -= scale_offset(design, wide=2)
         row = max((~low - ahead).bit_length() if ahead < -low else 0, (high + ahead).bit_length()) + 1

@@ -199,7 +199,7 @@ def round_flush(m, fmt, sign, exponent, significand, up, zero, inf, nan):
     Returns
     -------
     Raw
-        As :func:`limit_flush`.
+        See :func:`limit_flush`.
     """
     joined = named(m, Cat(significand[:-1], exponent) + up, "joined")[:fmt.fraction + len(exponent)]
     return limit_flush(m, fmt, sign, joined[fmt.fraction:], joined[:fmt.fraction], zero, inf, nan)

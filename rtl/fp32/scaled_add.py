@@ -49,7 +49,7 @@ class Term(Component):
     width, exponent_width : int
         Bits of the integer, 3 or more, and of its exponent. The integer -2^(width - 1) never comes.
     fmt : FloatFormat
-        Of the sum.
+        The format of the sum.
     pipeline : int
         Registers between input and output, 0 (combinational) to the number of :attr:`CUTS`.
 

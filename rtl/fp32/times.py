@@ -17,7 +17,7 @@ class Times(Component):
     Parameters
     ----------
     a, b : Shape
-        Of the factors.
+        Shapes of the factors.
     low : int
         Bits that are left out.
     """

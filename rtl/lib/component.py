@@ -38,7 +38,7 @@ class Component(wiring.Component):
 
         @classmethod
         def of(cls, design: Any) -> Self:
-            """Those of a design's component."""
+            """The parameters of this component of a design."""
             return cls()
 
     #: Stem of the module's name.

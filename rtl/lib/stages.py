@@ -37,7 +37,7 @@ class Stages:
 
     @classmethod
     def of(cls, design):
-        """Those of a design."""
+        """The stages of a design."""
         level = LEVELS[min(design.pipeline, len(LEVELS) - 1)]
         return replace(level, element=1) if design.on_fpga else level    # DSP blocks have registers inside
 

@@ -135,7 +135,7 @@ class ScaledSum(FloatSum):
     Parameters
     ----------
     fmt : FloatFormat
-        Of the sums, with FP32's exponent.
+        The format of the sums; it has FP32's exponent.
     term : int
         Registers inside what makes an integer ready.
     """
@@ -179,7 +179,7 @@ class AlignedSum(Accumulation):
     Parameters
     ----------
     bits, guard : int
-        Of the accumulator, and its fraction bits below a sum.
+        Bits of the accumulator, and how many of them are fraction bits below a sum.
     exponent : int
         Bits of the exponents.
     columns : int

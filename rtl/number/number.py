@@ -88,7 +88,7 @@ class Number(ABC):
         north : Value or None
             Sum of the rows above, :attr:`lead` cycles late; None if there is none.
         south : Shape
-            Of the result.
+            Shape of the result.
         name : str
             Prefix of names, unique in ``m``.
 

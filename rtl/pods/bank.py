@@ -29,7 +29,7 @@ class Bank(Component):
     read, write : ``In(load_signature)``
         Schedules of tiles that are read, and written.
     rewind, go_read, go_write, rows
-        As of :class:`~rtl.pods.tile_walk.TileWalk`.
+        See :class:`~rtl.pods.tile_walk.TileWalk`.
     o, first, valid : ``Out``
         A row, two cycles after its ``go_read`` and on, and whether it is a tile's first; whether there is one.
     i : ``In(width)``

@@ -14,12 +14,12 @@ class Benes(Network):
     Parameters
     ----------
     ports, width : int
-        As of :class:`golden.spec.networks.BenesUnit`.
+        See :class:`golden.spec.networks.BenesUnit`.
 
     Members
     -------
     i, o, route, start
-        As of :class:`~rtl.pods.network.Network`.
+        See :class:`~rtl.pods.network.Network`.
     """
     kind = "benes"
     Parameters = BenesUnit

@@ -20,12 +20,12 @@ class Butterfly(Network):
     Parameters
     ----------
     ports, width, copies : int
-        As of :class:`golden.spec.networks.ButterflyUnit`.
+        See :class:`golden.spec.networks.ButterflyUnit`.
 
     Members
     -------
     i, o, route, start
-        As of :class:`~rtl.pods.network.Network`.
+        See :class:`~rtl.pods.network.Network`.
     """
     kind = "butterfly"
     Parameters = ButterflyUnit

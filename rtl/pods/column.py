@@ -16,11 +16,11 @@ class Column(Component):
     Parameters
     ----------
     ports, width : int
-        As of :class:`golden.spec.networks.NetworkUnit`.
+        See :class:`golden.spec.networks.NetworkUnit`.
     bit : int
         The bit of the label that is chosen.
     direct, gated : bool
-        As of :class:`~rtl.pods.pick.Pick`.
+        See :class:`~rtl.pods.pick.Pick`.
 
     Members
     -------

@@ -14,12 +14,12 @@ class Crossbar(Network):
     Parameters
     ----------
     ports, width : int
-        As of :class:`golden.spec.networks.CrossbarUnit`.
+        See :class:`golden.spec.networks.CrossbarUnit`.
 
     Members
     -------
     i, o, route, start
-        As of :class:`~rtl.pods.network.Network`.
+        See :class:`~rtl.pods.network.Network`.
     """
     kind = "crossbar"
     Parameters = CrossbarUnit

@@ -23,7 +23,7 @@ class Network(Component):
     Parameters
     ----------
     ports, width : int
-        As of :class:`golden.spec.networks.NetworkUnit`.
+        See :class:`golden.spec.networks.NetworkUnit`.
 
     Members
     -------

@@ -32,7 +32,7 @@ class PartialSums(Accumulator):
     Parameters
     ----------
     accumulation, sums, columns, segments, spacing, scales, scale_cols
-        As of :class:`~rtl.accumulate.accumulator.Accumulator`.
+        See :class:`~rtl.accumulate.accumulator.Accumulator`.
 
     Members
     -------
@@ -40,7 +40,7 @@ class PartialSums(Accumulator):
         ``east`` is ``west`` a cycle later; the row's exponent and flag in segment s, and its ``load``, come at cycle
         ``s * h``.
     w, sums : ``In``
-        As of the accumulator.
+        See :class:`~rtl.accumulate.accumulator.Accumulator`.
     start : ``In``
         FP32 partial sums of the columns.
     o : ``Out``
@@ -70,7 +70,7 @@ class PartialSums(Accumulator):
 
         @classmethod
         def of(cls, design):
-            """Those of one column group of a design."""
+            """The parameters of one column group of a design."""
             return cls(accumulation_of(design), number_of(design).sum(design.height, design.height), design.group[1],
                        design.segments, design.height // design.group[0], Scales.of(design), design.scale_cols)
 

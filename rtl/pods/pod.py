@@ -35,7 +35,7 @@ class Pod(Component):
     Parameters
     ----------
     format, rows, ... :
-        As of :class:`hbfp.design.Design`.
+        See :class:`hbfp.design.Design`.
 
     Members
     -------

@@ -75,7 +75,7 @@ class Pods(Component):
     Parameters
     ----------
     core, pods, interconnect, bank, rounds
-        As of :class:`hbfp.pods.PodsDesign`.
+        See :class:`hbfp.pods.PodsDesign`.
 
     Members
     -------

@@ -50,7 +50,7 @@ class PostProcessor(Component):
     vectors, schedule : ``In(load_signature)``
         A host's writes: factors and biases, words 2 n and 2 n + 1 of pair n; commands.
     rewind, go, rows
-        As of :class:`~rtl.pods.tile_walk.TileWalk`.
+        See :class:`~rtl.pods.tile_walk.TileWalk`.
     sums : ``In``
         A row of sums, from cycle 1 on.
     kept, kept_address, value : ``Out``

@@ -44,7 +44,7 @@ class Rounds(Component):
     rewind : ``Out(1)``
         In the cycle in which a run is taken.
     rows : ``Out``
-        Of a tile.
+        Rows of a tile.
     busy, error : ``Out(1)``
     """
     kind, area = "rounds", "control"

@@ -77,13 +77,13 @@ class TileWalk(Component):
     Members
     -------
     load, rewind, go
-        As of :class:`Station`, with words of :func:`command_layout`.
+        See :class:`Station`; its words are of :func:`command_layout`.
     rows : ``In``
-        Of a tile; fewer than a round has cycles.
+        Rows of a tile; they must be fewer than a round has cycles.
     en, address, first : ``Out``
         A row is walked over, from the cycle after ``go`` on; which; whether it is the tile's first.
     start, more : ``Out``
-        As of :class:`Station`.
+        See :class:`Station`.
     """
     kind, area, apart = "tile_walk", "control", True
 

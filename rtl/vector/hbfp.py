@@ -41,7 +41,7 @@ class VectorHBFP(Component):
     Members
     -------
     i_program, i, o, error, clear, busy
-        As of :class:`rtl.vector.unit.Vector`.
+        See :class:`rtl.vector.unit.Vector`.
     from_sums, to_blocks : ``In(1)``
         Take beats from ``i_sums`` instead of ``i``; give them to ``o_q`` instead of ``o``.
     i_sums : ``In(stream)``
