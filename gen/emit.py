@@ -2,6 +2,8 @@
 
 import re
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from amaranth import ClockSignal, Instance, ResetSignal
 from amaranth._toolchain.yosys import find_yosys
@@ -33,6 +35,17 @@ FOOTER = "/* verilator lint_restore */\n"
 #: RTLIL cells with the initial values of a memory. It holds nothing until it is written: X to a simulator with four
 #: states, and no line for every word in the text.
 _MEMORY_VALUES = re.compile(r"^( *)cell \$meminit_v2 .*?\n\1end\n", re.MULTILINE | re.DOTALL)
+
+
+@contextmanager
+def _without_memory_values() -> Iterator[None]:
+    """Within, Amaranth makes cells of initial values without the values, each bit of which is an object to it."""
+    usual = rtlil.ModuleEmitter.emit_memory
+    rtlil.ModuleEmitter.emit_memory = lambda module, *_: module.builder.cell("$meminit_v2")
+    try:
+        yield
+    finally:
+        rtlil.ModuleEmitter.emit_memory = usual
 
 
 class Emitter:
@@ -68,7 +81,8 @@ class Emitter:
                 raise ValueError(f"Port {port!r} of {name} must have another name: it is a keyword of Verilog")
         self.cells[name], self.uses[name] = cell, {}
         self._open.append(cell)
-        self.texts[name] = rtlil.convert(cell, name=name, platform=self, emit_src=False)
+        with _without_memory_values():
+            self.texts[name] = rtlil.convert(cell, name=name, platform=self, emit_src=False)
         self._open.pop()
         return name
 

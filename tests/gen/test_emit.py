@@ -22,6 +22,7 @@ from gen.units import CORE_UNITS, make_unit
 from hbfp.format import ROUNDINGS
 from hbfp.options import design_from_values
 from rtl.lib.component import Component
+from rtl.lib.memory import Ram
 from rtl.lib.names import parameter
 
 from .emitted import DESIGNS, Emitted, emitted, modules
@@ -239,6 +240,15 @@ def test_equal_cells_are_one_module():
     assert list(emitter.texts) == ["hbfp_wire_w4", "hbfp_pair"]
     assert emitter.counts("hbfp_pair") == {"hbfp_wire_w4": 2, "hbfp_pair": 1}
     assert verilog(emitter).count("\nmodule ") == 2
+
+
+def test_memories_have_no_values():
+    """Neither in the text nor on the way to it, where each bit would be an object."""
+    emitter = Emitter()
+    emitter.convert(Ram(64, 8))
+    text, = emitter.texts.values()
+    assert re.search(r"cell \$meminit_v2 \S+\n +end\n", text)
+    assert "initial" not in verilog(emitter)
 
 
 def test_wrong_names():
