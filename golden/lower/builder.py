@@ -184,9 +184,14 @@ class Builder:
         else:
             self.load(value.words(inner, first, words, self.lanes), (), inner, target, words, skip=skip, rows=lines)
 
-    def words(self, address: int, count: int, lines: Loop, target: int) -> None:
-        """Load ``count`` words that follow each other, of each of ``lines``: (how many, step in DRAM, words in V)."""
-        self._words(address, count, [lines, (1, 0, 0)], target)
+    def words(self, address: int, count: int, loops: Sequence[Loop], target: int) -> None:
+        """Load ``count`` words that follow each other, of each step of loops (how many, step in DRAM, words in V).
+
+        The innermost loop comes first; single words that lie side by side, in DRAM and in V, are one loop less.
+        """
+        if count == 1 and loops and loops[0][1:] == (self.lanes, 1):
+            count, loops = loops[0][0], loops[1:]
+        self._words(address, count, loops, target)
 
     def gather(self, address: int, run: int, loops: Sequence[Loop], element: int) -> None:
         """Load runs of ``run`` numbers from any address to elements of V, from ``element`` on.

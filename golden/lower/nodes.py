@@ -16,8 +16,20 @@ from .tensors import Tensors
 
 @dataclass
 class Nodes(Tensors):
-    """The nodes of a model, and those of them that another has lowered already."""
+    """The nodes of a model, and those of them that another has lowered already.
+
+    Attributes
+    ----------
+    done : set of torch.fx.Node
+        Those that another has lowered.
+    bordered : dict
+        (node, padding) -> a copy of the node's images with zeros around, if there is one.
+    batches : bool
+        Whether inputs are written anew for each run, as torch has them.
+    """
     done: set[fx.Node] = field(default_factory=set)
+    bordered: dict[tuple[fx.Node, tuple[int, ...]], Value] = field(default_factory=dict)
+    batches: bool = False
 
     @property
     def accelerator(self) -> Accelerator:

@@ -54,9 +54,13 @@ def _pass(build, once, each, rows, words, inputs, outputs):
 
 
 def physical(value: Value) -> list[int]:
-    """The dimensions of a value, outermost first, as they lie in DRAM."""
+    """The dimensions of a value, outermost first, as they lie in DRAM; numbers that lie apart are rows of one."""
     dims = value.dims()
-    return sorted(range(len(dims)), key=lambda d: (-dims[d][1], d) if dims[d][0] > 1 else (-1 << 60, d))
+    order = sorted(range(len(dims)), key=lambda d: (-dims[d][1], d) if dims[d][0] > 1 else (-1 << 60, d))
+    single = [d for d in order if dims[d][0] == 1]
+    if single and len(single) < len(order) and dims[order[-1]][1] != 1:
+        order.append(order.pop(len(single) - 1))
+    return order
 
 
 def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],

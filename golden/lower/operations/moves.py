@@ -56,12 +56,43 @@ def pad_mode(net: Nodes, node: Any) -> Made:
 
 
 def stack(net: Nodes, node: Any) -> Made:
-    """Copy parts into a new dimension."""
+    """Copy parts into a new dimension, which lies next to the one before it, so that the two can be one."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
-    output = net.fresh(node)
+    output = net.fresh(node, _stacked(net.value(parts[0]), dim))
     net.build.dram.zeros(output.home)
     for number, each in enumerate(parts):
         net.copy(net.value(each), Value(output.where.select(dim, number), output.home))
+    return node, ()
+
+
+def _stacked(value, dim):
+    """The order of the dimensions of images that are stacked along ``dim``: channels innermost; None of others."""
+    order = vectors.physical(value)
+    dim %= len(order) + 1
+    if len(order) < 4 or not dim or order[-1] == dim - 1:
+        return None
+    order = [d + (d >= dim) for d in order]
+    order.insert(order.index(dim - 1) + 1, dim)
+    return order
+
+
+def slice_backward(net: Nodes, node: Any) -> Made:
+    """Put a tensor within zeros: the gradient of a slice."""
+    part, shape, dim, start, end, step = node.args[:6]
+    return _within(net, node, part, lambda where: torch.ops.aten.slice(where, dim, start, end, step))
+
+
+def select_backward(net: Nodes, node: Any) -> Made:
+    """The same of one place along a dimension."""
+    part, shape, dim, index = node.args[:4]
+    return _within(net, node, part, lambda where: where.select(dim, index))
+
+
+def _within(net, node, part, view):
+    source = net.value(part)
+    output = net.fresh(node)
+    net.build.dram.zeros(output.home)
+    net.copy(source, output.view(view))
     return node, ()
 
 
@@ -92,4 +123,5 @@ def masked(net: Nodes, node: Any) -> Made:
 
 MOVES: dict[Any, Handler] = {
     aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack,
+    aten.slice_backward.default: slice_backward, aten.select_backward.default: select_backward,
     aten.embedding.default: embedding, aten.masked_fill.Scalar: masked}

@@ -8,12 +8,15 @@ from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.table import operation_of
 
 from ..nodes import Handler
+from .convolutions import conv2d, images_gradient, input_gradient, weight_gradient, weights_gradient
 from .moves import MOVES
-from .products import conv2d, linear, matmul
+from .products import linear, matmul
 from .vector import vector
 
 hbfp = torch.ops.hbfp
-PRODUCTS: dict[Any, Handler] = {hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d}
+PRODUCTS: dict[Any, Handler] = {
+    hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
+    input_gradient: images_gradient, weight_gradient: weights_gradient}
 
 
 def handler_of(target: Any) -> Handler | None:

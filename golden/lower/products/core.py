@@ -34,7 +34,7 @@ class Core:
     @property
     def divisible(self) -> bool:
         """Whether columns, and terms of a column, may come into W one after the other."""
-        return self.weights.value is None
+        return self.weights.constant
 
     def groups(self) -> list[tuple[int, int]]:
         """First column tile, and how many, of each group."""
@@ -60,7 +60,7 @@ class Core:
     def bring(self, span: Span, first: int, count: int, tile: int = 0, tiles: int = 0) -> None:
         """Load or convert column tiles to a span of W; of each all passes, or ``tiles`` from number ``tile`` on."""
         tiles = tiles or self.plan.tiles
-        if self.weights.value is None:
+        if self.weights.constant:
             bring_records(self.build, self.weights, self.plan, span, first, count, tile, tiles)
         else:
             convert_tiles(self.build, self.weights, self.plan, span, first, count, tile, tiles)

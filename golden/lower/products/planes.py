@@ -120,7 +120,7 @@ def _plane(build, value, alike, padding, image, first, lines, target):
             at = value.address + image * dims[0][1] + (line + top + dy - ph) * dims[2][1] + (left + dx - pw) * lanes
             word = here.start + top * wide + left
             if place == 0:
-                build.words(at, right - left, (bottom - top, dims[2][1], wide), word)
+                build.words(at, right - left, [(bottom - top, dims[2][1], wide)], word)
             else:
                 build.gather(at, c, [(right - left, lanes, lanes), (bottom - top, dims[2][1], wide * lanes)],
                              word * lanes + place * c)

@@ -1,6 +1,7 @@
 """Weights of products, how they are cut for memory W, and the steps that the core takes behind its sums."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -27,15 +28,27 @@ class Steps:
         return Steps(scale, None if self.bias is None else self.bias[first:first + count], self.relu)
 
 
+class Lines(Protocol):
+    """The rows of a matrix (K, N) that lies nowhere in DRAM as one: they are put together in V."""
+
+    def load(self, build: Builder, row: int, rows: int, word: int, words: int, target: int) -> None:
+        """Load words ``word`` on, ``words`` of them, of ``rows`` rows from ``row`` on to V, from ``target`` on."""
+
+
 @dataclass
 class Weights:
-    """A matrix (K, N) for memory W: in DRAM as records, or a value that is converted on the device."""
+    """A matrix (K, N) for memory W: in DRAM as records, or a value or lines that are converted on the device."""
     terms: int
     columns: int
     records: int = 0
     value: Value | None = None
     by_columns: bool = False
-    skip: int = 0
+    lines: Lines | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is records, of which any part can be loaded."""
+        return self.value is None and self.lines is None
 
 
 @dataclass
@@ -80,7 +93,7 @@ def plan(build: Builder, weights: Weights) -> Plan:
                             "more growth bits would do")
     if wide * height <= half:
         return Plan(tiles, wide, wide, side // core.rows)
-    if height > half and (weights.value is None or square == 1):
+    if height > half and (weights.constant or square == 1):
         return Plan(tiles, wide, 1, side // core.rows, True)
     if square * height > build.w.size:
         raise LoweringError(f"a product over {terms} terms with a matrix that is computed needs {square * height} rows "
@@ -137,23 +150,23 @@ def bring_records(build: Builder, weights: Weights, plan: Plan, span: Span, firs
 def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
                   tiles: int) -> None:
     """The same of a matrix that is computed: K along its last dimension but one, or along its last."""
-    value, lanes, high = weights.value, build.lanes, tiles * build.lanes
-    assert value is not None
-    terms, columns = value.shape
-    wide, some = min(columns - first * lanes, count * lanes), min(terms - tile * lanes, high)
-    cut = Value(value.where.narrow(1, first * lanes, wide).narrow(0, tile * lanes, some), value.home)
+    lanes, high = build.lanes, tiles * build.lanes
+    wide = min(weights.columns - first * lanes, count * lanes)
+    some = min(weights.terms - tile * lanes, high)
     square, side = build.accelerator.core.format.block[0], tall(build)
     if weights.by_columns:                             # rows are N, lanes along K
-        cut = Value(value.where.narrow(1, first * lanes, wide).t(), value.home)
-        rows, words, steps, skip = wide, tiles, (max(lanes, square), side // lanes), tile
+        rows, words, steps = wide, tiles, (max(lanes, square), side // lanes)
     else:
-        rows, words, steps, skip = some, count, (max(lanes, side), max(1, square // lanes)), 0
+        rows, words, steps = some, count, (max(lanes, side), max(1, square // lanes))
     down, across = pieces(rows, words, *steps, build.v.size // 4, build.v.size)
     for word in range(0, words, across):
         for row in range(0, rows, down):
             tall_, long = min(down, rows - row), min(across, words - word)
             here = build.v.take(tall_ * long)
-            build.load_words(Value(cut.where.narrow(0, row, tall_), cut.home), skip + word, long, here.start)
+            if weights.by_columns:
+                _bring(build, weights, first * lanes + row, tall_, tile + word, long, here.start)
+            else:
+                _bring(build, weights, tile * lanes + row, tall_, first + word, long, here.start)
             fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long}
             if weights.by_columns:
                 target = span.start + row // lanes * high + word * lanes
@@ -164,6 +177,15 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
                 fields |= {"columns": 1, "target_word": high}
                 end = target + (long - 1) * high + -(-tall_ // side) * side
             build.schedule.emit(Opcode.CONVERT, {**fields, "target": target}, [here], [Span("W", target, end)])
+
+
+def _bring(build, weights, row, rows, word, words, target):
+    """Words of rows of a matrix that is computed, as they lie in DRAM, to V."""
+    if weights.lines is not None:
+        weights.lines.load(build, row, rows, word, words, target)
+        return
+    where = weights.value.where.t() if weights.by_columns else weights.value.where
+    build.load_words(Value(where.narrow(0, row, rows), weights.value.home), word, words, target)
 
 
 def pieces(rows: int, words: int, row_step: int, word_step: int, wanted: int, most: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from hbfp.golden.ops.table import parts
 from ..errors import LoweringError
 from ..export import quiet
 from ..same import shorten
-from .products import LAYER, take_apart
+from .products import LAYER, changed, take_apart
 from .reference import Reference
 
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -37,12 +37,19 @@ class Capture:
     names : dict
         Name of a placeholder -> what the program calls it.
     outputs : dict
-        What the program calls a result -> its node: the loss and the gradients.
+        What the program calls a result -> its node: the loss, the gradients, and what buffers become.
+    buffers : dict
+        What the program calls a buffer that forward changes -> what it calls that which it becomes.
+    held : set
+        Names of placeholders that are the same in every step: buffers that are numbers of another kind, or that
+        forward leaves as they are.
     """
     graph: fx.GraphModule
     given: dict[str, torch.Tensor]
     names: dict[str, str]
     outputs: dict[str, fx.Node]
+    buffers: dict[str, str]
+    held: set[str]
 
     def leaves(self, batch: Batch) -> dict[str, Any]:
         """Name -> tensor of a batch."""
@@ -57,10 +64,10 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     LoweringError
         If torch cannot trace it.
     """
-    _check_buffers(reference.model)
+    _check_norms(reference.model)
     trained, inputs = list(reference.updates()), {**_named("input", batch[0]), **_named("target", batch[1])}
-    parameters = {name: each.detach().clone() for name, each in reference.model.named_parameters()}
-    given = parameters | inputs
+    kept = {name: each.detach().clone() for name, each in reference.model.named_buffers()}
+    given = {name: each.detach().clone() for name, each in reference.model.named_parameters()} | kept | inputs
     try:
         with quiet():
             graph = make_fx(_step(reference, trained, batch), parts(), tracing_mode="fake")(given)
@@ -72,11 +79,17 @@ def captured(reference: Reference, batch: Batch) -> Capture:
                             "path does not depend on values would do") from error
     places = [node for node in graph.graph.nodes if node.op == "placeholder"]
     names = dict(zip((node.name for node in places), given, strict=True))
+    changed(graph.graph)
     take_apart(graph.graph, names)
     shorten(graph.graph)
-    outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], graph.graph.output_node().args[0],
-                       strict=True))
-    return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs)
+    results = graph.graph.output_node().args[0]
+    outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], results, strict=False))
+    become = dict(zip(kept, results[len(outputs):], strict=True))
+    buffers = {name: f"{name} next" for name, node in become.items()
+               if kept[name].is_floating_point() and node.op != "placeholder"}
+    outputs |= {buffers[name]: become[name] for name in buffers}
+    return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs,
+                   buffers, {name for name, own in names.items() if own in kept and own not in buffers})
 
 
 def _named(what, leaves):
@@ -84,13 +97,13 @@ def _named(what, leaves):
     return {what if len(leaves) == 1 else f"{what} {number}": each for number, each in enumerate(leaves)}
 
 
-def _check_buffers(model):
-    """Refuse layers that keep numbers beside parameters, which a forward pass in training changes."""
+def _check_norms(model):
+    """Refuse running statistics whose share in them changes from step to step."""
     for name, part in model.named_modules():
-        kept = [each for each, buffer in part.named_buffers(recurse=False) if buffer is not None]
-        if kept:
-            raise LoweringError(f"Layer {name!r} ({type(part).__name__}) cannot be lowered: it keeps {', '.join(kept)} "
-                                "beside its parameters; a layer without buffers would do")
+        if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats \
+                and part.momentum is None:
+            raise LoweringError(f"Layer {name!r} ({type(part).__name__}) cannot be lowered: its running statistics are "
+                                "means over all steps, with momentum=None; a momentum would do")
 
 
 @contextmanager
@@ -115,15 +128,16 @@ def _layers_named(model):
 
 
 def _step(reference, trained, batch) -> Callable[[dict[str, torch.Tensor]], list[torch.Tensor]]:
-    """The loss of a reference and the gradients of parameters as a function without effects."""
+    """The loss of a reference, gradients of parameters and what buffers become, as a function without effects."""
     model = reference.model
 
     def step(given):
         parameters = {name: given[name].requires_grad_(name in trained) for name, _ in model.named_parameters()}
         inputs, targets = ([given[name] for name in _named(what, leaves)]
                            for what, leaves in zip(("input", "target"), batch, strict=True))
+        buffers = {name: given[name].clone() for name, _ in model.named_buffers()}
         with _layers_named(model):
-            output = torch.func.functional_call(model, parameters, tuple(inputs))
+            output = torch.func.functional_call(model, parameters | buffers, tuple(inputs))
         loss = reference.loss(output, *targets)
         if loss.dim() or loss.dtype != torch.float32:
             raise LoweringError(f"The loss cannot be lowered: it has the shape {tuple(loss.shape)}; one number of "
@@ -134,5 +148,5 @@ def _step(reference, trained, batch) -> Callable[[dict[str, torch.Tensor]], list
             if gradient is None:
                 raise LoweringError(f"Parameter {name} cannot be trained: the loss does not depend on it; "
                                     "requires_grad_(False) would do")
-        return [loss.detach(), *gradients]
+        return [loss.detach(), *gradients, *buffers.values()]
     return step

@@ -62,12 +62,12 @@ class Reference:
         return {names[parameter]: updates.of(self.optimiser, group) for group in self.optimiser.param_groups
                 for parameter in group["params"] if parameter.requires_grad}
 
-    def expected(self, loss: torch.Tensor) -> dict[str, torch.Tensor]:
-        """All tensors behind a step by the names that programs have for them."""
+    def expected(self, loss: torch.Tensor, buffers: Iterable[str] = ()) -> dict[str, torch.Tensor]:
+        """All tensors behind a step, ``buffers`` among them, by the names that programs have for them."""
         parameters, found = dict(self.model.named_parameters()), {"loss": loss}
         for name, each in self.updates().items():
             parameter = parameters[name]
             assert parameter.grad is not None
             found |= {f"{name} gradient": parameter.grad, f"{name} after": parameter.detach()}
             found |= {f"{name} {kept} after": self.optimiser.state[parameter][kept] for kept in updates.state(each)}
-        return found
+        return found | {f"{name} after": self.model.get_buffer(name) for name in buffers}

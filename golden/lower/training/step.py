@@ -22,6 +22,7 @@ from ..errors import NO_OPERATION, LoweringError
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
 from ..network import Network
+from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
 from .reference import Loss, Make, Reference
@@ -47,7 +48,9 @@ class Step:
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
         loss = self.reference.step(*batch)
-        return {name: each.numpy() for name, each in self.reference.expected(loss).items()}
+        orders = self.lowered.orders
+        return {name: each.permute(orders[name]).contiguous().numpy()
+                for name, each in self.reference.expected(loss, self.host.capture.buffers).items()}
 
 
 @dataclass
@@ -85,7 +88,8 @@ class Host:
         def result(node):
             if node not in results:
                 args, options = fx.node.map_arg((node.args, node.kwargs), result)
-                results[node] = (given[self.capture.names[node.name]] if node.op == "placeholder" else
+                results[node] = (given.get(self.capture.names[node.name], self.capture.given[node.name])
+                                 if node.op == "placeholder" else
                                  getattr(self.capture.graph, node.target) if node.op == "get_attr" else
                                  _called(node, args, options))
             return results[node]
@@ -99,6 +103,7 @@ class _Network(Network):
     """A step on its way into a program: results have names, and behind all of them stand the updates."""
     names: Mapping[fx.Node, str] = field(default_factory=dict)
     updates: Mapping[str, Update] = field(default_factory=dict)
+    buffers: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -116,7 +121,7 @@ class _Network(Network):
             numbers = {part: self.graph.results[node] for part, node in parts.items()}
             for kept in updates.state(each):
                 numbers[kept] = torch.full_like(numbers[updates.PARAMETER], updates.START)
-                values[kept] = self.build.dram.constant(numbers[kept].numpy())
+                values[kept] = self.build.dram.constant(numbers[kept].numpy(), channels_last(numbers[kept].dim()))
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
             try:
                 updates.lowered(self.build, each, values)
@@ -128,9 +133,15 @@ class _Network(Network):
                 self._known(f"{own} after", values[part], torch.from_numpy(result), "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
+        for name, new in self.buffers.items():
+            first, value = len(self.build.schedule.instructions), self.value(nodes[name])
+            self.copy(self.value(nodes[new]), value)
+            self._known(f"{name} after", value, self.graph.results[nodes[new]], "output")
+            self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
+            yield self.layers[-1]
 
     def _known(self, name, value, result, role):
-        self.known_as(name, value, result, list(range(result.dim())), role)
+        self.known_as(name, value, result, channels_last(result.dim()), role)
 
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator) -> Step:
@@ -166,7 +177,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     graph, moved = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
     build = Builder(accelerator)
-    lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates())])
+    lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates(),
+                                       buffers=capture.buffers, batches=True)])
     host = Host(capture, moved, lowered.orders)
     host.writes(batch)
     return Step(lowered, reference, host)
@@ -180,7 +192,9 @@ def _evaluated(capture, side):
         for node in capture.graph.graph.nodes:
             if node.op == "placeholder":
                 results[node] = capture.given[node.name]
-                if results[node].is_floating_point():
+                if node.name in capture.held:
+                    fixed.add(node)
+                elif results[node].is_floating_point():
                     inputs[node] = capture.names[node.name]
                     moving.add(node)
                 else:

@@ -1,0 +1,261 @@
+"""Convolutions and their gradients: gx is a convolution of g with turned weights, gw a product over all pixels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hbfp.program import Product, Tensor
+
+from ..errors import LoweringError
+from ..memory import Home, Value, located
+from ..nodes import Made, Nodes
+from ..products.after import After
+from ..products.convolution import convolution
+from ..products.gathered import gathered
+from ..products.matrix import matrix
+from ..products.patches import Patches
+from ..products.planes import fits, planes
+from ..products.weights import Steps, Weights, computed_weights, constant_weights
+from ..tensors import channels_last
+from .after import steps_after
+from .steps import steps_behind
+
+hbfp = torch.ops.hbfp
+Pair = tuple[int, int]
+#: Gives the weights of a group; each tap begins in a word of X, or all lie one behind the other.
+Kernel = Callable[[int, bool], Weights]
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a convolution says beside its operands; numbers are (down, across)."""
+    size: Pair
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+
+    @property
+    def reach(self) -> Pair:
+        """Pixels from the first tap to the last."""
+        return self.dilation[0] * (self.size[0] - 1), self.dilation[1] * (self.size[1] - 1)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is of single pixels, without a border."""
+        return self.size == (1, 1) and not any(self.padding)
+
+
+def input_gradient(g: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *options: Any) -> torch.Tensor:
+    """The gradient of a convolution's images (N, C, H, W), of which ``sides`` are H and W: a node of a step."""
+    *_, groups, _ = options
+    x = torch.zeros(g.shape[0], w.shape[1] * groups, *sides)
+    return hbfp.conv2d_backward(g, x, w, *options, [True, False])[0]
+
+
+def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *options: Any) -> torch.Tensor:
+    """The gradient of a convolution's weights, of this shape: a node of a step."""
+    return hbfp.conv2d_backward(g, x, torch.zeros(shape), *options, [False, True])[1]
+
+
+def conv2d(net: Nodes, node: Any) -> Made:
+    """A convolution of x (N, C, H, W) with w (O, C / groups, kh, kw), one group after the other."""
+    x, w, stride, padding, dilation, groups = node.args[:6]
+    result, shape = net.graph.results[node], net.graph.results[w].shape
+    steps, last = steps_behind(net, node, 1)
+    after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
+    window = _window(shape, stride, padding, dilation)
+    kernel = _constant(net, net.constant(w), groups) if net.is_constant(w) else _forward(net, net.value(w), groups)
+    output = net.fresh(last)
+    _convolve(net, x, shape[1], kernel, window, groups, steps, output, after)
+    return last, (_work(result, shape, groups),)
+
+
+def images_gradient(net: Nodes, node: Any) -> Made:
+    """The gradient of a convolution's images: g, spread by the stride, convolved with turned weights.
+
+    Raises
+    ------
+    LoweringError
+        If there is more padding than the kernel reaches.
+    """
+    g, w, _, stride, padding, dilation, groups = node.args[:7]
+    result, shape = net.graph.results[node], net.graph.results[w].shape
+    window = _window(shape, stride, padding, dilation)
+    around = window.reach[0] - padding[0], window.reach[1] - padding[1]
+    if min(around) < 0:
+        raise LoweringError(f"its padding {tuple(padding)} is more than its kernel reaches, {window.reach}; at most "
+                            "that would do")
+    after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
+    kernel = _turned(net, net.value(w), groups)
+    output = net.fresh(last)
+    outs = shape[0] // groups
+    if window.stride == (1, 1):
+        turned = Window(window.size, (1, 1), around, window.dilation)
+        _convolve(net, g, outs, kernel, turned, groups, Steps(), output, after)
+    else:
+        sides = result.shape[2] + window.reach[0], result.shape[3] + window.reach[1]
+        spread = _laid(net, net.value(g), sides, around, window.stride,
+                       words=not _gathers(net, window, outs, groups, False))
+        turned = Window(window.size, (1, 1), (0, 0), window.dilation)
+        _convolve(net, spread, outs, kernel, turned, groups, Steps(), output, after)
+    return last, (_work(net.graph.results[g], shape, groups),)
+
+
+def weights_gradient(net: Nodes, node: Any) -> Made:
+    """The gradient of a convolution's weights: a product over all pixels of all images, of g turned and patches."""
+    g, x, shape, stride, padding, dilation, groups = node.args[:7]
+    result, top = net.graph.results[node], net.value(g)
+    window = _window(shape, stride, padding, dilation)
+    images = _bordered(net, x, padding) if any(padding) else net.value(x)
+    rows = top.where.permute(0, 2, 3, 1)
+    try:
+        rows = rows.view(-1, rows.shape[3])
+    except RuntimeError:
+        top = net.build.dram.empty(top.shape, channels_last(4))
+        net.copy(net.value(g), top)
+        rows = top.where.permute(0, 2, 3, 1).view(-1, top.shape[1])
+    output = net.fresh(node)
+    outs, ins = shape[0] // groups, shape[1]
+    for group in range(groups):
+        part = Value(images.where[:, group * ins:(group + 1) * ins], images.home)
+        patches = Patches(part, window.size, window.stride, window.dilation, tuple(top.shape[2:]))
+        left = Value(rows[:, group * outs:(group + 1) * outs].t(), top.home)
+        own = Value(output.where[group * outs:(group + 1) * outs].permute(0, 2, 3, 1), output.home)
+        weights = Weights(patches.terms, patches.columns, lines=patches)
+        if ins % net.build.lanes:                          # rows would be stored from within a word
+            dense = net.build.dram.empty((outs, patches.columns))
+            matrix(net.build, left, weights, Steps(), dense, After(net.build))
+            net.copy(Value(dense.where.unflatten(1, own.shape[1:]), dense.home), own)
+        else:
+            matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build))
+        net.build.forget()
+    return node, (_work(net.graph.results[g], shape, groups),)
+
+
+def _window(shape, stride, padding, dilation):
+    return Window(tuple(shape[2:]), *(tuple(each) for each in (stride, padding, dilation)))
+
+
+def _work(y, shape, groups):
+    """The product that a convolution with results of the shape of ``y`` is; its gradients take as many steps."""
+    return Product(y.numel() // shape[0], shape[1] * shape[2] * shape[3], shape[0] // groups, groups)
+
+
+def _gathers(net, window, channels, groups, plain):
+    """Whether patches of ``channels`` are no addresses."""
+    fmt = net.accelerator.core.format
+    return not plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
+
+
+def _convolve(net, x, channels, kernel, window, groups, steps, output, after):
+    """A convolution of a node's images, or of those at a value with their borders, group after group."""
+    build, outs = net.build, output.shape[1] // groups
+    size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
+    given = isinstance(x, Value)
+    plain = window.plain
+    gathers = _gathers(net, window, channels, groups, plain)
+    planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
+        build, net.value(x), Weights(size[0] * size[1] * channels, outs), size, stride, padding, dilation)
+    value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
+    if groups > 1 and outs % build.lanes:
+        build.dram.zeros(output.home)
+    for group in range(groups):
+        part = value.view(torch.narrow, 1, group * channels, channels)
+        target = output.view(torch.narrow, 1, group * outs, outs)
+        mine, weights = steps.part(group * outs, outs), kernel(group, not gathers)
+        if plain:
+            pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
+            matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after)
+        elif planar:
+            planes(build, part, weights, mine, target, size, stride, padding, dilation, after)
+        elif gathers:
+            gathered(build, part, weights, mine, target, size, stride, dilation, after)
+        else:
+            convolution(build, part, weights, mine, target, size, stride, padding, dilation, after)
+        build.forget()
+
+
+def _constant(net, w, groups):
+    """Kernels of weights that are constants."""
+    def kernel(group, apart):
+        own = w.chunk(groups)[group].permute(2, 3, 1, 0).reshape(-1, len(w) // groups).contiguous().numpy()
+        return constant_weights(net.build, own, w.shape[1] if apart else len(own))
+    return kernel
+
+
+def _forward(net, w, groups):
+    """Kernels of weights (O, C, kh, kw) that are computed, with K along C and the taps."""
+    outs, channels, lanes = w.shape[0] // groups, w.shape[1], net.build.lanes
+    taps = w.shape[2] * w.shape[3]
+
+    def kernel(group, apart):
+        own = w.view(torch.narrow, 0, group * outs, outs).view(torch.permute, (0, 2, 3, 1))
+        pitch = -(-channels // lanes) * lanes
+        if (apart or pitch == channels or taps == 1) and own.whole_words(3, lanes) and own.where.stride()[:3] == (
+                taps * pitch, w.shape[3] * pitch, pitch):
+            terms = channels if taps == 1 else taps * pitch
+            where = located((outs, terms), (taps * pitch, 1), own.address)
+            return computed_weights(Value(where.t(), Home(own.address, outs, terms, taps * pitch)))
+        length = pitch if apart else channels
+        rows = net.build.dram.empty((outs, taps * length))
+        net.build.dram.zeros(rows.home)
+        net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(torch.narrow, 3, 0, channels))
+        return computed_weights(rows.view(torch.t))
+    return kernel
+
+
+def _turned(net, w, groups):
+    """Kernels of the same weights for the gradient of the images: K along O and the taps, from the last on."""
+    outs, channels, lanes = w.shape[0] // groups, w.shape[1], net.build.lanes
+    down, across = w.shape[2:]
+
+    def kernel(group, apart):
+        own = w.view(torch.narrow, 0, group * outs, outs)
+        if down == across == 1:
+            return computed_weights(Value(own.where[:, :, 0, 0], own.home))
+        high = -(-outs // lanes) * lanes if apart else outs
+        rows = net.build.dram.empty((down * across, high, channels))
+        net.build.dram.zeros(rows.home)
+        for tap in range(down * across):
+            y, x = divmod(down * across - 1 - tap, across)
+            net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[tap, :outs], rows.home))
+        return computed_weights(rows.view(torch.flatten, 0, 1))
+    return kernel
+
+
+def _bordered(net, node, padding):
+    """A dense copy of images (N, C, H, W) with zeros around, channels innermost; an input is given as one."""
+    result, (ph, pw) = net.graph.results[node], padding
+    n, c, h, w = result.shape
+    tall, wide = h + 2 * ph, w + 2 * pw
+    if node in net.graph.inputs and node not in net.values and len(node.users) == 1 and not net.batches:
+        home = net.build.dram.home(n * tall, wide * c, wide * c)
+        laid = torch.nn.functional.pad(result, (pw, pw, ph, ph)).permute(0, 2, 3, 1).contiguous().numpy()
+        net.build.dram.given(home, laid)
+        name = net.name(node)
+        net.tensors[name] = Tensor(4 * home.address, laid.shape, "dense", "input")
+        net.expected[name], net.orders[name] = laid, channels_last(4)
+        return Value(located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address), home)
+    if (node, tuple(padding)) not in net.bordered:
+        net.bordered[node, tuple(padding)] = _laid(net, net.value(node), (tall, wide), (ph, pw), (1, 1))
+    return net.bordered[node, tuple(padding)]
+
+
+def _laid(net, value, sides, corner, step, words=False):
+    """A copy of images within zeros: dense, or of whole words.
+
+    ``sides`` are those of the result, ``corner`` is where the first pixel is, and ``step`` from one to the next.
+    """
+    n, c, h, w = value.shape
+    (tall, wide), lanes = sides, net.build.lanes
+    pitch = -(-c // lanes) * lanes if words else c
+    home = net.build.dram.home(n * tall * wide, c, pitch) if words else net.build.dram.home(
+        n * tall, wide * c, wide * c)
+    where = located((n, c, tall, wide), (tall * wide * pitch, 1, wide * pitch, pitch), home.address)
+    net.build.dram.zeros(home)
+    inside = where[:, :, corner[0]:corner[0] + (h - 1) * step[0] + 1:step[0],
+                   corner[1]:corner[1] + (w - 1) * step[1] + 1:step[1]]
+    net.copy(value, Value(inside, home))
+    return Value(where, home)
