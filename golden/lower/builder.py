@@ -54,7 +54,16 @@ class Builder:
     # --- Memory -----------------------------------------------------------------------------------
 
     def keep(self, words: int) -> Span:
-        """Take words at the end of V that stay until :meth:`forget`; the ring gives out the others."""
+        """Take words at the end of V that stay until :meth:`forget`; the ring gives out the others.
+
+        Raises
+        ------
+        LoweringError
+            If V has not so many.
+        """
+        if words > self.v.size:
+            raise LoweringError(f"it needs {words} words of memory V that stay, beside {self._v_kept} others, of "
+                                f"{self.accelerator.v_words}; larger --v-words would do")
         self._v_kept += words
         stop = self.accelerator.v_words - self._v_kept
         self.v.stop = stop

@@ -137,9 +137,11 @@ class Dram:
         self.regions.append(Region(4 * value.home.address, data.tobytes()))
         return value
 
-    def zeros(self, home: Home) -> None:
-        """Fill a piece with zeros before the program runs."""
-        self.regions.append(Region(4 * home.address, bytes(4 * home.rows * home.pitch)))
+    def zeros(self, home: Home, number: float = 0.0) -> None:
+        """Fill a piece with zeros before the program runs, or its rows with another number."""
+        data = np.zeros((home.rows, home.pitch), np.float32)
+        data[:, :home.length] = number
+        self.regions.append(Region(4 * home.address, data.tobytes()))
 
     def given(self, home: Home, values: np.ndarray) -> None:
         """Fill a piece, whose rows must have no gaps, with numbers before the program runs."""

@@ -30,16 +30,16 @@ def cat(net: Nodes, node: Any) -> Made:
 
 
 def pad(net: Nodes, node: Any) -> Made:
-    """Put zeros around a tensor; LoweringError for other numbers, and for sides below 0."""
+    """Put a number around a tensor; LoweringError for sides below 0."""
     return _padded(net, node, node.args[0], node.args[1], node.args[2] if len(node.args) > 2 else 0)
 
 
 def _padded(net, node, x, sides, value):
     """The same, with ``sides`` as torch has them: before and behind, of the last dimension first."""
-    if value or min(sides) < 0:
-        raise LoweringError(f"it pads with {value} by {sides}; zeros, and sides of 0 or more, would do")
+    if min(sides) < 0:
+        raise LoweringError(f"it pads by {sides}; sides of 0 or more would do")
     source, output = net.value(x), net.fresh(node)
-    net.build.dram.zeros(output.home)
+    net.build.dram.zeros(output.home, value)
     inner = output.where
     for n, size in enumerate(reversed(source.shape)):
         if 2 * n < len(sides):
@@ -49,9 +49,9 @@ def _padded(net, node, x, sides, value):
 
 
 def pad_mode(net: Nodes, node: Any) -> Made:
-    """Put zeros around where the mode is an argument; LoweringError for a mode other than ``constant``, too."""
+    """Put a number around where the mode is an argument; LoweringError for a mode other than ``constant``, too."""
     if len(node.args) > 2 and node.args[2] != "constant":
-        raise LoweringError(f"it pads by mode {node.args[2]!r}; mode 'constant' with zeros would do")
+        raise LoweringError(f"it pads by mode {node.args[2]!r}; mode 'constant' would do")
     return _padded(net, node, node.args[0], node.args[1], node.args[3] if len(node.args) > 3 else 0)
 
 

@@ -27,7 +27,7 @@ LONG = 4
 PORTIONS = 4
 #: Rows that are converted at a time where the core waits for the first ones.
 FEW = 16
-#: Places in V for rows that do not fill their words.
+#: Most places in V for rows that do not fill their words.
 PLACES = 3
 
 
@@ -76,7 +76,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     part = even(chunk, most_rows, step)
     most = build.v.size - core.plan.group * step * (1 + after.operands)
     down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
-    places = cycle([_zeros(build, down * tiles) for _ in range(PLACES)]) if zeros else None
+    several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
+    places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
 
     def bring(start, x, high, word, words, most):
         """Words of rows to X, at most so many rows at a time."""
