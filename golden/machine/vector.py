@@ -10,6 +10,8 @@ from hbfp.system import Accelerator
 
 from ..spec.vector import Kind, Source, Target, VectorUnit, field_values
 from ..vector import unit as golden
+from ..vector.side import ascending
+from . import sums
 from .errors import Fault, MachineError
 from .memories import Memories
 
@@ -87,11 +89,15 @@ class Vector:
         writes = [self._addresses(instruction, (VECTOR_OUTPUTS[min(place, 1)], 0), counts, length)
                   for place, (_, length) in enumerate(plan.writes)]
         self._check_order(plan, reads, writes, written, time, len(words))
-        total = counts[0] * counts[1]
-        step = 1 if plan.carried else max(_AT_ONCE // (self.unit.registers * self.unit.longest), 1)
+        total, body, places = counts[0] * counts[1], words, {}
+        if plan.carried and Kind.LENGTH not in [f["kind"] for f in fields]:
+            body, places = sums.apart(words, fields)
+            carried = self._plan(body, [field_values(word) for word in body]).carried
+            body, places = (words, {}) if carried else (body, places)
+        step = 1 if plan.carried and not places else max(_AT_ONCE // (self.unit.registers * self.unit.longest), 1)
         for first in range(0, total, step):
-            self._iterations(words, plan, *([part[first:first + step] for part in parts] for parts in (reads, writes)),
-                             count=min(step, total - first))
+            self._iterations(body, plan, *([part[first:first + step] for part in parts] for parts in (reads, writes)),
+                             min(step, total - first), places)
         return total * len(words)
 
     # --- What a program does --------------------------------------------------------------------
@@ -179,8 +185,11 @@ class Vector:
 
     # --- Execution ------------------------------------------------------------------------------
 
-    def _iterations(self, words, plan, reads, writes, count):
-        """Execute iterations side by side, from the unit's state, which becomes that of the last one."""
+    def _iterations(self, words, plan, reads, writes, count, places):
+        """Execute iterations side by side, from the unit's state, which becomes that of the last one.
+
+        Of what they give to the stream, ``places`` -> register are rows that are added up there.
+        """
         side, state = golden.Machine(self.unit, (count,)), self.machine
         side.registers[...], side.scalars[...] = state.registers[:, None], state.scalars[:, None]
         side.length = state.length
@@ -188,13 +197,17 @@ class Vector:
         for addresses, (_, length) in zip(reads, plan.reads, strict=True):
             self._check_read(addresses, length)
             inputs.append(self.memories.v_data[addresses].reshape(count, -1)[:, :length])
-        outputs = []
-        for addresses, row in zip(writes, side.run(words, inputs), strict=True):
+        outputs, given = [], side.run(words, inputs)
+        for addresses, row in zip(writes, (row for place, row in enumerate(given) if place not in places), strict=True):
             filled = np.zeros((count, addresses.shape[1] * self.lanes), np.uint32)
             filled[:, :row.shape[-1]] = row
             outputs.append((addresses, filled.reshape(*addresses.shape, self.lanes)))
         self._write(outputs, count)
+        totals = {index: np.concatenate([state.registers[index][None, :given[place].shape[-1]], given[place]])
+                  for place, index in places.items()}
         state.registers[...], state.scalars[...] = side.registers[:, -1], side.scalars[:, -1]
+        for index, rows in totals.items():
+            state.registers[index, :rows.shape[-1]] = ascending(rows)
         state.length = side.length
 
     def _check_read(self, addresses, length):
