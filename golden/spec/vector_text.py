@@ -1,6 +1,7 @@
 """Words of the vector unit as text, and back: what the disassembler shows of memory P."""
 
 import struct
+from collections.abc import Callable
 
 from .vector import (
     BEATS_RANGE,
@@ -35,8 +36,8 @@ def line(word: int) -> str:
     A pass, or its like on scalars, has the operands ``a``, ``b`` and ``c``, the operation, and of all else what is not
     0. What no unit may execute, whatever its size, is ``RESERVED`` and the bits.
     """
-    own = {Kind.SET: _set, Kind.LENGTH: _length, Kind.ARGUMENT: _argument}
-    found = own.get(word >> KIND, _step)(word)
+    kinds: dict[int, Callable[[int], str | None]] = {Kind.SET: _set, Kind.LENGTH: _length, Kind.ARGUMENT: _argument}
+    found = kinds.get(word >> KIND, _step)(word)
     return found or f"RESERVED 0x{word:016X}"
 
 

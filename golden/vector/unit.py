@@ -221,7 +221,8 @@ def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int |
 
     A pass takes ``ceil(length / lanes)`` beats and :attr:`~VectorUnit.plain_cycles`, with a reduction also
     :attr:`~VectorUnit.reduce_cycles`; with a function a beat takes :attr:`~VectorUnit.function_turns` cycles, and the
-    pass :attr:`~VectorUnit.pass_cycles`. An operation on scalars is a pass of one beat; SET, LENGTH and ARGUMENT take one cycle.
+    pass :attr:`~VectorUnit.pass_cycles`. An operation on scalars is a pass of one beat; SET, LENGTH and ARGUMENT take
+    one cycle.
     """
     length, total = unit.longest if length is None else length, 0
     for instruction in program:

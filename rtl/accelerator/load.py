@@ -69,8 +69,8 @@ class Load(Component):
 
     @staticmethod
     def ports(params):
-        return {**unit_members(Opcode.LOAD), "limit": In(32), "arguments": In(arguments_layout()),
-                "begins": Out(1), "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+        return {**unit_members(Opcode.LOAD), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
+                "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
                 "beat": In(stream.Signature(8 * params.beat)), "v": Out(v_write(params)), "w": Out(w_write(params)),
                 "w_scales": Out(w_scales_write(params)), "p": Out(p_write(params))}
 

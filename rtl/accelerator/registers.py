@@ -26,7 +26,8 @@ from .control import host_signature
 #: Registers that say what the machine is, but for the two that all machines share.
 SIZES = tuple(one.name for one in REGISTERS if one.access is Access.READ and one.address < CONTEXT)[2:]
 #: Counters, in the order of their addresses: ``cycles`` and what follows.
-COUNTERS = tuple(one.name for one in REGISTERS if one.access is Access.READ and one.address >= BY_NAME["cycles"].address)
+COUNTERS = tuple(each.name for each in REGISTERS
+                 if each.address >= BY_NAME["cycles"].address and each.access is Access.READ)
 
 
 def written(contexts):

@@ -59,9 +59,10 @@ class Store(Component):
 
     @staticmethod
     def ports(params):
-        return {**unit_members(Opcode.STORE), "limit": In(32), "arguments": In(arguments_layout()),
-                "begins": Out(1), "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))), "v": Out(v_read(params)),
-                "room": In(1), "beat": Out(stream.Signature(beat_layout(params))), "written": In(1)}
+        return {**unit_members(Opcode.STORE), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
+                "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+                "v": Out(v_read(params)), "room": In(1), "beat": Out(stream.Signature(beat_layout(params))),
+                "written": In(1)}
 
     def body(self, platform):
         m, params = Module(), self.params

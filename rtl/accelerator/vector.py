@@ -67,12 +67,14 @@ class VectorOnV(Component):
             """The parameters of the vector unit."""
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
-                              functions=self.functions, function_lanes=lanes // self.function_turns, arguments=ARGUMENTS)
+                              functions=self.functions, function_lanes=lanes // self.function_turns,
+                              arguments=ARGUMENTS)
 
     @staticmethod
     def ports(params):
         return unit_members(Opcode.VECTOR) | {
-            "arguments": In(arguments_layout()), "p": Out(p_read()), "read": Out(v_read(params)), "write": Out(v_write(params))}
+            "arguments": In(arguments_layout()), "p": Out(p_read()), "read": Out(v_read(params)),
+            "write": Out(v_write(params))}
 
     def unit(self):
         """The vector unit."""

@@ -107,8 +107,9 @@ class Walk(Component):
     @staticmethod
     def ports(params):
         return {"instruction": In(stream.Signature(instruction_layout(params.opcode))), "limit": In(32),
-                "arguments": In(arguments_layout()), "address": Out(OFFSET_BITS - params.beat_bits), "o": Out(stream.Signature(piece_layout(params))),
-                "begins": Out(1), "misaligned": Out(1), "outside": Out(1)}
+                "arguments": In(arguments_layout()), "address": Out(OFFSET_BITS - params.beat_bits),
+                "o": Out(stream.Signature(piece_layout(params))), "begins": Out(1), "misaligned": Out(1),
+                "outside": Out(1)}
 
     def body(self, platform):
         m, params, fields = Module(), self.params, self.instruction.payload
