@@ -16,7 +16,7 @@ from typing import Self
 
 from . import describe
 from .files import write
-from .isa.instructions import BYTES, IllegalInstruction, Instruction, decode
+from .isa.instructions import ARGUMENTS, BYTES, IllegalInstruction, Instruction, decode
 from .system import Accelerator
 from .values import OptionError, readable_file, refuse, shown
 
@@ -211,6 +211,8 @@ class Program:
     tensors : dict
         Name -> :class:`Tensor`.
     layers : sequence of Layer
+    arguments : sequence of int
+        Values of the registers ``argument1`` and so on; those that are missing are undefined.
 
     Raises
     ------
@@ -223,11 +225,15 @@ class Program:
     memory: tuple[Region, ...] = ()
     tensors: dict[str, Tensor] = field(default_factory=dict)
     layers: tuple[Layer, ...] = ()
+    arguments: tuple[int, ...] = ()
 
     def __post_init__(self):
-        for name in ("instructions", "memory", "layers"):
+        for name in ("instructions", "memory", "layers", "arguments"):
             object.__setattr__(self, name, _sequence(name.capitalize(), getattr(self, name)))
         _check_whole("Limit", self.limit)
+        _check_whole("Number of arguments", len(self.arguments), most=ARGUMENTS)
+        for number, value in enumerate(self.arguments, 1):
+            _check_whole(f"Argument {number}", value)
         if self.limit % self.accelerator.beat:
             raise ProgramError(f"Limit must be a multiple of the beat of {self.accelerator.beat} bytes, not "
                                f"{self.limit}")
@@ -251,6 +257,21 @@ class Program:
                 raise ProgramError(f"Layer {layer.name} must be of the {len(self.instructions)} instructions, not "
                                    f"{layer.first} to {layer.stop}")
 
+    def argument(self, number: int) -> int:
+        """The value of the register ``argument`` with this number; ProgramError if it is undefined."""
+        if number > len(self.arguments):
+            raise ProgramError(f"Argument {number} must have a value where an instruction reads it")
+        return self.arguments[number - 1]
+
+    def registers(self) -> dict[str, int]:
+        """Name -> value of the registers that hold its arguments."""
+        return {f"argument{number}": value for number, value in enumerate(self.arguments, 1)}
+
+    def offset(self, instruction: Instruction) -> int:
+        """Where a LOAD or STORE begins in DRAM: its offset and its argument, if it has one, modulo 2^32."""
+        number = instruction["argument"]
+        return (instruction["offset"] + (self.argument(number) if number else 0)) & _MOST
+
     def words(self) -> bytes:
         """The instructions as bytes, as they lie in DRAM at the register ``program``."""
         return b"".join(each.encode().to_bytes(BYTES, "little") for each in self.instructions)
@@ -258,7 +279,7 @@ class Program:
     def to_bytes(self) -> bytes:
         """The file."""
         header = {"version": VERSION, "accelerator": self.accelerator.as_dict(), "limit": self.limit,
-                  "memory": [[region.address, len(region.data)] for region in self.memory],
+                  "arguments": self.arguments, "memory": [[region.address, len(region.data)] for region in self.memory],
                   "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
                   "layers": [asdict(layer) for layer in self.layers]}
         entries = (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
@@ -299,7 +320,7 @@ class Program:
         return cls(accelerator=Accelerator.from_dict(header["accelerator"]),
                    instructions=[decode(int.from_bytes(words[at:at + BYTES], "little"))
                                  for at in range(0, len(words), BYTES)],
-                   limit=header["limit"], memory=regions,
+                   limit=header["limit"], arguments=header.get("arguments", ()), memory=regions,
                    tensors={name: Tensor(**tensor) for name, tensor in header["tensors"].items()},
                    layers=[Layer(**layer | {"products": [Product(**each) for each in layer.get("products", ())]})
                            for layer in header["layers"]])

@@ -63,8 +63,11 @@ class Found:
 
 @lru_cache(1)
 def _legal(system, seed):
-    """Legal instructions of all kinds."""
-    return [each for each in random_program(system, seed).instructions if each.opcode != Opcode.HALT]
+    """Legal instructions of all kinds; transfers begin where they did, with the arguments that words find."""
+    program, found = random_program(system, seed), around(system)[0].arguments
+    return [each if not each["argument"] else replace(each, values=each.values | {
+        "offset": program.offset(each) - found[each["argument"] - 1] & 0xFFFFFFFF})
+            for each in program.instructions if each.opcode != Opcode.HALT]
 
 
 def random_word(system: Accelerator, number: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from hbfp.isa.instructions import IllegalInstruction, Instruction, Opcode
 from hbfp.isa.legal import check
 from hbfp.isa.registers import Cause
-from hbfp.program import Program
+from hbfp.program import Program, ProgramError
 from hbfp.system import Accelerator, Share
 
 from .convert import convert
@@ -50,13 +50,13 @@ class Machine:
         self.dram = Dram(program.limit, program.memory) if dram is None else dram
         self.order = Order(self.accelerator.queue, races)
         self.core = Core(self.accelerator, self.memories, self.order)
-        self.vector = Vector(self.accelerator, self.memories)
+        self.vector = Vector(self.accelerator, self.memories, program.arguments)
         if races:
             for memory in (*self.memories.all, self.dram):
                 memory.watch = self.order.watch
         both = self.accelerator, self.memories
         self._work: dict[Opcode, Callable[[Instruction], None]] = {
-            Opcode.LOAD: partial(load, *both, self.dram), Opcode.STORE: partial(store, *both, self.dram),
+            Opcode.LOAD: partial(self._transfer, load), Opcode.STORE: partial(self._transfer, store),
             Opcode.CONVERT: partial(convert, *both), Opcode.VECTOR: self.vector.run,
             Opcode.NOP: lambda instruction: None}
         self._core: dict[Opcode, Callable[[Instruction, int], None]] = {
@@ -113,6 +113,14 @@ class Machine:
             self._work[instruction.opcode](instruction)
             self.order.complete(unit, number)
         return False
+
+    def _transfer(self, work, instruction):
+        """Execute a LOAD or STORE, from where its argument lets it begin."""
+        try:
+            offset = self.program.offset(instruction)
+        except ProgramError:
+            raise MachineError(f"Argument {instruction['argument']} is read, which the host has not written") from None
+        work(self.accelerator, self.memories, self.dram, instruction, offset)
 
     # --- Tensors --------------------------------------------------------------------------------
 

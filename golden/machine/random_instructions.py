@@ -1,10 +1,11 @@
 """Random legal instructions, on memories of which every word is defined."""
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 
-from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit
+from hbfp.isa.instructions import ARGUMENTS, Instruction, Memory, Opcode, Unit
 from hbfp.system import Accelerator
 
 from .loops import nest
@@ -28,10 +29,13 @@ class Draw:
         Words of V in the part of DRAM, from offset 0 on, that loads and stores may use.
     records_at, vectors_at : int
         Byte offsets in DRAM of records that fill W, and of what P holds.
+    arguments : sequence of int
+        Values of the registers that instructions read.
     """
 
     def __init__(self, accelerator: Accelerator, pick: Random, vectors: list[VectorProgram], words: int,
-                 records_at: int, vectors_at: int) -> None:
+                 records_at: int, vectors_at: int, arguments: Sequence[int]) -> None:
+        self.arguments = arguments
         self.accelerator, self.pick, self.vectors, self.words = accelerator, pick, vectors, words
         self.records_at, self.vectors_at = records_at, vectors_at
         self._kinds = (self._load, self._load_runs, self._load_records, self._load_vectors, *[self._store] * 2,
@@ -85,14 +89,20 @@ class Draw:
             return v and dram and [Instruction(Opcode.LOAD, self._transfer(counts, v, dram))]
         return self._until(draw)
 
-    def _transfer(self, counts, buffer, dram, each=None, **more):
-        """Values of a transfer whose DRAM addresses are in units of ``each`` bytes."""
+    def _transfer(self, counts, buffer, dram, each=None, at=0, **more):
+        """Values of a transfer whose DRAM addresses are in units of ``each`` bytes from byte ``at`` on."""
         each = self.accelerator.beat if each is None else each
         first = 0 if "run" in more else 1
-        values = {"base": buffer[0], "offset": dram[0] * each}
+        values = {"base": buffer[0]} | self._begin(dram[0] * each + at)
         values |= {f"count{loop}": count for loop, count in enumerate(counts)}
         values |= {f"buffer{loop}": buffer[1][loop] for loop in range(first, 3)}
         return values | {f"dram{loop}": dram[1][loop] * each for loop in range(first, 3)} | more
+
+    def _begin(self, offset):
+        """Values of a transfer that begin it at an offset: this alone, or an argument and what it leaves of it."""
+        number = self.pick.choice((0, 0, self.pick.randint(1, ARGUMENTS)))
+        return {"argument": number, "offset": offset - self.arguments[number - 1] & 0xFFFFFFFF} if number else {
+            "offset": offset}
 
     def _load_runs(self):
         def draw():
@@ -111,8 +121,8 @@ class Draw:
             dram = self._place_loops(counts, records, step=1, distinct=False)
             if not w or not dram:
                 return None
-            values = self._transfer(counts, w, dram, system.record_beats * system.beat, memory=Memory.W)
-            return [Instruction(Opcode.LOAD, values | {"offset": values["offset"] + self.records_at})]
+            return [Instruction(Opcode.LOAD, self._transfer(
+                counts, w, dram, system.record_beats * system.beat, self.records_at, memory=Memory.W))]
         return self._until(draw)
 
     def _load_vectors(self):
@@ -120,7 +130,7 @@ class Draw:
         words = 2 * self.accelerator.p_words // self.accelerator.lanes
         first = self.pick.randrange(words)
         return [Instruction(Opcode.LOAD, {
-            "memory": Memory.P, "base": first, "offset": self.vectors_at + first * self.accelerator.beat,
+            **self._begin(self.vectors_at + first * self.accelerator.beat), "memory": Memory.P, "base": first,
             "count0": self.pick.randint(1, words - first), "count1": 1, "count2": 1})]
 
     def _store(self):

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 
-from hbfp.isa.instructions import WAITS, Instruction, Memory, Opcode, Unit, Wait
+from hbfp.isa.instructions import ARGUMENTS, WAITS, Instruction, Memory, Opcode, Unit, Wait
 from hbfp.program import Program, Region
 from hbfp.system import Accelerator
 
@@ -54,12 +54,15 @@ class _Maker:
         self.memory = (Region(0, data), Region(self.records_at, records),
                        Region(self.vectors_at, np.array(words, np.uint64).tobytes()),
                        Region(self.unit_at, unit.tobytes()), Region(self.unit_record_at, unit_records))
-        self.machine = Machine(Program(accelerator=accelerator, instructions=(), limit=self.limit, memory=self.memory))
+        self.arguments = tuple(self._floats(ARGUMENTS).view(np.uint32).tolist())
+        self.machine = Machine(Program(accelerator=accelerator, instructions=(), limit=self.limit, memory=self.memory,
+                                       arguments=self.arguments))
         self.accesses: dict[int, list[Accessed]] = {}
         for memory in (*self.machine.memories.all, self.machine.dram):
             memory.watch = self._watch
         self.waits, self.made, self.tried = Waits(), [], 0
-        self.draw = Draw(accelerator, self.pick, vectors, _WORDS, self.records_at, self.vectors_at)
+        self.draw = Draw(accelerator, self.pick, vectors, _WORDS, self.records_at, self.vectors_at,
+                         self.arguments)
 
     def _floats(self, count):
         """FP32 numbers of all kinds: small and large, zeros, subnormals, a few infinities and NaN."""
@@ -88,7 +91,8 @@ class _Maker:
             self._yield()
         self._dump()
         self.made.append(Instruction(Opcode.HALT, {}))
-        return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory)
+        return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory,
+                       arguments=self.arguments)
 
     def _add(self, group):
         """Try instructions that belong together on the machine, and append them with their waits."""

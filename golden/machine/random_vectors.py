@@ -17,7 +17,7 @@ from ..spec.vector import (
     register,
     scalar,
 )
-from ..vector.programs import bits, length
+from ..vector.programs import argument, bits, length
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class _Maker:
     def _set(self):
         index = self.pick.randrange(16)
         self.scalars.append(index)
+        if self.unit.arguments and self.pick.random() < 0.3:
+            return argument(index, self.pick.randint(1, self.unit.arguments))
         return VectorInstruction(kind=Kind.SET, target_index=index, immediate=bits(self.pick.uniform(-2, 2)))
 
     def _begin(self):

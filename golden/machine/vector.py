@@ -1,5 +1,6 @@
 """VECTOR: programs of the vector unit on rows of V."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,9 +57,12 @@ class Vector:
     ----------
     accelerator : Accelerator
     memories : Memories
+    arguments : sequence of int
+        Values of the registers ``argument1`` and so on, as many as are defined.
     """
 
-    def __init__(self, accelerator: Accelerator, memories: Memories) -> None:
+    def __init__(self, accelerator: Accelerator, memories: Memories, arguments: Sequence[int] = ()) -> None:
+        self.arguments = arguments
         self.lanes, self.memories, self.unit = accelerator.lanes, memories, VectorUnit.of(accelerator)
         self.row_words = accelerator.row_words
         self.restart()
@@ -125,6 +129,8 @@ class Vector:
                     plan.reads.append((number, length))
                 if f["target"] == Target.STREAM:
                     plan.writes.append((number, length))
+            if f["kind"] == Kind.ARGUMENT and word & 15 > len(self.arguments):
+                raise MachineError(f"Argument {word & 15} is read, which the host has not written")
             for known in (self.known, fresh):
                 known.write(f, word, length)
         kinds = [f["kind"] for f in fields]
@@ -192,7 +198,7 @@ class Vector:
         """
         side, state = golden.Machine(self.unit, (count,)), self.machine
         side.registers[...], side.scalars[...] = state.registers[:, None], state.scalars[:, None]
-        side.length = state.length
+        side.length, side.arguments = state.length, self.arguments
         inputs = []
         for addresses, (_, length) in zip(reads, plan.reads, strict=True):
             self._check_read(addresses, length)
@@ -236,7 +242,7 @@ def _reads_stream(f):
 
 def _scalars_written(f, word):
     """Scalars that an instruction of the vector unit writes."""
-    if f["kind"] == Kind.SET:
+    if f["kind"] in (Kind.SET, Kind.ARGUMENT):
         return [word >> 32 & 15]
     if f["kind"] == Kind.SCALAR:
         return [f["target_index"]] if f["target"] == Target.SCALAR else []

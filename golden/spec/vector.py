@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hbfp.checks import check_range
+from hbfp.isa.instructions import ARGUMENTS
 from hbfp.system import Accelerator
 
 from .tables import FUNCTIONS
@@ -15,6 +16,7 @@ class Kind(IntEnum):
     SCALAR = 2     # the same operation, once, on scalars
     SET = 3        # scalar := immediate
     LENGTH = 4     # elements of a row := immediate
+    ARGUMENT = 5   # scalar := a value from outside, by its number from 1 on
 
 
 class Source(IntEnum):
@@ -93,7 +95,8 @@ class VectorInstruction:
     """``u = post(op(a, b, c))`` over a row (or once), its target, and a reduction of u into a scalar.
 
     ``negate_a`` negates the product of MULADD (a of MAX and GATE), ``negate_c`` the addend. The defaults pass ``a``
-    on: a * 1 + -0. ``immediate`` is for SET and LENGTH alone; SET writes the scalar ``target_index``.
+    on: a * 1 + -0. ``immediate`` is for SET, LENGTH and ARGUMENT alone; SET and ARGUMENT write the scalar
+    ``target_index``.
     """
     kind: Kind = Kind.VECTOR
     a: Operand = STREAM
@@ -111,7 +114,7 @@ class VectorInstruction:
 
     def encode(self) -> int:
         """The 64-bit word."""
-        if self.kind == Kind.SET:
+        if self.kind in (Kind.SET, Kind.ARGUMENT):
             return self.kind << KIND | self.target_index << 32 | self.immediate
         if self.kind == Kind.LENGTH:
             return self.kind << KIND | self.immediate
@@ -154,6 +157,8 @@ class VectorUnit:
     function_lanes : int
         Evaluators of functions, a power of two, at most as many as lanes, which they serve in turns; 0: one in each
         lane.
+    arguments : int
+        Values from outside that programs may read, 0 to 15.
 
     Raises
     ------
@@ -166,6 +171,7 @@ class VectorUnit:
     functions: tuple[str, ...] = field(default=FUNCTIONS)
     pipeline: int = 4
     function_lanes: int = 0
+    arguments: int = field(default=0, metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -185,13 +191,14 @@ class VectorUnit:
             object.__setattr__(self, "function_lanes", 0)
         if self.function_lanes and not self.functions:
             raise ValueError(f"Function lanes must be 0 where the unit has no function, not {self.function_lanes}")
+        check_range("Arguments", self.arguments, 0, 15)
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "VectorUnit":
         """That of an accelerator."""
         return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
                    registers=accelerator.vector_rows, functions=accelerator.functions,
-                   function_lanes=accelerator.evaluators)
+                   function_lanes=accelerator.evaluators, arguments=ARGUMENTS)
 
     @property
     def longest(self) -> int:

@@ -1,6 +1,7 @@
 """Words of the vector unit as text, and back: what the disassembler shows of memory P."""
 
 import struct
+from collections.abc import Callable
 
 from .vector import (
     BEATS_RANGE,
@@ -35,7 +36,8 @@ def line(word: int) -> str:
     A pass, or its like on scalars, has the operands ``a``, ``b`` and ``c``, the operation, and of all else what is not
     0. What no unit may execute, whatever its size, is ``RESERVED`` and the bits.
     """
-    found = _set(word) if word >> KIND == Kind.SET else _length(word) if word >> KIND == Kind.LENGTH else _step(word)
+    kinds: dict[int, Callable[[int], str | None]] = {Kind.SET: _set, Kind.LENGTH: _length, Kind.ARGUMENT: _argument}
+    found = kinds.get(word >> KIND, _step)(word)
     return found or f"RESERVED 0x{word:016X}"
 
 
@@ -44,6 +46,12 @@ def _set(word):
     if word >> 36 & (1 << KIND - 36) - 1:
         return None
     return f"SET scalar{word >> 32 & 15}=0x{value:08X}    # {struct.unpack('>f', value.to_bytes(4, 'big'))[0]:g}"
+
+
+def _argument(word):
+    if not word & 15 or word & (1 << KIND) - 1 & ~(15 << 32 | 15):
+        return None
+    return f"ARGUMENT scalar{word >> 32 & 15}={word & 15}"
 
 
 def _length(word):
@@ -88,9 +96,10 @@ def parse(text: str) -> int:
             return _number(WORD, *words)
         if head == "LENGTH":
             return Kind.LENGTH << KIND | _number(KIND, *words)
-        if head == "SET":
+        if head in ("SET", "ARGUMENT"):
             (name, value), = (word.split("=") for word in words)
-            return Kind.SET << KIND | _number(4, name.removeprefix("scalar")) << 32 | _number(32, value)
+            bits = 32 if head == "SET" else 4
+            return Kind[head] << KIND | _number(4, name.removeprefix("scalar")) << 32 | _number(bits, value)
         return _word(Kind[head], dict(word.split("=") for word in words))
     except (KeyError, ValueError, TypeError):
         raise TextError(f"An instruction of the vector unit must be as the disassembler writes it, not "

@@ -40,6 +40,11 @@ def load(index: int, value: float) -> VectorInstruction:
     return VectorInstruction(kind=Kind.SET, target_index=index, immediate=bits(value))
 
 
+def argument(index: int, number: int) -> VectorInstruction:
+    """Set a scalar to what the host has written into the register ``argument`` with this number."""
+    return VectorInstruction(kind=Kind.ARGUMENT, target_index=index, immediate=number)
+
+
 def length(elements: int) -> VectorInstruction:
     """Set the number of elements of a row."""
     return VectorInstruction(kind=Kind.LENGTH, immediate=elements)

@@ -5,7 +5,7 @@ the hardware's order: each lane adds its elements in the order of the beats, sta
 lanes are added in a tree: (0, 1), (2, 3) ..., then pairs of those.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..number.arrays import check_shape, listed, patterns
 from ..spec.tables import FUNCTIONS
 from ..spec.vector import (
     CONSTANTS,
+    KIND,
     POSTS,
     SCALARS,
     Kind,
@@ -60,6 +61,9 @@ def check(word: int, unit: VectorUnit) -> None:
     elif f["kind"] == Kind.LENGTH:
         need(word & (1 << 60) - 1 <= unit.longest, "length")
         need(word & (1 << 60) - 1, "length")
+    elif f["kind"] == Kind.ARGUMENT:
+        need(word & (1 << KIND) - 1 & ~(15 << 32 | 15) == 0, "unused bits")
+        need(1 <= word & 15 <= unit.arguments, "argument")
     else:
         scalar = f["kind"] == Kind.SCALAR
         need(f["spare"] == 0, "unused bits")
@@ -91,6 +95,8 @@ class Machine:
     scalars : uint32 array, (16, shape)
     length : int
         Elements of a row; ``unit.longest`` at reset.
+    arguments : sequence of int
+        Bit patterns of the values from outside; the first has number 1.
     """
 
     def __init__(self, unit: VectorUnit | None = None, shape: tuple[int, ...] = ()) -> None:
@@ -101,6 +107,7 @@ class Machine:
         self.registers = np.full((self.unit.registers, *self.shape, self.unit.longest), UNDEFINED, dtype=np.uint32)
         self.scalars = np.full((SCALARS, *self.shape), UNDEFINED, dtype=np.uint32)
         self.length = self.unit.longest
+        self.arguments: Sequence[int] = (UNDEFINED,) * self.unit.arguments
 
     def run(self, program: Iterable[VectorInstruction | int], inputs: Iterable[np.ndarray] = ()) -> list[np.ndarray]:
         """Execute a program.
@@ -140,6 +147,9 @@ class Machine:
     def _step(self, word, f, rows):
         if f["kind"] == Kind.SET:
             self.scalars[word >> 32 & 15] = word & 0xFFFFFFFF
+            return None
+        if f["kind"] == Kind.ARGUMENT:
+            self.scalars[word >> 32 & 15] = self.arguments[(word & 15) - 1]
             return None
         if f["kind"] == Kind.LENGTH:
             self.length = word & (1 << 60) - 1
@@ -211,13 +221,14 @@ def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int |
 
     A pass takes ``ceil(length / lanes)`` beats and :attr:`~VectorUnit.plain_cycles`, with a reduction also
     :attr:`~VectorUnit.reduce_cycles`; with a function a beat takes :attr:`~VectorUnit.function_turns` cycles, and the
-    pass :attr:`~VectorUnit.pass_cycles`. An operation on scalars is a pass of one beat; SET and LENGTH take one cycle.
+    pass :attr:`~VectorUnit.pass_cycles`. An operation on scalars is a pass of one beat; SET, LENGTH and ARGUMENT take
+    one cycle.
     """
     length, total = unit.longest if length is None else length, 0
     for instruction in program:
         if instruction.kind == Kind.LENGTH:
             length = instruction.immediate
-        if instruction.kind in (Kind.SET, Kind.LENGTH):
+        if instruction.kind in (Kind.SET, Kind.LENGTH, Kind.ARGUMENT):
             total += 1
             continue
         beats = 1 if instruction.kind == Kind.SCALAR else -(-length // unit.lanes)

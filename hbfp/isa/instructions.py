@@ -10,6 +10,8 @@ from enum import IntEnum
 
 #: Bits and bytes of an instruction.
 WORD, BYTES = 512, 64
+#: Registers of a context whose values its instructions read, numbered from 1 on: a program's arguments.
+ARGUMENTS = 8
 
 
 class Unit(IntEnum):
@@ -84,7 +86,7 @@ def _slot(name):
 
 #: Input and output slots of a vector instruction.
 VECTOR_INPUTS, VECTOR_OUTPUTS = ("i0", "i1", "i2"), ("o0", "o1")
-_TRANSFER = "offset:32 " + _loops(3, count=16, dram="32s", buffer="22s") + " base:22 run:7"
+_TRANSFER = "offset:32 " + _loops(3, count=16, dram="32s", buffer="22s") + " base:22 run:7 argument:4"
 #: Opcode -> its own fields, which follow the header from bit 85 up. All bits beyond are zero.
 FIELDS = {
     Opcode.LOAD: _fields("memory:2 elements:1 " + _TRANSFER),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ..system import Accelerator
-from .instructions import IllegalInstruction, Instruction, Memory, Opcode
+from .instructions import ARGUMENTS, IllegalInstruction, Instruction, Memory, Opcode
 
 
 class Must(Enum):
@@ -59,6 +59,7 @@ _TRANSFER = (
     *_counted("count0 count1 count2"),
     _each("dram0 buffer0 run", must=Must.ZERO, when={"elements": 0}),
     _each("run", must=Must.RANGE, when={"elements": 1}, low=1, high="lanes"),
+    _each("argument", must=Must.RANGE, low=0, high=ARGUMENTS),
 )
 #: Opcode -> its rules, in the order in which they are looked at.
 RULES = {

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..system import FUNCTIONS, SHARES, Accelerator
-from .instructions import Unit
+from .instructions import ARGUMENTS, Unit
 
 #: Of the bus, in bits; bytes that the registers take of its addresses, those of a second context not counted.
 WORD, SPAN = 32, 256
@@ -92,6 +92,12 @@ def _counters():
     return tuple(Register(name, 0x84 + 4 * number, Access.READ, text) for number, (name, text) in enumerate(names))
 
 
+def _arguments():
+    """What the host tells a program; number 1 stands behind the counters."""
+    return tuple(Register(f"argument{number}", 0xDC + 4 * number, Access.WRITE, "for its instructions: a part of "
+                          "addresses in DRAM, or the bits of a scalar") for number in range(1, ARGUMENTS + 1))
+
+
 def _shares(width):
     """A field of each memory."""
     return tuple(Field(name, 8 * place, width, f"of {name.upper()}") for place, name in enumerate("vxwp"))
@@ -141,6 +147,7 @@ REGISTERS = (
              _shares(5), several=True, reset=sum(SHARES << field.low for field in _shares(5))),
     Register("cycles", 0x80, Access.READ, "that it has had the machine, from the doorbell to the end"),
     *_counters(),
+    *_arguments(),
 )
 def registers(contexts: int = 1) -> tuple[Register, ...]:
     """All registers of an accelerator of so many contexts, in the order of addresses; a second one's end in ``_1``."""

@@ -23,13 +23,12 @@ def loaded(program: Program, instruction: Instruction) -> Iterator[tuple[int, li
     (int, list of int or None)
         Place in P of the first word of a beat, and its words; None where the program does not say what the beat holds.
     """
-    beat = program.accelerator.beat
+    beat, offset = program.accelerator.beat, program.offset(instruction)
     for i2 in range(instruction["count2"]):
         for i1 in range(instruction["count1"]):
             for i0 in range(instruction["count0"]):
                 place = instruction["base"] + i2 * instruction["buffer2"] + i1 * instruction["buffer1"] + i0
-                data = _given(program, instruction["offset"] + i2 * instruction["dram2"] + i1 * instruction["dram1"]
-                              + i0 * beat, beat)
+                data = _given(program, offset + i2 * instruction["dram2"] + i1 * instruction["dram1"] + i0 * beat, beat)
                 yield place * beat // BYTES, None if data is None else [
                     int.from_bytes(data[at:at + BYTES], "little") for at in range(0, beat, BYTES)]
 

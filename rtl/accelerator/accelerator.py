@@ -6,7 +6,7 @@ from operator import or_
 from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hbfp.isa.instructions import Opcode, Unit
+from hbfp.isa.instructions import ARGUMENTS, Opcode, Unit
 from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator as Description
 
@@ -127,12 +127,14 @@ class Accelerator(Component):
         connect(m, store.beat, writer.beat)
         base = Cat(registers.base_low, registers.base_high)
         abort = ~parts["control"].fetches
+        arguments = Cat(getattr(registers, f"argument{number}") for number in range(1, ARGUMENTS + 1))
         m.d.comb += [
             self.interrupt.eq(registers.interrupt), fetch.origin.eq(Cat(registers.program_low,
                                                                          registers.program_high)),
             fetch.instructions.eq(registers.instructions), fetch.valid.eq(reader.fetched), fetch.data.eq(reader.rdata),
             load.beat.valid.eq(reader.loaded), load.beat.payload.eq(reader.rdata), reader.ready.eq(load.beat.ready),
             load.limit.eq(registers.limit), store.limit.eq(registers.limit), store.room.eq(writer.room),
+            *(inside[name].arguments.eq(arguments) for name in ("load", "store", "vector")),
             store.written.eq(writer.written), reader.base.eq(base[12:]), writer.base.eq(base[12:]),
             reader.abort.eq(abort), writer.abort.eq(abort),
         ]

@@ -2,7 +2,8 @@
 
 from amaranth import Shape, signed
 
-from hbfp.isa.instructions import FIELDS, HEADER
+from hbfp.isa.instructions import ARGUMENTS, FIELDS, HEADER
+from hbfp.isa.registers import WORD
 
 from ..lib.layout import ArrayLayout, StructLayout
 from ..number.streams import row_layout, scale_layout
@@ -24,6 +25,11 @@ def header_layout():
 def instruction_layout(opcode):
     """The fields of an opcode, its header left out: what its unit takes."""
     return fields_layout(FIELDS[opcode])
+
+
+def arguments_layout():
+    """The registers that instructions read by number; element 0 belongs to number 1."""
+    return ArrayLayout(WORD, ARGUMENTS)
 
 
 def v_layout(params):

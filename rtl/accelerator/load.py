@@ -12,7 +12,7 @@ from ..lib.component import Component
 from ..lib.fifo import Fifo
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
-from .layouts import ADDRESS_BITS
+from .layouts import ADDRESS_BITS, arguments_layout
 from .rotate import Rotate, covered
 from .signatures import p_write, unit_members, v_write, w_scales_write, w_write
 from .sizes import Sizes
@@ -36,8 +36,8 @@ class Load(Component):
     -------
     instruction, done, fault
         As of every unit; an instruction is taken with the request of its last burst.
-    limit : ``In(32)``
-        Bytes of DRAM.
+    limit, arguments : ``In(32)``, ``In(arguments_layout())``
+        Bytes of DRAM; see :class:`~rtl.accelerator.walk.Walk`.
     request : ``Out(stream.Signature(request_layout))``
         A burst; taken when the bus takes it.
     beat : ``In(stream)``
@@ -69,8 +69,8 @@ class Load(Component):
 
     @staticmethod
     def ports(params):
-        return {**unit_members(Opcode.LOAD), "limit": In(32), "begins": Out(1), "misaligned": Out(1),
-                "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+        return {**unit_members(Opcode.LOAD), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
+                "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
                 "beat": In(stream.Signature(8 * params.beat)), "v": Out(v_write(params)), "w": Out(w_write(params)),
                 "w_scales": Out(w_scales_write(params)), "p": Out(p_write(params))}
 
@@ -82,8 +82,8 @@ class Load(Component):
         connect(m, flipped(self.instruction), walk.instruction)
         both = Signal()
         m.d.comb += [
-            walk.limit.eq(self.limit), self.begins.eq(walk.begins), self.misaligned.eq(walk.misaligned),
-            self.outside.eq(walk.outside),
+            walk.limit.eq(self.limit), walk.arguments.eq(self.arguments), self.begins.eq(walk.begins),
+            self.misaligned.eq(walk.misaligned), self.outside.eq(walk.outside),
             both.eq(self.request.ready & pieces.i.ready), walk.o.ready.eq(both),
             self.request.valid.eq(walk.o.valid & pieces.i.ready), self.request.payload.address.eq(walk.address),
             self.request.payload.beats.eq(walk.o.payload.beats), self.request.payload.last.eq(walk.o.payload.last),

@@ -26,7 +26,8 @@ from .control import host_signature
 #: Registers that say what the machine is, but for the two that all machines share.
 SIZES = tuple(one.name for one in REGISTERS if one.access is Access.READ and one.address < CONTEXT)[2:]
 #: Counters, in the order of their addresses: ``cycles`` and what follows.
-COUNTERS = tuple(register.name for register in REGISTERS if register.address >= BY_NAME["cycles"].address)
+COUNTERS = tuple(each.name for each in REGISTERS
+                 if each.address >= BY_NAME["cycles"].address and each.access is Access.READ)
 
 
 def written(contexts):
@@ -54,7 +55,7 @@ class Registers(Component):
         The channels of AXI4-Lite.
     active : ``In``
         The context whose settings are wanted.
-    program_low ... share_size : ``Out``
+    program_low ... argument8 : ``Out``
         What the host has written, for that context.
     start, stop : ``Out``
         A bit for each context, for one cycle: the host asks for it.

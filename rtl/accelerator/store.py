@@ -12,6 +12,7 @@ from ..lib.component import Component
 from ..lib.fifo import Fifo
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
+from .layouts import arguments_layout
 from .load import request_layout
 from .rotate import Rotate, covered
 from .signatures import unit_members, v_read
@@ -37,7 +38,7 @@ class Store(Component):
     -------
     instruction, done, fault
         As of every unit; an instruction is taken with the request of its last burst.
-    limit, begins, misaligned, outside, request
+    limit, arguments, begins, misaligned, outside, request
         See :class:`~rtl.accelerator.load.Load`.
     v : ``Out(v_read)``
         A read port of V.
@@ -58,9 +59,10 @@ class Store(Component):
 
     @staticmethod
     def ports(params):
-        return {**unit_members(Opcode.STORE), "limit": In(32), "begins": Out(1), "misaligned": Out(1),
-                "outside": Out(1), "request": Out(stream.Signature(request_layout(params))), "v": Out(v_read(params)),
-                "room": In(1), "beat": Out(stream.Signature(beat_layout(params))), "written": In(1)}
+        return {**unit_members(Opcode.STORE), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
+                "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+                "v": Out(v_read(params)), "room": In(1), "beat": Out(stream.Signature(beat_layout(params))),
+                "written": In(1)}
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -70,8 +72,8 @@ class Store(Component):
         m.submodules.pieces = pieces = Fifo(PIECES, layout.size)
         connect(m, flipped(self.instruction), walk.instruction)
         m.d.comb += [
-            walk.limit.eq(self.limit), self.begins.eq(walk.begins), self.misaligned.eq(walk.misaligned),
-            self.outside.eq(walk.outside), self.done.eq(self.written),
+            walk.limit.eq(self.limit), walk.arguments.eq(self.arguments), self.begins.eq(walk.begins),
+            self.misaligned.eq(walk.misaligned), self.outside.eq(walk.outside), self.done.eq(self.written),
             walk.o.ready.eq(self.request.ready & pieces.i.ready),
             self.request.valid.eq(walk.o.valid & pieces.i.ready), self.request.payload.address.eq(walk.address),
             self.request.payload.beats.eq(walk.o.payload.beats), self.request.payload.last.eq(walk.o.payload.last),

@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
-from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
+from hbfp.isa.instructions import ARGUMENTS, VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 from hbfp.system import FUNCTIONS
 
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from ..vector.unit import WORD_LAYOUT, Vector
+from .layouts import arguments_layout
 from .loops import Loops
 from .signatures import p_read, unit_members, v_read, v_write
 from .sizes import Sizes
@@ -45,6 +46,8 @@ class VectorOnV(Component):
     -------
     instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`. ``fault`` is high from a reserved word on.
+    arguments : ``In(arguments_layout())``
+        What programs may read.
     p, read, write : ``Out(p_read)``, ``Out(v_read)``, ``Out(v_write)``
         The data of ``p`` must stay until its next grant: P has no other reader.
     """
@@ -64,12 +67,14 @@ class VectorOnV(Component):
             """The parameters of the vector unit."""
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
-                              functions=self.functions, function_lanes=lanes // self.function_turns)
+                              functions=self.functions, function_lanes=lanes // self.function_turns,
+                              arguments=ARGUMENTS)
 
     @staticmethod
     def ports(params):
         return unit_members(Opcode.VECTOR) | {
-            "p": Out(p_read()), "read": Out(v_read(params)), "write": Out(v_write(params))}
+            "arguments": In(arguments_layout()), "p": Out(p_read()), "read": Out(v_read(params)),
+            "write": Out(v_write(params))}
 
     def unit(self):
         """The vector unit."""
@@ -84,6 +89,7 @@ class VectorOnV(Component):
         m.d.comb += [
             self.instruction.ready.eq(~active), start.eq(self.instruction.valid & ~active),
             unit.i_program.payload.eq(self.p.data), unit.i_program.valid.eq(tags.there),
+            unit.arguments.eq(self.arguments),
             taken.eq(tags.there & unit.i_program.ready), self.fault.eq(unit.error),
             self.done.eq(finishing & ~unit.busy),
         ]

@@ -12,7 +12,7 @@ from hbfp.isa.instructions import Memory, Opcode
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
-from .layouts import ADDRESS_BITS, instruction_layout
+from .layouts import ADDRESS_BITS, arguments_layout, instruction_layout
 
 #: Bytes that no burst may cross.
 PAGE = 4096
@@ -60,6 +60,8 @@ class Walk(Component):
         A LOAD, or a STORE, which has no records.
     limit : ``In(32)``
         Bytes of DRAM.
+    arguments : ``In(arguments_layout())``
+        What an instruction may add to its offset, as it begins.
     address : ``Out``
         Place of the burst that is offered, in beats from the base.
     o : ``Out(stream.Signature(piece_layout))``
@@ -105,8 +107,9 @@ class Walk(Component):
     @staticmethod
     def ports(params):
         return {"instruction": In(stream.Signature(instruction_layout(params.opcode))), "limit": In(32),
-                "address": Out(OFFSET_BITS - params.beat_bits), "o": Out(stream.Signature(piece_layout(params))),
-                "begins": Out(1), "misaligned": Out(1), "outside": Out(1)}
+                "arguments": In(arguments_layout()), "address": Out(OFFSET_BITS - params.beat_bits),
+                "o": Out(stream.Signature(piece_layout(params))), "begins": Out(1), "misaligned": Out(1),
+                "outside": Out(1)}
 
     def body(self, platform):
         m, params, fields = Module(), self.params, self.instruction.payload
@@ -147,7 +150,13 @@ class Walk(Component):
         place_from, place_step, place_next = (Signal(ELEMENT_BITS, name=f"place_{name}")
                                               for name in ("from", "step", "next"))
         m.d.comb += [offset_next.eq(offset_from + offset_step), place_next.eq(place_from + place_step)]
-        with m.If(~ends | more[0]):
+        with m.If(self.begins):
+            m.d.comb += [offset_from.eq(fields.offset), place_from.eq(fields.base)]
+            with m.Switch(fields.argument):
+                for number, argument in enumerate(self.arguments, 1):
+                    with m.Case(number):
+                        m.d.comb += offset_step.eq(argument)
+        with m.Elif(~ends | more[0]):
             m.d.comb += [offset_from.eq(offsets[0]), place_from.eq(places[0]), place_step.eq(fields.buffer0),
                          offset_step.eq(Mux(fields.elements, fields.dram0, beats << low))]
             with m.If(~fields.elements):
@@ -171,7 +180,7 @@ class Walk(Component):
         ]
         with m.If(self.begins):
             m.d.sync += [state.eq(State.SEGMENT), *(count.eq(fields[f"count{n}"]) for n, count in enumerate(counts)),
-                         *(offset.eq(fields.offset) for offset in offsets),
+                         *(offset.eq(offset_next) for offset in offsets),
                          *(place.eq(fields.base) for place in places)]
         with m.If(segment):
             m.d.sync += [state.eq(State.BURST), done.eq(0), left.eq(counts[0])]

@@ -39,7 +39,7 @@ class Vector(Component):
 
     Parameters
     ----------
-    lanes, beats, registers, functions, pipeline, function_lanes
+    lanes, beats, registers, functions, pipeline, function_lanes, arguments
         As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
         in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
         results behind the lanes, without the cycles of the functions.
@@ -52,6 +52,8 @@ class Vector(Component):
         Beats of the rows that passes read, lane 0 first.
     o : ``Out(stream.Signature(32 bits x lanes))``
         Beats of the rows that passes give; lanes beyond the length of a row are undefined.
+    arguments : ``In(32 bits x arguments)``
+        What programs may read, number 1 first; there is no such port where there are none.
     error : ``Out(1)``
         A reserved instruction was met; holds until ``clear``.
     clear : ``In(1)``
@@ -65,8 +67,10 @@ class Vector(Component):
     @staticmethod
     def ports(params):
         beat = ArrayLayout(32, params.lanes)
+        arguments = {"arguments": In(ArrayLayout(32, params.arguments))} if params.arguments else {}
         return {"i_program": In(stream.Signature(WORD)), "i": In(stream.Signature(beat)),
-                "o": Out(stream.Signature(beat)), "error": Out(1), "clear": In(1), "busy": Out(1)}
+                "o": Out(stream.Signature(beat)), "error": Out(1), "clear": In(1), "busy": Out(1),
+                **arguments}
 
     @property
     def lane(self):
@@ -120,6 +124,10 @@ class Vector(Component):
             with m.Elif(word.kind == Kind.SET):
                 m.d.comb += [put.eq(1), put_index.eq(self.i_program.payload[32:36]),
                              put_value.eq(self.i_program.payload[:32])]
+            if unit.arguments:
+                with m.Elif(word.kind == Kind.ARGUMENT):
+                    m.d.comb += [put.eq(1), put_index.eq(self.i_program.payload[32:36]),
+                                 put_value.eq(Array([0, *self.arguments])[self.i_program.payload[:4]])]
             with m.Elif(word.kind == Kind.LENGTH):
                 m.d.sync += length.eq(self.i_program.payload[:len(length)])
             with m.Else():
@@ -202,6 +210,10 @@ class Vector(Component):
                 m.d.comb += legal.eq(~bits[36:KIND].any())
             with m.Case(Kind.LENGTH):
                 m.d.comb += legal.eq(bits[:KIND].any() & ~bits[32:KIND].any() & (bits[:32] <= unit.longest))
+            if unit.arguments:
+                with m.Case(Kind.ARGUMENT):
+                    m.d.comb += legal.eq(bits[:4].any() & (bits[:4] <= unit.arguments)
+                                         & ~Cat(bits[4:32], bits[36:KIND]).any())
             with m.Default():
                 m.d.comb += legal.eq(0)
         return legal

@@ -9,7 +9,7 @@ from golden.spec.vector_text import TextError, line, parse
 from golden.vector import programs as vector_programs
 from golden.vector.unit import ReservedInstruction, check
 
-LARGEST = VectorUnit(lanes=64, beats=8192, registers=16)
+LARGEST = VectorUnit(lanes=64, beats=8192, registers=16, arguments=15)
 PROGRAMS = (vector_programs.softmax(), vector_programs.layer_norm(64), vector_programs.gelu_gradient(),
             vector_programs.adam(0.1, 3), [vector_programs.length(65)])
 
@@ -21,7 +21,8 @@ def random_words(count, seed):
         kind = pick.choice([*Kind, *Kind, pick.randrange(16)])
         word = pick.getrandbits(KIND)
         if pick.random() < 0.8:    # no spare bit
-            word &= (1 << 36 if kind == Kind.SET else 1 << 20 if kind == Kind.LENGTH else 1 << 39) - 1
+            word &= 15 << 32 | 15 if kind == Kind.ARGUMENT else (
+                1 << 36 if kind == Kind.SET else 1 << 20 if kind == Kind.LENGTH else 1 << 39) - 1
         if pick.random() < 0.6:    # operation, function and reduction that many words lack
             word &= ~(7 << 24 | 15 << 29 | 3 << 33)
         yield kind << KIND | word
@@ -57,6 +58,7 @@ def test_programs():
         "SCALAR a=scalar1 b=1 c=-0 op=muladd post=recip target=scalar:2",
         "VECTOR a=register0 b=scalar2 c=-0 op=muladd target=stream"]
     assert line(vector_programs.load(6, 1.5).encode()) == "SET scalar6=0x3FC00000    # 1.5"
+    assert line(vector_programs.argument(6, 3).encode()) == "ARGUMENT scalar6=3"
 
 
 @pytest.mark.parametrize("text", ["", "LOAD", "LENGTH", "LENGTH x", "SET scalar16=0x0", "SET scalar1=0x100000000",

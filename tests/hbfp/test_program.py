@@ -25,30 +25,41 @@ PROGRAM = Program(
     memory=(Region(0, b"abc"), Region(64, bytes(range(200)))),
     tensors={"x": Tensor(64, (2, 10), role="input"), "w": Tensor(1024, (17, 9), "records", "weight"),
              "slice": Tensor(2048, (3, 5), "dense", row=40)},
-    layers=(Layer("first", 0, 2, 340, (Product(2, 10, 9), Product(4, 5, 4, 2))), Layer("end", 2, 3)))
+    layers=(Layer("first", 0, 2, 340, (Product(2, 10, 9), Product(4, 5, 4, 2))), Layer("end", 2, 3)),
+    arguments=(7, 0xFFFFFFFF))
 
 
 def test_file_and_back(tmp_path):
     PROGRAM.save(tmp_path / "a.program")
     found = load(tmp_path / "a.program", MACHINE)
     assert found.to_bytes() == PROGRAM.to_bytes() == (tmp_path / "a.program").read_bytes()
-    assert (found.accelerator, found.limit, found.memory, found.tensors, found.layers) == (
-        PROGRAM.accelerator, PROGRAM.limit, PROGRAM.memory, PROGRAM.tensors, PROGRAM.layers)
+    assert (found.accelerator, found.limit, found.memory, found.tensors, found.layers, found.arguments) == (
+        PROGRAM.accelerator, PROGRAM.limit, PROGRAM.memory, PROGRAM.tensors, PROGRAM.layers, PROGRAM.arguments)
     assert [each.encode() for each in found.instructions] == [each.encode() for each in PROGRAM.instructions]
     assert len(found.words()) == 3 * 64 and found.words()[0] == Opcode.LOAD
 
 
-def test_files_that_do_not_know_products(tmp_path):
+def test_files_that_do_not_know_products_and_arguments(tmp_path):
     data = PROGRAM.to_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         parts = {name: file.read(name) for name in ENTRIES}
     header = json.loads(parts["program.json"])
     for layer in header["layers"]:
         del layer["products"]
+    del header["arguments"]
     with zipfile.ZipFile(tmp_path / "old.program", "w") as file:
         for name, part in parts.items():
             file.writestr(name, json.dumps(header) if name == "program.json" else part)
-    assert load(tmp_path / "old.program").layers == (Layer("first", 0, 2, 340), Layer("end", 2, 3))
+    found = load(tmp_path / "old.program")
+    assert (found.layers, found.arguments) == ((Layer("first", 0, 2, 340), Layer("end", 2, 3)), ())
+
+
+def test_offsets_count_from_arguments():
+    """Modulo 2^32; one that the program does not come with is an error."""
+    found = [PROGRAM.offset(Instruction(Opcode.STORE, {"offset": 9, "argument": number})) for number in range(3)]
+    assert found == [9, 16, 8]
+    with pytest.raises(ProgramError, match="^Argument 3 must have a value where an instruction reads it$"):
+        PROGRAM.offset(Instruction(Opcode.LOAD, {"argument": 3}))
 
 
 def test_multiply_adds_of_products():
@@ -68,6 +79,8 @@ def test_bytes_of_tensors():
 @pytest.mark.parametrize("change, line", [
     ({"memory": (Region(0, b"abc"), Region(2, b"d"))}, "Region at 2 must lie behind the one before, which ends at 3"),
     ({"memory": (Region(4090, b"1234567"),)}, "Region at 4090 must end at the limit of 4096 or before it, not at 4097"),
+    ({"arguments": (0,) * 9}, "Number of arguments must be 0 to 8, not 9"),
+    ({"arguments": (0, -1)}, "Argument 2 must be 0 to 4294967295, not -1"),
     ({"limit": 4100}, "Limit must be a multiple of the beat of 32 bytes, not 4100"),
     ({"tensors": {"y": Tensor(4064, (9,))}}, "Tensor y must end at the limit of 4096 or before it, not at 4128"),
     ({"layers": (Layer("a", 1, 4),)}, "Layer a must be of the 3 instructions, not 1 to 4")])

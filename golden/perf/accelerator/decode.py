@@ -28,6 +28,9 @@ def decoded(program: Program, first: NDArray[np.int64]) -> NDArray[np.void]:
     for number, each in enumerate(program.instructions):
         places += [number * len(column) + column[name] for name in each.values]
         values += each.values.values()
+        if each["argument"]:
+            places.append(number * len(column) + column["offset"])
+            values.append(program.offset(each))
         for place, wait in enumerate(each.waits):
             found["waits"][number, place] = wait.unit, wait.count
     fields = np.zeros(len(found) * len(column), np.int64)

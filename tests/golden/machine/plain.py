@@ -31,6 +31,7 @@ class Plain:
         self.x, self.w, self.scales, self.p = {}, {}, {}, {}
         self.tiles, self.commands, self.drains, self.passes = [], [], [], []
         self.unit = vector.Machine(VectorUnit.of(self.system))
+        self.unit.arguments = program.arguments
 
     def run(self):
         for each in self.program.instructions:
@@ -41,8 +42,9 @@ class Plain:
     # --- DMA ------------------------------------------------------------------------------------
 
     def transfers(self, i, step, buffer_step):
+        start = i["offset"] + (self.program.arguments[i["argument"] - 1] if i["argument"] else 0)
         for i0, i1, i2 in loops(i["count0"], i["count1"], i["count2"]):
-            yield (i["offset"] + i2 * i["dram2"] + i1 * i["dram1"] + i0 * step,
+            yield (start % 2 ** 32 + i2 * i["dram2"] + i1 * i["dram1"] + i0 * step,
                    i["base"] + i2 * i["buffer2"] + i1 * i["buffer1"] + i0 * buffer_step)
 
     def load(self, i):

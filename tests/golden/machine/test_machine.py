@@ -11,7 +11,7 @@ import pytest
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.golden.core import core
-from hbfp.golden.machine.errors import Fault
+from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine
 from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit, Wait
 from hbfp.program import Program, Region, Tensor
@@ -92,6 +92,31 @@ def test_product(way, mantissa, block, accumulate):
     device.run()
     expected = core.matmul(accelerator.core, x, w, bias=b, relu=True)
     np.testing.assert_array_equal(device.get("y").view(np.uint32), expected.view(np.uint32))
+
+
+def moved(arguments, limit=4096, **values):
+    """DRAM of 1024 numbers, of which a LOAD has brought two words somewhere, by arguments."""
+    accelerator, numbers = machine(8, (1, 8), "fp32"), np.arange(1024, dtype=np.uint32)
+    program = Program(accelerator=accelerator, limit=limit, memory=[Region(0, numbers[:limit // 4].tobytes())],
+                      arguments=arguments, instructions=[
+        Instruction(Opcode.LOAD, ONE | {"count0": 2, "offset": 64, "argument": 2}),
+        Instruction(Opcode.STORE, ONE | {"count0": 2, **values}, (Wait(Unit.LOAD, 1),)), Instruction(Opcode.HALT, {})])
+    device = Machine(program, races=True)
+    device.run()
+    return device.dram.data
+
+
+def test_transfers_begin_where_arguments_say():
+    """Offset and argument add up modulo 2^32, and the limit holds for the sum."""
+    assert moved((2048, 256), argument=1, offset=32)[520:536].tolist() == list(range(80, 96))
+    assert moved((2 ** 32 - 32, 256), argument=1, offset=64)[8:24].tolist() == list(range(80, 96))
+    with pytest.raises(Fault, match="^Instruction 1: DRAM address 2048 and the 32 bytes from it must lie below the "
+                       "limit of 2048$"):
+        moved((2048, 256), limit=2048, argument=1)
+    with pytest.raises(Fault, match="^Instruction 0: DRAM address 66 must be a multiple of 32$"):
+        moved((0, 2))
+    with pytest.raises(MachineError, match="^Instruction 1: Argument 3 is read, which the host has not written$"):
+        moved((2048, 256), argument=3)
 
 
 def test_words_of_elements_are_not_counted_anew():

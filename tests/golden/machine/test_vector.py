@@ -10,7 +10,7 @@ from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine
 from hbfp.golden.spec.vector import STREAM, Kind, Reduce, constant, register, scalar
 from hbfp.golden.spec.vector import VectorInstruction as Word
-from hbfp.golden.vector.programs import length, load, vector
+from hbfp.golden.vector.programs import argument, length, load, vector
 from hbfp.isa.instructions import Instruction, Memory, Opcode, Wait
 from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
@@ -71,6 +71,8 @@ def test_results_may_take_the_place_of_what_was_read():
      "Vector register 1 is read, of which nothing has written 32 elements"),
     ([length(8), vector(to=1)], [length(9), vector(register(1), to="out")], {},
      "Vector register 1 is read, of which nothing has written 9 elements"),
+    ([length(LANES), argument(4, 3)], [vector(b=scalar(4), to="out")], {},
+     "Argument 3 is read, which the host has not written"),
     ([length(LANES)], [vector(b=scalar(4), to="out")], {}, "Scalar 4 is read, which nothing has written"),
     ([length(LANES)], [vector(to="out")], {"o0_base": 1},
      "V at 1 is read by a pass, and written by it or one before it in the same instruction"),

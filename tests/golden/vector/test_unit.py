@@ -259,7 +259,7 @@ def _word(**changes):
 
 
 RESERVED = [
-    (dict(kind=0), "kind"), (dict(kind=5), "kind"), (dict(kind=15), "kind"), (dict(spare=1), "unused bits"),
+    (dict(kind=0), "kind"), (dict(kind=6), "kind"), (dict(kind=15), "kind"), (dict(spare=1), "unused bits"),
     (dict(op=3), "operation"), (dict(op=7), "operation"), (dict(post=11), "function"), (dict(post=15), "function"),
     (dict(reduce=3), "reduction"), (dict(target=2), "target"), (dict(target=1, target_index=8), "target"),
     (dict(b_source=0, b=3), "constant"), (dict(b_source=1, b=8), "register"), (dict(a_source=3, a=1), "stream"),
@@ -268,7 +268,20 @@ RESERVED = [
 ]
 RESERVED = [(_word(**changes), what) for changes, what in RESERVED]
 RESERVED += [(Kind.SET << 60 | 1 << 36, "unused bits"), (Kind.LENGTH << 60, "length"),
-             (Kind.LENGTH << 60 | 129, "length"), (Kind.LENGTH << 60 | 1 << 40, "length"), (0, "kind")]
+             (Kind.LENGTH << 60 | 129, "length"), (Kind.LENGTH << 60 | 1 << 40, "length"), (0, "kind"),
+             (Kind.ARGUMENT << 60 | 1, "argument")]
+
+
+def test_scalars_from_outside():
+    """By numbers from 1 on; no other word has a meaning."""
+    machine = Machine(VectorUnit(lanes=8, beats=16, arguments=3))
+    machine.arguments = (7, 0x3F800000, 9)
+    machine.run([programs.argument(4, 2), programs.argument(15, 3)])
+    assert (machine.scalars[4], machine.scalars[15]) == (0x3F800000, 9)
+    for bits_, what in ((0, "argument"), (4, "argument"), (1 << 4 | 1, "unused bits"), (1 << 31 | 1, "unused bits"),
+                        (1 << 36 | 1, "unused bits"), (1 << 59 | 1, "unused bits")):
+        with pytest.raises(ReservedInstruction, match=f"is reserved: {what}$"):
+            machine.run([Kind.ARGUMENT << 60 | bits_])
 
 
 @pytest.mark.parametrize("word, what", RESERVED)

@@ -16,7 +16,7 @@ PASS = {"tiles": 1, "columns": 1, "rows0": 1, "rows1": 1, "passes0": 1, "passes1
 #: Legal instructions.
 GOOD = [
     (Opcode.LOAD, ONES), (Opcode.LOAD, ONES | {"memory": Memory.P}), (Opcode.LOAD, ONES | {"elements": 1, "run": 16}),
-    (Opcode.LOAD, ONES | {"memory": Memory.W, "base": 8, "buffer1": -16}), (Opcode.STORE, ONES),
+    (Opcode.LOAD, ONES | {"memory": Memory.W, "base": 8, "buffer1": -16}), (Opcode.STORE, ONES | {"argument": 8}),
     (Opcode.STORE, ONES | {"elements": 1, "run": 1, "dram0": 4, "buffer0": 1}),
     (Opcode.CONVERT, {"words": 1, "rows": 1, "target_row": 5, "target_word": 3}),
     (Opcode.CONVERT, {"words": 1, "rows": 1, "to_w": 1, "target": 16, "target_row": -16}),
@@ -34,6 +34,7 @@ GOOD = [
 BAD = [
     (0, {"count1": 0}, "LOAD count1 must be other than 0, not 0"),
     (0, {"memory": 3}, "LOAD memory must be 0 to 2, not 3"),
+    (0, {"argument": 9}, "LOAD argument must be 0 to 8, not 9"),
     (0, {"run": 1}, "LOAD run must be 0 where elements is 0, not 1"),
     (0, {"dram0": -4}, "LOAD dram0 must be 0 where elements is 0, not -4"),
     (2, {"memory": 1}, "LOAD memory must be 0 where elements is 1, not 1"),

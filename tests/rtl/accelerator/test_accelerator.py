@@ -275,6 +275,22 @@ def test_what_is_offered_stays_when_a_program_is_stopped(device, pauses):
     good(device)
 
 
+@pytest.mark.parametrize("offset, argument, fault", [
+    (0x8000, LIMIT - 0x8000 - 32, None), (0x8000, LIMIT - 0x8000, Cause.ADDRESS), (32, LIMIT - 64, None),
+    (0x9000, -0x9000 % 2 ** 32, None), (0x9000, -0x9020 % 2 ** 32, Cause.ADDRESS), (0, 4, Cause.MISALIGNED)])
+def test_arguments_cannot_lead_out_of_the_limit(device, offset, argument, fault):
+    """What counts is the sum, modulo 2^32; each instruction takes the register that it names."""
+    more = [store([(Unit.LOAD, 1)], offset=offset, argument=7), HALT]
+    others = {f"argument{number}": 0xFFFFFFFF for number in range(1, 9)}
+    if fault:
+        assert settled(device, [*FIRST, *more], **others | {"argument7": argument}) == (fault, 2)
+        return
+    start(device, [*FIRST, *more], **others | {"argument7": argument})
+    assert finish(device) == (True, 0, 0)
+    end = BASE + (offset + argument) % 2 ** 32
+    assert np.array_equal(device.memory[end:end + 32], device.memory[BASE:BASE + 32])
+
+
 def test_bus_errors(device):
     """Of loads, fetch and stores."""
     for begin, cause in ((0x4000, (Cause.BUS, 2)), (0x6000, (Cause.BUS, 3))):
@@ -361,7 +377,7 @@ def test_random_programs_are_those_of_the_golden_machine(device, seed):
     device.memory[BASE:] = 0
     for region in program.memory:
         device.memory[BASE + region.address:][:len(region.data)] = np.frombuffer(region.data, np.uint8)
-    start(device, program.instructions, limit=program.limit)
+    start(device, program.instructions, limit=program.limit, **program.registers())
     machine.run()
     assert finish(device) == (True, 0, 0)
     expected = np.frombuffer(machine.dram.get(0, program.limit), np.uint8)

@@ -24,6 +24,9 @@ def walk_of(load):
     return Walk.made(sizes(part.Parameters.of(SYSTEM)))
 
 
+ARGUMENTS = [int(value) for value in np.random.default_rng(8).integers(0, 2 ** 32, 8)]
+
+
 def bursts(system, load, instruction, limit):
     """What a transfer is, beat addresses first; the last entry is a fault, or None."""
     beat, lanes, found = system.beat, system.lanes, []
@@ -33,6 +36,7 @@ def bursts(system, load, instruction, limit):
             whole = not elements and memory != Memory.W
             for i0 in range(1 if whole else instruction["count0"]):
                 offset = instruction["offset"] + i2 * instruction["dram2"] + i1 * instruction["dram1"]
+                offset += ARGUMENTS[instruction["argument"] - 1] if instruction["argument"] else 0
                 place = instruction["base"] + i2 * instruction["buffer2"] + i1 * instruction["buffer1"]
                 height = system.core.height
                 if whole:
@@ -84,6 +88,8 @@ def transfer(rng, load):
         values["offset"] += int(rng.choice([1, 2, 4]))
     if load:
         values["memory"] = memory
+    if number := int(rng.integers(0, 9)):
+        values |= {"argument": number, "offset": values["offset"] - ARGUMENTS[number - 1] & 0xFFFFFFFF}
     return Instruction(Opcode.LOAD if load else Opcode.STORE, values)
 
 
@@ -97,6 +103,8 @@ def test_bursts_are_those_of_the_model(load):
 
     async def bench(ctx):
         ctx.set(walk.limit, limit)
+        for number, value in enumerate(ARGUMENTS):
+            ctx.set(walk.arguments[number], value)
         for _ in range(150):
             instruction = transfer(rng, load)
             expected = bursts(SYSTEM, load, instruction, limit)

@@ -52,7 +52,7 @@ def chance(share):
     return RNG.random() >= share
 
 
-def simulate(unit, program, data, length, idle=0.0, stall=0.0):
+def simulate(unit, program, data, length, idle=0.0, stall=0.0, arguments=()):
     """Rows given, cycle of each instruction's acceptance, error flag; in Amaranth's simulator."""
     dut, out, accepted = Vector.made(unit), [], []
     words = [item.encode() if isinstance(item, VectorInstruction) else item for item in program]
@@ -65,6 +65,8 @@ def simulate(unit, program, data, length, idle=0.0, stall=0.0):
     async def bench(ctx):
         nonlocal error
         taken, offered, wait = 0, False, 0
+        for number, value in enumerate(arguments):
+            ctx.set(dut.arguments[number], value)
         for cycle in range(200 * (len(words) + len(beats))):
             ready = chance(stall)
             offered = taken < len(beats) and (offered or chance(idle))
@@ -223,6 +225,18 @@ def test_reserved_instructions_raise_error_and_change_nothing():
     sim.run()
     got = [value >> 32 * lane & 0xFFFFFFFF for value in seen for lane in range(2)]
     assert got == np.concatenate(want).tolist()
+
+
+def test_scalars_from_outside():
+    """What is there when a word is taken, which takes a cycle; words of no meaning are errors."""
+    unit = VectorUnit(lanes=2, beats=2, functions=(), arguments=5)
+    program = [programs.length(2), programs.argument(3, 5), programs.argument(4, 1),
+               programs.vector(programs.scalar(3), b=programs.scalar(4), to="out")]
+    values = [0x40000000, 1, 2, 3, 0x40400000]
+    got, accepted, error = simulate(unit, program, [], 2, arguments=values)
+    assert not error and [each.tolist() for each in got] == [[0x40C00000] * 2] and accepted == [0, 1, 2, 3]
+    for bits in (0, 6, 15, 1 << 4 | 1, 1 << 31 | 1, 1 << 36 | 1, 1 << 59 | 1):
+        assert simulate(unit, [Kind.ARGUMENT << 60 | bits], [], 2)[2]
 
 
 def test_missing_function_is_reserved_in_hardware():
