@@ -211,6 +211,8 @@ class Program:
     tensors : dict
         Name -> :class:`Tensor`.
     layers : sequence of Layer
+    seed : int
+        What the register ``seed`` has while it runs.
 
     Raises
     ------
@@ -223,11 +225,13 @@ class Program:
     memory: tuple[Region, ...] = ()
     tensors: dict[str, Tensor] = field(default_factory=dict)
     layers: tuple[Layer, ...] = ()
+    seed: int = 0
 
     def __post_init__(self):
         for name in ("instructions", "memory", "layers"):
             object.__setattr__(self, name, _sequence(name.capitalize(), getattr(self, name)))
         _check_whole("Limit", self.limit)
+        _check_whole("Seed", self.seed, most=_MOST if self.accelerator.stochastic else 0)
         if self.limit % self.accelerator.beat:
             raise ProgramError(f"Limit must be a multiple of the beat of {self.accelerator.beat} bytes, not "
                                f"{self.limit}")
@@ -260,7 +264,7 @@ class Program:
         header = {"version": VERSION, "accelerator": self.accelerator.as_dict(), "limit": self.limit,
                   "memory": [[region.address, len(region.data)] for region in self.memory],
                   "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
-                  "layers": [asdict(layer) for layer in self.layers]}
+                  "layers": [asdict(layer) for layer in self.layers]} | ({"seed": self.seed} if self.seed else {})
         entries = (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
             region.data for region in self.memory)
         archive = io.BytesIO()
@@ -299,7 +303,7 @@ class Program:
         return cls(accelerator=Accelerator.from_dict(header["accelerator"]),
                    instructions=[decode(int.from_bytes(words[at:at + BYTES], "little"))
                                  for at in range(0, len(words), BYTES)],
-                   limit=header["limit"], memory=regions,
+                   limit=header["limit"], memory=regions, seed=header.get("seed", 0),
                    tensors={name: Tensor(**tensor) for name, tensor in header["tensors"].items()},
                    layers=[Layer(**layer | {"products": [Product(**each) for each in layer.get("products", ())]})
                            for layer in header["layers"]])

@@ -35,6 +35,7 @@ class _Maker:
 
     def __init__(self, accelerator, seed):
         self.accelerator, self.pick = accelerator, Random(seed)
+        self.seed = self.pick.getrandbits(32) if accelerator.stochastic else 0
         self.numbers = np.random.default_rng(seed)
         beat, core = accelerator.beat, accelerator.core
         data = self._floats(_WORDS * accelerator.lanes).tobytes()
@@ -54,7 +55,8 @@ class _Maker:
         self.memory = (Region(0, data), Region(self.records_at, records),
                        Region(self.vectors_at, np.array(words, np.uint64).tobytes()),
                        Region(self.unit_at, unit.tobytes()), Region(self.unit_record_at, unit_records))
-        self.machine = Machine(Program(accelerator=accelerator, instructions=(), limit=self.limit, memory=self.memory))
+        self.machine = Machine(Program(accelerator=accelerator, instructions=(), limit=self.limit, memory=self.memory,
+                                       seed=self.seed))
         self.accesses: dict[int, list[Accessed]] = {}
         for memory in (*self.machine.memories.all, self.machine.dram):
             memory.watch = self._watch
@@ -88,7 +90,8 @@ class _Maker:
             self._yield()
         self._dump()
         self.made.append(Instruction(Opcode.HALT, {}))
-        return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory)
+        return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory,
+                       seed=self.seed)
 
     def _add(self, group):
         """Try instructions that belong together on the machine, and append them with their waits."""
