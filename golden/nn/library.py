@@ -30,12 +30,17 @@ def refuse_onnx() -> None:
                                   "products as operators torch.ops.hbfp")
 
 
-def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | None) -> bool:
-    """Whether a product has to be an operator; ValueError if it has to, and would draw noise."""
+def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | Placed | None, matrices: bool = False) -> bool:
+    """Whether a product has to be an operator; ValueError if it has to, and would draw noise of lanes.
+
+    Noise by position is said by the operator of ``matrices``, and drawn by no other: NotImplementedError.
+    """
     tracing = torch.compiler.is_compiling()
     if not tracing and not tensor.is_meta and not isinstance(tensor, FakeTensor):
         return False
-    if formats.stochastic and stream is not None and not isinstance(stream, Placed):
+    if formats.stochastic and isinstance(stream, Placed):
+        return matrices or stream.state
+    if formats.stochastic and stream is not None:
         raise ValueError(NO_NOISE)
     return True
 
@@ -184,7 +189,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats:
     if formats.mode == "emulator":
         y = emulator.product(F.linear, x, w, formats)
         return y if bias is None else y + bias
-    if not traced(x, formats, stream):
+    if not traced(x, formats, stream, True):
         return ops.linear(x, w, formats, stream, bias)
     y = _LINEAR(x, w, _text(formats, stream))
     return y if bias is None else _BIAS(y, bias)
@@ -194,7 +199,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | 
     """:func:`golden.nn.ops.matmul`, traced or not."""
     if formats.mode == "emulator":
         return emulator.product(torch.matmul, a, b, formats)
-    if not traced(a, formats, stream):
+    if not traced(a, formats, stream, True):
         return ops.matmul(a, b, formats, stream)
     return _MATMUL(a, b, _text(formats, stream))
 

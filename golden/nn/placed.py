@@ -58,9 +58,9 @@ class Product:
         """Itself: the next product of what has but one."""
         return self
 
-    def role(self, role: str) -> Draw:
-        """How the tensor in a role draws."""
-        return dict(self.draws)[role]
+    def role(self, role: str) -> Draw | None:
+        """How the tensor in a role draws; None where that is not known."""
+        return dict(self.draws).get(role)
 
     def text(self, formats: Formats) -> str:
         """The text of formats with what they draw; :func:`read` is the way back."""

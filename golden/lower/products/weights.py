@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hbfp.golden.nn.placed import Draw
 from hbfp.isa.instructions import Memory, Opcode
 
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
 from ..schedule import Span
+from .draw import Drawn, in_v
+from .draw import fields as drawn_fields
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Weights:
     value: Value | None = None
     by_columns: bool = False
     skip: int = 0
+    drawn: Drawn | None = None
 
 
 @dataclass
@@ -103,10 +107,15 @@ def constant_weights(build: Builder, weight: np.ndarray, chunk: int) -> Weights:
     return Weights(len(weight), columns, build.dram.take(pack_records(build.accelerator, weight)))
 
 
-def computed_weights(value: Value) -> Weights:
-    """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM."""
+def computed_weights(value: Value, lanes: int, draw: Draw | None = None) -> Weights:
+    """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM.
+
+    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`.
+    """
     (terms, down), (columns, along) = value.dims()
-    return Weights(terms, columns, value=value, by_columns=down == 1 and along != 1)
+    turned = down == 1 and along != 1
+    drawn = in_v(draw, turned, terms if turned else columns, lanes)
+    return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn)
 
 
 def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
@@ -154,7 +163,9 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
             tall_, long = min(down, rows - row), min(across, words - word)
             here = build.v.take(tall_ * long)
             build.load_words(Value(cut.where.narrow(0, row, tall_), cut.home), skip + word, long, here.start)
-            fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long}
+            at = (first * lanes + row, skip + word) if weights.by_columns else (tile * lanes + row, first + word)
+            fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long,
+                      **drawn_fields(weights.drawn, *at)}
             if weights.by_columns:
                 target = span.start + row // lanes * high + word * lanes
                 fields |= {"target_row": high}
