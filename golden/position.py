@@ -46,7 +46,7 @@ def tensor_key(seed: int, product: int, role: str) -> int:
     role : str
         One of :data:`ROLES`.
     """
-    return mix(mix(seed) + (product << 2 | ROLES.index(role)) & _MASK)
+    return mix((mix(seed) + (product << 2 | ROLES.index(role)) & _MASK) ^ LANE_STEP)
 
 
 def pitch(columns: int) -> int:
