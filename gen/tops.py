@@ -48,9 +48,9 @@ class Top:
 #: Name on the command line -> what is built.
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
-                           lambda system: {"accelerator": system, "registers": described(system.contexts)},
-                           lambda system: {"registers.rdl": rdl(system.contexts),
-                                          "hbfp_accelerator.h": header(system.contexts)}),
+                           lambda system: {"accelerator": system, "registers": described(system.contexts, system.stochastic)},
+                           lambda system: {"registers.rdl": rdl(system.contexts, system.stochastic),
+                                          "hbfp_accelerator.h": header(system.contexts, system.stochastic)}),
         "pods": Top(PodsDesign, Pods)}
 
 

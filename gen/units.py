@@ -19,6 +19,7 @@ from hbfp.rtl.convert.credit_encode import CreditEncode
 from hbfp.rtl.convert.encode import Encode
 from hbfp.rtl.convert.encode_lane import EncodeLane
 from hbfp.rtl.convert.noise import Xorshift32
+from hbfp.rtl.convert.numbers import Numbers
 from hbfp.rtl.convert.prune import Prune
 from hbfp.rtl.core.core import Core, interval
 from hbfp.rtl.core.credit_drain import CreditDrain
@@ -62,6 +63,7 @@ CORE_UNITS = {
     "dot_product.both": DotProduct,
     "vector.hbfp": VectorHBFP,
     "xorshift32": Xorshift32,
+    "numbers": Numbers,
 }
 #: Those of them that are others where nothing stalls.
 FREE_OF_STALLS = {"drain": CreditDrain, "encode": CreditEncode}

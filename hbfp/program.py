@@ -213,6 +213,8 @@ class Program:
     layers : sequence of Layer
     arguments : sequence of int
         Values of the registers ``argument1`` and so on; those that are missing are undefined.
+    seed : int
+        What the register ``seed`` has while it runs.
 
     Raises
     ------
@@ -226,6 +228,7 @@ class Program:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     layers: tuple[Layer, ...] = ()
     arguments: tuple[int, ...] = ()
+    seed: int = 0
 
     def __post_init__(self):
         for name in ("instructions", "memory", "layers", "arguments"):
@@ -234,6 +237,7 @@ class Program:
         _check_whole("Number of arguments", len(self.arguments), most=ARGUMENTS)
         for number, value in enumerate(self.arguments, 1):
             _check_whole(f"Argument {number}", value)
+        _check_whole("Seed", self.seed, most=_MOST if self.accelerator.stochastic else 0)
         if self.limit % self.accelerator.beat:
             raise ProgramError(f"Limit must be a multiple of the beat of {self.accelerator.beat} bytes, not "
                                f"{self.limit}")
@@ -264,8 +268,9 @@ class Program:
         return self.arguments[number - 1]
 
     def registers(self) -> dict[str, int]:
-        """Name -> value of the registers that hold its arguments."""
-        return {f"argument{number}": value for number, value in enumerate(self.arguments, 1)}
+        """Name -> value of the registers that hold its arguments, and its seed where the accelerator has one."""
+        return {**{f"argument{number}": value for number, value in enumerate(self.arguments, 1)},
+                **({"seed": self.seed} if self.accelerator.stochastic else {})}
 
     def offset(self, instruction: Instruction) -> int:
         """Where a LOAD or STORE begins in DRAM: its offset and its argument, if it has one, modulo 2^32."""
@@ -281,7 +286,7 @@ class Program:
         header = {"version": VERSION, "accelerator": self.accelerator.as_dict(), "limit": self.limit,
                   "arguments": self.arguments, "memory": [[region.address, len(region.data)] for region in self.memory],
                   "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
-                  "layers": [asdict(layer) for layer in self.layers]}
+                  "layers": [asdict(layer) for layer in self.layers]} | ({"seed": self.seed} if self.seed else {})
         entries = (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
             region.data for region in self.memory)
         archive = io.BytesIO()
@@ -321,6 +326,7 @@ class Program:
                    instructions=[decode(int.from_bytes(words[at:at + BYTES], "little"))
                                  for at in range(0, len(words), BYTES)],
                    limit=header["limit"], arguments=header.get("arguments", ()), memory=regions,
+                   seed=header.get("seed", 0),
                    tensors={name: Tensor(**tensor) for name, tensor in header["tensors"].items()},
                    layers=[Layer(**layer | {"products": [Product(**each) for each in layer.get("products", ())]})
                            for layer in header["layers"]])

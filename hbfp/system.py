@@ -7,6 +7,7 @@ from . import describe
 from .declared import ACCELERATOR
 from .design import ConflictError, Design
 from .fields import nested, several, whole
+from .format import HBFPFormat
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (4, 8, 16, 32)
@@ -137,8 +138,6 @@ class Accelerator(describe.Description):
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
         if core.cols != core.rows:
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
-        if core.format.rounding == "stochastic":
-            raise ConflictError("rounding", core.format.rounding, "must be rne or truncate in an accelerator")
         if self.packed > core.rows:
             raise ConflictError("rows", core.rows, f"must be at least {self.packed} in an accelerator of "
                                 f"{core.format.mantissa} bits")
@@ -181,6 +180,16 @@ class Accelerator(describe.Description):
     def name(self) -> str:
         """Name of the top module: the core's, and what differs from the defaults."""
         return "_".join(["accelerator", *describe.name_parts(self)])
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether conversions may round stochastically; each says whether it does, and rounds to nearest if not."""
+        return self.core.format.rounding == "stochastic"
+
+    @property
+    def nearest(self) -> HBFPFormat:
+        """The format of conversions that draw no numbers."""
+        return replace(self.core.format, rounding="rne") if self.stochastic else self.core.format
 
     @property
     def lanes(self) -> int:

@@ -95,8 +95,8 @@ def settings(program: Program, *, address: int = 0, watchdog: int = WATCHDOG, sh
     _, base = room(program)
     return {"program_low": address, "program_high": 0, "base_low": address + base, "base_high": 0,
             "limit": program.limit, "instructions": len(program.instructions), "watchdog": watchdog,
-            "interrupt_status": 3, "interrupt_enable": 3,
-            **program.registers(), **(share.registers() if share else {})}
+            "interrupt_status": 3, "interrupt_enable": 3, **program.registers(),
+            **(share.registers() if share else {})}
 
 
 def prepare(device: Device, program: Program, context: int = 0, **options: Any) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,8 +37,8 @@ class Runner(Protocol):
     def read(self, name: str) -> np.ndarray:
         """A tensor of DRAM."""
 
-    def run(self) -> Result:
-        """Run the program to its end."""
+    def run(self, seed: int = 0) -> Result:
+        """Run the program to its end, where the register ``seed`` has that value."""
 
 
 class Timed:
@@ -66,9 +66,9 @@ class Timed:
         start = self.base + tensor.address
         return unpack(accelerator, tensor, self.device.memory[start:start + tensor.bytes(accelerator)].tobytes())
 
-    def run(self) -> Result:
+    def run(self, seed: int = 0) -> Result:
         """Ring the doorbell, and wait for the end; raises as :func:`cosim.accelerator.host.execute`."""
-        return execute(self.device, self.program)
+        return execute(self.device, replace(self.program, seed=seed))
 
 
 @dataclass
@@ -135,7 +135,7 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
         for name, values in step.host.writes(batch).items():
             runner.write(name, values)
         begun = time.perf_counter(), time.process_time()
-        result = runner.run()
+        result = runner.run(step.reference.key)
         found.seconds += time.perf_counter() - begun[0]
         found.processor += time.process_time() - begun[1]
         found.results.append(result)

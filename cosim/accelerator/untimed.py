@@ -1,6 +1,7 @@
 """A lowered program on the golden machine in place of the Verilog: bits, and no cycles."""
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,10 +42,13 @@ class Untimed:
         data = self.dram.get(tensor.address, tensor.bytes(self.program.accelerator))
         return unpack(self.program.accelerator, tensor, data)
 
-    def run(self) -> Result:
-        """Execute the program, with nothing in its memories but what DRAM has; MachineError if it is undefined."""
+    def run(self, seed: int = 0) -> Result:
+        """Execute the program, with nothing in its memories but what DRAM has; MachineError if it is undefined.
+
+        The register ``seed`` has that value.
+        """
         try:
-            Machine(self.program, dram=self.dram).run()
+            Machine(replace(self.program, seed=seed), dram=self.dram).run()
         except Fault as error:
             return Result(0, error.cause, error.pc, {}, None)
         return Result(0, None, 0, {}, None)

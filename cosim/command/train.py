@@ -20,10 +20,12 @@ from hbfp.golden.command.progress import Bars
 from hbfp.golden.machine.errors import MachineError
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
+    add_noise_options,
     add_outputs,
     check_outputs,
     lowered_step,
     memory_from_args,
+    noise_from_args,
     write_files,
 )
 from hbfp.golden.perf.accelerator.layers import by_part, table
@@ -56,6 +58,7 @@ def make_parser() -> Parser:
     add_memory_options(group)
     group.add_argument("--check", default="last", metavar="WHAT", help="last: every gradient, weight and state behind "
                        "the last step, or steps: behind each (default last); losses are compared at each")
+    add_noise_options(group)
     add_machine(group)
     add_outputs(group)
     group.add_argument("--curve", metavar="FILE", help="draw the losses of the accelerator and of PyTorch, as PNG")
@@ -74,16 +77,17 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
         if getattr(args, name) is not None:
             setattr(args, name, writable_file(name, getattr(args, name)))
     accelerator = system_from_args(args, Accelerator)
-    return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)), steps)
+    return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)), steps,
+                   noise_from_args(args, accelerator))
 
 
-def _work(args, accelerator, timing, steps):
+def _work(args, accelerator, timing, steps, noise):
     """Lower, build, train, compare, tell; the exit status."""
     console, files = Console(highlight=False), []
     bar = Bars(console, args.quiet)
     with bar.progress:
         bar("lower")
-        made, step = lowered_step(args.model, accelerator)
+        made, step = lowered_step(args.model, accelerator, **noise)
         options = {"every": args.check == "steps"}
 
         from ..accelerator import training

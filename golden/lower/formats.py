@@ -1,6 +1,7 @@
 """The accelerator's formats as ``golden.nn`` says them, and models that have formats of their own."""
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -16,12 +17,23 @@ from hbfp.system import Accelerator
 from .errors import LoweringError, layer
 
 
-def formats(accelerator: Accelerator) -> Formats:
-    """The formats with which :func:`golden.nn.convert` gives an accelerator's products."""
-    core = accelerator.core
-    if core.accumulate != "aligned":
-        return Formats.of(core.format, accumulate=core.accumulate)
-    return Formats.of(core.format, accumulate=core.accumulate, guard=core.guard, growth=core.growth)
+def formats(accelerator: Accelerator, stochastic: Sequence[str] = ()) -> Formats:
+    """The formats with which :func:`golden.nn.convert` gives an accelerator's products.
+
+    Tensors in the roles ``stochastic`` are rounded so, all others to nearest.
+
+    Raises
+    ------
+    LoweringError
+        If the accelerator has no stochastic rounding.
+    """
+    core, fmt = accelerator.core, accelerator.nearest
+    if stochastic and not accelerator.stochastic:
+        raise LoweringError(f"Rounding {', '.join(stochastic)} stochastically cannot be lowered: the accelerator has "
+                            f"rounding {fmt.rounding}; --rounding stochastic would do")
+    sums = {"guard": core.guard, "growth": core.growth} if core.accumulate == "aligned" else {}
+    made = Formats.of(fmt, accumulate=core.accumulate, **sums)
+    return replace(made, **{role: core.format for role in stochastic})
 
 
 def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> None:

@@ -1,30 +1,43 @@
 """CONVERT: from a matrix of FP32 in V to blocks in X or W."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hbfp.design import Design
 from hbfp.isa.instructions import Instruction
 from hbfp.system import Accelerator
 
-from ..core import core
+from .. import bfp
 from ..number.blocks import Blocks, per_line
+from ..position import numbers
+from ..spec.noise import NUMBER
 from .loops import nest
 from .memories import Memories
 
+#: Gives the blocks of the matrix, its rows filled up with zeros to a multiple, turned or not, along an axis.
+Encode = Callable[[int, bool, int], Blocks]
 
-def convert(accelerator: Accelerator, memories: Memories, instruction: Instruction) -> None:
-    """Execute a CONVERT; raises as ``Machine.run``."""
-    rows, words = instruction["rows"], instruction["words"]
+
+def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction: Instruction) -> None:
+    """Execute a CONVERT, where the register ``seed`` has that value; raises as ``Machine.run``."""
+    design, rows, words = accelerator.core, instruction["rows"], instruction["words"]
     source = memories.v.reads(nest((words, rows), (1, instruction["stride"]), instruction["base"]))
-    matrix = memories.v_data[source].reshape(rows, -1).view(np.float32)
-    if not instruction["to_w"] and instruction["columns"]:
-        _columns_to_x(accelerator.core, memories, instruction, matrix)
-    elif not instruction["to_w"]:
-        _rows_to_x(accelerator.core, memories, instruction, matrix)
-    elif instruction["columns"]:
-        _rows_to_w(accelerator.core, memories, instruction, matrix)
-    else:
-        _columns_to_w(accelerator.core, memories, instruction, matrix)
+    given, fmt = [memories.v_data[source].reshape(rows, -1).view(np.float32)], accelerator.nearest
+    if instruction["stochastic"]:
+        fmt = design.format
+        places = nest((words, rows), (1, instruction["place_row"]), instruction["place"])
+        drawn = numbers(instruction["key"] ^ seed, places, accelerator.lanes).reshape(rows, -1)
+        given.append(drawn.astype(np.int32) >> NUMBER - fmt.noise_bits)
+
+    def encode(step, turned, axis):
+        whole = [np.pad(each, ((0, -rows % step), (0, 0))) for each in given]
+        matrix, *noise = (np.ascontiguousarray(each.T if turned else each) for each in whole)
+        return bfp.encode(matrix, fmt, *noise, axis=axis)
+
+    to_w, columns = instruction["to_w"], instruction["columns"]
+    into = (_columns_to_x if columns else _rows_to_x) if not to_w else _rows_to_w if columns else _columns_to_w
+    into(design, memories, instruction, encode)
 
 
 def _segments(design: Design, blocks: Blocks, per_block: np.ndarray, line: int, size: int) -> np.ndarray:
@@ -36,20 +49,20 @@ def _segments(design: Design, blocks: Blocks, per_block: np.ndarray, line: int, 
     return lines.take(np.arange(size), axis=1 - line)
 
 
-def _rows_to_x(design, memories, instruction, matrix):
+def _rows_to_x(design, memories, instruction, encode):
     """Blocks along the lanes; a word of X for each word of V."""
     rows, words = instruction["rows"], instruction["words"]
     target = nest((words, rows), (instruction["target_word"], instruction["target_row"]), instruction["target"])
-    _write_x(design, memories, core.encode(design, matrix, -1), target)
+    _write_x(design, memories, encode(1, False, -1), target)
 
 
-def _columns_to_x(design, memories, instruction, matrix):
+def _columns_to_x(design, memories, instruction, encode):
     """Rows along K, transposed: a row of X for each lane, filled up to whole words and whole blocks."""
-    matrix = np.pad(matrix, ((0, -len(matrix) % max(design.rows, design.format.terms)), (0, 0)))
-    target = nest((len(matrix) // design.rows, design.rows, instruction["words"]),
+    blocks = encode(max(design.rows, design.format.terms), True, -1)
+    rows, terms = blocks.mantissa.shape
+    target = nest((terms // design.rows, design.rows, instruction["words"]),
                   (instruction["target_row"], 1, instruction["target_word"]), instruction["target"])
-    _write_x(design, memories, core.encode(design, np.ascontiguousarray(matrix.T), -1),
-             target.reshape(matrix.shape[1], -1))
+    _write_x(design, memories, blocks, target.reshape(rows, -1))
 
 
 def _write_x(design, memories, blocks, words):
@@ -61,21 +74,19 @@ def _write_x(design, memories, blocks, words):
         getattr(memories, name)[words] = lines.reshape(*words.shape, design.segments)
 
 
-def _rows_to_w(design, memories, instruction, matrix):
+def _rows_to_w(design, memories, instruction, encode):
     """Rows along K: a column tile for each word, filled up to whole tiles and whole blocks."""
-    matrix = np.pad(matrix, ((0, -len(matrix) % max(design.rows, design.format.terms)), (0, 0)))
-    blocks = core.encode(design, matrix, -2)
-    terms, words = len(matrix), instruction["words"]
-    start = nest((words,), (instruction["target_word"],), instruction["target"])
-    _write(design, memories, blocks, start[:, None] + np.arange(terms))
+    blocks = encode(max(design.rows, design.format.terms), False, -2)
+    start = nest((instruction["words"],), (instruction["target_word"],), instruction["target"])
+    _write(design, memories, blocks, start[:, None] + np.arange(len(blocks.mantissa)))
 
 
-def _columns_to_w(design, memories, instruction, matrix):
+def _columns_to_w(design, memories, instruction, encode):
     """Rows along N, transposed: a column tile for each ``cols`` of them."""
-    matrix = np.pad(matrix, ((0, -len(matrix) % design.cols), (0, 0)))
-    blocks = core.encode(design, np.ascontiguousarray(matrix.T), -2)
-    start = nest((len(matrix) // design.cols,), (instruction["target_row"],), instruction["target"])
-    _write(design, memories, blocks, start[:, None] + np.arange(matrix.shape[1]))
+    blocks = encode(design.cols, True, -2)
+    terms, columns = blocks.mantissa.shape
+    start = nest((columns // design.cols,), (instruction["target_row"],), instruction["target"])
+    _write(design, memories, blocks, start[:, None] + np.arange(terms))
 
 
 def _write(design, memories, blocks, rows):

@@ -6,7 +6,6 @@ from hbfp.program import Tensor
 from hbfp.system import Accelerator
 
 from .. import bfp
-from ..core import core
 
 
 def pack(accelerator: Accelerator, tensor: Tensor, values: np.ndarray) -> bytes:
@@ -57,7 +56,7 @@ def pack_records(accelerator: Accelerator, weight: np.ndarray) -> bytes:
     terms, columns = weight.shape
     tall = max(design.rows, design.format.terms)
     padded = np.pad(weight, ((0, -terms % tall), (0, -columns % accelerator.lanes)))
-    return pack_blocks(accelerator, core.encode(design, padded, -2))
+    return pack_blocks(accelerator, bfp.encode(padded, accelerator.nearest, axis=-2))
 
 
 def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks) -> bytes:

@@ -57,7 +57,7 @@ class Machine:
         both = self.accelerator, self.memories
         self._work: dict[Opcode, Callable[[Instruction], None]] = {
             Opcode.LOAD: partial(self._transfer, load), Opcode.STORE: partial(self._transfer, store),
-            Opcode.CONVERT: partial(convert, *both), Opcode.VECTOR: self.vector.run,
+            Opcode.CONVERT: partial(convert, *both, program.seed), Opcode.VECTOR: self.vector.run,
             Opcode.NOP: lambda instruction: None}
         self._core: dict[Opcode, Callable[[Instruction, int], None]] = {
             Opcode.WEIGHTS: self.core.weights, Opcode.MULTIPLY: self.core.multiply, Opcode.DRAIN: self.core.drain}

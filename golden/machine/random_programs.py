@@ -35,6 +35,7 @@ class _Maker:
 
     def __init__(self, accelerator, seed):
         self.accelerator, self.pick = accelerator, Random(seed)
+        self.seed = self.pick.getrandbits(32) if accelerator.stochastic else 0
         self.numbers = np.random.default_rng(seed)
         beat, core = accelerator.beat, accelerator.core
         data = self._floats(_WORDS * accelerator.lanes).tobytes()
@@ -56,7 +57,7 @@ class _Maker:
                        Region(self.unit_at, unit.tobytes()), Region(self.unit_record_at, unit_records))
         self.arguments = tuple(self._floats(ARGUMENTS).view(np.uint32).tolist())
         self.machine = Machine(Program(accelerator=accelerator, instructions=(), limit=self.limit, memory=self.memory,
-                                       arguments=self.arguments))
+                                       arguments=self.arguments, seed=self.seed))
         self.accesses: dict[int, list[Accessed]] = {}
         for memory in (*self.machine.memories.all, self.machine.dram):
             memory.watch = self._watch
@@ -92,7 +93,7 @@ class _Maker:
         self._dump()
         self.made.append(Instruction(Opcode.HALT, {}))
         return Program(accelerator=self.accelerator, instructions=self.made, limit=self.limit, memory=self.memory,
-                       arguments=self.arguments)
+                       arguments=self.arguments, seed=self.seed)
 
     def _add(self, group):
         """Try instructions that belong together on the machine, and append them with their waits."""

@@ -18,6 +18,7 @@ from .inspect import fp32_products
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLinear, HBFPMultiheadAttention
 from .operand_errors import Errors, errors
 from .optimiser import optimiser, wide_weights
+from .placed import begin_step
 from .quantise import quantise
 from .replace import convert, hbfp_layers
 from .report import Report, report
@@ -26,6 +27,6 @@ from .sparsify import densify, sparsify
 from .state import weights
 
 __all__ = ["DESIGN_SIDE", "Distance", "Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear",
-           "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side", "convert", "densify", "distances", "errors",
+           "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side", "begin_step", "convert", "densify", "distances", "errors",
            "fp32_products", "freeze", "functional", "hbfp_layers", "optimiser", "quantise", "report", "sided",
            "sparsify", "thaw", "weights", "wide_weights"]

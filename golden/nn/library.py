@@ -15,6 +15,7 @@ from ..noise import Stream
 from . import conv, emulator, ops, volume
 from .formats import Formats
 from .once import once_differentiable, unviewed
+from .placed import Placed, read
 from .record import note
 from .state import NO_NOISE
 
@@ -29,14 +30,24 @@ def refuse_onnx() -> None:
                                   "products as operators torch.ops.hbfp")
 
 
-def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | None) -> bool:
-    """Whether a product has to be an operator; ValueError if it has to, and would draw noise."""
+def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | Placed | None, matrices: bool = False) -> bool:
+    """Whether a product has to be an operator; ValueError if it has to, and would draw noise of lanes.
+
+    Noise by position is said by the operator of ``matrices``, and drawn by no other: NotImplementedError.
+    """
     tracing = torch.compiler.is_compiling()
     if not tracing and not tensor.is_meta and not isinstance(tensor, FakeTensor):
         return False
+    if formats.stochastic and isinstance(stream, Placed):
+        return matrices or stream.state
     if formats.stochastic and stream is not None:
         raise ValueError(NO_NOISE)
     return True
+
+
+def _text(formats, stream):
+    """What a traced product says of its formats, and of the numbers that it draws."""
+    return stream.product().text(formats) if isinstance(stream, Placed) else formats.text
 
 
 def _below_autograd_too():
@@ -133,9 +144,9 @@ def _convolution(run):
 
 
 _CONV = "int[] stride, int[] padding, int[] dilation, int groups, str formats"
-_LINEAR = _register("linear", "str formats", lambda x, w, formats: ops.linear(x, w, Formats.read(formats)),
+_LINEAR = _register("linear", "str formats", lambda x, w, formats: ops.linear(x, w, *read(formats)),
                     lambda x, w, formats: (*x.shape[:-1], w.shape[0]), _matrix_macs)
-_MATMUL = _register("matmul", "str formats", lambda a, b, formats: ops.matmul(a, b, Formats.read(formats)),
+_MATMUL = _register("matmul", "str formats", lambda a, b, formats: ops.matmul(a, b, *read(formats)),
                     lambda a, b, formats: (*a.shape[:-1], b.shape[-1]), _matrix_macs)
 _CONV2D = _register("conv2d", _CONV, _convolution(conv.conv2d), _conv_shape, _convolution_macs)
 _CONV3D = _register("conv3d", _CONV, _convolution(volume.conv3d), _conv_shape, _convolution_macs)
@@ -178,9 +189,9 @@ def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats:
     if formats.mode == "emulator":
         y = emulator.product(F.linear, x, w, formats)
         return y if bias is None else y + bias
-    if not traced(x, formats, stream):
+    if not traced(x, formats, stream, True):
         return ops.linear(x, w, formats, stream, bias)
-    y = _LINEAR(x, w, formats.text)
+    y = _LINEAR(x, w, _text(formats, stream))
     return y if bias is None else _BIAS(y, bias)
 
 
@@ -188,7 +199,9 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | 
     """:func:`golden.nn.ops.matmul`, traced or not."""
     if formats.mode == "emulator":
         return emulator.product(torch.matmul, a, b, formats)
-    return _MATMUL(a, b, formats.text) if traced(a, formats, stream) else ops.matmul(a, b, formats, stream)
+    if not traced(a, formats, stream, True):
+        return ops.matmul(a, b, formats, stream)
+    return _MATMUL(a, b, _text(formats, stream))
 
 
 def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],

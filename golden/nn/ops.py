@@ -10,6 +10,7 @@ from .formats import Formats
 from .memory import array
 from .once import once_differentiable
 from .pairs import Alike, Matmul
+from .placed import by_role
 from .products import Operand, check_float32, product
 from .side import here
 
@@ -20,9 +21,10 @@ class Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
         """``x`` (M, I), ``w`` (O, I) -> (M, O)."""
-        operands = Operand(x, formats.x, stream), Operand(w, formats.w, stream)
+        of_x, of_w, of_g = by_role(stream)
+        operands = Operand(x, formats.x, of_x), Operand(w, formats.w, of_w)
         ctx.save_for_backward(x, w)                    # for torch's check that nobody changed them meanwhile
-        ctx.operands, ctx.formats, ctx.stream = operands, formats, stream
+        ctx.operands, ctx.formats, ctx.stream = operands, formats, of_g
         return product(operands[0].along(-1), operands[1].along(-1), formats, turn_b=True)
 
     @staticmethod

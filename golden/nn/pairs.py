@@ -10,6 +10,7 @@ from ..noise import Stream
 from .formats import Formats
 from .memory import array
 from .once import once_differentiable
+from .placed import by_role, part
 from .portable import on_host
 from .products import Operand, product
 from .record import watcher
@@ -49,7 +50,8 @@ class Alike:
     """
 
     def __init__(self, formats: Formats, stream: Stream | None) -> None:
-        self._formats, self._stream = formats, stream
+        self._formats = formats
+        self._streams = dict(zip(("x", "w", "g"), by_role(stream), strict=True))
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
@@ -64,7 +66,7 @@ class Alike:
 
     def operand(self, source: torch.Tensor, role: str, pair: int, pairs: int) -> Operand:
         """As of :class:`Pairs`."""
-        return Operand(source, getattr(self._formats, role), self._stream)
+        return Operand(source, getattr(self._formats, role), part(self._streams[role], pair * len(source)))
 
 
 @lru_cache(256)

@@ -23,6 +23,7 @@ from ..number.blocks import Blocks
 from . import portable
 from .formats import Formats
 from .memory import plain
+from .placed import Draw
 from .record import watcher
 
 _IN_HBFP = ContextVar("in_hbfp", default=False)
@@ -59,11 +60,11 @@ class Operand:
         (rows, columns) float32, detached.
     fmt : HBFPFormat
         Its format.
-    stream : golden.noise.Stream, optional
+    stream : golden.noise.Stream or Draw, optional
         Where ``stochastic`` draws from, once per conversion.
     """
 
-    def __init__(self, source: torch.Tensor, fmt: HBFPFormat, stream: Stream | None = None) -> None:
+    def __init__(self, source: torch.Tensor, fmt: HBFPFormat, stream: Stream | Draw | None = None) -> None:
         self.source, self.fmt, self.stream = source.detach(), fmt, stream
         if fmt.rounding == "stochastic" and stream is None:
             raise ValueError("Rounding 'stochastic' needs a noise stream")
@@ -91,7 +92,7 @@ class Encoded:
         stream = operand.stream if self.fmt.rounding == "stochastic" else None
         if stream is None:
             return                                     # nothing to draw: converted when needed
-        if self.on_host and lanes.fits(stream, self.fmt.terms):
+        if self.on_host and isinstance(stream, Stream) and lanes.fits(stream, self.fmt.terms):
             self._before = Resumed(stream.state.copy())
             self._found = lanes.encoded(np.ascontiguousarray(self.source), self.fmt, stream, axis=axis)
             return

@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
-from hbfp.checks import check_kind, check_range
+from hbfp.checks import check_choice, check_kind, check_range
 
 from . import scope
 from .formats import FormatLike, Formats
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention, check_types
+from .placed import NOISES, Places
 from .report import report
 from .select import Choice, excluded, formats_by_name, inside
 from .side import Side
@@ -26,7 +27,8 @@ MULTIPLIES = (torch.nn.modules.conv._ConvNd, torch.nn.RNNBase, torch.nn.RNNCellB
 
 def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable[Choice] = (), *,
             layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None, strict: bool = False,
-            example: Any = None, side: Side | None = None, **options: Any) -> torch.nn.Module:
+            example: Any = None, side: Side | None = None, noise: str = "lanes",
+            **options: Any) -> torch.nn.Module:
     """Make every matrix product of a model HBFP, in place; all of them, or none if a layer cannot be converted.
 
     Layers of :data:`TWINS` are replaced by their HBFP twins. Every other module that multiplies keeps its class by name
@@ -58,6 +60,10 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
     side : Side, optional
         The accelerator whose arithmetic everything beside products has, such as :data:`golden.nn.DESIGN_SIDE`, forward
         and backward; :mod:`golden.ops` says which operations. Without it they are torch's.
+    noise : str
+        What ``stochastic`` draws by: ``lanes``, the generators of each layer's converter, or ``position``, the place of
+        an element in its tensor, as an accelerator does. That is for linear layers and products of matrices, with seed
+        ``seed`` or 1, and :func:`~golden.nn.begin_step` says which step is next.
     options
         Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``,
         ``guard``, ``growth``, ``mode``.
@@ -78,6 +84,7 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
+    check_choice("Noise", noise, NOISES)
     if side is not None and not isinstance(side, Side):
         raise TypeError(f"side must be a Side, not {type(side).__name__}")
     formats = Formats.of(fmt, **options)
@@ -103,6 +110,7 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
                 _no_shortcut(part)
         result = twins.get(module, module)
         _set_side(result, side)
+        _set_places(result, Places(first) if noise == "position" else None)
         if example is not None:
             _try(result, example, strict, out)
     return result
@@ -114,6 +122,13 @@ def _set_side(module, side):
         scope.enter(module, None, name="", seed=1, strict=False)
     if isinstance(module, HBFPState):
         module.hbfp_side = side
+
+
+def _set_places(module, places):
+    """Let all that computes in HBFP draw by position, or of lanes."""
+    for part in module.modules():
+        if isinstance(part, HBFPState):
+            part.hbfp_place(places)
 
 
 def _whole(layer):

@@ -19,6 +19,7 @@ from hbfp.checks import check_kind
 from ..noise import Stream, lane_starts, mix
 from .formats import FormatLike, Formats
 from .memory import array
+from .placed import Placed, Places, check_formats
 from .side import Side, call
 
 #: How many forward passes that may run again are remembered for each module.
@@ -88,6 +89,8 @@ class HBFPState(torch.nn.Module):
     hbfp_seed: int
     #: Of the whole model, where this module is the outermost: the accelerator's arithmetic beside products.
     hbfp_side: Side | None = None
+    #: Of the whole model, if its noise is by position.
+    hbfp_places: Places | None = None
     _hbfp_formats: Formats | None
     _hbfp_nearest: Formats | None
 
@@ -102,7 +105,9 @@ class HBFPState(torch.nn.Module):
         """Change the formats. The noise runs on, if its lanes are as before."""
         formats = Formats.of(formats)
         self._hbfp_formats, self._hbfp_nearest = formats, formats.nearest()
-        if formats.stochastic:
+        if self.hbfp_places is not None:
+            check_formats(formats)
+        if formats.stochastic and self.hbfp_places is None:
             if self.noise_state is None or len(self.noise_state) != formats.lanes:
                 self._restart()
         else:
@@ -126,6 +131,12 @@ class HBFPState(torch.nn.Module):
         where = next((p.device for p in self.parameters()), torch.device("cpu"))
         self.noise_state = torch.from_numpy(state.copy()).to(where)
 
+    def hbfp_place(self, places: Places | None) -> None:
+        """Draw noise by position, or of the module's own lanes again."""
+        self.hbfp_places = places
+        if self._hbfp_formats is not None:
+            self.hbfp_set_formats(self._hbfp_formats)
+
     def hbfp_reformat(self, formats: FormatLike, *, seed: int | None = None) -> None:
         """Change the formats; a ``seed`` restarts the noise."""
         if seed is not None:
@@ -139,17 +150,20 @@ class HBFPState(torch.nn.Module):
         return None if self.noise_state is None else _BufferStream(self.noise_state)
 
     @contextmanager
-    def hbfp_call(self) -> Iterator[tuple[Any, Stream | None]]:
+    def hbfp_call(self) -> Iterator[tuple[Any, Any]]:
         """Within, a forward pass runs with the formats and the noise that this gives."""
         formats = self._hbfp_formats
         if not self.training:
             yield self._hbfp_nearest, None
         elif formats is None or not formats.stochastic:
             yield formats, None
-        elif self.noise_state is None or self.noise_state.is_meta:
+        elif self.hbfp_places is None and (self.noise_state is None or self.noise_state.is_meta):
             yield self._hbfp_nearest, None
         elif torch.compiler.is_compiling():
             raise ValueError(NO_NOISE)
+        elif self.hbfp_places is not None:
+            begun = self.hbfp_places.begun.get(self.hbfp_seed, -1) + 1
+            yield formats, Placed(self.hbfp_places, self.hbfp_seed, self._earlier(begun))
         else:
             stream = self._noise()
             try:
@@ -161,21 +175,27 @@ class HBFPState(torch.nn.Module):
     def _noise(self):
         """The stream of one forward pass."""
         live = _BufferStream(self.noise_state)
+        earlier = self._earlier(live.state.copy())
+        return live if earlier is None else _Repeated(earlier, live)
+
+    def _earlier(self, now):
+        """Where the noise of a pass that runs again began the first time; None if this is the first, from ``now`` on.
+        """
         if runs_once():
-            return live
+            return None
         again = torch._C._current_graph_task_id() != -1        # within a backward pass
         # Checkpointing restores torch's generator before it repeats a pass: a number drawn from it tells which.
         ticket = int(torch.randint(2 ** 63 - 1, (), device="cpu"))
         starts = self.__dict__.setdefault("_hbfp_starts", OrderedDict())
         if not again:
-            starts[ticket] = live.state.copy()
+            starts[ticket] = now
             while len(starts) > REMEMBERED:
                 starts.popitem(last=False)
-            return live
+            return None
         if ticket not in starts:
             raise RuntimeError("A forward pass with stochastic rounding runs again during the backward pass, and its "
                                "noise is not known; checkpointing needs preserve_rng_state=True")
-        return _Repeated(starts[ticket], live)
+        return starts[ticket]
 
     def __prepare_scriptable__(self) -> Any:
         """What ``torch.jit.script`` asks of every part of a model."""

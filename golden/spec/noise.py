@@ -14,3 +14,14 @@ LANE_STEP = 0x9E3779B9
 
 #: What a reset stands for: the seed 1, mixed (:func:`golden.noise.mix`).
 RESET = 0x514E28B7
+
+# Numbers by position.
+
+#: Numbers that one state gives, those of elements that follow each other in a row; bits of a number.
+GROUP, NUMBER = 32, 8
+#: Rounds from key and position to a state, and the places by which a round turns its words.
+ROUNDS, TURNS = 12, (1, 8, 2)
+#: Bits of the state whose sum is bit 7, 6, ... of the group's first number. Each next number takes them two places
+#: further left, so that any five numbers of a group are independent: their 40 sums are of full rank.
+TAPS = ((4, 11, 59), (19, 24, 25), (31, 49, 51), (3, 20, 37), (23, 46, 58), (4, 32, 60), (15, 40, 54), (5, 21, 50))
+STRIDE = 2

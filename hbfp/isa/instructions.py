@@ -92,7 +92,7 @@ FIELDS = {
     Opcode.LOAD: _fields("memory:2 elements:1 " + _TRANSFER),
     Opcode.STORE: _fields("elements:1 " + _TRANSFER),
     Opcode.CONVERT: _fields("columns:1 to_w:1 base:16 words:16 rows:16 stride:16s target:16 target_word:16s "
-                            "target_row:16s"),
+                            "target_row:16s stochastic:1 key:32 place:30 place_row:16"),
     Opcode.WEIGHTS: _fields("base:16 tiles:16 repeats:16"),
     Opcode.MULTIPLY: _fields(
         "first:1 last:1 scale:1 bias:1 relu:1 tiles:16 columns:12 base:16 "
@@ -106,6 +106,15 @@ FIELDS = {
     Opcode.YIELD: (),
     Opcode.HALT: (),
 }
+
+
+#: Fields that only accelerators with stochastic rounding have; they come last, and in all others their bits are zero.
+STOCHASTIC = ("stochastic", "key", "place", "place_row")
+
+
+def fields_of(opcode: Opcode, stochastic: bool) -> tuple[Field, ...]:
+    """The fields of an opcode in an accelerator with or without stochastic rounding."""
+    return tuple(field for field in FIELDS[opcode] if stochastic or field.name not in STOCHASTIC)
 
 
 class IllegalInstruction(ValueError):

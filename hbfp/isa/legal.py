@@ -42,7 +42,8 @@ class Rule:
 
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
-    return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height}
+    return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,
+            "stochastic": int(accelerator.stochastic)}
 
 
 def _each(text, **rule):
@@ -75,6 +76,8 @@ RULES = {
         _each("target target_word target_row", must=Must.MULTIPLE, when={"to_w": 1}, step="rows"),
         _each("target_row", must=Must.ZERO, when={"to_w": 1, "columns": 1}),
         _each("target_word", must=Must.ZERO, when={"to_w": 1, "columns": 0}),
+        _each("stochastic", must=Must.RANGE, low=0, high="stochastic"),
+        _each("key place place_row", must=Must.ZERO, when={"stochastic": 0}),
     ),
     Opcode.WEIGHTS: (
         *_counted("tiles repeats"),

@@ -67,6 +67,8 @@ class Register:
         Its bits; none where all 32 are one number.
     several : bool
         Whether only an accelerator with more than one context has it.
+    stochastic : bool
+        Whether only an accelerator with stochastic rounding has it.
     reset : int
         Its value at reset, if the host writes it.
     """
@@ -76,6 +78,7 @@ class Register:
     text: str
     fields: tuple[Field, ...] = ()
     several: bool = False
+    stochastic: bool = False
     reset: int = 0
 
 
@@ -145,19 +148,23 @@ REGISTERS = (
              several=True),
     Register("share_size", 0x78, Access.WRITE, "sixteenths of its share of each memory, 0 to 16; all at reset",
              _shares(5), several=True, reset=sum(SHARES << field.low for field in _shares(5))),
+    Register("seed", 0x7C, Access.WRITE, "part of the key of every stochastic conversion", stochastic=True),
     Register("cycles", 0x80, Access.READ, "that it has had the machine, from the doorbell to the end"),
     *_counters(),
     *_arguments(),
 )
-def registers(contexts: int = 1) -> tuple[Register, ...]:
-    """All registers of an accelerator of so many contexts, in the order of addresses; a second one's end in ``_1``."""
-    own = [register for register in REGISTERS if contexts > 1 or not register.several]
+def registers(contexts: int = 1, stochastic: bool = False) -> tuple[Register, ...]:
+    """All registers of an accelerator of so many contexts, with stochastic rounding or without it, in the order of
+    addresses; those of a second context end in ``_1``.
+    """
+    own = [register for register in REGISTERS if (contexts > 1 or not register.several)
+           and (stochastic or not register.stochastic)]
     return tuple(own + [replace(each, name=f"{each.name}_{context}", address=each.address + context * SPAN)
                         for context in range(1, contexts) for each in own if each.address >= CONTEXT])
 
 
 #: Name -> register, those of a second context, too.
-BY_NAME = {register.name: register for register in registers(2)}
+BY_NAME = {register.name: register for register in registers(2, True)}
 
 
 def parameters(accelerator: Accelerator) -> dict[str, int]:
@@ -171,10 +178,10 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
                 1 << 16 + FUNCTIONS.index(name) for name in accelerator.functions)}
 
 
-def described(contexts: int = 1) -> dict[str, dict[str, Any]]:
-    """The map of an accelerator with so many contexts as plain data, for manifests."""
+def described(contexts: int = 1, stochastic: bool = False) -> dict[str, dict[str, Any]]:
+    """The map of an accelerator, of which :func:`registers` has the parameters, as plain data, for manifests."""
     return {one.name: {"address": one.address, "access": one.access.name.lower(), "fields": {
-        each.name: {"low": each.low, "width": each.width} for each in one.fields}} for one in registers(contexts)}
+        each.name: {"low": each.low, "width": each.width} for each in one.fields}} for one in registers(contexts, stochastic)}
 
 
 #: Access in the words of the page.
@@ -193,6 +200,6 @@ def table() -> str:
     lines = ["| address | register | access | |", "|---|---|---|---|"]
     for register in REGISTERS:
         text = "; ".join([register.text, *map(_bits, register.fields)])
-        text += " (two contexts)" if register.several else ""
+        text += " (two contexts)" if register.several else " (stochastic rounding)" if register.stochastic else ""
         lines.append(f"| 0x{register.address:03X} | `{register.name}` | {_WORDS[register.access]} | {text} |")
     return "\n".join(lines) + "\n"

@@ -138,6 +138,8 @@ class Accelerator(Component):
             store.written.eq(writer.written), reader.base.eq(base[12:]), writer.base.eq(base[12:]),
             reader.abort.eq(abort), writer.abort.eq(abort),
         ]
+        if self.params.stochastic:
+            m.d.comb += inside["convert"].seed.eq(registers.seed)
 
     def _memories(self, m, inside):
         """Units at their memories; unit -> its ports."""
@@ -182,7 +184,7 @@ class Accelerator(Component):
         causes = []
         for unit in Unit:
             part, place, offers = inside[unit.name.lower()], unit - 1, issue.to(unit).instruction.valid
-            connect(m, issue.to(unit), view(part, unit_signature(Opcode(unit)).flip()))
+            connect(m, issue.to(unit), view(part, unit_signature(Opcode(unit), self.params.stochastic).flip()))
             outside = reduce(or_, (port.fault for port in ports[unit]))
             misaligned = part.misaligned if unit in HOLDING else 0
             refused = part.fault | (inside["core"].error if unit == Unit.MULTIPLY else 0)

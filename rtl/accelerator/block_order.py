@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
+from ..convert.numbers import place_bits
 from .layouts import ADDRESS_BITS
 from .loops import Loops
 
@@ -24,6 +25,8 @@ class Step:
         The word is to be converted, not measured; it is the first of those that are measured together.
     segment : Value
         The word ends a segment of rows.
+    place : Value or None
+        Its place in its tensor, in words; None without stochastic rounding.
     last : Value
         Nothing follows.
     """
@@ -34,6 +37,7 @@ class Step:
     convert: Value
     opens: Value
     segment: Value
+    place: Value | None
     last: Value
 
 
@@ -58,6 +62,7 @@ class BlockOrder:
     def __init__(self, m: Module, fmt, side, new, held, start, step):
         self.m, self.new, self.held, self.start, self.step = m, new, held, start, step
         self.side, self.terms, self.square = side, fmt.terms, fmt.square
+        self.stochastic = fmt.rounding == "stochastic"
         self.bits = (side - 1).bit_length()
         # Whether blocks run along rows, not lanes; whether each square leaves through the transposer.
         self.columns, self.turned = held.columns, held.to_w ^ held.columns
@@ -71,6 +76,12 @@ class BlockOrder:
             self.by_side.eq(Mux(self.turned, held.target_row, Mux(held.to_w, self.side,
                                                                   held.target_row << self.bits))),
         ]
+
+    def _place(self, loops, strides):
+        """The place of the word in its tensor; ``strides`` gives those of the loops from that of a row."""
+        if not self.stochastic:
+            return None
+        return loops.follow("place", place_bits(self.side), self.new.place, strides(self.held.place_row))
 
     def walk(self):
         """The :class:`Step`."""
@@ -99,7 +110,8 @@ class BlockOrder:
                               (held.stride, None, held.stride << low, 1, held.stride << self.bits))
         target = loops.follow("target", ADDRESS_BITS, self.new.target,
                               (self.by_row, None, (self.by_row << low)[:ADDRESS_BITS], self.by_word, self.by_side))
-        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(), r.all(), loops.last)
+        place = self._place(loops, lambda by: (by, None, by << low, 1, by << self.bits))
+        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(), r.all(), place, loops.last)
 
     def _across(self):
         """Blocks of several words: rows, words and squares of rows of a group, twice; words, groups of rows."""
@@ -129,4 +141,6 @@ class BlockOrder:
             self.by_row, self.by_word, self.by_side, None, Mux(wide, self.by_word * count, self.by_word)[:ADDRESS_BITS],
             Mux(high, self.by_side * count, self.by_side)[:ADDRESS_BITS]))
         opens = ~kk.any() & (~high | ~r.any() & ~j.any())
-        return Step(source, target, pad, r, phase, opens, r.all(), loops.last)
+        place = self._place(loops, lambda by: (by, 1, by << self.bits, None, by_words,
+                                               Mux(high, by * count, by) << self.bits))
+        return Step(source, target, pad, r, phase, opens, r.all(), place, loops.last)

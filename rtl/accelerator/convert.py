@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, signed
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from hbfp.format import HBFPFormat
+from hbfp.golden.spec.noise import NUMBER
 from hbfp.isa.instructions import Opcode
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
+from ..convert.numbers import Numbers
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
@@ -30,6 +32,9 @@ class Convert(Component):
     order of :class:`~rtl.accelerator.block_order.BlockOrder`; only ``read`` may refuse. The writes have to be granted
     at once.
 
+    With stochastic rounding the numbers of a word's elements are drawn while it is on its way
+    (:class:`~rtl.convert.numbers.Numbers`); an instruction that draws none rounds to nearest.
+
     An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
     come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
     instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W, or
@@ -39,6 +44,8 @@ class Convert(Component):
     -------
     instruction, held, done, fault :
         :func:`~rtl.accelerator.signatures.unit_members`; nothing is refused.
+    seed : ``In(32)``
+        Only with stochastic rounding: the register, a part of every key.
     read : ``Out(v_read)``
     x, w, scales : ``Out(x_write)``, ``Out(w_write)``, ``Out(w_scales_write)``
         Exponents of a segment of W are written with its last row.
@@ -62,9 +69,14 @@ class Convert(Component):
             """Bits of an exponent."""
             return self.format.exponent
 
+        @property
+        def stochastic(self):
+            """Whether conversions may draw numbers."""
+            return self.format.rounding == "stochastic"
+
     @staticmethod
     def ports(params):
-        return unit_members(Opcode.CONVERT) | {
+        return unit_members(Opcode.CONVERT, params.stochastic) | ({"seed": In(32)} if params.stochastic else {}) | {
             "read": Out(v_read(params)), "x": Out(x_write(params)), "w": Out(w_write(params)),
             "scales": Out(w_scales_write(params))}
 
@@ -89,6 +101,9 @@ class Convert(Component):
         with m.If(step):
             m.d.sync += [getattr(word, name).eq(getattr(now, name))
                          for name in ("pad", "convert", "opens", "segment", "row", "target")]
+        if params.stochastic:    # they are there with the word
+            m.submodules.numbers = numbers = Numbers(params.lanes)
+            m.d.comb += [numbers.en.eq(step), numbers.key.eq(held.key ^ self.seed), numbers.word.eq(now.place)]
         mantissas, exponents = self._lanes(m, word, order.columns)
         self._write(m, held, order, word, later, mantissas, exponents)
 
@@ -115,7 +130,10 @@ class Convert(Component):
         mantissas = [Signal(fmt.mantissa, name=f"mantissa{lane}", reset_less=True) for lane in range(lanes)]
         exponents = []
         for n, (element, top, mantissa) in enumerate(zip(data, tops, mantissas, strict=True)):
-            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt)
+            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt, choice=params.stochastic)
+            if params.stochastic:
+                m.d.comb += [lane.noise.eq(m.submodules.numbers.o[n][NUMBER - fmt.noise_bits:]),
+                             lane.nearest.eq(~self.held.stochastic)]
             clamped, exponent = clamped_field(m, fmt, top), Signal(signed(fmt.exponent), name=f"exponent{n}")
             m.d.comb += [lane.i.eq(element), lane.top.eq(clamped), lane.least.eq(least_field(m, fmt, clamped)),
                          exponent.eq(clamped - 126)]

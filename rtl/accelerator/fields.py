@@ -4,13 +4,13 @@ The fields that a unit uses in the cycle in which it takes an instruction are at
 at the output of a second memory, which is read as the instruction is taken: the unit needs no register for them.
 """
 
-from hbfp.isa.instructions import FIELDS, VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
+from hbfp.isa.instructions import FIELDS, VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode, fields_of
 
 from .layouts import fields_layout
 
 #: Fields that are used as the instruction is taken; of the units that are not here, all.
 _AT_ONCE = {
-    Opcode.CONVERT: ("base", "target"),
+    Opcode.CONVERT: ("base", "target", "place"),
     Opcode.WEIGHTS: ("base",),
     Opcode.MULTIPLY: ("first", "scale", "bias", "relu", "tiles", "base", "rows0", "rows1", "x", "y"),
     Opcode.DRAIN: ("base",),
@@ -21,32 +21,32 @@ _TWICE = {Opcode.MULTIPLY: ("rows0", "rows1"), Opcode.VECTOR: ("before",)}
 _NEVER = {Opcode.MULTIPLY: ("last",)}
 
 
-def _chosen(opcode, wanted):
+def _chosen(opcode, stochastic, wanted):
     """Those of an opcode's fields that are wanted, in their order."""
-    return tuple(field for field in FIELDS[opcode] if wanted(field.name))
+    return tuple(field for field in fields_of(opcode, stochastic) if wanted(field.name))
 
 
-def offered_fields(opcode):
-    """Fields that are used as an instruction is taken."""
-    return _chosen(opcode, lambda name: opcode not in _AT_ONCE or name in _AT_ONCE[opcode])
+def offered_fields(opcode, stochastic=False):
+    """Fields that are used as an instruction is taken, in an accelerator with stochastic rounding or without it."""
+    return _chosen(opcode, stochastic, lambda name: opcode not in _AT_ONCE or name in _AT_ONCE[opcode])
 
 
-def held_fields(opcode):
+def held_fields(opcode, stochastic=False):
     """Fields that are used later."""
     if opcode not in _AT_ONCE:
         return ()
     without = {*_AT_ONCE[opcode], *_NEVER.get(opcode, ())} - {*_TWICE.get(opcode, ())}
-    return _chosen(opcode, lambda name: name not in without)
+    return _chosen(opcode, stochastic, lambda name: name not in without)
 
 
-def offered_layout(opcode):
+def offered_layout(opcode, stochastic=False):
     """A struct of :func:`offered_fields`."""
-    return fields_layout(offered_fields(opcode))
+    return fields_layout(offered_fields(opcode, stochastic))
 
 
-def held_layout(opcode):
+def held_layout(opcode, stochastic=False):
     """A struct of :func:`held_fields`."""
-    return fields_layout(held_fields(opcode))
+    return fields_layout(held_fields(opcode, stochastic))
 
 
 def place(opcode, name):

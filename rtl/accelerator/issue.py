@@ -28,7 +28,7 @@ HOLDING = (Unit.LOAD, Unit.STORE)
 def _part(word, unit, fields):
     """Some of the fields of an instruction, one behind the other."""
     own = word[width(HEADER):]
-    return Cat(own[place(Opcode(unit), field.name)] for field in fields(Opcode(unit)))
+    return Cat(own[place(Opcode(unit), field.name)] for field in fields)
 
 
 class Issue(Component):
@@ -65,17 +65,18 @@ class Issue(Component):
         lanes: int = parameter("l")
         rows: int = parameter("n")
         height: int = parameter("h")
+        stochastic: bool = parameter("sr", False)
 
         @property
         def sizes(self):
             """The sizes that rules of instructions name."""
-            return {name: getattr(self, name) for name in ("lanes", "rows", "height")}
+            return {name: int(getattr(self, name)) for name in ("lanes", "rows", "height", "stochastic")}
 
     @staticmethod
     def ports(params):
         units = len(Unit)
         return {"i": In(stream.Signature(WORD)), "instructions": In(32), **decode_signature().members,
-                **{unit.name.lower(): Out(unit_signature(Opcode(unit))) for unit in Unit}, "completed": Out(units),
+                **{unit.name.lower(): Out(unit_signature(Opcode(unit), params.stochastic)) for unit in Unit}, "completed": Out(units),
                 "taken": Out(units), "nop": Out(units), "waiting": Out(units), "busy": Out(units),
                 "number": Out(ArrayLayout(NUMBER_BITS, units))}
 
@@ -101,15 +102,16 @@ class Issue(Component):
             ends.eq(reduce(or_, (header.opcode == opcode for opcode in ENDS))),
         ]
         counts = Signal(counts_layout())    # what the units have completed
-        queues = [Queue(params.queue, *(width(fields(Opcode(unit))) for fields in (offered_fields, held_fields)))
-                  for unit in Unit]
+        offered, held = ({unit: fields(Opcode(unit), params.stochastic) for unit in Unit}
+                         for fields in (offered_fields, held_fields))
+        queues = [Queue(params.queue, width(offered[unit]), width(held[unit])) for unit in Unit]
         for number, (unit, queue) in enumerate(zip(Unit, queues, strict=True)):
             m.submodules[f"queue_{unit.name.lower()}"] = queue
             entry, o = queue.i.payload, self.to(unit)
             m.d.comb += [
                 queue.counts.eq(counts), queue.done.eq(o.done),
                 queue.i.valid.eq(takes & ~ends & (target == unit)),
-                entry.fields.eq(_part(word, unit, offered_fields)), entry.nop.eq(header.opcode == Opcode.NOP),
+                entry.fields.eq(_part(word, unit, offered[unit])), entry.nop.eq(header.opcode == Opcode.NOP),
                 entry.number.eq(self.place),
                 *(wait.eq(Cat(header[f"wait{n}_unit"], header[f"wait{n}_count"]))
                   for n, wait in enumerate(entry.waits[n] for n in range(WAITS))),
@@ -121,7 +123,7 @@ class Issue(Component):
                 self.number[number].eq(queue.number),
             ]
             if unit not in HOLDING:
-                m.d.comb += [entry.kept.eq(_part(word, unit, held_fields)), Value.cast(o.held).eq(queue.held)]
+                m.d.comb += [entry.kept.eq(_part(word, unit, held[unit])), Value.cast(o.held).eq(queue.held)]
             with m.If(queue.completed):
                 m.d.sync += counts[number].eq(counts[number] + 1)
         idle = Signal()

@@ -5,10 +5,10 @@ from operator import and_, or_
 
 from amaranth import Cat, Const, Signal, Value
 
-from hbfp.isa.instructions import FIELDS, HEADER, WAITS, Opcode, width
+from hbfp.isa.instructions import FIELDS, HEADER, STOCHASTIC, WAITS, Opcode, fields_of, width
 from hbfp.isa.legal import RULES, Must
 
-from .layouts import header_layout, instruction_layout
+from .layouts import fields_layout, header_layout
 
 
 def any_of(terms):
@@ -48,13 +48,14 @@ def illegal(m, word, sizes):
     waits = any_of(~header[f"wait{n}_unit"].any() & header[f"wait{n}_count"].any() for n in range(WAITS))
     with m.Switch(header.opcode):
         for opcode in Opcode:
-            start = width(HEADER)
-            end = start + width(FIELDS[opcode])
+            start, own = width(HEADER), fields_of(opcode, bool(sizes["stochastic"]))
+            end = start + width(own)
             wrong = [word[end:].any()]
-            if FIELDS[opcode]:
-                fields = Signal(instruction_layout(opcode), name=opcode.name.lower())
+            if own:
+                fields = Signal(fields_layout(own), name=opcode.name.lower())
                 m.d.comb += fields.eq(word[start:end])
-                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode]]
+                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode]
+                          if len(own) == len(FIELDS[opcode]) or rule.fields[0] not in STOCHASTIC]
             if opcode == Opcode.NOP:
                 wrong.append(fields.unit == 0)
             with m.Case(opcode):

@@ -30,9 +30,9 @@ COUNTERS = tuple(each.name for each in REGISTERS
                  if each.address >= BY_NAME["cycles"].address and each.access is Access.READ)
 
 
-def written(contexts):
+def written(contexts, stochastic=False):
     """Registers that the host writes, those of a context but once: name -> bits that are written."""
-    found = {one.name: one for one in registers(contexts) if one.access is Access.WRITE}
+    found = {one.name: one for one in registers(contexts, stochastic) if one.access is Access.WRITE}
     return {name: max((field.low + field.width for field in one.fields), default=WORD) for name, one in found.items()
             if name in {each.name for each in REGISTERS}}
 
@@ -48,6 +48,8 @@ class Registers(Component):
     ----------
     sizes : tuple of int
         What the registers :data:`SIZES` say.
+    stochastic : bool
+        Whether there is a register ``seed``.
 
     Members
     -------
@@ -72,6 +74,7 @@ class Registers(Component):
     @dataclass(frozen=True)
     class Parameters:
         sizes: tuple[int, ...] = parameter("v")
+        stochastic: bool = parameter("sr", False)
 
         @property
         def contexts(self):
@@ -82,12 +85,13 @@ class Registers(Component):
         def of(cls, system):
             """The parameters of an accelerator's registers."""
             known = parameters(system)
-            return cls(tuple(known[name] for name in SIZES))
+            return cls(tuple(known[name] for name in SIZES), system.stochastic)
 
     @staticmethod
     def ports(params):
         contexts, number = params.contexts, (len(COUNTERS) - 1).bit_length()
-        return {**lite_signature(contexts).members, **{name: Out(size) for name, size in written(contexts).items()},
+        own = written(contexts, params.stochastic)
+        return {**lite_signature(contexts).members, **{name: Out(size) for name, size in own.items()},
                 **host_signature(contexts).members, "interrupt": Out(1), "count_en": Out(1),
                 "count_addr": Out(number + contexts - 1), "count": In(WORD), "count_known": In(1)}
 
@@ -108,7 +112,7 @@ class Registers(Component):
                       f"cause{end}": self.cause[context], f"error_pc{end}": self.error_pc[context],
                       f"interrupt_status{end}": status}
             raised.append(status)
-        for name in written(contexts):
+        for name in written(contexts, self.params.stochastic):
             kept = self._kept(m, takes, name)
             shown |= kept
             values = list(kept.values())
@@ -126,7 +130,7 @@ class Registers(Component):
         m.d.sync += [takes.eq(self.awvalid & self.wvalid & ~takes & ~self.bvalid),
                      self.bvalid.eq(takes | (self.bvalid & ~self.bready))]
         return {register.name: takes & (self.awaddr[2:] == register.address >> 2)
-                for register in registers(self.params.contexts)}
+                for register in registers(self.params.contexts, self.params.stochastic)}
 
     def _kept(self, m, takes, name):
         """What the host has written into a register, of each context that has it: name -> value."""

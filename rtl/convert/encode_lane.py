@@ -110,6 +110,8 @@ class EncodeLane(Component):
         Whether the mantissa is signed, or a magnitude.
     narrow : int
         Mantissa bits, sign included, while ``wide`` is low; 0 if mantissas always have those of the format.
+    choice : bool
+        Of stochastic rounding: whether an element may be rounded to nearest, too.
 
     Members
     -------
@@ -124,6 +126,8 @@ class EncodeLane(Component):
         they have fewer bits; whether mantissas have all bits of the format.
     noise : ``In(noise_bits)``
         Only if rounding is stochastic.
+    nearest : ``In(1)``
+        Only with ``choice``: round to nearest, ties to even.
     o : ``Out(signed mantissa)``
         Without its sign, as ``Out(magnitude bits)``, where ``sign`` is false.
     """
@@ -135,6 +139,7 @@ class EncodeLane(Component):
         format: HBFPFormat = parameter("")
         sign: bool = parameter("magnitude", True)
         narrow: int = parameter("n", 0)
+        choice: bool = parameter("choice", False)
 
         def __post_init__(self):
             object.__setattr__(self, "format", lane_format(self.format))
@@ -153,6 +158,8 @@ class EncodeLane(Component):
             members |= {"base": In(FIELD + 1), "wide": In(1)}
         if fmt.rounding == "stochastic":
             members["noise"] = In(fmt.noise_bits)
+            if params.choice:
+                members["nearest"] = In(1)
         return members
 
     def body(self, platform):
@@ -163,8 +170,13 @@ class EncodeLane(Component):
         kept = _kept(fmt)
         if fmt.rounding == "stochastic":
             total = Signal(len(word) + 1)
-            m.d.comb += total.eq(word + self.noise)
+            noise = Mux(self.nearest, 1 << kept - 1, self.noise) if self.params.choice else self.noise
+            m.d.comb += total.eq(word + noise)
             magnitude, up = total[kept:], Const(0, 1)
+            if self.params.choice:    # a half has become a whole one with nothing below it
+                odd = Signal()
+                m.d.comb += odd.eq(magnitude[0] & ~(self.nearest & ~sticky & ~total[:kept].any()))
+                magnitude = Cat(odd, magnitude[1:])
         else:
             magnitude = word[kept:]
             up = Signal()

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from hbfp.golden.nn.formats import Formats
 from hbfp.program import Product, Tensor
 
 from ..errors import LoweringError
@@ -13,6 +14,7 @@ from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
 from ..products.after import After
 from ..products.convolution import convolution
+from ..products.draw import refuse
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.patches import Patches
@@ -61,7 +63,8 @@ def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *opt
 
 def conv2d(net: Nodes, node: Any) -> Made:
     """A convolution of x (N, C, H, W) with w (O, C / groups, kh, kw), one group after the other."""
-    x, w, stride, padding, dilation, groups = node.args[:6]
+    x, w, stride, padding, dilation, groups, text = node.args
+    refuse(Formats.read(text))
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
@@ -80,7 +83,8 @@ def images_gradient(net: Nodes, node: Any) -> Made:
     LoweringError
         If there is more padding than the kernel reaches.
     """
-    g, w, _, stride, padding, dilation, groups = node.args[:7]
+    g, w, _, stride, padding, dilation, groups, text = node.args
+    refuse(Formats.read(text))
     result, shape = net.graph.results[node], net.graph.results[w].shape
     window = _window(shape, stride, padding, dilation)
     around = window.reach[0] - padding[0], window.reach[1] - padding[1]
@@ -105,7 +109,8 @@ def images_gradient(net: Nodes, node: Any) -> Made:
 
 def weights_gradient(net: Nodes, node: Any) -> Made:
     """The gradient of a convolution's weights: a product over all pixels of all images, of g turned and patches."""
-    g, x, shape, stride, padding, dilation, groups = node.args[:7]
+    g, x, shape, stride, padding, dilation, groups, text = node.args
+    refuse(Formats.read(text))
     result, top = net.graph.results[node], net.value(g)
     window = _window(shape, stride, padding, dilation)
     images = _bordered(net, x, padding) if any(padding) else net.value(x)

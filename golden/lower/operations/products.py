@@ -1,13 +1,17 @@
 """Linear layers and products of matrices."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from hbfp.golden.nn.placed import part
 from hbfp.program import Product
 
+from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Made, Nodes
+from ..products.draw import draws
 from ..products.matrix import matrix
 from ..products.weights import computed_weights, constant_weights
 from .after import steps_after
@@ -16,19 +20,23 @@ from .steps import steps_behind
 
 def linear(net: Nodes, node: Any) -> Made:
     """``x W^T`` of x (..., K) and W (N, K), which is constant or computed."""
-    x, w = node.args[0], node.args[1]
+    x, w, text = node.args
     value = net.value(x)
+    of_x, of_w = draws(text, "x", "w")
     steps, last = steps_behind(net, node, -1)
     result = net.graph.results[node]
     order = list(range(result.dim()))
     after, last = steps_after(net, last, order)
     if net.is_constant(w):
+        if of_w is not None:
+            raise LoweringError("its weight is constant and would be rounded stochastically; a trained one would do")
         weight = net.constant(w).numpy().T
         weights = constant_weights(net.build, weight, len(weight))
     else:
         computed = net.value(w)
-        weights = computed_weights(Value(computed.where.t(), computed.home))
-    matrix(net.build, value, weights, steps, net.fresh(last, order), after)
+        weights = computed_weights(Value(computed.where.t(), computed.home), net.build.lanes,
+                                   of_w and replace(of_w, turned=True))
+    matrix(net.build, value, weights, steps, net.fresh(last, order), after, of_x)
     return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
 
 
@@ -39,8 +47,10 @@ def matmul(net: Nodes, node: Any) -> Made:
     order = list(range(len(a.shape)))
     after, last = steps_after(net, last, order)
     output = net.fresh(last, order)
-    for place_ in np.ndindex(*a.shape[:-2]):
+    of_a, of_b = draws(node.args[2], "x", "w")
+    for number, place_ in enumerate(np.ndindex(*a.shape[:-2])):
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
-        matrix(net.build, left, computed_weights(right), steps, own, after.part(place_))
+        matrix(net.build, left, computed_weights(right, net.build.lanes, part(of_b, number * b.shape[-2])), steps, own,
+               after.part(place_), part(of_a, number * a.shape[-2]))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)

@@ -1,12 +1,13 @@
 """Products of matrices: rows of X, band after band, with all column tiles."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from math import lcm
 
 import numpy as np
 import torch
 
+from hbfp.golden.nn.placed import Draw
 from hbfp.isa.instructions import Opcode
 
 from ..boxes import Loops, boxes, joint, ranges
@@ -16,6 +17,8 @@ from ..memory import Value
 from ..schedule import Span
 from .after import After
 from .core import Core
+from .draw import Drawn, in_v
+from .draw import fields as fields_of
 from .passes import even, portions
 from .weights import Steps, Weights, pieces, tall
 
@@ -31,25 +34,29 @@ FEW = 16
 PLACES = 3
 
 
-def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, after: After) -> None:
-    """(..., K) times (K, N): (..., N)."""
+def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, after: After,
+           draw: Draw | None = None) -> None:
+    """(..., K) times (K, N): (..., N); ``draw`` is how the first is rounded, if not to nearest."""
     dims, own = value.dims(), output.dims()
     core = Core(build, weights, steps)
 
     def load(skip, lines, target, first, words):
         build.load_words(value, first, words, target, skip=skip, rows=lines)
-    by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, core, output, after,
-             turned=value.view(torch.flatten, 0, -2).view(torch.t) if turns(build, value, core.plan.tiles) else None)
+    turned = value.view(torch.flatten, 0, -2).view(torch.t) if turns(build, value, core.plan.tiles) else None
+    drawn = in_v(draw, turned is not None, value.shape[-1] if turned is None else turned.shape[-1], build.lanes)
+    by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, core, output, after, turned=turned,
+             drawn=drawn)
 
 
 def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], core: Core, output: Value,
-             after: After, whole: bool = False, zeros: bool = False, turned: Value | None = None) -> None:
+             after: After, whole: bool = False, zeros: bool = False, turned: Value | None = None,
+             drawn: Drawn | None = None) -> None:
     """Rows of a matrix, band after band: to V, converted to X, multiplied, drained, stored.
 
     ``load`` takes elements to skip, loops, where in V, first word and words of each row; with ``whole`` always all.
     ``loops`` are those of rows of the matrix, of the output, and of what ``after`` takes. With ``zeros`` rows do not
     fill their words: they come to places in V that are zeros before. ``turned`` is the matrix (K, rows) if its columns
-    lie in order in DRAM: it comes to V so, and is turned on its way to X.
+    lie in order in DRAM: it comes to V so, and is turned on its way to X. ``drawn`` is how what comes to V is rounded.
     """
     machine, tiles = build.accelerator, core.plan.tiles
     step, unit = row_step(build, turned is not None), tall(build) // machine.core.rows
@@ -84,12 +91,12 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         for row in range(0, high, most):
             lower, target = min(most, high - row), x + word * pitch(high) + row
             if turned is not None:
-                turn(build, turned, start + row, lower, word, words, target, pitch(high))
+                turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn)
                 continue
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
                 load(skips[0], lines[0], here.start + done * words, word, words)
-            to_x(build, here, lower, words, target, 1, high)
+            to_x(build, here, lower, words, target, 1, high, fields_of(drawn, start + row, word))
 
     last = len(output.shape) - 1
     for start, count in ranges(sizes, chunk, step):
@@ -167,11 +174,12 @@ def _zeros(build, words):
     return span
 
 
-def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: int, word: int) -> None:
-    """Convert rows of words to X, where rows and words are ``row`` and ``word`` apart."""
+def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: int, word: int,
+         more: Mapping[str, int] | None = None) -> None:
+    """Convert rows of words to X, where rows and words are ``row`` and ``word`` apart; ``more`` are further fields."""
     build.schedule.emit(Opcode.CONVERT, {
         "base": here.start, "words": words, "rows": rows, "stride": words, "target": target, "target_word": word,
-        "target_row": row}, [here],
+        "target_row": row, **(more or {})}, [here],
         [Span("X", target, target + (rows - 1) * row + (words - 1) * word + 1)])
 
 
@@ -189,7 +197,8 @@ def turns(build: Builder, value: Value, tiles: int) -> bool:
             and row_step(build, True) * tiles <= build.x.size)
 
 
-def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words: int, target: int, pitch: int) -> None:
+def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words: int, target: int, pitch: int,
+         drawn: Drawn | None) -> None:
     """Words ``word`` on of rows ``first`` on of X, from a matrix (K, rows); words of a row are ``pitch`` apart."""
     side, wide = build.accelerator.core.rows, -(-rows // build.lanes)
     terms = min(words * side, matrix.shape[0] - word * side)
@@ -197,7 +206,8 @@ def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words:
     build.load_words(matrix.view(torch.narrow, 0, word * side, terms), first // build.lanes, wide, here.start)
     build.schedule.emit(Opcode.CONVERT, {
         "columns": 1, "base": here.start, "words": wide, "rows": terms, "stride": wide, "target": target,
-        "target_word": build.lanes, "target_row": pitch}, [here],
+        "target_word": build.lanes, "target_row": pitch,
+        **fields_of(drawn, word * side, first // build.lanes)}, [here],
         [Span("X", target, target + (words - 1) * pitch + wide * build.lanes)])
 
 

@@ -5,12 +5,15 @@ from typing import Protocol
 
 import numpy as np
 
+from hbfp.golden.nn.placed import Draw
 from hbfp.isa.instructions import Memory, Opcode
 
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
 from ..schedule import Span
+from .draw import Drawn, in_v
+from .draw import fields as drawn_fields
 
 
 @dataclass
@@ -44,6 +47,7 @@ class Weights:
     value: Value | None = None
     by_columns: bool = False
     lines: Lines | None = None
+    drawn: Drawn | None = None
 
     @property
     def constant(self) -> bool:
@@ -116,10 +120,15 @@ def constant_weights(build: Builder, weight: np.ndarray, chunk: int) -> Weights:
     return Weights(len(weight), columns, build.dram.take(pack_records(build.accelerator, weight)))
 
 
-def computed_weights(value: Value) -> Weights:
-    """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM."""
+def computed_weights(value: Value, lanes: int, draw: Draw | None = None) -> Weights:
+    """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM.
+
+    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`.
+    """
     (terms, down), (columns, along) = value.dims()
-    return Weights(terms, columns, value=value, by_columns=down == 1 and along != 1)
+    turned = down == 1 and along != 1
+    drawn = in_v(draw, turned, terms if turned else columns, lanes)
+    return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn)
 
 
 def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
@@ -163,11 +172,10 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
         for row in range(0, rows, down):
             tall_, long = min(down, rows - row), min(across, words - word)
             here = build.v.take(tall_ * long)
-            if weights.by_columns:
-                _bring(build, weights, first * lanes + row, tall_, tile + word, long, here.start)
-            else:
-                _bring(build, weights, tile * lanes + row, tall_, first + word, long, here.start)
-            fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long}
+            at = (first * lanes + row, tile + word) if weights.by_columns else (tile * lanes + row, first + word)
+            _bring(build, weights, *at, tall_, long, here.start)
+            fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long,
+                      **drawn_fields(weights.drawn, *at)}
             if weights.by_columns:
                 target = span.start + row // lanes * high + word * lanes
                 fields |= {"target_row": high}
@@ -179,7 +187,7 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
             build.schedule.emit(Opcode.CONVERT, {**fields, "target": target}, [here], [Span("W", target, end)])
 
 
-def _bring(build, weights, row, rows, word, words, target):
+def _bring(build, weights, row, word, rows, words, target):
     """Words of rows of a matrix that is computed, as they lie in DRAM, to V."""
     if weights.lines is not None:
         weights.lines.load(build, row, rows, word, words, target)

@@ -68,6 +68,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     trained, inputs = list(reference.updates()), {**_named("input", batch[0]), **_named("target", batch[1])}
     kept = {name: each.detach().clone() for name, each in reference.model.named_buffers()}
     given = {name: each.detach().clone() for name, each in reference.model.named_parameters()} | kept | inputs
+    reference.begin()
     try:
         with quiet():
             graph = make_fx(_step(reference, trained, batch), parts(), tracing_mode="fake")(given)

@@ -5,9 +5,12 @@ Those of a convolution are two nodes of their own, too.
 
 import operator
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import fx
+
+from hbfp.golden.nn.placed import Product, read
 
 from ..errors import LoweringError
 from ..graph import named
@@ -23,8 +26,8 @@ _LIKE = {aten.ones_like.default: 1.0, aten.zeros_like.default: 0.0}
 def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
     """Write products and sums in place of the operators that autograd calls.
 
-    Nodes get the part of the step that they belong to, and the layer, as the name of their module. All operands of an
-    accelerator have one format, so that a gradient's product has the bits of any other.
+    Nodes get the part of the step that they belong to, and the layer, as the name of their module. An operand of a
+    gradient's product keeps the format, and the numbers that it draws, of what it is to the layer.
 
     Parameters
     ----------
@@ -78,10 +81,10 @@ def _linear(graph, node, layer):
         raise LoweringError(f"Layer {layer!r} (linear) cannot be lowered: its input has {len(x.meta['val'].shape)} "
                             "dimensions; rows (N, K) would do")
     with graph.inserting_before(node):
-        gx = _new(graph, node, 0, hbfp.matmul.default, (g, w, formats))
+        gx = _new(graph, node, 0, hbfp.matmul.default, (g, w, _text(formats, "g", "w")))
         turned = graph.call_function(aten.t.default, (g,))
         turned.meta["val"] = g.meta["val"].t()
-        gw = _new(graph, node, 1, hbfp.matmul.default, (turned, x, formats))
+        gw = _new(graph, node, 1, hbfp.matmul.default, (turned, x, _text(formats, "g", "x", True)))
     for made, part in ((gx, "gx"), (turned, "gw"), (gw, "gw")):
         call(made, part, layer)
     _replace(node, gx, gw)
@@ -114,6 +117,16 @@ def _cropped(graph, node):
     node.args = (x, [max(side, 0) for side in sides], *node.args[2:])
     if not any(node.args[1]):
         node.replace_all_uses_with(x)
+
+
+def _text(formats, left, right, turned=False):
+    """Formats of a product whose operands are what a layer's formats have in two roles, the left one turned or not."""
+    own, product = read(formats)
+    made = replace(own, x=getattr(own, left), w=getattr(own, right))
+    if product is None:
+        return made.text
+    draws = ("x", replace(product.role(left), turned=turned)), ("w", product.role(right))
+    return Product(draws).text(made)
 
 
 def _layer(node, names):

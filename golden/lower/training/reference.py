@@ -1,14 +1,15 @@
 """Training in PyTorch with the accelerator's arithmetic: what every number of a step has to be."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 
-from hbfp.golden.nn import convert
+from hbfp.golden.nn import begin_step, convert
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import Update
+from hbfp.golden.position import step_key
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
@@ -32,23 +33,44 @@ class Reference:
         Of parameters.
     accelerator : Accelerator
         Whose formats and side arithmetic it has.
+    stochastic : sequence of str
+        Roles of what is rounded stochastically, by position: of x, w and g.
+    seed : int
+        Of these numbers.
 
     Attributes
     ----------
+    steps : int
+        How many it has done.
     model : torch.nn.Module
         The converted copy.
     optimiser : torch.optim.Optimizer
         Of its parameters.
     """
 
-    def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator) -> None:
-        self.model = convert(copy.deepcopy(model).train(), formats(accelerator))
+    def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator,
+                 stochastic: Sequence[str] = (), seed: int = 1) -> None:
+        self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
+        self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
+                             noise="position" if stochastic else "lanes")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
         updates.known(self.optimiser)
         self.side = Side.of(accelerator)
 
+    def begin(self) -> None:
+        """Let products draw the numbers of the next step, from its first on."""
+        if self.stochastic:
+            begin_step(self.model, self.steps)
+
+    @property
+    def key(self) -> int:
+        """What the register ``seed`` has in the next step."""
+        return step_key(self.seed, self.steps) if self.stochastic else 0
+
     def step(self, inputs: tuple[Any, ...], targets: tuple[Any, ...]) -> torch.Tensor:
         """One step of training; its loss."""
+        self.begin()
+        self.steps += 1
         with sided(self.side):
             self.optimiser.zero_grad()
             loss = self.loss(self.model(*inputs), *targets)

@@ -144,7 +144,8 @@ class _Network(Network):
         self.known_as(name, value, result, channels_last(result.dim()), role)
 
 
-def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator) -> Step:
+def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
+               stochastic: Sequence[str] = (), seed: int = 1) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -158,6 +159,10 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     batch : (tuple, tuple)
         The first: inputs and targets.
     accelerator : Accelerator
+    stochastic : sequence of str
+        Roles of what is rounded stochastically: of x, w and g, the gradients of outputs.
+    seed : int
+        Of the numbers that these draw.
 
     Returns
     -------
@@ -172,7 +177,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
-    reference = Reference(model, loss, optimiser, accelerator)
+    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed)
     capture = captured(reference, batch)
     graph, moved = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs

@@ -15,12 +15,14 @@ from hbfp.golden.lower.names import zoo_text
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
-from hbfp.values import OptionError, readable_file, refuse, whole, writable_file, writing
+from hbfp.values import OptionError, readable_file, refuse, shown, whole, writable_file, writing
 
 #: Of the DRAM: cycles, and bytes a cycle.
 LATENCY_RANGE, BANDWIDTH_RANGE = (1, 100_000), (1, 4096)
 #: Cycles to the first beat, if nothing else is asked for.
 LATENCY = "32"
+#: Roles of what a training may round stochastically.
+ROLES = ("x", "w", "g")
 
 
 def add_perf(commands: Any) -> None:
@@ -34,6 +36,7 @@ def add_perf(commands: Any) -> None:
     add_outputs(perf)
     perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
                       "and optimiser(), as for python -m cosim train")
+    add_noise_options(perf)
     perf.add_argument("--area", metavar="FILE", help="what python -m synth accelerator --json FILE wrote: also print "
                       "throughput by area, and an estimate of the energy")
     perf.add_argument("--constants", metavar="FILE", help="a TOML file with constants that replace those of the "
@@ -88,14 +91,39 @@ def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str
         raise refuse(name, text, str(error)) from None
 
 
-def lowered_step(text: str, accelerator: Accelerator) -> tuple[Any, Any]:
-    """The training of a file, and its step as a program; OptionError if it cannot be one."""
+def add_noise_options(group: Any) -> None:
+    """The options that say what a training rounds stochastically."""
+    group.add_argument("--stochastic", metavar="ROLES", help="what is rounded stochastically, with --rounding "
+                       "stochastic: of x, w and g (inputs, weights, gradients of outputs), commas between, or none "
+                       "(default g)")
+    group.add_argument("--seed", default="1", metavar="N", help="of the numbers that this draws (default 1)")
+
+
+def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]:
+    """What :func:`lowered_step` takes of :func:`add_noise_options`; OptionError if a value is not valid."""
+    seed, asked = whole("seed", args.seed, 0, 2 ** 32 - 1), args.stochastic
+    if asked is None:
+        asked = "g" if accelerator.stochastic else "none"
+    roles = () if asked == "none" else tuple(dict.fromkeys(asked.split(",")))
+    if not set(roles) <= set(ROLES):
+        raise OptionError(f"--stochastic must be none, or of x, w and g, commas between, not {shown(asked)}")
+    if roles and not accelerator.stochastic:
+        raise OptionError(f"--stochastic {asked} must be none without --rounding stochastic, with which the "
+                          "accelerator would have it")
+    return {"stochastic": roles, "seed": seed}
+
+
+def lowered_step(text: str, accelerator: Accelerator, **noise: Any) -> tuple[Any, Any]:
+    """The training of a file, and its step as a program; OptionError if it cannot be one.
+
+    ``noise`` is of :func:`noise_from_args`.
+    """
     from hbfp.golden.lower.training.source import training  # with PyTorch
     from hbfp.golden.lower.training.step import lower_step
 
     try:
         made = training(text)
-        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
+        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator, **noise)
     except OptionError:
         raise
     except ValueError as error:
@@ -134,7 +162,7 @@ def prepare_perf(args: Namespace) -> Callable[[], int | None]:
     check_outputs(args)
     if args.constants is not None and args.area is None:
         raise refuse("constants", args.constants, "needs --area FILE")
-    return partial(_perf, args, accelerator, memory, _estimate(args, accelerator))
+    return partial(_perf, args, accelerator, memory, _estimate(args, accelerator), noise_from_args(args, accelerator))
 
 
 def _estimate(args, accelerator):
@@ -152,13 +180,13 @@ def _estimate(args, accelerator):
         raise error if isinstance(error, OptionError) else OptionError(f"--constants {error}") from None
 
 
-def _perf(args, accelerator, memory, estimate):
+def _perf(args, accelerator, memory, estimate, noise):
     """Lower, step through, tell."""
     console, core = Console(highlight=False), accelerator.core
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.model}")
-        program = (lowered_step(args.model, accelerator)[1].lowered if args.train else
+        program = (lowered_step(args.model, accelerator, **noise)[1].lowered if args.train else
                    lowered(args.model, accelerator)).program
 
         from .layers import busy, by_layer, by_part, table

@@ -8,6 +8,7 @@ from hbfp.golden import bfp
 from hbfp.golden.core import core
 from hbfp.golden.matmul import matmul_blocks
 from hbfp.golden.number.blocks import Blocks
+from hbfp.golden.spec.noise import TAPS
 from hbfp.golden.spec.vector import Kind, Source, Target, VectorUnit, field_values
 from hbfp.golden.vector import unit as vector
 from hbfp.isa.instructions import Memory, Opcode
@@ -16,6 +17,18 @@ from hbfp.isa.instructions import Memory, Opcode
 def loops(*counts):
     """(i0, i1 ...) with i0 the fastest."""
     return (each[::-1] for each in product(*map(range, counts[::-1])))
+
+
+def number(key, place):
+    """The number of 8 bits that is drawn at a place, as numerics says it."""
+    x, y = key, place // 32
+    for _ in range(12):
+        one, eight, two = ((x << by | x >> 32 - by) % (1 << 32) for by in (1, 8, 2))
+        x, y = y ^ one & eight ^ two ^ 0x9E3779B9, x
+    state, found = x << 32 | y, 0
+    for taps in TAPS:
+        found = 2 * found + sum(state >> (tap + 2 * (place % 32)) % 64 for tap in taps) % 2
+    return found
 
 
 class Plain:
@@ -94,11 +107,19 @@ class Plain:
         step = max(side, self.core.format.terms) if i["columns"] else side if i["to_w"] else 1
         whole = np.zeros((-(-rows // step) * step, matrix.shape[1]), np.float32)
         whole[:rows] = matrix
+        drawn = np.zeros(whole.shape, np.int32)
+        for r, k, lane in product(range(rows if i["stochastic"] else 0), range(words), range(self.lanes)):
+            place = (i["place"] + r * i["place_row"] + k) * self.lanes + lane
+            drawn[r, k * self.lanes + lane] = number(i["key"] ^ self.program.seed, place % (1 << 32))
+        self.fmt = self.core.format if i["stochastic"] else self.system.nearest
+        self.noise = (drawn,) if i["stochastic"] else ()
         if i["to_w"] and i["columns"]:
             self.to_w(whole, lambda k: i["target"] + k * i["target_word"])
         elif i["to_w"]:
+            self.noise = tuple(each.T for each in self.noise)
             self.to_w(whole.T.copy(), lambda j: i["target"] + j * i["target_row"])
         elif i["columns"]:
+            self.noise = tuple(each.T for each in self.noise)
             self.to_x(whole.T.copy(), lambda r, k: (
                 i["target"] + k * i["target_row"] + r // side * i["target_word"] + r % side))
         else:
@@ -107,7 +128,7 @@ class Plain:
     def to_x(self, matrix, place):
         """A matrix (rows, K), word by word."""
         terms, side = self.core.format.terms, self.core.rows
-        blocks = bfp.encode_plain(matrix, self.core.format)
+        blocks = bfp.encode_plain(matrix, self.fmt, *self.noise)
         for r, k in product(range(len(matrix)), range(matrix.shape[1] // side)):
             row = r // terms if self.core.format.square else r
             at = [(k * side + s * self.core.height) // terms for s in range(self.core.segments)]
@@ -117,7 +138,7 @@ class Plain:
     def to_w(self, matrix, place):
         """A matrix (K, N), column tile by column tile."""
         terms, height, side = self.core.format.terms, self.core.height, self.core.rows
-        blocks = bfp.encode_plain(matrix, self.core.format, axis=-2)
+        blocks = bfp.encode_plain(matrix, self.fmt, *self.noise, axis=-2)
         for j in range(matrix.shape[1] // side):
             columns = np.arange(j * side, (j + 1) * side)
             exponents = columns // terms if self.core.format.square else columns

@@ -22,9 +22,9 @@ from tests.golden.machine.plain import Plain
 DESIGNS = [(8, (1, 8), "fp32", 4), (4, (1, 16), "aligned", 2), (4, (8, 8), "fp32", 3), (12, (16, 16), "fp32", 64)]
 
 
-def machine(mantissa, block, accumulate, queue, vector_lanes=8):
-    return Accelerator(core=Design(rows=8, format=HBFPFormat(mantissa=mantissa, block=block), accumulate=accumulate,
-                                   depth=16), v_words=64, x_words=64, w_words=64, p_words=64, row_words=3,
+def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne"):
+    return Accelerator(core=Design(rows=8, format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding),
+                                   accumulate=accumulate, depth=16), v_words=64, x_words=64, w_words=64, p_words=64, row_words=3,
                        vector_rows=4, queue=queue, vector_lanes=vector_lanes)
 
 
@@ -72,7 +72,9 @@ def test_programs_give_numbers():
 
 
 @pytest.mark.parametrize("design", [*DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1),
-                                    (6, (1, 4), "fp32", 4, 4)])
+                                    (6, (1, 4), "fp32", 4, 4), (8, (1, 8), "fp32", 4, 8, "stochastic"),
+                                    (8, (1, 16), "fp32", 4, 8, "stochastic"),
+                                    (4, (8, 8), "fp32", 4, 8, "stochastic")])
 def test_machine_equals_plain_loops(design):
     """Every word of V, X, W and DRAM."""
     for seed in range(100, 102):

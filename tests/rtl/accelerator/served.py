@@ -43,13 +43,19 @@ class Served(Bench):
     def instructions(self, opcode, unit=None):
         """A stream of whole instructions for a unit, by default the bench's, which gets fields as its queue would."""
         unit, m = unit or self.dut, self._top
-        given = stream.Signature(instruction_layout(opcode)).create()
+        given, stochastic = stream.Signature(instruction_layout(opcode)).create(), getattr(
+            unit.params, "stochastic", False)
         m.d.comb += [unit.instruction.valid.eq(given.valid), given.ready.eq(unit.instruction.ready),
                      *(unit.instruction.payload[field.name].eq(given.payload[field.name])
-                       for field in offered_fields(opcode))]
+                       for field in offered_fields(opcode, stochastic))]
         with m.If(given.valid & given.ready):
-            m.d.sync += [unit.held[field.name].eq(given.payload[field.name]) for field in held_fields(opcode)]
+            m.d.sync += [unit.held[field.name].eq(given.payload[field.name])
+                         for field in held_fields(opcode, stochastic)]
         return given
+
+    def hold(self, port, value):
+        """Give a port one value for the whole run."""
+        self._top.d.comb += port.eq(value)
 
     def _allow(self, port, pauses):
         """Grant a port's wishes while the signal is high, whether it has one or not."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from golden.bfp import encode
+from golden.position import numbers as drawn
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
@@ -26,7 +27,12 @@ FORMATS = {
     "small tiles": {"block": (4, 4)}, "tiles": {"block": (8, 8)}, "large tiles": {"block": (16, 16)},
     "hbfp4": {"block": (1, 8), "mantissa": 4, "rounding": "truncate"},
     "w12": {"block": (2, 2), "mantissa": 12}, "narrow exponents": {"block": (1, 8), "exponent": 6},
+    "stochastic hbfp4": {"block": (1, 8), "mantissa": 4, "exponent": 6, "rounding": "stochastic"},
+    "stochastic tiles": {"block": (16, 16), "rounding": "stochastic"},
+    "stochastic": {"block": (1, 16), "rounding": "stochastic"},
 }
+#: What the register of that name has.
+SEED = 0x6A09E667
 
 
 def system(**options):
@@ -48,11 +54,16 @@ def wanted(sizes, i, matrix):
     fmt, side, height = sizes.core.format, SIDE, sizes.core.height
     terms, segments = fmt.terms, sizes.core.segments
     x, rows, scales = {}, {}, {}
-    columns = i["columns"]
+    columns, noise = i["columns"], ()
+    if i.get("stochastic"):
+        places = i["place"] + np.arange(i["rows"])[:, None] * i["place_row"] + np.arange(i["words"])
+        noise = (drawn(i["key"] ^ SEED, places, SIDE).reshape(len(matrix), -1),)
+    fmt = fmt if noise else sizes.nearest
     if i["to_w"] or columns:
         unit = max(side, terms) if columns else side
-        matrix = np.concatenate([matrix, np.zeros((-len(matrix) % unit, matrix.shape[1]), np.float32)])
-    blocks = encode(matrix, fmt, axis=0 if columns else -1)
+        matrix, *noise = (np.concatenate([each, np.zeros((-len(each) % unit, each.shape[1]), each.dtype)])
+                          for each in (matrix, *noise))
+    blocks = encode(matrix, fmt, *noise, axis=0 if columns else -1)
 
     def scale(r, c):
         at = (r // terms, c // terms) if fmt.square else (r // terms, c) if columns else (r, c // terms)
@@ -92,12 +103,15 @@ def steps(sizes, i):
     return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
 
 
-def some(rng, to_w, columns):
-    """A random instruction, its targets apart from each other."""
+def some(rng, to_w, columns, stochastic=False):
+    """A random instruction, its targets apart from each other; where it can it draws, in two of three."""
     rows, words = int(rng.integers(1, 3 * SIDE + 4)), int(rng.integers(1, 5))
     stride = int(rng.choice([words, words + 3, -words, -7 - words]))
     i = {"to_w": to_w, "columns": columns, "rows": rows, "words": words, "stride": stride,
          "base": int(rng.choice([2000, 65535])), "target": int(rng.integers(0, 1000)) * 64}
+    if stochastic and rng.random() < 0.67:
+        i |= {"stochastic": 1, "key": int(rng.integers(1 << 32)), "place": int(rng.choice([6, (1 << 29) - 2])),
+              "place_row": int(rng.choice([words, 12, 65535]))}
     padded = -(-rows // 48) * 48
     if not to_w and columns:
         return i | {"target_word": padded, "target_row": SIDE} | (
@@ -124,6 +138,8 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     bench.read(dut.read, {a: pack(layout, value=line.view(np.uint32)) for a, line in memory.items()},
                Pauses(pause, seed), shared=True)
     x, w, scales = (bench.write(port) for port in (dut.x, dut.w, dut.scales))
+    if sizes.stochastic:
+        bench.hold(dut.seed, SEED)
     given = bench.instructions(Opcode.CONVERT)
     bench.send(given, [word(Opcode.CONVERT, **i) for i in instructions])
     done = bench.until_done(len(instructions))
@@ -156,7 +172,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
     rng = np.random.default_rng(number)
-    instructions = [some(rng, *kind) for kind in (*KINDS, KINDS[number % 4])]
+    instructions = [some(rng, *kind, sizes.stochastic) for kind in (*KINDS, KINDS[number % 4])]
     done = play(sizes, instructions, pause, number)
     if not pause:
         cycle = 0
@@ -176,5 +192,6 @@ def test_refused_grants(rows):
 def test_arrays_of_16(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.SIDE", 16)
     rng = np.random.default_rng(16)
-    play(Accelerator(core=Design(rows=16, format=HBFPFormat(**FORMATS[name] | (
-        {"block": (1, 48)} if name == "longer" else {})))), [some(rng, *kind) for kind in KINDS], 0.1)
+    sizes = Accelerator(core=Design(rows=16, format=HBFPFormat(**FORMATS[name] | (
+        {"block": (1, 48)} if name == "longer" else {}))))
+    play(sizes, [some(rng, *kind, sizes.stochastic) for kind in KINDS], 0.1)

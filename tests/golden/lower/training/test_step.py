@@ -5,6 +5,7 @@ golden/lower/training/updates.py.
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,9 +25,9 @@ from hbfp.system import Accelerator
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def accelerator(rows, block, mantissa=8, accumulate="fp32", **sizes):
+def accelerator(rows, block, mantissa=8, accumulate="fp32", rounding="rne", **sizes):
     """A small one, so that everything is cut."""
-    fmt = HBFPFormat(mantissa=mantissa, block=block)
+    fmt = HBFPFormat(mantissa=mantissa, block=block, rounding=rounding)
     return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
                        **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
 
@@ -93,18 +94,18 @@ CASES = {
     "soft": (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), (torch.rand(8, 10).softmax(-1),)))}
 
 
-def check(name, machine, steps=2):
+def check(name, machine, steps=2, **noise):
     """Steps on the golden machine with its check for races: every tensor after each."""
     torch.manual_seed(1)
     make, loss, optimiser, draw = CASES[name]
     batches = [draw() for _ in range(steps)]
-    step = lower_step(make(), loss, optimiser, batches[0], machine)
+    step = lower_step(make(), loss, optimiser, batches[0], machine, **noise)
     program = step.lowered.program
     dram = Dram(program.limit, program.memory)
     for number, batch in enumerate(batches):
         for each, values in step.host.writes(batch).items():
             dram.put(program.tensors[each].address, pack(machine, program.tensors[each], values))
-        device = Machine(program, races=True, dram=dram)
+        device = Machine(replace(program, seed=step.reference.key), races=True, dram=dram)
         device.run()
         expected = step.advance(batch)
         for each, values in expected.items():
@@ -122,6 +123,43 @@ def test_steps(name, machine):
 @pytest.mark.parametrize("name", CASES)
 def test_steps_on_all_machines(name, machine):
     check(name, MACHINES[machine], 3)
+
+
+DRAWING = {"8": accelerator(8, (1, 8), rounding="stochastic"),
+           "8-tiles": accelerator(8, (8, 8), 4, rounding="stochastic"),
+           "16-tiles": accelerator(16, (16, 16), rounding="stochastic", v_words=1024, x_words=512),
+           "16-long": accelerator(16, (1, 32), rounding="stochastic", v_words=512)}
+
+
+@pytest.mark.parametrize(("name", "machine", "roles"), [("momentum", "8", "g"), ("residual", "16-long", "xwg"), *(
+    pytest.param(name, machine, roles, marks=pytest.mark.slow) for name in ("mlp", "residual", "images")
+    for machine in DRAWING for roles in ("g", "xw", "xwg"))])
+def test_stochastic_steps(name, machine, roles):
+    """One program, whose register says which step it is, draws what PyTorch draws."""
+    step, _ = check(name, DRAWING[machine], stochastic=tuple(roles), seed=5)
+    drawn = [each for each in step.lowered.program.instructions if each["stochastic"]]
+    layers = [layer for layer in step.lowered.program.layers if layer.name.startswith("gw ")]
+    assert len({each["key"] for each in drawn}) == len(roles) * len(layers)
+
+
+def test_bands_and_portions_draw_what_the_whole_draws():
+    """Memories of other sizes cut a step in another way, and change no bit."""
+    machines = [DRAWING["8"], replace(DRAWING["8"], x_words=1024, w_words=2048, v_words=2048)]
+    steps = [check("mlp", machine, stochastic=("x", "w", "g")) for machine in machines]
+    counts = [len(step.lowered.program.instructions) for step, _ in steps]
+    assert counts[0] > counts[1]
+    for each, values in steps[0][1].items():
+        np.testing.assert_array_equal(values, steps[1][1][each], each)
+
+
+def test_stochastic_rounding_that_cannot_be_lowered():
+    batch = rows(12, 21), rows(12, 10)
+    with pytest.raises(LoweringError, match="^Rounding g stochastically cannot be lowered: the accelerator has rounding"
+                                            " rne; --rounding stochastic would do$"):
+        lower_step(mlp(), F.mse_loss, sgd(), batch, MACHINES["8"], stochastic=("g",))
+    with pytest.raises(LoweringError, match="a word of its operand has numbers of several rows of the tensor that is "
+                                            "rounded stochastically; rounding it to nearest would do$"):
+        lower_step(mlp(), F.mse_loss, sgd(), (rows(1, 21), rows(1, 10)), DRAWING["8"], stochastic=("g",))
 
 
 def test_names_and_products():
