@@ -1,12 +1,15 @@
-"""The gradients of a layer's product as products of their own: gx = g W and gw = g^T x, and sums over the batch."""
+"""The gradients of products as products of their own, and sums over the batch.
+
+A layer's are gx = g W and gw = g^T x, of all its rows; those of a stacked product y = a b are g b^T and a^T g.
+"""
 
 import operator
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import fx
 
-from ..errors import LoweringError
 from ..graph import named
 
 #: The name under which a node keeps the layer that called it.
@@ -35,11 +38,12 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
             call(node, part, _layer(node.args[1], names))
         elif node.target == hbfp.linear_backward.default:
             _linear(graph, node, _layer(node.args[2], names))
+        elif node.target == hbfp.matmul_backward.default:
+            _matmul(graph, node)
         elif node.target == hbfp.add_bias_backward.default:
             g, _, bias, _ = node.args
-            with graph.inserting_before(node):
-                total = _new(graph, node, 1, aten.sum.dim_IntList, (g, [0]))
-            call(total, part, f"{_layer(bias, names)}.bias")
+            total = _new(graph, node, f"{_layer(bias, names)}.bias", part, aten.sum.dim_IntList, g,
+                         list(range(g.meta["val"].dim() - 1)))
             _replace(node, g, total)
         elif node.target == aten.ones.default and not node.args[0]:      # the gradient of the loss itself
             for user in [each for each in node.users if each.target == aten.mul.Tensor]:
@@ -54,17 +58,25 @@ def call(node: fx.Node, part: str, name: str) -> None:
 
 def _linear(graph, node, layer):
     g, x, w, formats, _ = node.args
-    if len(x.meta["val"].shape) != 2:
-        raise LoweringError(f"Layer {layer!r} (linear) cannot be lowered: its input has {len(x.meta['val'].shape)} "
-                            "dimensions; rows (N, K) would do")
-    with graph.inserting_before(node):
-        gx = _new(graph, node, 0, hbfp.matmul.default, (g, w, formats))
-        turned = graph.call_function(aten.t.default, (g,))
-        turned.meta["val"] = g.meta["val"].t()
-        gw = _new(graph, node, 1, hbfp.matmul.default, (turned, x, formats))
-    for made, part in ((gx, "gx"), (turned, "gw"), (gw, "gw")):
-        call(made, part, layer)
+
+    def rows(tensor, part):
+        shape = tensor.meta["val"].shape
+        return tensor if len(shape) == 2 else new(part, aten.reshape.default, tensor, [-1, shape[-1]])
+    new = partial(_new, graph, node, layer)
+    gx = new("gx", hbfp.matmul.default, rows(g, "gx"), w, formats)
+    if x.meta["val"].dim() != 2:
+        gx = new("gx", aten.reshape.default, gx, list(x.meta["val"].shape))
+    gw = new("gw", hbfp.matmul.default, new("gw", aten.t.default, rows(g, "gw")), rows(x, "gw"), formats)
     _replace(node, gx, gw)
+
+
+def _matmul(graph, node):
+    g, a, b, formats, _ = node.args
+    forward = next(user for user in a.users if user.target == hbfp.matmul.default and user.args[:2] == (a, b))
+    new = partial(_new, graph, node, forward.meta.get(LAYER) or named(forward))
+    ga = new("gx", hbfp.matmul.default, g, new("gx", aten.transpose.int, b, -2, -1), formats)
+    gb = new("gw", hbfp.matmul.default, new("gw", aten.transpose.int, a, -2, -1), g, formats)
+    _replace(node, ga, gb)
 
 
 def _layer(node, names):
@@ -72,9 +84,12 @@ def _layer(node, names):
     return names.get(node.name, "").rpartition(".")[0]
 
 
-def _new(graph, node, number, target, args):
-    made = graph.call_function(target, args)
-    made.meta["val"] = node.meta["val"][number]
+def _new(graph, before, name, part, target, *args):
+    """A node that stands before another, of a part of the step."""
+    with graph.inserting_before(before):
+        made = graph.call_function(target, args)
+    made.meta["val"] = target(*fx.node.map_arg(args, lambda each: each.meta["val"]))
+    call(made, part, name)
     return made
 
 
