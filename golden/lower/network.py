@@ -119,11 +119,11 @@ class Network(Nodes):
         operand, *rest = node.args
         if node.target is operator.getitem:
             source = self.values[operand]
-            if isinstance(source, Value):
-                if rest != [0]:
-                    raise LoweringError(f"the accelerator gives the first result alone, not number {rest[0]}")
-                return source
-            return source[rest[0]]
+            if not isinstance(source, Value):
+                return source[rest[0]]
+            if rest != [0]:
+                raise LoweringError(f"the accelerator gives the first result alone, not number {rest[0]}")
+            return source
         source, given = self.value(operand), self.graph.results[operand]
         try:
             return seen(node.target, rest, node.kwargs, source, given)

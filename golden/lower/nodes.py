@@ -1,5 +1,6 @@
 """What the lowering of a node asks about the others: who uses it, and whether it is there."""
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,15 @@ class Nodes(Tensors):
         """The one node that uses a node's result; None if there are more, or the model returns it."""
         users = [user for user in node.users if user in self.live]
         return users[0] if len(users) == 1 and node not in self.graph.outputs else None
+
+    def readers(self, node: fx.Node) -> dict[int, list[fx.Node]]:
+        """Number of each result of a node that the program needs -> the nodes that take it out; empty if there is one.
+        """
+        found: dict[int, list[fx.Node]] = {}
+        for user in node.users:
+            if user.target is operator.getitem and user in self.live:
+                found.setdefault(user.args[1], []).append(user)
+        return dict(sorted(found.items()))
 
     def follower(self, node: fx.Node, *targets: Any) -> fx.Node | None:
         """The one node that uses a node's result, if it is one of ``targets`` and takes it first; else None."""

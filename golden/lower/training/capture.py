@@ -20,6 +20,7 @@ from ..export import quiet
 from ..same import shorten
 from .products import LAYER, take_apart
 from .reference import Reference
+from .rewrite import rewrite
 
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
 
@@ -74,6 +75,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     names = dict(zip((node.name for node in places), given, strict=True))
     take_apart(graph.graph, names)
     shorten(graph.graph)
+    rewrite(graph.graph)
     outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], graph.graph.output_node().args[0],
                        strict=True))
     return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs)
