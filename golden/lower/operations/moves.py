@@ -65,6 +65,26 @@ def stack(net: Nodes, node: Any) -> Made:
     return node, ()
 
 
+def slice_backward(net: Nodes, node: Any) -> Made:
+    """Put a tensor within zeros: the gradient of a slice."""
+    part, shape, dim, start, end, step = node.args[:6]
+    return _within(net, node, part, lambda where: torch.ops.aten.slice(where, dim, start, end, step))
+
+
+def select_backward(net: Nodes, node: Any) -> Made:
+    """The same of one place along a dimension."""
+    part, shape, dim, index = node.args[:4]
+    return _within(net, node, part, lambda where: where.select(dim, index))
+
+
+def _within(net, node, part, view):
+    source = net.value(part)
+    output = net.fresh(node)
+    net.build.dram.zeros(output.home)
+    net.copy(source, output.view(view))
+    return node, ()
+
+
 def embedding(net: Nodes, node: Any) -> Made:
     """Copy the rows of a table that indices name; LoweringError if the indices are no constants."""
     table, index = node.args[:2]
@@ -92,4 +112,5 @@ def masked(net: Nodes, node: Any) -> Made:
 
 MOVES: dict[Any, Handler] = {
     aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack,
+    aten.slice_backward.default: slice_backward, aten.select_backward.default: select_backward,
     aten.embedding.default: embedding, aten.masked_fill.Scalar: masked}

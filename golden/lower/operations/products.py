@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from hbfp.golden.vector import programs
 from hbfp.program import Product, Tensor
 
 from ..errors import LoweringError
@@ -19,6 +20,7 @@ from ..products.weights import Weights, computed_weights, constant_weights
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
+from .vector import elementwise
 
 
 def linear(net: Nodes, node: Any) -> Made:
@@ -51,6 +53,11 @@ def matmul(net: Nodes, node: Any) -> Made:
         matrix(net.build, left, computed_weights(right), steps, own, after.part(place_))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
+
+
+def add_bias(net: Nodes, node: Any) -> Made:
+    """The sum of a product and a bias that the core has not added."""
+    return elementwise(net, node, programs.add(), *(net.value(each) for each in node.args))
 
 
 def conv2d(net: Nodes, node: Any) -> Made:

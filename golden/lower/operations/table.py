@@ -9,11 +9,12 @@ from hbfp.golden.ops.table import operation_of
 
 from ..nodes import Handler
 from .moves import MOVES
-from .products import conv2d, linear, matmul
+from .products import add_bias, conv2d, linear, matmul
 from .vector import vector
 
 hbfp = torch.ops.hbfp
-PRODUCTS: dict[Any, Handler] = {hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d}
+PRODUCTS: dict[Any, Handler] = {hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
+                                hbfp.add_bias.default: add_bias}
 
 
 def handler_of(target: Any) -> Handler | None:

@@ -84,9 +84,12 @@ def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Ma
 
 
 def _order(operands, result):
-    """The order of the dimensions of the largest operand."""
-    whole = [each for each in operands if each.shape == tuple(result.shape)]
-    return vectors.physical(whole[0]) if whole else channels_last(result.dim())
+    """The order of the dimensions of the largest operand; one that says a number several times has no order."""
+    whole = [each for each in operands if each.shape == tuple(result.shape)
+             and all(stride or size == 1 for size, stride in each.dims())]
+    if whole:
+        return vectors.physical(whole[0])
+    return list(range(result.dim())) if 1 in result.shape else channels_last(result.dim())
 
 
 def _rows(net, node, form, values):

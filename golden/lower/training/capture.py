@@ -75,7 +75,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     names = dict(zip((node.name for node in places), given, strict=True))
     take_apart(graph.graph, names)
     shorten(graph.graph)
-    rewrite(graph.graph)
+    rewrite(graph)
     outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], graph.graph.output_node().args[0],
                        strict=True))
     return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs)

@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from ..graph import named
+from .inserted import inserted
 
 #: The name under which a node keeps the layer that called it.
 LAYER = "hbfp_layer"
@@ -37,12 +38,12 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
         if node.target == hbfp.linear.default:
             call(node, part, _layer(node.args[1], names))
         elif node.target == hbfp.linear_backward.default:
-            _linear(graph, node, _layer(node.args[2], names))
+            _linear(node, _layer(node.args[2], names))
         elif node.target == hbfp.matmul_backward.default:
-            _matmul(graph, node)
+            _matmul(node)
         elif node.target == hbfp.add_bias_backward.default:
             g, _, bias, _ = node.args
-            total = _new(graph, node, f"{_layer(bias, names)}.bias", part, aten.sum.dim_IntList, g,
+            total = _new(node, f"{_layer(bias, names)}.bias", part, aten.sum.dim_IntList, g,
                          list(range(g.meta["val"].dim() - 1)))
             _replace(node, g, total)
         elif node.target == aten.ones.default and not node.args[0]:      # the gradient of the loss itself
@@ -56,13 +57,13 @@ def call(node: fx.Node, part: str, name: str) -> None:
     node.meta["nn_module_stack"] = {"": (f"{part} {name}", None)}
 
 
-def _linear(graph, node, layer):
+def _linear(node, layer):
     g, x, w, formats, _ = node.args
 
     def rows(tensor, part):
         shape = tensor.meta["val"].shape
         return tensor if len(shape) == 2 else new(part, aten.reshape.default, tensor, [-1, shape[-1]])
-    new = partial(_new, graph, node, layer)
+    new = partial(_new, node, layer)
     gx = new("gx", hbfp.matmul.default, rows(g, "gx"), w, formats)
     if x.meta["val"].dim() != 2:
         gx = new("gx", aten.reshape.default, gx, list(x.meta["val"].shape))
@@ -70,10 +71,10 @@ def _linear(graph, node, layer):
     _replace(node, gx, gw)
 
 
-def _matmul(graph, node):
+def _matmul(node):
     g, a, b, formats, _ = node.args
     forward = next(user for user in a.users if user.target == hbfp.matmul.default and user.args[:2] == (a, b))
-    new = partial(_new, graph, node, forward.meta.get(LAYER) or named(forward))
+    new = partial(_new, node, forward.meta.get(LAYER) or named(forward))
     ga = new("gx", hbfp.matmul.default, g, new("gx", aten.transpose.int, b, -2, -1), formats)
     gb = new("gw", hbfp.matmul.default, new("gw", aten.transpose.int, a, -2, -1), g, formats)
     _replace(node, ga, gb)
@@ -84,11 +85,9 @@ def _layer(node, names):
     return names.get(node.name, "").rpartition(".")[0]
 
 
-def _new(graph, before, name, part, target, *args):
+def _new(before, name, part, target, *args):
     """A node that stands before another, of a part of the step."""
-    with graph.inserting_before(before):
-        made = graph.call_function(target, args)
-    made.meta["val"] = target(*fx.node.map_arg(args, lambda each: each.meta["val"]))
+    made = inserted(before, target, *args)
     call(made, part, name)
     return made
 

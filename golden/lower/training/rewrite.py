@@ -5,25 +5,26 @@ import operator
 import torch
 from torch import fx
 
+from .inserted import inserted
+from .masks import by_gates
+
 aten, hbfp = torch.ops.aten, torch.ops.hbfp
 
 
-def rewrite(graph: fx.Graph) -> None:
+def rewrite(module: fx.GraphModule) -> None:
     """Write operations that the accelerator does better, or alone, in place of those that autograd calls.
 
     A gradient of layer norm takes eps in place of the mean and the root that the forward pass has kept: a program reads
-    three tensors at most.
+    three tensors at most. For masks: :func:`golden.lower.training.masks.by_gates`.
     """
-    for node in list(graph.nodes):
+    for node in list(module.graph.nodes):
         if node.target == aten.native_layer_norm_backward.default:
-            _layer_norm(graph, node)
-    graph.eliminate_dead_code()
+            _layer_norm(node)
+    by_gates(module)
 
 
-def _layer_norm(graph, node):
+def _layer_norm(node):
     gradient, x, shape, mean, _, weight, *_ = node.args
     assert mean.target is operator.getitem
-    with graph.inserting_before(node):
-        made = graph.call_function(hbfp.layer_norm_backward.default, (gradient, x, shape, mean.args[0].args[4], weight))
-    made.meta = dict(node.meta)
-    node.replace_all_uses_with(made)
+    node.replace_all_uses_with(inserted(node, hbfp.layer_norm_backward.default, gradient, x, shape,
+                                        mean.args[0].args[4], weight))

@@ -103,6 +103,10 @@ class _Network(Network):
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
 
+    def order(self, node: fx.Node) -> list[int]:
+        """What follows from a batch, such as a mask, has no channels."""
+        return super().order(node) if node.op == "placeholder" else list(range(self.graph.results[node].dim()))
+
     def copied(self, name: str) -> str:
         return name
 
