@@ -13,6 +13,7 @@ from hbfp.golden.ops.results import running, without
 from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.side import registers
+from hbfp.isa.instructions import VECTOR_OUTPUTS
 
 from .. import vectors
 from ..errors import LoweringError
@@ -20,6 +21,9 @@ from ..memory import Value
 from ..nodes import Made, Nodes
 from ..same import aten
 from ..tensors import channels_last
+
+#: Rows that a program gives at a time.
+SLOTS = len(VECTOR_OUTPUTS)
 
 
 def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
@@ -108,7 +112,10 @@ def _rows(net, node, form, values):
     totals = [each for each, result in zip(outputs, form.results, strict=True) if result.over]
     if not totals:
         order = [d for d in range(len(shape)) if d != inner] + [inner]
-        vectors.by_rows(net.build, form.program, sources, order, given)
+        for first in range(0, len(given), SLOTS):          # again from the start, where there are more than slots
+            here = range(first, min(first + SLOTS, len(given)))
+            program = without(form.program, *(place for place in range(len(given)) if place not in here))
+            vectors.by_rows(net.build, program, sources, order, [given[place] for place in here])
         return node, ()
     over, = {result.over for result in form.results if result.over}
     parts = running(form.program, form.results, registers(form.program))

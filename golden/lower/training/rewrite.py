@@ -25,6 +25,7 @@ def rewrite(module: fx.GraphModule) -> None:
 
 def _layer_norm(node):
     gradient, x, shape, mean, _, weight, *_ = node.args
-    assert mean.target is operator.getitem
+    while mean.target is not operator.getitem:             # group norm's are views
+        mean = mean.args[0]
     node.replace_all_uses_with(inserted(node, hbfp.layer_norm_backward.default, gradient, x, shape,
                                         mean.args[0].args[4], weight))

@@ -98,6 +98,7 @@ class Host:
 class _Network(Network):
     """A step on its way into a program: results have names, and behind all of them stand the updates."""
     names: Mapping[fx.Node, str] = field(default_factory=dict)
+    results: Mapping[str, fx.Node] = field(default_factory=dict)
     updates: Mapping[str, Update] = field(default_factory=dict)
 
     def name(self, node: fx.Node) -> str:
@@ -112,7 +113,10 @@ class _Network(Network):
 
     def layer_by_layer(self) -> Iterator[Layer]:
         yield from super().layer_by_layer()
-        nodes = {name: node for node, name in self.names.items()}
+        nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
+        for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
+            for each in (self.tensors, self.orders, self.expected):
+                each[name] = each[self.names[node]]
         for name, each in self.updates.items():
             first = len(self.build.schedule.instructions)
             parts = {updates.PARAMETER: nodes[name], updates.GRADIENT: nodes[f"{name} gradient"]}
@@ -170,7 +174,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     graph, moved = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
     build = Builder(accelerator)
-    lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates())])
+    lowered = finished(build, [_Network(graph, build, names=names, results=capture.outputs, updates=reference.updates())])
     host = Host(capture, moved, lowered.orders)
     host.writes(batch)
     return Step(lowered, reference, host)
