@@ -5,6 +5,7 @@ import operator
 import torch
 from torch import fx
 
+from ..views import is_view
 from .inserted import inserted
 from .masks import by_gates
 
@@ -18,9 +19,20 @@ def rewrite(module: fx.GraphModule) -> None:
     three tensors at most. For masks: :func:`golden.lower.training.masks.by_gates`.
     """
     for node in list(module.graph.nodes):
+        _keep_operand(node)
         if node.target == aten.native_layer_norm_backward.default:
             _layer_norm(node)
     by_gates(module)
+
+
+def _keep_operand(node):
+    """Let an operation that changes its operand, which nothing else reads, give another tensor in its place."""
+    packet = getattr(node.target, "overloadpacket", None)
+    own = getattr(aten, packet.__name__.removesuffix("_"), None) if packet else None
+    if own is None or own is packet or not node.target._schema.is_mutable or not node.args[0].args:
+        return
+    if set(node.args[0].users) == {node} and not is_view(node.args[0].target):
+        node.target = getattr(own, node.target._overloadname)
 
 
 def _layer_norm(node):

@@ -90,7 +90,7 @@ class Host:
                                  _called(node, args, options))
             return results[node]
         found |= {name: result(node) for node, name in self.moved.items()}
-        return {name: each.detach().permute(self.orders[name]).contiguous().numpy() for name, each in found.items()
+        return {name: each.detach().float().permute(self.orders[name]).contiguous().numpy() for name, each in found.items()
                 if name in self.orders}
 
 
@@ -233,6 +233,8 @@ def _name(node, names, taken):
 
 
 def _computes(node):
-    """Whether a node is an operation that has a program."""
+    """Whether a node is an operation on real numbers that has a program."""
     operation = operation_of(node.target)
-    return operation is not None and operation.shape != Shape.MOVE
+    given = node.meta.get("val")
+    real = not isinstance(given, torch.Tensor) or given.is_floating_point()
+    return operation is not None and operation.shape != Shape.MOVE and real
