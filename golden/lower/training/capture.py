@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.nn.modules import transformer
 
 from hbfp.golden.ops.table import parts
 
@@ -63,7 +64,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     parameters = {name: each.detach().clone() for name, each in reference.model.named_parameters()}
     given = parameters | inputs
     try:
-        with quiet():
+        with quiet(), _masks_as_given():
             graph = make_fx(_step(reference, trained, batch), parts(), tracing_mode="fake")(given)
     except LoweringError:
         raise
@@ -93,6 +94,17 @@ def _check_buffers(model):
         if kept:
             raise LoweringError(f"Layer {name!r} ({type(part).__name__}) cannot be lowered: it keeps {', '.join(kept)} "
                                 "beside its parameters; a layer without buffers would do")
+
+
+@contextmanager
+def _masks_as_given():
+    """Within, torch's encoders do not ask whether the numbers of a mask are those of a causal one."""
+    own = transformer._detect_is_causal_mask
+    transformer._detect_is_causal_mask = lambda mask, is_causal=None, size=None: bool(is_causal)
+    try:
+        yield
+    finally:
+        transformer._detect_is_causal_mask = own
 
 
 @contextmanager

@@ -12,6 +12,9 @@ from functools import partial
 import torch
 from torch import fx
 
+from hbfp.golden.ops.operation import Shape
+from hbfp.golden.ops.table import operation_of
+
 from ..same import argument
 from .inserted import inserted
 
@@ -25,32 +28,53 @@ def by_gates(module: fx.GraphModule) -> None:
 
     What fills nothing, by a mask that is known, is left out.
     """
-    real: set[fx.Node] = set()
-    graph = module.graph
-    for node in list(graph.nodes):
-        if node.op == "placeholder" and node.meta["val"].is_floating_point() or not real.isdisjoint(
-                node.all_input_nodes):
+    for write in (_throughout, _fills):
+        real = _real(module.graph)
+        for node in list(module.graph.nodes):
+            made = write(module, node, real, partial(inserted, node)) if node in real else None
+            if made is not None:
+                node.replace_all_uses_with(made)
+                real.add(made)
+        module.graph.eliminate_dead_code()
+
+
+def _real(graph):
+    """The nodes that real numbers of a batch decide, and those that the accelerator computes from others of it."""
+    real, whole = set(), set()
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            (real if node.meta["val"].is_floating_point() else whole).add(node)
+        elif not real.isdisjoint(node.all_input_nodes):
             real.add(node)
-        make = partial(inserted, node)
-        if node.target == aten.all.dim and node in real and node.args[0].target == aten.eq.Scalar and \
-                node.args[0].args[1] == -math.inf:
-            scores = node.args[0].args[0]
-            blocked = _blocked(scores, real, make)
-            if blocked is None:
-                made = make(aten.zeros.default, list(node.meta["val"].shape), dtype=torch.bool)
-            else:
-                made = make(aten.all.dim, make(aten.expand.default, blocked, list(scores.meta["val"].shape)),
-                            *node.args[1:])
-        elif node.target in _FILLS and node in real and node.args[1] not in real:
-            made = node.args[0] if _fills_nothing(module, node.args[1]) else _filled(*node.args, real, make)
-        elif node.target == aten.where.self and node in real and node.args[0] not in real:
-            made = _where(*node.args, real, make)
-        else:
-            continue
-        node.replace_all_uses_with(made)
-        if {made, *made.all_input_nodes} & real:
-            real.add(made)
-    graph.eliminate_dead_code()
+        elif not whole.isdisjoint(node.all_input_nodes):
+            (real if computes(node) else whole).add(node)
+    return real
+
+
+def _throughout(module, node, real, make):
+    """Whether masks have made all of a row of scores -inf, in place of whether they are."""
+    if node.target != aten.all.dim or node.args[0].target != aten.eq.Scalar or node.args[0].args[1] != -math.inf:
+        return None
+    scores = node.args[0].args[0]
+    blocked = _blocked(scores, real, make)
+    if blocked is None:
+        return make(aten.zeros.default, list(node.meta["val"].shape), dtype=torch.bool)
+    return make(aten.all.dim, make(aten.expand.default, blocked, list(scores.meta["val"].shape)), *node.args[1:])
+
+
+def _fills(module, node, real, make):
+    if node.target in _FILLS and node.args[1] not in real:
+        return node.args[0] if _fills_nothing(module, node.args[1]) else _filled(*node.args, real, make)
+    if node.target == aten.where.self and node.args[0] not in real:
+        return _where(*node.args, real, make)
+    return None
+
+
+def computes(node: fx.Node) -> bool:
+    """Whether a node is an operation on real numbers that has a program: the accelerator's, whatever it is of."""
+    operation, given = operation_of(node.target), node.meta.get("val")
+    real = not isinstance(given, torch.Tensor) or given.is_floating_point()
+    return operation is not None and operation.shape != Shape.MOVE and real
 
 
 def _fills_nothing(module, mask):

@@ -10,9 +10,7 @@ from torch import fx
 
 from hbfp.checks import check_kind
 from hbfp.golden.nn.side import sided
-from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.optimisers import Update
-from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
 from hbfp.program import Layer
 from hbfp.system import Accelerator
@@ -24,6 +22,7 @@ from ..lowering import Lowered, finished
 from ..network import Network
 from . import updates
 from .capture import Batch, Capture, captured
+from .masks import computes
 from .reference import Loss, Make, Reference
 
 
@@ -201,9 +200,10 @@ def _evaluated(capture, side):
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = _called(node, args, options)
-                if moving.isdisjoint(node.all_input_nodes) and not _computes(node):
+                free = whole.isdisjoint(node.all_input_nodes)
+                if moving.isdisjoint(node.all_input_nodes) and (free or not computes(node)):
                     node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
-                    (fixed if whole.isdisjoint(node.all_input_nodes) else whole).add(node)
+                    (fixed if free else whole).add(node)
                     continue
                 moving.add(node)
                 nodes.append(node)
@@ -225,16 +225,13 @@ def _called(node, args, options):
 
 def _name(node, names, taken):
     """What an input is called that follows from whole numbers: after the first of them that it comes from."""
-    above = node
-    while above.op != "placeholder":
-        above = next(each for each in above.all_input_nodes if each.op == "placeholder" or each.all_input_nodes)
+    above = next(each for each in _ancestors(node) if each.op == "placeholder")
     name = names[above.name] + ("" if above is node else " rows")
     return name if name not in taken else f"{name} {node.name}"
 
 
-def _computes(node):
-    """Whether a node is an operation on real numbers that has a program."""
-    operation = operation_of(node.target)
-    given = node.meta.get("val")
-    real = not isinstance(given, torch.Tensor) or given.is_floating_point()
-    return operation is not None and operation.shape != Shape.MOVE and real
+def _ancestors(node):
+    """A node and what it comes from, the first operand's first."""
+    yield node
+    for each in node.all_input_nodes:
+        yield from _ancestors(each)
