@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,8 +18,14 @@ from .tensors import Tensors
 
 @dataclass
 class Nodes(Tensors):
-    """The nodes of a model, and those of them that another has lowered already."""
+    """The nodes of a model, those of them that another has lowered already, and what a batch chooses.
+
+    ``whole`` are nodes that follow from whole numbers of a batch alone, and ``choices`` the instructions
+    (:class:`golden.lower.operations.tables.Choice`) that take rows by them.
+    """
     done: set[fx.Node] = field(default_factory=set)
+    whole: AbstractSet[fx.Node] = frozenset()
+    choices: list[Any] = field(default_factory=list)
 
     @property
     def accelerator(self) -> Accelerator:

@@ -35,13 +35,16 @@ def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str
 
 
 def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows: int, words: int,
-        inputs: Sequence[Span], outputs: Sequence[Span]) -> None:
-    """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V."""
+        inputs: Sequence[Span], outputs: Sequence[Span], whole: Span | None = None) -> None:
+    """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V.
+
+    With ``whole`` any of this span may be what is read and written, besides.
+    """
     once, each = split(program)
-    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs)
+    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs, [whole] if whole else [])
 
 
-def _pass(build, once, each, rows, words, inputs, outputs):
+def _pass(build, once, each, rows, words, inputs, outputs, whole=()):
     """An instruction: what runs once, and what runs for each of rows that stand behind each other in V."""
     used, there = registers([*once, *each]), build.accelerator.vector_rows
     if used > there:
@@ -51,7 +54,7 @@ def _pass(build, once, each, rows, words, inputs, outputs):
     values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
     for name, span in (*zip(VECTOR_INPUTS, inputs, strict=False), *zip(VECTOR_OUTPUTS, outputs, strict=False)):
         values |= slot(name, span.start, words, words)
-    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], outputs)
+    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs, *whole], [*outputs, *whole])
 
 
 def physical(value: Value) -> list[int]:

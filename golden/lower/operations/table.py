@@ -10,11 +10,13 @@ from hbfp.golden.ops.table import operation_of
 from ..nodes import Handler
 from .moves import MOVES
 from .products import add_bias, conv2d, linear, matmul
+from .tables import rows_gradient
 from .vector import vector
 
 hbfp = torch.ops.hbfp
 PRODUCTS: dict[Any, Handler] = {hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
-                                hbfp.add_bias.default: add_bias}
+                                hbfp.add_bias.default: add_bias,
+                                torch.ops.aten.embedding_dense_backward.default: rows_gradient}
 
 
 def handler_of(target: Any) -> Handler | None:
