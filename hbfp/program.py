@@ -9,7 +9,8 @@ import json
 import os
 import zipfile
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import Self
@@ -250,6 +251,11 @@ class Program:
             if not 0 <= layer.first <= layer.stop <= len(self.instructions):
                 raise ProgramError(f"Layer {layer.name} must be of the {len(self.instructions)} instructions, not "
                                    f"{layer.first} to {layer.stop}")
+
+    def rewritten(self, instructions: Mapping[int, Instruction]) -> Self:
+        """The program with instructions in place of those of these numbers."""
+        return replace(self, instructions=tuple(instructions.get(number, each)
+                                                for number, each in enumerate(self.instructions)))
 
     def words(self) -> bytes:
         """The instructions as bytes, as they lie in DRAM at the register ``program``."""
