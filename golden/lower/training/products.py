@@ -48,7 +48,9 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
             _replace(node, g, total)
         elif node.target == aten.ones.default and not node.args[0]:      # the gradient of the loss itself
             for user in [each for each in node.users if each.target == aten.mul.Tensor]:
-                user.replace_all_uses_with(user.args[0] if user.args[1] is node else user.args[1])
+                other = user.args[user.args[0] is node]
+                if isinstance(other, fx.Node):
+                    user.replace_all_uses_with(other)
     graph.eliminate_dead_code()
 
 

@@ -31,7 +31,7 @@ def _keep_operand(node):
     own = getattr(aten, packet.__name__.removesuffix("_"), None) if packet else None
     if own is None or own is packet or not node.target._schema.is_mutable or not node.args[0].args:
         return
-    if set(node.args[0].users) == {node} and not is_view(node.args[0].target):
+    if node.target._overloadname in own.overloads() and set(node.args[0].users) == {node} and not is_view(node.args[0].target):
         node.target = getattr(own, node.target._overloadname)
 
 
