@@ -64,7 +64,7 @@ class Network(Nodes):
             fresh = self.build.dram.empty(result.shape, channels_last(result.dim()))
             self.copy(value, fresh)
             self.known_as(name, fresh, result, channels_last(result.dim()), "output")
-            self.layers.append(Layer(name, first, len(self.build.schedule.instructions)))
+            self.layers.append(Layer(self.copying(name), first, len(self.build.schedule.instructions)))
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name
@@ -72,6 +72,10 @@ class Network(Nodes):
     def copied(self, name: str) -> str:
         """The name of an output that is a copy of the result called ``name``."""
         return f"{name}_output"
+
+    def copying(self, name: str) -> str:
+        """The name of the layer that makes the output ``name`` by copying."""
+        return name
 
     def _compare(self):
         """Expect of each output what the model itself gives, and refuse a graph that gives anything else."""

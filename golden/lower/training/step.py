@@ -141,6 +141,9 @@ class _Network(Network):
     def copied(self, name: str) -> str:
         return name
 
+    def copying(self, name: str) -> str:
+        return f"backward {name}"
+
     def layer_by_layer(self) -> Iterator[Layer]:
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
