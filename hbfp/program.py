@@ -9,7 +9,8 @@ import json
 import os
 import zipfile
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import Self
@@ -276,6 +277,11 @@ class Program:
         """Where a LOAD or STORE begins in DRAM: its offset and its argument, if it has one, modulo 2^32."""
         number = instruction["argument"]
         return (instruction["offset"] + (self.argument(number) if number else 0)) & _MOST
+
+    def rewritten(self, instructions: Mapping[int, Instruction]) -> Self:
+        """The program with instructions in place of those of these numbers."""
+        return replace(self, instructions=tuple(instructions.get(number, each)
+                                                for number, each in enumerate(self.instructions)))
 
     def words(self) -> bytes:
         """The instructions as bytes, as they lie in DRAM at the register ``program``."""

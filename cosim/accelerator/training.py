@@ -1,7 +1,7 @@
 """Training on the Verilated accelerator, or on the golden machine: steps of one program, PyTorch beside it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +12,7 @@ from hbfp.golden.machine.layouts import pack, unpack
 from hbfp.golden.perf.accelerator.layers import by_layer
 from hbfp.golden.perf.accelerator.model import times
 from hbfp.golden.perf.accelerator.times import Times
+from hbfp.isa.instructions import BYTES, Instruction
 from hbfp.program import Program
 
 from ..bench.comparison import Comparison
@@ -36,6 +37,13 @@ class Runner(Protocol):
 
     def read(self, name: str) -> np.ndarray:
         """A tensor of DRAM."""
+
+    @property
+    def program(self) -> Program:
+        """The program as it is."""
+
+    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
+        """Put instructions in place of those of these numbers."""
 
     def run(self, seed: int = 0) -> Result:
         """Run the program to its end, where the register ``seed`` has that value."""
@@ -65,6 +73,13 @@ class Timed:
         tensor, accelerator = self.program.tensors[name], self.program.accelerator
         start = self.base + tensor.address
         return unpack(accelerator, tensor, self.device.memory[start:start + tensor.bytes(accelerator)].tobytes())
+
+    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
+        """Put instructions in place of those of these numbers, in DRAM."""
+        self.program = self.program.rewritten(instructions)
+        for number, each in instructions.items():
+            data = each.encode().to_bytes(BYTES, "little")
+            self.device.memory[number * BYTES:(number + 1) * BYTES] = np.frombuffer(data, np.uint8)
 
     def run(self, seed: int = 0) -> Result:
         """Ring the doorbell, and wait for the end; raises as :func:`cosim.accelerator.host.execute`."""
@@ -107,7 +122,7 @@ class TrainingRun:
 
 
 def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, every: bool = False,
-          modelled: Callable[[], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
+          modelled: Callable[[Program], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
     """Do steps of training on a device, and in PyTorch beside it.
 
     Parameters
@@ -122,7 +137,7 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
     every : bool
         Compare gradients, parameters and state at every step, not at the last alone. The loss always is.
     modelled : callable
-        Gives the cycles of a step by the cycle model; None if the device has none.
+        Gives the cycles of a step's program by the cycle model; None if the device has none.
     progress : callable, optional
         Called with (done, steps).
 
@@ -134,6 +149,8 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
     for number, batch in enumerate(islice(batches, steps)):
         for name, values in step.host.writes(batch).items():
             runner.write(name, values)
+        if chosen := step.host.instructions(batch):
+            runner.rewrite(chosen)
         begun = time.perf_counter(), time.process_time()
         result = runner.run(step.reference.key)
         found.seconds += time.perf_counter() - begun[0]
@@ -150,7 +167,7 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
         found.losses.append(np.float32(runner.read(LOSS)))
         found.wanted.append(np.float32(expected[LOSS]))
         if modelled is not None:
-            found.model = found.model or modelled()
+            found.model = modelled(runner.program) if chosen or found.model is None else found.model
             found.late += [number] if found.model != result.times else []
         if progress is not None:
             progress(number + 1, steps)
@@ -176,7 +193,7 @@ def on_verilog(manifest: Manifest, step: "Step", batches: Iterator[Any], steps: 
     place(program, memory)
     accelerator = program.accelerator
 
-    def modelled():
+    def modelled(program):
         return times(program, manifest.data.latency, timing.latency, timing.bandwidth)
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
                 contexts=accelerator.contexts, timing=timing, level=level, progress=building) as device:

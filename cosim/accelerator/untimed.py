@@ -1,6 +1,7 @@
 """A lowered program on the golden machine in place of the Verilog: bits, and no cycles."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from hbfp.golden.machine.dram import Dram
 from hbfp.golden.machine.errors import Fault
 from hbfp.golden.machine.layouts import pack, unpack
 from hbfp.golden.machine.machine import Machine
+from hbfp.isa.instructions import Instruction
 from hbfp.program import Program
 
 from ..bench.comparison import Comparison
@@ -41,6 +43,10 @@ class Untimed:
         tensor = self.program.tensors[name]
         data = self.dram.get(tensor.address, tensor.bytes(self.program.accelerator))
         return unpack(self.program.accelerator, tensor, data)
+
+    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
+        """Put instructions in place of those of these numbers."""
+        self.program = self.program.rewritten(instructions)
 
     def run(self, seed: int = 0) -> Result:
         """Execute the program, with nothing in its memories but what DRAM has; MachineError if it is undefined.

@@ -64,7 +64,7 @@ class Network(Nodes):
             fresh = self.build.dram.empty(result.shape, channels_last(result.dim()))
             self.copy(value, fresh)
             self.known_as(name, fresh, result, channels_last(result.dim()), "output")
-            self.layers.append(Layer(name, first, len(self.build.schedule.instructions)))
+            self.layers.append(Layer(self.copying(name), first, len(self.build.schedule.instructions)))
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name
@@ -72,6 +72,10 @@ class Network(Nodes):
     def copied(self, name: str) -> str:
         """The name of an output that is a copy of the result called ``name``."""
         return f"{name}_output"
+
+    def copying(self, name: str) -> str:
+        """The name of the layer that makes the output ``name`` by copying."""
+        return name
 
     def _compare(self):
         """Expect of each output what the model itself gives, and refuse a graph that gives anything else."""
@@ -119,11 +123,11 @@ class Network(Nodes):
         operand, *rest = node.args
         if node.target is operator.getitem:
             source = self.values[operand]
-            if isinstance(source, Value):
-                if rest != [0]:
-                    raise LoweringError(f"the accelerator gives the first result alone, not number {rest[0]}")
-                return source
-            return source[rest[0]]
+            if not isinstance(source, Value):
+                return source[rest[0]]
+            if rest != [0]:
+                raise LoweringError(f"the accelerator gives the first result alone, not number {rest[0]}")
+            return source
         source, given = self.value(operand), self.graph.results[operand]
         try:
             return seen(node.target, rest, node.kwargs, source, given)

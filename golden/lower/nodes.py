@@ -1,6 +1,8 @@
 """What the lowering of a node asks about the others: who uses it, and whether it is there."""
 
+import operator
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +18,7 @@ from .tensors import Tensors
 
 @dataclass
 class Nodes(Tensors):
-    """The nodes of a model, and those of them that another has lowered already.
+    """The nodes of a model, those of them that another has lowered already, and what a batch chooses.
 
     Attributes
     ----------
@@ -26,10 +28,16 @@ class Nodes(Tensors):
         (node, padding) -> a copy of the node's images with zeros around, if there is one.
     batches : bool
         Whether inputs are written anew for each run, as torch has them.
+    whole : set of torch.fx.Node
+        Those that follow from whole numbers of a batch alone.
+    choices : list of Choice
+        Instructions (:class:`golden.lower.operations.tables.Choice`) that take rows by them.
     """
     done: set[fx.Node] = field(default_factory=set)
     bordered: dict[tuple[fx.Node, tuple[int, ...]], Value] = field(default_factory=dict)
     batches: bool = False
+    whole: AbstractSet[fx.Node] = frozenset()
+    choices: list[Any] = field(default_factory=list)
 
     @property
     def accelerator(self) -> Accelerator:
@@ -45,6 +53,15 @@ class Nodes(Tensors):
         """The one node that uses a node's result; None if there are more, or the model returns it."""
         users = [user for user in node.users if user in self.live]
         return users[0] if len(users) == 1 and node not in self.graph.outputs else None
+
+    def readers(self, node: fx.Node) -> dict[int, list[fx.Node]]:
+        """Number of each result of a node that the program needs -> the nodes that take it out; empty if there is one.
+        """
+        found: dict[int, list[fx.Node]] = {}
+        for user in node.users:
+            if user.target is operator.getitem and user in self.live:
+                found.setdefault(user.args[1], []).append(user)
+        return dict(sorted(found.items()))
 
     def follower(self, node: fx.Node, *targets: Any) -> fx.Node | None:
         """The one node that uses a node's result, if it is one of ``targets`` and takes it first; else None."""

@@ -48,11 +48,15 @@ class Tensors:
         """Where a node's result lies; constants and inputs are put there when they are first asked for."""
         if node not in self.values:
             result = self.graph.results[node]
-            order = channels_last(result.dim())
+            order = self.order(node)
             self.values[node] = self.build.dram.constant(result.detach().float().numpy(), order)
             if node in self.graph.inputs:
                 self.known_as(self.name(node), self.values[node], result, order, "input")
         return self.values[node]
+
+    def order(self, node: fx.Node) -> list[int]:
+        """The order of a tensor's dimensions that is put into DRAM as an input or a constant."""
+        return channels_last(self.graph.results[node].dim())
 
     def constant(self, node: fx.Node | None) -> Any:
         """The numbers of a constant operand as a tensor; None stays None."""
@@ -64,7 +68,7 @@ class Tensors:
 
     def known_as(self, name: str, value: Value, result: Any, order: list[int], role: str) -> None:
         """Give a value a name in the program: a tensor of this role that must have the numbers of ``result``."""
-        laid = first_of(result).permute(order)
+        laid = first_of(result).float().permute(order)
         self.orders[name] = list(order)
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
         self.expected[name] = laid.contiguous().numpy()

@@ -1,6 +1,7 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -34,13 +35,16 @@ def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str
 
 
 def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows: int, words: int,
-        inputs: Sequence[Span], outputs: Sequence[Span]) -> None:
-    """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V."""
+        inputs: Sequence[Span], outputs: Sequence[Span], whole: Span | None = None) -> None:
+    """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V.
+
+    With ``whole`` any of this span may be what is read and written, besides.
+    """
     once, each = split(program)
-    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs)
+    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs, [whole] if whole else [])
 
 
-def _pass(build, once, each, rows, words, inputs, outputs):
+def _pass(build, once, each, rows, words, inputs, outputs, whole=()):
     """An instruction: what runs once, and what runs for each of rows that stand behind each other in V."""
     used, there = registers([*once, *each]), build.accelerator.vector_rows
     if used > there:
@@ -50,7 +54,7 @@ def _pass(build, once, each, rows, words, inputs, outputs):
     values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
     for name, span in (*zip(VECTOR_INPUTS, inputs, strict=False), *zip(VECTOR_OUTPUTS, outputs, strict=False)):
         values |= slot(name, span.start, words, words)
-    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs], outputs)
+    build.schedule.emit(Opcode.VECTOR, values, [place, *inputs, *whole], [*outputs, *whole])
 
 
 def physical(value: Value) -> list[int]:
@@ -75,20 +79,25 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
     most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
     every = joint([[value.dims()[d] for d in outer] for value in (*operands, *outputs)])
     for first, count in ranges([size for size, _ in every[0]], most):
-        taken = [build.v.take(count * words, kept=True) for _ in operands]
-        given = [build.v.take(count * words, kept=True) for _ in outputs]
-        cut = list(boxes(every, first, count))
-        for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
-            for done, skips, lines in cut:
-                build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
-        if flat:
-            elementwise(build, program, count * words, taken, given)
-        else:
-            run(build, program, length, count, words, taken, given)
-        for number, (value, span) in enumerate(zip(outputs, given, strict=True), len(operands)):
-            for done, skips, lines in cut:
-                build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
-        build.v.release()
+        with _rows(build, list(boxes(every, first, count)), count, words, inner, operands, outputs) as (taken, given):
+            if flat:
+                elementwise(build, program, count * words, taken, given)
+            else:
+                run(build, program, length, count, words, taken, given)
+
+
+@contextmanager
+def _rows(build, cut, count, words, inner, operands, outputs):
+    """Where rows of operands are in V, brought there, and those of outputs, stored at the end; ``cut`` are boxes."""
+    taken, given = ([build.v.take(count * words, kept=True) for _ in some] for some in (operands, outputs))
+    for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
+        for done, skips, lines in cut:
+            build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
+    yield taken, given
+    for number, (value, span) in enumerate(zip(outputs, given, strict=True), len(operands)):
+        for done, skips, lines in cut:
+            build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
+    build.v.release()
 
 
 def number(build: Builder, value: Value, index: int) -> None:
@@ -111,28 +120,26 @@ def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) ->
 
 
 def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],
-         inner: int, output: Value) -> None:
-    """Add up rows along ``inner`` of operands of one shape over dimensions, the last of them fastest, to one row.
+         inner: int, outputs: Sequence[Value], totals: Sequence[Value]) -> None:
+    """Add up rows along ``inner`` of operands of one shape over dimensions, the last of them fastest, to one row each.
 
-    ``parts`` are the programs of :func:`golden.ops.results.running`: before the rows, for each row, and after them.
+    ``parts`` are the programs of :func:`golden.ops.results.running`: before the rows, for each row, and after them. The
+    second gives the rows of ``outputs``, the last those of ``totals``.
     """
     before, body, after = parts
     length = operands[0].shape[inner]
     words = -(-length // build.lanes)
     once, each = split(body)
     begin = [*once, programs.length(length), *before]
-    every = joint([[value.dims()[d] for d in over] for value in operands])
-    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(operands)) // words)):
-        taken = [build.v.take(count * words, kept=True) for _ in operands]
-        cut = list(boxes(every, first, count))
-        for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
-            for done, skips, lines in cut:
-                build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
-        _pass(build, begin if first == 0 else [], each, count, words, taken, [])
-        build.v.release()
-    result = build.v.take(words)
-    _pass(build, [], after, 1, words, [], [result])
-    build.store(result.start, words, output, (), inner, rows=[])
+    every = joint([[value.dims()[d] for d in over] for value in (*operands, *outputs)])
+    most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
+    for first, count in ranges([size for size, _ in every[0]], most):
+        with _rows(build, list(boxes(every, first, count)), count, words, inner, operands, outputs) as (taken, given):
+            _pass(build, [] if first else begin, each, count, words, taken, given)
+    for one, total in zip(after, totals, strict=True):
+        result = build.v.take(words)
+        _pass(build, [], [one], 1, words, [], [result])
+        build.store(result.start, words, total, (), inner, rows=[])
 
 
 def copy(build: Builder, value: Value, output: Value) -> None:
@@ -163,13 +170,13 @@ def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int
             run(build, program, size * build.lanes, rows, size, parts[:len(inputs)], parts[len(inputs):])
 
 
-def constant_rows(build: Builder, rows: Sequence[np.ndarray], first: int = 1) -> None:
-    """Put rows of numbers into the vector unit's registers ``first``, ``first + 1`` and so on."""
-    length = len(rows[0])
+def constant_rows(build: Builder, rows: Sequence[np.ndarray | Value], first: int = 1) -> None:
+    """Put rows, numbers or where they lie, into the vector unit's registers ``first``, ``first + 1`` and so on."""
+    length, = rows[0].shape
     words = -(-length // build.lanes)
     for number, row in enumerate(rows, first):
         span = build.v.take(words)
-        build.load(build.dram.constant(row), (), 0, span.start, words)
+        build.load(row if isinstance(row, Value) else build.dram.constant(row), (), 0, span.start, words)
         run(build, programs.load_row(number), length, 1, words, [span], [])
 
 

@@ -24,7 +24,7 @@ def pack(accelerator: Accelerator, tensor: Tensor, values: np.ndarray) -> bytes:
     ValueError
         If ``values`` has another shape, or the tensor's rows lie apart, as those of a part of another tensor do.
     """
-    values = np.ascontiguousarray(values, np.float32)
+    values = np.asarray(values, np.float32, order="C")
     if values.shape != tensor.shape:
         raise ValueError(f"Tensor must have the shape {tensor.shape}, not {values.shape}")
     if tensor.layout == "records":

@@ -222,6 +222,7 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
 
     def _run(self, rows, sizes, hx):
         """All layers and directions over rows (sum of sizes, I); the batch at the start is the first size."""
+        self._update_flat_weights()                        # torch.func.functional_call gives others
         if hx is None:
             shape = self.num_layers * (2 if self.bidirectional else 1), sizes[0]
             hx = (torch.zeros(*shape, self.proj_size or self.hidden_size, device=rows.device, dtype=rows.dtype),

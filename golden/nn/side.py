@@ -7,7 +7,7 @@ not have stays as it is.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _push_mode
 from torch.utils._pytree import tree_leaves
 
-from ..ops.operation import Shape, Unsupported
+from ..ops.operation import Elements, Shape, Unsupported
 from ..ops.table import operation_of
 from ..vector.side import DESIGN_SIDE, Side
 from .forms import computed
@@ -82,6 +82,9 @@ class SideMode(Mode):
             form = operation.form(*args, **kwargs)
         except Unsupported:
             return func(*args, **kwargs)
+        if isinstance(form, Elements):                     # whole numbers and truths are FP32 numbers there
+            form = replace(form, operands=tuple(x if x.is_floating_point() or x.is_complex() else x.float()
+                                                for x in form.operands))
         if not _single(*form.operands, *getattr(form, "numbers", ())):
             return func(*args, **kwargs)
         y = (*computed(form, self.side), *(operation.kept(*args, **kwargs) if operation.kept else ()))

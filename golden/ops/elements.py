@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ..vector import programs
+from .activations import APART
 from .operation import Elements, Operation, Program, Shape, Unsupported, calls
 
 
@@ -16,7 +17,7 @@ def _function(post: str) -> Operation:
             raise Unsupported(f"approximate={approximate!r} has another formula; approximate='none' would do")
         return Elements(programs.activation(post), (x,))
     name = {"recip": "reciprocal"}.get(post, post)
-    return Operation(name, calls(name), Shape.ELEMENT, form)
+    return Operation(name, calls(name), Shape.ELEMENT, form, APART.get(name))
 
 
 def _binary(name: str, of_two: Callable[[], Program], of_one: Callable[[float], Program]) -> Operation:

@@ -6,6 +6,7 @@ Their programs take first what the forward pass has kept, and then the gradient.
 import torch
 
 from ..vector import programs
+from .activations import APART
 from .operation import Elements, Operation, Program, Rows, Shape, Unsupported, calls
 
 
@@ -15,7 +16,7 @@ def _kept(name: str, program: Program) -> Operation:
         if approximate != "none":
             raise Unsupported(f"approximate={approximate!r} has another formula; approximate='none' would do")
         return Elements(program, (kept, gradient))
-    return Operation(name, calls(name), Shape.ELEMENT, form, gradient=True)
+    return Operation(name, calls(name), Shape.ELEMENT, form, APART.get(name), gradient=True)
 
 
 def _leaky(gradient, kept, slope, is_result):

@@ -51,6 +51,22 @@ def _nll_gradient(gradient, logs, target, weight, reduction, ignored, total):
     return _weighted(_hot(target, logs.shape[-1], ignored), weight) * (-share).unsqueeze(-1)
 
 
+def _flat(logs, target):
+    """Classes along dimension 1 as rows of them, and their numbers, in the order of the latter."""
+    return logs.movedim(1, -1).flatten(0, -2), target.flatten()
+
+
+def _nll_images(logs, target, weight, reduction, ignored):
+    loss, total = _nll_loss(*_flat(logs, target), weight, reduction, ignored)
+    return loss.reshape(target.shape) if reduction == _NONE else loss, total
+
+
+def _nll_images_gradient(gradient, logs, target, weight, reduction, ignored, total):
+    gradient = gradient.flatten() if reduction == _NONE else gradient
+    found = _nll_gradient(gradient, *_flat(logs, target), weight, reduction, ignored, total)
+    return found.reshape(*target.shape, -1).movedim(-1, 1)
+
+
 def _mse_loss(x, y, reduction=_MEAN):
     squares = (x - y).square()
     return squares if reduction == _NONE else squares.mean() if reduction == _MEAN else squares.sum()
@@ -62,6 +78,9 @@ def _mse_gradient(gradient, x, y, reduction):
 
 OPERATIONS = (
     Operation("nll_loss", calls("nll_loss_forward"), Shape.PARTS, parts=_nll_loss),
+    Operation("nll_loss2d", calls("nll_loss2d_forward"), Shape.PARTS, parts=_nll_images),
+    Operation("nll_loss2d_backward", calls("nll_loss2d_backward"), Shape.PARTS, parts=_nll_images_gradient,
+              gradient=True),
     Operation("mse_loss", calls("mse_loss"), Shape.PARTS, parts=_mse_loss),
     Operation("nll_loss_backward", calls("nll_loss_backward"), Shape.PARTS, parts=_nll_gradient, gradient=True),
     Operation("mse_loss_backward", calls("mse_loss_backward"), Shape.PARTS, parts=_mse_gradient, gradient=True))

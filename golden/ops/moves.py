@@ -2,6 +2,6 @@
 
 from .operation import Operation, Shape, calls
 
-OPERATIONS = tuple(Operation(name, calls(*names), Shape.MOVE) for name, *names in (
+OPERATIONS = tuple(Operation(name, calls(*names), Shape.MOVE, gradient=name.endswith("_backward")) for name, *names in (
     ("cat", "cat"), ("stack", "stack"), ("pad", "constant_pad_nd", "pad"), ("embedding", "embedding"),
     ("masked_fill", "masked_fill"), ("slice_backward", "slice_backward"), ("select_backward", "select_backward")))

@@ -13,6 +13,23 @@ from ..vector import programs
 from .operation import Operation, Rows, Shape, calls
 from .results import ALONE, Result
 
+aten = torch.ops.aten
+
+torch.library.define("hbfp::layer_norm_backward", "(Tensor gradient, Tensor x, int[] shape, float eps, Tensor? weight) "
+                     "-> (Tensor, Tensor, Tensor)")
+
+
+@torch.library.impl("hbfp::layer_norm_backward", "CompositeExplicitAutograd")
+def _from_eps(gradient, x, shape, eps, weight):
+    """Of layer norm, whose mean and root it computes again: a program that takes two tensors in place of four."""
+    _, mean, root = aten.native_layer_norm(x, shape, None, None, eps)
+    bias = None if weight is None else torch.zeros_like(weight)
+    return aten.native_layer_norm_backward(gradient, x, shape, mean, root, weight, bias, [True, True, True])
+
+
+torch.library.register_fake("hbfp::layer_norm_backward", lambda gradient, x, shape, eps, weight: (
+    torch.empty_like(x), x.new_empty(shape), x.new_empty(shape)))
+
 
 def _layer_norm(gradient, x, shape, mean, root, weight, bias, mask, eps=None):
     """With ``eps``, which torch does not give, the program takes neither mean nor root, and gives the same bits."""
@@ -97,6 +114,9 @@ def _batch_norm(gradient, x, weight, running_mean, running_var, mean, root, trai
 OPERATIONS = (
     Operation("batch_norm", calls("_native_batch_norm_legit_functional"), Shape.PARTS, parts=_functional),
     Operation("layer_norm_backward", calls("native_layer_norm_backward"), Shape.ROW, _layer_norm, gradient=True),
+    Operation("layer_norm_backward", (torch.ops.hbfp.layer_norm_backward,), Shape.ROW,
+              lambda gradient, x, shape, eps, weight: _layer_norm(gradient, x, shape, None, None, weight, None, None,
+                                                                  eps), gradient=True),
     Operation("group_norm_backward", calls("native_group_norm_backward"), Shape.PARTS, parts=_group_norm,
               gradient=True),
     Operation("batch_norm_backward", calls("native_batch_norm_backward"), Shape.PARTS, parts=_batch_norm,

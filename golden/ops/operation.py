@@ -86,6 +86,11 @@ class Rows:
         """Whether the program gives anything but one row for each row, or adds up or compares numbers within a row."""
         return self.results != ALONE or any(each.reduce != Reduce.NONE for each in self.program)
 
+    @property
+    def as_given(self) -> bool:
+        """Whether the rows in registers are the parameters themselves."""
+        return self.fixed is Rows.fixed
+
     def rows(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor as rows along :attr:`dim`; a view where torch can give one."""
         return tensor.flatten(-self.merged) if self.merged > 1 else tensor

@@ -7,12 +7,26 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import elements, gates, gradients, losses, moves, norms, pools, rows, windows
+from . import (
+    activations,
+    choices,
+    distances,
+    elements,
+    gates,
+    gradients,
+    losses,
+    moves,
+    norms,
+    pools,
+    rows,
+    windows,
+)
 from .matrices import multiplies
 from .operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (*elements.OPERATIONS, *rows.OPERATIONS, *windows.OPERATIONS, *moves.OPERATIONS,
-                                     *losses.OPERATIONS, *gates.OPERATIONS, *norms.OPERATIONS, *pools.OPERATIONS,
+                                     *losses.OPERATIONS, *distances.OPERATIONS, *activations.OPERATIONS,
+                                     *gates.OPERATIONS, *choices.OPERATIONS, *norms.OPERATIONS, *pools.OPERATIONS,
                                      *gradients.OPERATIONS)
 #: Torch's own decompositions, kept since to collect them takes a tenth of a second.
 _usual = cache(torch.export.default_decompositions)

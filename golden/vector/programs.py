@@ -233,6 +233,14 @@ def choose() -> list[VectorInstruction]:
     return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to=0), vector(c=register(0), to="out")]
 
 
+def select() -> list[VectorInstruction]:
+    """i1 where i0 is 1, i2 where it is 0: what is not chosen is -0, with turned signs, and adds nothing."""
+    return [vector(to=0), vector(negate_a=True, to=1), vector(register(0), register(1), op=Op.GATE, to=1),
+            vector(register(0), negate_a=True, c=_1, to=0), vector(negate_a=True, to=2),
+            vector(register(0), register(2), op=Op.GATE, to=2),
+            vector(register(1), negate_a=True, c=register(2), negate_c=True, to="out")]
+
+
 def maximum(taps: int) -> list[VectorInstruction]:
     """The maximum of i0, i1 ... of so many rows: pooling."""
     return _chain(taps, lambda to: vector(STREAM, register(0), op=Op.MAX, to=to))

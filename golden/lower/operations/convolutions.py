@@ -111,7 +111,7 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
     """The gradient of a convolution's weights: a product over all pixels of all images, of g turned and patches."""
     g, x, shape, stride, padding, dilation, groups, text = node.args
     refuse(Formats.read(text))
-    result, top = net.graph.results[node], net.value(g)
+    top = net.value(g)
     window = _window(shape, stride, padding, dilation)
     images = _bordered(net, x, padding) if any(padding) else net.value(x)
     rows = top.where.permute(0, 2, 3, 1)
@@ -202,12 +202,12 @@ def _forward(net, w, groups):
                 taps * pitch, w.shape[3] * pitch, pitch):
             terms = channels if taps == 1 else taps * pitch
             where = located((outs, terms), (taps * pitch, 1), own.address)
-            return computed_weights(Value(where.t(), Home(own.address, outs, terms, taps * pitch)))
+            return computed_weights(Value(where.t(), Home(own.address, outs, terms, taps * pitch)), lanes)
         length = pitch if apart else channels
         rows = net.build.dram.empty((outs, taps * length))
         net.build.dram.zeros(rows.home)
         net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(torch.narrow, 3, 0, channels))
-        return computed_weights(rows.view(torch.t))
+        return computed_weights(rows.view(torch.t), lanes)
     return kernel
 
 
@@ -219,14 +219,14 @@ def _turned(net, w, groups):
     def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs)
         if down == across == 1:
-            return computed_weights(Value(own.where[:, :, 0, 0], own.home))
+            return computed_weights(Value(own.where[:, :, 0, 0], own.home), lanes)
         high = -(-outs // lanes) * lanes if apart else outs
         rows = net.build.dram.empty((down * across, high, channels))
         net.build.dram.zeros(rows.home)
         for tap in range(down * across):
             y, x = divmod(down * across - 1 - tap, across)
             net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[tap, :outs], rows.home))
-        return computed_weights(rows.view(torch.flatten, 0, 1))
+        return computed_weights(rows.view(torch.flatten, 0, 1), lanes)
     return kernel
 
 

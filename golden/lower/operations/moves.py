@@ -12,6 +12,7 @@ from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Handler, Made, Nodes
 from ..same import aten
+from . import tables
 from .vector import elementwise
 
 
@@ -99,9 +100,10 @@ def _within(net, node, part, view):
 def embedding(net: Nodes, node: Any) -> Made:
     """Copy the rows of a table that indices name; LoweringError if the indices are no constants."""
     table, index = node.args[:2]
+    if index in net.whole:
+        return tables.rows(net, node)
     if not net.is_constant(index):
-        raise LoweringError("its indices depend on real numbers, or are a batch's; integer inputs of a model that is "
-                            "not trained would do")
+        raise LoweringError("its indices depend on real numbers; whole numbers among the inputs would do")
     value, rows = net.value(table), net.constant(index)
     output = net.fresh(node)
     for place_ in np.ndindex(*rows.shape):

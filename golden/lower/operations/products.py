@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from hbfp.golden.nn.placed import part
+from hbfp.golden.nn.placed import Draw, part
+from hbfp.golden.vector import programs
 from hbfp.program import Product
 
 from ..errors import LoweringError
@@ -16,6 +17,7 @@ from ..products.matrix import matrix
 from ..products.weights import computed_weights, constant_weights
 from .after import steps_after
 from .steps import steps_behind
+from .vector import elementwise
 
 
 def linear(net: Nodes, node: Any) -> Made:
@@ -50,7 +52,17 @@ def matmul(net: Nodes, node: Any) -> Made:
     of_a, of_b = draws(node.args[2], "x", "w")
     for number, place_ in enumerate(np.ndindex(*a.shape[:-2])):
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
-        matrix(net.build, left, computed_weights(right, net.build.lanes, part(of_b, number * b.shape[-2])), steps, own,
-               after.part(place_), part(of_a, number * a.shape[-2]))
+        matrix(net.build, left, computed_weights(right, net.build.lanes, _stacked(of_b, number, b.shape)), steps, own,
+               after.part(place_), _stacked(of_a, number, a.shape))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
+
+
+def add_bias(net: Nodes, node: Any) -> Made:
+    """The sum of a product and a bias that the core has not added."""
+    return elementwise(net, node, programs.add(), *(net.value(each) for each in node.args))
+
+
+def _stacked(draw: Draw | None, number: int, shape: tuple[int, ...]) -> Draw | None:
+    """How one of stacked matrices (..., M, N) draws, the transposes of those of the tensor if it is turned."""
+    return part(draw, number * shape[-1 if draw is not None and draw.turned else -2])

@@ -61,7 +61,8 @@ def _norm(net, last):
 def _bias(net, node, channel):
     """The addends of each channel that a node adds to a product's result, or None: numbers, or where they lie."""
     other = node.args[1]
-    if channel == -1 and other in net.graph.inputs and net.value(other).shape == net.graph.results[node].shape[-1:]:
+    if channel == -1 and isinstance(other, fx.Node) and not net.is_constant(other) and net.is_there(other) \
+            and net.value(other).shape == net.graph.results[node].shape[-1:]:
         return net.value(other)
     if not net.is_constant(other) or not isinstance(other, fx.Node):
         return None

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import fx
 
 from hbfp.golden.nn.forms import patterns
@@ -12,6 +13,7 @@ from hbfp.golden.ops.results import running, without
 from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.side import registers
+from hbfp.isa.instructions import VECTOR_OUTPUTS
 
 from .. import vectors
 from ..errors import LoweringError
@@ -20,9 +22,15 @@ from ..nodes import Made, Nodes
 from ..same import aten
 from ..tensors import channels_last
 
+#: Rows that a program gives at a time.
+SLOTS = len(VECTOR_OUTPUTS)
+
 
 def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
-    """The form of a node's operation, and the nodes of its operands; LoweringError if it has none."""
+    """The form of a node's operation, and the nodes of its operands; LoweringError if it has none.
+
+    Of its results the form has those that another node reads, the first if that is none.
+    """
     operation = operation_of(node.target)
     assert operation is not None and operation.form is not None
     args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: net.graph.results[each])
@@ -30,11 +38,14 @@ def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
         form = operation.form(*args, **options)
     except Unsupported as error:
         raise LoweringError(str(error)) from None
-    if len(form.results) > 1:                              # of several results the first alone has readers
-        form = replace(form, program=without(form.program, *range(1, len(form.results))), results=form.results[:1])
+    if len(form.results) > 1:
+        read = list(net.readers(node)) or [0]
+        program = without(form.program, *(number for number in range(len(form.results)) if number not in read))
+        form = replace(form, program=program, results=tuple(form.results[number] for number in read))
     nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
     operands = [nodes[id(each)] for each in form.operands]
-    if not all(each in operands or net.is_constant(each) for each in node.all_input_nodes):
+    numbers = [nodes.get(id(each)) for each in form.numbers] if isinstance(form, Rows) and form.as_given else []
+    if not all(each in operands or each in numbers or net.is_constant(each) for each in node.all_input_nodes):
         raise LoweringError("its parameters are trained, or depend on the inputs; constant ones would do")
     return form, operands
 
@@ -80,49 +91,63 @@ def _order(operands, result):
     """The order of the dimensions of the largest operand; one that says a number several times has no order."""
     whole = [each for each in operands if each.shape == tuple(result.shape)
              and all(stride or size == 1 for size, stride in each.dims())]
-    return vectors.physical(whole[0]) if whole else channels_last(result.dim())
+    if whole:
+        return vectors.physical(whole[0])
+    return list(range(result.dim())) if 1 in result.shape else channels_last(result.dim())
 
 
 def _rows(net, node, form, values):
     sources = [_seen(net, each, form.rows) for each in values]
     shape = sources[0].shape
     inner = form.dim % len(shape)
-    order = [d for d in range(len(shape)) if d != inner] + [inner]
     _row_fits(net, shape[inner])
     if form.numbers:
-        vectors.constant_rows(net.build, [row.reshape(-1).view(np.float32)
-                                          for row in form.fixed(*map(patterns, form.numbers))])
-    result = form.results[0]
-    if result.over:
-        return _sums(net, node, form, sources, inner)
-    if result.single:
-        output = net.dense((*shape[:inner], 1, *shape[inner + 1:]))
-    else:
-        output = net.build.dram.empty(shape, order) if form.merged > 1 else net.fresh(node, order)
-    vectors.by_rows(net.build, form.program, sources, order, [output])
-    if node not in net.values:
-        net.values[node] = Value(form.result(output.where), output.home)
-    return node, ()
-
-
-def _sums(net, node, form, sources, inner):
-    """Rows added up over dimensions, those that are left each by itself."""
-    result, shape = form.results[0], sources[0].shape
+        vectors.constant_rows(net.build, _numbers(net, node, form))
+    readers = net.readers(node)
+    outputs = [_space(net, node if number == 0 else readers[number][0], form, place, shape, inner)
+               for place, number in enumerate(readers or [0])]
+    if readers and list(readers) != [0]:
+        net.values[node] = {number: net.values.pop(node if number == 0 else own[0]) for number, own in readers.items()}
+    given = [each for each, result in zip(outputs, form.results, strict=True) if not result.over]
+    totals = [each for each, result in zip(outputs, form.results, strict=True) if result.over]
+    if not totals:
+        order = [d for d in range(len(shape)) if d != inner] + [inner]
+        for first in range(0, len(given), SLOTS):          # again from the start, where there are more than slots
+            here = range(first, min(first + SLOTS, len(given)))
+            program = without(form.program, *(place for place in range(len(given)) if place not in here))
+            vectors.by_rows(net.build, program, sources, order, [given[place] for place in here])
+        return node, ()
+    over, = {result.over for result in form.results if result.over}
     parts = running(form.program, form.results, registers(form.program))
-    left = [d for d in range(len(shape)) if d != inner and d not in result.over]
-    if result.single or form.merged > 1:
-        output = net.dense([1 if d in result.over or d == inner and result.single else size
-                            for d, size in enumerate(shape)])
-        net.values[node] = Value(form.result(output.where), output.home)
-    else:
-        kept = [d for d in range(len(shape)) if result.keep or d not in result.over]
-        output = net.fresh(node, [kept.index(d) for d in kept if d != inner] + [kept.index(inner)])
-        for d in () if result.keep else result.over:
-            output = Value(output.where.unsqueeze(d), output.home)
+    left = [d for d in range(len(shape)) if d != inner and d not in over]
     for place in np.ndindex(*(shape[d] for d in left)):
-        own = [each.at(dict(zip(left, place, strict=True))) for each in (*sources, output)]
-        vectors.sums(net.build, parts, own[:-1], result.over, inner, own[-1])
+        own = [[each.at(dict(zip(left, place, strict=True))) for each in some] for some in (sources, given, totals)]
+        vectors.sums(net.build, parts, own[0], over, inner, own[1], own[2])
     return node, ()
+
+
+def _numbers(net, node, form):
+    """The rows of a form's parameters: numbers, or where they lie."""
+    nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes if not net.is_constant(each)}
+    if any(id(each) in nodes for each in form.numbers):
+        return [_seen(net, net.value(nodes[id(each)]), torch.flatten) if id(each) in nodes
+                else patterns(each).reshape(-1).view(np.float32) for each in form.numbers]
+    return [row.reshape(-1).view(np.float32) for row in form.fixed(*map(patterns, form.numbers))]
+
+
+def _space(net, reader, form, number, shape, inner):
+    """Space for a result of rows, where its node finds it: the dimensions of the rows, those that are gone as 1."""
+    result = form.results[number]
+    gone = {*result.over, *([inner] if result.single else ())}
+    if result.single or form.merged > 1:
+        output = net.dense([1 if d in gone else size for d, size in enumerate(shape)])
+        net.values[reader] = Value(form.result(output.where, number), output.home)
+        return output
+    kept = [d for d in range(len(shape)) if result.keep or d not in gone]
+    output = net.fresh(reader, [kept.index(d) for d in kept if d != inner] + [kept.index(inner)])
+    for d in () if result.keep else sorted(gone):
+        output = Value(output.where.unsqueeze(d), output.home)
+    return output
 
 
 def _row_fits(net, length):

@@ -1,7 +1,6 @@
 """What a conversion draws under stochastic rounding: fields of CONVERT for a part of a matrix."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.placed import Draw, read

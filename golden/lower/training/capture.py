@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.nn.modules import transformer
 
 from hbfp.golden.ops.table import parts
 
@@ -20,6 +21,7 @@ from ..export import quiet
 from ..same import shorten
 from .products import LAYER, changed, take_apart
 from .reference import Reference
+from .rewrite import rewrite
 
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
 
@@ -70,7 +72,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     given = {name: each.detach().clone() for name, each in reference.model.named_parameters()} | kept | inputs
     reference.begin()
     try:
-        with quiet():
+        with quiet(), _masks_as_given():
             graph = make_fx(_step(reference, trained, batch), parts(), tracing_mode="fake")(given)
     except LoweringError:
         raise
@@ -83,6 +85,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     changed(graph.graph)
     take_apart(graph.graph, names)
     shorten(graph.graph)
+    rewrite(graph)
     results = graph.graph.output_node().args[0]
     outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], results, strict=False))
     become = dict(zip(kept, results[len(outputs):], strict=True))
@@ -105,6 +108,17 @@ def _check_norms(model):
                 and part.momentum is None:
             raise LoweringError(f"Layer {name!r} ({type(part).__name__}) cannot be lowered: its running statistics are "
                                 "means over all steps, with momentum=None; a momentum would do")
+
+
+@contextmanager
+def _masks_as_given():
+    """Within, torch's encoders do not ask whether the numbers of a mask are those of a causal one."""
+    own = transformer._detect_is_causal_mask
+    transformer._detect_is_causal_mask = lambda mask, is_causal=None, size=None: bool(is_causal)
+    try:
+        yield
+    finally:
+        transformer._detect_is_causal_mask = own
 
 
 @contextmanager

@@ -1,20 +1,22 @@
-"""The gradients of a layer's product as products of their own: gx = g W and gw = g^T x, and sums over the batch.
+"""The gradients of products as products of their own, and sums over the batch.
 
-Those of a convolution are two nodes of their own, too.
+A layer's are gx = g W and gw = g^T x, of all its rows; those of a stacked product y = a b are g b^T and a^T g. Those of
+a convolution are two nodes of their own, too.
 """
 
 import operator
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import fx
 
 from hbfp.golden.nn.placed import Product, read
 
-from ..errors import LoweringError
 from ..graph import named
 from ..operations.convolutions import input_gradient, weight_gradient
+from .inserted import inserted
 
 #: The name under which a node keeps the layer that called it.
 LAYER = "hbfp_layer"
@@ -43,22 +45,25 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
         if node.target in (hbfp.linear.default, hbfp.conv2d.default):
             call(node, part, _layer(node.args[1], names))
         elif node.target == hbfp.linear_backward.default:
-            _linear(graph, node, _layer(node.args[2], names))
+            _linear(node, _layer(node.args[2], names))
+        elif node.target == hbfp.matmul_backward.default:
+            _matmul(node)
         elif node.target == hbfp.conv2d_backward.default:
-            _convolution(graph, node, _layer(node.args[2], names))
+            _convolution(node, _layer(node.args[2], names))
         elif node.target == hbfp.add_bias_backward.default:
             g, _, bias, _ = node.args
-            with graph.inserting_before(node):
-                total = _new(graph, node, 1, aten.sum.dim_IntList, (g, [0]))
-            call(total, part, f"{_layer(bias, names)}.bias")
+            total = _new(node, f"{_layer(bias, names)}.bias", part, aten.sum.dim_IntList, g,
+                         list(range(g.meta["val"].dim() - 1)))
             _replace(node, g, total)
         elif node.target == aten.ones.default and not node.args[0]:      # the gradient of the loss itself
             for user in [each for each in node.users if each.target == aten.mul.Tensor]:
-                user.replace_all_uses_with(user.args[0] if user.args[1] is node else user.args[1])
+                other = user.args[user.args[0] is node]
+                if isinstance(other, fx.Node):
+                    user.replace_all_uses_with(other)
         elif node.target in _LIKE:                         # which asks an operand for its shape alone
             node.target, node.args, node.kwargs = aten.full.default, (node.meta["val"].shape, _LIKE[node.target]), {}
         elif node.target == aten.constant_pad_nd.default and min(node.args[1]) < 0:
-            _cropped(graph, node)
+            _cropped(node)
     graph.eliminate_dead_code()
 
 
@@ -75,58 +80,61 @@ def call(node: fx.Node, part: str, name: str) -> None:
     node.meta["nn_module_stack"] = {"": (f"{part} {name}", None)}
 
 
-def _linear(graph, node, layer):
+def _linear(node, layer):
     g, x, w, formats, _ = node.args
-    if len(x.meta["val"].shape) != 2:
-        raise LoweringError(f"Layer {layer!r} (linear) cannot be lowered: its input has {len(x.meta['val'].shape)} "
-                            "dimensions; rows (N, K) would do")
-    with graph.inserting_before(node):
-        gx = _new(graph, node, 0, hbfp.matmul.default, (g, w, _text(formats, "g", "w")))
-        turned = graph.call_function(aten.t.default, (g,))
-        turned.meta["val"] = g.meta["val"].t()
-        gw = _new(graph, node, 1, hbfp.matmul.default, (turned, x, _text(formats, "g", "x", True)))
-    for made, part in ((gx, "gx"), (turned, "gw"), (gw, "gw")):
-        call(made, part, layer)
+
+    def rows(tensor, part):
+        shape = tensor.meta["val"].shape
+        return tensor if len(shape) == 2 else new(part, aten.reshape.default, tensor, [-1, shape[-1]])
+    new = partial(_new, node, layer)
+    gx = new("gx", hbfp.matmul.default, rows(g, "gx"), w, _text(formats, ("g", False), ("w", False)))
+    if x.meta["val"].dim() != 2:
+        gx = new("gx", aten.reshape.default, gx, list(x.meta["val"].shape))
+    gw = new("gw", hbfp.matmul.default, new("gw", aten.t.default, rows(g, "gw")), rows(x, "gw"),
+             _text(formats, ("g", True), ("x", False)))
     _replace(node, gx, gw)
 
 
-def _convolution(graph, node, layer):
+def _matmul(node):
+    g, a, b, formats, _ = node.args
+    forward = next(user for user in a.users if user.target == hbfp.matmul.default and user.args[:2] == (a, b))
+    new = partial(_new, node, forward.meta.get(LAYER) or named(forward))
+    ga = new("gx", hbfp.matmul.default, g, new("gx", aten.transpose.int, b, -2, -1),
+             _text(formats, ("g", False), ("w", True)))
+    gb = new("gw", hbfp.matmul.default, new("gw", aten.transpose.int, a, -2, -1), g,
+             _text(formats, ("x", True), ("g", False)))
+    _replace(node, ga, gb)
+
+
+def _convolution(node, layer):
     g, x, w, *options, needs = node.args
-    with graph.inserting_before(node):
-        made = [_new(graph, node, number, target, args) if needs[number] else None for number, (target, args) in
-                enumerate(((input_gradient, (g, w, list(x.meta["val"].shape[2:]), *options)),
-                           (weight_gradient, (g, x, list(w.meta["val"].shape), *options))))]
-    for each, part in zip(made, ("gx", "gw"), strict=True):
-        if each is not None:
-            call(each, part, layer)
+    made = [_new(node, layer, part, target, *args) if need else None for need, part, target, args in zip(
+        needs, ("gx", "gw"), (input_gradient, weight_gradient),
+        ((g, w, list(x.meta["val"].shape[2:]), *options), (g, x, list(w.meta["val"].shape), *options)), strict=True)]
     _replace(node, *made)
 
 
-def _cropped(graph, node):
+def _cropped(node):
     """Write views in place of a border of fewer than no pixels: the gradient of one."""
     x, sides = node.args[:2]
-    shape, call_ = list(x.meta["val"].shape), node.meta["nn_module_stack"]
-    with graph.inserting_before(node):
-        for n in range(len(sides) // 2):
-            before, behind = (-min(side, 0) for side in sides[2 * n:2 * n + 2])
-            dim = len(shape) - 1 - n
-            if before or behind:
-                shape[dim] -= before + behind
-                x = graph.call_function(aten.narrow.default, (x, dim, before, shape[dim]))
-                x.meta |= {"val": node.meta["val"].new_empty(shape), "nn_module_stack": call_}
+    for n in range(len(sides) // 2):
+        before, behind = (-min(side, 0) for side in sides[2 * n:2 * n + 2])
+        dim = x.meta["val"].dim() - 1 - n
+        if before or behind:
+            x = inserted(node, aten.narrow.default, x, dim, before, x.meta["val"].shape[dim] - before - behind)
     node.args = (x, [max(side, 0) for side in sides], *node.args[2:])
     if not any(node.args[1]):
         node.replace_all_uses_with(x)
 
 
-def _text(formats, left, right, turned=False):
-    """Formats of a product whose operands are what a layer's formats have in two roles, the left one turned or not."""
+def _text(formats, left, right):
+    """Formats of a product whose operands are what a layer's have in roles, (role, whether turned) each."""
     own, product = read(formats)
-    made = replace(own, x=getattr(own, left), w=getattr(own, right))
+    made = replace(own, x=getattr(own, left[0]), w=getattr(own, right[0]))
     if product is None:
         return made.text
-    draws = ("x", replace(product.role(left), turned=turned)), ("w", product.role(right))
-    return Product(draws).text(made)
+    return Product(tuple((own_role, replace(product.role(role), turned=turned)) for own_role, (role, turned) in
+                         zip(("x", "w"), (left, right), strict=True))).text(made)
 
 
 def _layer(node, names):
@@ -134,9 +142,10 @@ def _layer(node, names):
     return names.get(node.name, "").rpartition(".")[0]
 
 
-def _new(graph, node, number, target, args):
-    made = graph.call_function(target, args)
-    made.meta["val"] = node.meta["val"][number]
+def _new(before, name, part, target, *args):
+    """A node that stands before another, of a part of the step."""
+    made = inserted(before, target, *args)
+    call(made, part, name)
     return made
 
 

@@ -10,11 +10,10 @@ from torch import fx
 
 from hbfp.checks import check_kind
 from hbfp.golden.nn.side import sided
-from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.optimisers import Update
-from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
-from hbfp.program import Layer
+from hbfp.isa.instructions import Instruction
+from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
 from ..builder import Builder
@@ -22,9 +21,11 @@ from ..errors import NO_OPERATION, LoweringError
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
 from ..network import Network
+from ..operations.tables import BY_NUMBER, Choice
 from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
+from .masks import computes
 from .reference import Loss, Make, Reference
 
 
@@ -64,16 +65,44 @@ class Host:
         Node -> what the program calls it, of inputs that follow from whole numbers of the batch.
     orders : mapping
         Name of a tensor of the program -> the order in which it has the dimensions.
+    program : Program
+        The program, as it is for the first batch.
+    choices : sequence of Choice
+        Its instructions that take rows by whole numbers of a batch.
     leaves : dict
         Name of an input -> its type and shape.
     """
     capture: Capture
     moved: dict[fx.Node, str]
     orders: Mapping[str, Sequence[int]]
+    program: Program
+    choices: Sequence[Choice] = ()
     leaves: dict[str, Any] = field(default_factory=dict)
 
     def writes(self, batch: Batch) -> dict[str, np.ndarray]:
         """Name of a tensor of the program -> its numbers for a batch; LoweringError if the batch is another kind."""
+        given = self._given(batch)
+        found = {name: leaf for name, leaf in given.items() if leaf.is_floating_point()}
+        found |= dict(zip(self.moved.values(), self._results(given, self.moved), strict=True))
+        return {name: each.detach().float().permute(self.orders[name]).contiguous().numpy()
+                for name, each in found.items() if name in self.orders}
+
+    def instructions(self, batch: Batch) -> dict[int, Instruction]:
+        """Number -> instruction, of those that take rows of tables, for a batch; LoweringError if there is no such row.
+        """
+        given, program = self._given(batch), self.program
+        nodes = list(dict.fromkeys(each.index for each in self.choices))
+        numbers = {node: each.reshape(-1).tolist() for node, each in zip(nodes, self._results(given, nodes), strict=True)}
+        for choice in self.choices:
+            number = numbers[choice.index][choice.place]
+            if not 0 <= number < choice.of:
+                raise LoweringError(f"The whole numbers of a batch do not fit the step: {number} is no row of a table "
+                                    f"of {choice.of}")
+        return {each.instruction: each.written(program.instructions[each.instruction], numbers[each.index][each.place])
+                for each in self.choices}
+
+    def _given(self, batch):
+        """Name -> tensor of a batch; LoweringError if it is another kind than the first."""
         given = self.capture.leaves(batch)
         for name, leaf in given.items():
             own = getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ()))
@@ -82,7 +111,10 @@ class Host:
                 raise LoweringError(f"Tensor {name} of a batch must be {wanted[0]} of {wanted[1]} as in the first, not "
                                     f"{own[0]} of {own[1]}; batches of one size (drop_last=True) would do"
                                     .replace("torch.", ""))
-        found = {name: leaf for name, leaf in given.items() if leaf.is_floating_point()}
+        return given
+
+    def _results(self, given, nodes):
+        """What nodes give that follow from whole numbers."""
         results: dict[fx.Node, Any] = {}
 
         def result(node):
@@ -93,27 +125,36 @@ class Host:
                                  getattr(self.capture.graph, node.target) if node.op == "get_attr" else
                                  _called(node, args, options))
             return results[node]
-        found |= {name: result(node) for node, name in self.moved.items()}
-        return {name: each.detach().permute(self.orders[name]).contiguous().numpy() for name, each in found.items()
-                if name in self.orders}
+        return [result(node) for node in nodes]
 
 
 @dataclass
 class _Network(Network):
     """A step on its way into a program: results have names, and behind all of them stand the updates."""
     names: Mapping[fx.Node, str] = field(default_factory=dict)
+    results: Mapping[str, fx.Node] = field(default_factory=dict)
     updates: Mapping[str, Update] = field(default_factory=dict)
     buffers: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
 
+    def order(self, node: fx.Node) -> list[int]:
+        """What follows from a batch, such as a mask, has no channels."""
+        return super().order(node) if node.op == "placeholder" else list(range(self.graph.results[node].dim()))
+
     def copied(self, name: str) -> str:
         return name
 
+    def copying(self, name: str) -> str:
+        return f"backward {name}"
+
     def layer_by_layer(self) -> Iterator[Layer]:
         yield from super().layer_by_layer()
-        nodes = {name: node for node, name in self.names.items()}
+        nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
+        for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
+            for each in (self.tensors, self.orders, self.expected):
+                each[name] = each[self.names[node]]
         for name, each in self.updates.items():
             first = len(self.build.schedule.instructions)
             parts = {updates.PARAMETER: nodes[name], updates.GRADIENT: nodes[f"{name} gradient"]}
@@ -179,18 +220,19 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     check_kind("model", model, torch.nn.Module)
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed)
     capture = captured(reference, batch)
-    graph, moved = _evaluated(capture, Side.of(accelerator))
+    graph, moved, whole = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
     build = Builder(accelerator)
-    lowered = finished(build, [_Network(graph, build, names=names, updates=reference.updates(),
-                                       buffers=capture.buffers, batches=True)])
-    host = Host(capture, moved, lowered.orders)
+    network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
+                       buffers=capture.buffers, batches=True)
+    lowered = finished(build, [network])
+    host = Host(capture, moved, lowered.orders, lowered.program, network.choices)
     host.writes(batch)
     return Step(lowered, reference, host)
 
 
 def _evaluated(capture, side):
-    """The graph with what each node gives in the first step; which of its inputs follow from whole numbers alone."""
+    """The graph with what each node gives in the first step; its inputs and all nodes that whole numbers decide."""
     results, fixed, whole, nodes = {}, set(), set(), []
     inputs, moved, moving, same = {}, {}, set(), {}
     with torch.no_grad(), sided(side):
@@ -212,18 +254,19 @@ def _evaluated(capture, side):
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = _called(node, args, options)
-                if moving.isdisjoint(node.all_input_nodes) and not _computes(node):
+                free = whole.isdisjoint(node.all_input_nodes)
+                if moving.isdisjoint(node.all_input_nodes) and (free or not computes(node)):
                     node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
-                    (fixed if whole.isdisjoint(node.all_input_nodes) else whole).add(node)
+                    (fixed if free else whole).add(node)
                     continue
                 moving.add(node)
                 nodes.append(node)
                 for each in node.all_input_nodes:
-                    if each in whole:
+                    if each in whole and not (node.target in BY_NUMBER and each is node.args[1]):
                         moved[each] = inputs[each] = _name(each, capture.names, set(moved.values()))
     outputs = list(capture.outputs.values())
     wanted = [results[each] for each in outputs]
-    return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved
+    return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved, whole
 
 
 def _called(node, args, options):
@@ -236,14 +279,13 @@ def _called(node, args, options):
 
 def _name(node, names, taken):
     """What an input is called that follows from whole numbers: after the first of them that it comes from."""
-    above = node
-    while above.op != "placeholder":
-        above = next(each for each in above.all_input_nodes if each.op == "placeholder" or each.all_input_nodes)
+    above = next(each for each in _ancestors(node) if each.op == "placeholder")
     name = names[above.name] + ("" if above is node else " rows")
     return name if name not in taken else f"{name} {node.name}"
 
 
-def _computes(node):
-    """Whether a node is an operation that has a program."""
-    operation = operation_of(node.target)
-    return operation is not None and operation.shape != Shape.MOVE
+def _ancestors(node):
+    """A node and what it comes from, the first operand's first."""
+    yield node
+    for each in node.all_input_nodes:
+        yield from _ancestors(each)

@@ -1,0 +1,49 @@
+"""Steps of training on small golden machines, against PyTorch: what tests of layers share."""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from golden.lower.training.step import lower_step
+from golden.machine.dram import Dram
+from golden.machine.layouts import pack
+from golden.machine.machine import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.system import Accelerator
+
+
+@cache
+def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", **sizes):
+    """A small one, so that everything is cut."""
+    fmt = HBFPFormat(mantissa=mantissa, block=block)
+    return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
+                       **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
+
+
+MACHINES = {"8": accelerator(), "8-tiles": accelerator(block=(8, 8)), "8-aligned": accelerator(accumulate="aligned"),
+            "16-tiles": accelerator(16, (16, 16), 4, v_words=1024, x_words=512),
+            "16-long": accelerator(16, (1, 32), v_words=512)}
+
+
+def sgd(**options):
+    """An optimiser's maker."""
+    return lambda parameters: torch.optim.SGD(parameters, **{"lr": 0.1, "momentum": 0.9} | options)
+
+
+def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None):
+    """A step for each batch, of which every tensor has PyTorch's bits; the step, and what PyTorch gave last."""
+    step = lower_step(model, loss, optimiser or sgd(), batches[0], machine)
+    program = step.lowered.program
+    dram = Dram(program.limit, program.memory)
+    for number, batch in enumerate(batches):
+        for name, values in step.host.writes(batch).items():
+            dram.put(program.tensors[name].address, pack(machine, program.tensors[name], values))
+        program = program.rewritten(step.host.instructions(batch))
+        device = Machine(program, races=True, dram=dram)
+        device.run()
+        expected = step.advance(batch)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(device.get(name).view(np.uint32), values.view(np.uint32), f"{number} {name}")
+    return step, expected

@@ -1,0 +1,104 @@
+"""What masks choose in a step of training: PyTorch's numbers, whether constants, a batch, or nothing decides them.
+
+Covers: golden/lower/training/rewrite.py, golden/lower/training/inserted.py, golden/ops/choices.py.
+"""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from golden.lower.errors import LoweringError
+
+from .steps import MACHINES, follow
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Attention(nn.Module):
+    """One head over five places, with a mask, which may be the batch's."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.attend, self.layer, self.classes = attend, nn.Linear(11, 24), nn.Linear(8, 10)
+
+    def forward(self, x, *mask):
+        q, k, v = self.layer(x).chunk(3, -1)
+        mask = mask[0][:, None] if mask else torch.ones(5, 5, dtype=torch.bool).tril()
+        return self.classes(self.attend(q, k, v, mask).mean(1))
+
+
+def scores(q, k):
+    return q @ k.transpose(-1, -2) / 8 ** 0.5
+
+
+def scaled(q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, mask)
+
+
+def filled(q, k, v, mask):
+    return scores(q, k).masked_fill(~mask, -1e9).softmax(-1) @ v
+
+
+def chosen(q, k, v, mask):
+    return torch.where(mask, scores(q, k), float("-inf")).softmax(-1) @ v
+
+
+def both(q, k, v, mask):
+    return torch.where(mask, scores(q, k), scores(k, q)).softmax(-1) @ v
+
+
+def closed(q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, mask & (torch.arange(5) != 2)[:, None])
+
+
+def batch(*lengths):
+    """With masks that leave the first places of each sample, if there are lengths."""
+    x, classes = torch.randn(3, 5, 11), torch.randint(10, (3,))
+    masks = (torch.arange(5) < torch.tensor(lengths)[:, None],) if lengths else ()
+    return (x, *masks), (classes,)
+
+
+@pytest.mark.parametrize("attend", [scaled, both, *(pytest.param(each, marks=pytest.mark.slow)
+                                                    for each in (filled, chosen, closed))])
+@pytest.mark.parametrize("lengths", [[(), ()], pytest.param([(5, 3, 1), (2, 5, 4)], marks=pytest.mark.slow)])
+def test_masks(attend, lengths):
+    torch.manual_seed(1)
+    follow(Attention(attend), F.cross_entropy, [batch(*each) for each in lengths])
+
+
+def test_a_later_batch_may_leave_nothing_of_a_row():
+    """golden.nn gives zeros for a query that takes part in nothing: here the second batch decides so."""
+    torch.manual_seed(1)
+    step, _ = follow(Attention(scaled), F.cross_entropy, [batch(5, 3, 1), batch(2, 0, 4)], MACHINES["8-tiles"])
+    assert len(step.host.writes(batch(5, 5, 5))) > 3
+
+
+def test_a_mask_that_closes_nothing_costs_nothing():
+    """The zeros of golden.nn for rows that take part in nothing need no instruction where a mask leaves all rows."""
+    torch.manual_seed(1)
+    names = [[layer.name for layer in follow(Attention(each), F.cross_entropy, [batch()])[0].lowered.program.layers]
+             for each in (scaled, closed)]
+    assert len(names[0]) + 2 == len(names[1])
+
+
+def test_zeros_of_both_signs_and_nans_are_chosen():
+    special = torch.tensor([[0.0, -0.0, float("nan"), float("inf"), 1.0, -1.0, 2.0, -0.0, 0.0, 3.0, 4.0]])
+    weight = nn.Parameter(torch.ones(11))
+
+    class Choice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = weight
+
+        def forward(self, x):
+            return torch.where(torch.arange(11) % 2 == 0, x * self.weight, -x * self.weight)
+    follow(Choice(), lambda y: (y * y).sum(), [((special,), ()), ((-special,), ())])
+
+
+def test_a_mask_of_real_numbers_is_refused():
+    with pytest.raises(LoweringError, match=re.escape("Layer 'forward gt' (gt) cannot be lowered")):
+        follow(nn.Linear(11, 10), lambda y, t: F.cross_entropy(torch.where(y > 0.5, y, 0.0), t),
+               [((torch.randn(3, 11),), (torch.randint(10, (3,)),))])
