@@ -11,7 +11,7 @@ from rich.table import Table
 
 from golden.spec.vector import Kind, VectorUnit
 from golden.vector import programs
-from golden.vector.unit import cycles
+from golden.vector.cycles import cycles
 
 from .tables import add_json, write
 

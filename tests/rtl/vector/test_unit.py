@@ -22,7 +22,8 @@ from golden.spec.vector import (
     VectorInstruction,
     VectorUnit,
 )
-from golden.vector.unit import Machine, cycles
+from golden.vector.cycles import cycles, schedule
+from golden.vector.unit import Machine
 from rtl.vector.lane import VectorLane
 from rtl.vector.unit import VECTOR_UNITS, Vector
 from tests.golden.vector.test_unit import RESERVED
@@ -301,7 +302,7 @@ def test_lanes_that_share_evaluators(unit, idle, stall):
     compare(got, Machine(unit).run(program, data))
     assert not error
     if not idle and not stall:
-        assert np.diff(accepted).tolist() == [cycles([each], unit, length) for each in program[:-1]]
+        assert accepted == schedule(program, unit)[:-1]
         latencies = Vector.made(unit).latencies
         assert latencies["pass"] == unit.plain_cycles == 5
         assert latencies["pass"] + latencies["function"] == unit.pass_cycles
