@@ -24,11 +24,12 @@ class VectorOnV(Component):
     """Runs a program of P on the vector unit, once and then for every iteration; feeds it rows of V and takes its own.
 
     A word of the program is asked for on ``p`` in the cycle after the instruction is taken, and further ones when the
-    word before goes to the vector unit; it is offered to the unit one cycle after its grant, and the unit takes it when
-    it is idle. In the cycle in which it takes a pass that reads, the row's first word is asked for on ``read``, then
-    one word in every cycle; the unit has each one cycle after its grant. So a pass takes as long as the unit by itself
-    needs, where all reads are granted. Results are written when they come: ``write`` must be granted at once, so that
-    the unit never stalls.
+    word before goes to the vector unit; it is offered to the unit one cycle after its grant. In the cycle in which the
+    unit takes a pass that reads, the row's first word is asked for on ``read``, then one word in every cycle; the unit
+    has each one cycle after its grant. So passes take as long as the unit by itself needs, where all reads are granted.
+    Results are written when they come: ``write`` must be granted at once, so that the unit never stalls. Where the rows
+    of passes in flight begin is kept: of one that is written, and of two behind it; a further pass that gives one
+    waits.
 
     Where the unit has fewer lanes than a word has numbers, it takes a word in ``turns`` beats, the lowest lanes first:
     the first as the word comes, the others from a register, and the next word is asked for with the last of them. Where
@@ -37,8 +38,8 @@ class VectorOnV(Component):
     Results are gathered, and written with the beat that fills a word or ends the row.
 
     ``done`` is high in the first cycle after the last word was taken in which the unit is idle; the next instruction is
-    taken from the cycle after on. With p instructions that are passes of n beats each, without reductions, that is
-    2 + p (n + the unit's ``pass``) cycles after the instruction was taken, if all reads are granted.
+    taken from the cycle after on. With p instructions that are passes of n beats each, which wait for nothing, that is
+    2 + p n + the unit's ``pass`` cycles after the instruction was taken, if all reads are granted.
 
     Registers, scalars and the length of a row stay from instruction to instruction.
 
