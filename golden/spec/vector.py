@@ -211,6 +211,11 @@ class VectorUnit:
         return self.lanes // (self.function_lanes or self.lanes)
 
     @property
+    def function_delay(self) -> int:
+        """Cycles more from a beat to its result with a function than without one: none, unless lanes share it."""
+        return self.pipeline + self.function_turns - 1 if self.function_turns > 1 else 0
+
+    @property
     def pass_cycles(self) -> int:
         """Cycles of a pass beyond its beats: issue, operands, product, sum, functions, result."""
         return 5 + (self.pipeline if self.functions else 0)

@@ -15,7 +15,6 @@ from hbfp.checks import check_kind, check_range
 from .. import fp32, functions
 from ..fast import functions as fast
 from ..number.arrays import check_shape, listed, patterns
-from ..spec.tables import FUNCTIONS
 from ..spec.vector import (
     CONSTANTS,
     KIND,
@@ -214,28 +213,6 @@ class Machine:
         while total.shape[-1] > 1:
             total = step(total[..., ::2], total[..., 1::2])
         return total[..., 0]
-
-
-def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int | None = None) -> int:
-    """Clock cycles of a program whose streams never wait.
-
-    A pass takes ``ceil(length / lanes)`` beats and :attr:`~VectorUnit.plain_cycles`, with a reduction also
-    :attr:`~VectorUnit.reduce_cycles`; with a function a beat takes :attr:`~VectorUnit.function_turns` cycles, and the
-    pass :attr:`~VectorUnit.pass_cycles`. An operation on scalars is a pass of one beat; SET, LENGTH and ARGUMENT take
-    one cycle.
-    """
-    length, total = unit.longest if length is None else length, 0
-    for instruction in program:
-        if instruction.kind == Kind.LENGTH:
-            length = instruction.immediate
-        if instruction.kind in (Kind.SET, Kind.LENGTH, Kind.ARGUMENT):
-            total += 1
-            continue
-        beats = 1 if instruction.kind == Kind.SCALAR else -(-length // unit.lanes)
-        function = instruction.post in FUNCTIONS
-        total += beats * unit.function_turns + unit.pass_cycles if function else beats + unit.plain_cycles
-        total += unit.reduce_cycles if instruction.reduce else 0
-    return total
 
 
 def second_step(post: str, x: np.ndarray) -> np.ndarray:

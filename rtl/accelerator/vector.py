@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
@@ -24,11 +24,12 @@ class VectorOnV(Component):
     """Runs a program of P on the vector unit, once and then for every iteration; feeds it rows of V and takes its own.
 
     A word of the program is asked for on ``p`` in the cycle after the instruction is taken, and further ones when the
-    word before goes to the vector unit; it is offered to the unit one cycle after its grant, and the unit takes it when
-    it is idle. In the cycle in which it takes a pass that reads, the row's first word is asked for on ``read``, then
-    one word in every cycle; the unit has each one cycle after its grant. So a pass takes as long as the unit by itself
-    needs, where all reads are granted. Results are written when they come: ``write`` must be granted at once, so that
-    the unit never stalls.
+    word before goes to the vector unit; it is offered to the unit one cycle after its grant. In the cycle in which the
+    unit takes a pass that reads, the row's first word is asked for on ``read``, then one word in every cycle; the unit
+    has each one cycle after its grant. So passes take as long as the unit by itself needs, where all reads are granted.
+    Results are written when they come: ``write`` must be granted at once, so that the unit never stalls. Where the rows
+    of passes in flight begin is kept: of one that is written, and of two behind it; a further pass that gives one
+    waits.
 
     Where the unit has fewer lanes than a word has numbers, it takes a word in ``turns`` beats, the lowest lanes first:
     the first as the word comes, the others from a register, and the next word is asked for with the last of them. Where
@@ -37,8 +38,8 @@ class VectorOnV(Component):
     Results are gathered, and written with the beat that fills a word or ends the row.
 
     ``done`` is high in the first cycle after the last word was taken in which the unit is idle; the next instruction is
-    taken from the cycle after on. With p instructions that are passes of n beats each, without reductions, that is
-    2 + p (n + the unit's ``pass``) cycles after the instruction was taken, if all reads are granted.
+    taken from the cycle after on. With p instructions that are passes of n beats each, which wait for nothing, that is
+    2 + p n + the unit's ``pass`` cycles after the instruction was taken, if all reads are granted.
 
     Registers, scalars and the length of a row stay from instruction to instruction.
 
@@ -84,13 +85,14 @@ class VectorOnV(Component):
         m = Module()
         m.submodules.unit = unit = self.unit()
         new, held = self.instruction.payload, self.held
-        active, finishing, start, taken = (Signal(name=name) for name in ("active", "finishing", "start", "taken"))
+        active, finishing, start, taken, blocked = (
+            Signal(name=name) for name in ("active", "finishing", "start", "taken", "blocked"))
         tags = self._fetch(m, new, held, active, start, taken)
         m.d.comb += [
             self.instruction.ready.eq(~active), start.eq(self.instruction.valid & ~active),
-            unit.i_program.payload.eq(self.p.data), unit.i_program.valid.eq(tags.there),
+            unit.i_program.payload.eq(self.p.data), unit.i_program.valid.eq(tags.there & ~blocked),
             unit.arguments.eq(self.arguments),
-            taken.eq(tags.there & unit.i_program.ready), self.fault.eq(unit.error),
+            taken.eq(unit.i_program.valid & unit.i_program.ready), self.fault.eq(unit.error),
             self.done.eq(finishing & ~unit.busy),
         ]
         with m.If(self.done):
@@ -105,7 +107,8 @@ class VectorOnV(Component):
         writes = Signal()
         length = Signal(range(unit.params.longest + 1), init=unit.params.longest)
         passes = word.kind == Kind.VECTOR
-        m.d.comb += [word.eq(self.p.data), writes.eq(taken & passes & (word.target == Target.STREAM)),
+        gives = passes & (word.target == Target.STREAM)
+        m.d.comb += [word.eq(self.p.data), writes.eq(taken & gives),
                      reads.eq(taken & passes & Cat(word[f"{name}_source"] == Source.STREAM for name in "abc").any())]
         with m.If(taken & (word.kind == Kind.LENGTH)):
             m.d.sync += length.eq(self.p.data[:KIND])
@@ -115,7 +118,8 @@ class VectorOnV(Component):
         low, high = ((lanes - 1).bit_length() for lanes in (unit.params.lanes, self.params.lanes))
         last = {"word": (length - 1)[high:len(length)], "turn": (length - 1)[low:high], "lane": (length - 1)[:low]}
         self._input(m, unit, held, slots, reads, start | taken & tags.ends, last)
-        self._output(m, unit, held, slots, writes, start | taken & tags.ends, last)
+        full = self._output(m, unit, held, slots, writes, start | taken & tags.ends, last)
+        m.d.comb += blocked.eq(gives & full)
         return m
 
     def _fetch(self, m, new, held, active, start, taken):
@@ -206,23 +210,33 @@ class VectorOnV(Component):
         return tap
 
     def _output(self, m, unit, held, slots, writes, anew, last):
-        """Rows from the unit; lanes beyond the length are zeros."""
+        """Rows from the unit; lanes beyond the length are zeros. Whether as many rows wait as can."""
         number = Signal()
-        current = Signal()
-        select = Signal()
-        m.d.comb += select.eq(Mux(writes, number, current))
         with m.If(writes):
-            m.d.sync += [current.eq(number), number.eq(1)]
+            m.d.sync += number.eq(1)
         with m.If(anew):
             m.d.sync += number.eq(0)
 
+        # Where rows of passes in flight begin, and their slots: the next pass may be of another iteration.
+        begin, advance, writing = (Signal(name=f"output_{name}") for name in ("begin", "advance", "writing"))
+        here = {name: slots[name].here for name in VECTOR_OUTPUTS}
+        rows = Array(Signal(1 + len(here["o0"]), name=f"row_{each}", reset_less=True) for each in range(2))
+        put, get = Signal(name="row_put"), Signal(name="row_get")
+        queued = Signal(2, name="rows_queued")
+        select = Signal(name="output_select", reset_less=True)
+        slot = Mux(begin, rows[get][0], select)
+        m.d.comb += begin.eq(queued.any() & ~writing)
+        m.d.sync += [queued.eq(queued + writes - begin), put.eq(put ^ writes), get.eq(get ^ begin), select.eq(slot)]
+        with m.If(writes):
+            m.d.sync += rows[put].eq(Cat(number, Mux(number, here["o1"], here["o0"])))
+
         def chosen(of):
             one, two = (of(name) for name in VECTOR_OUTPUTS)
-            return Mux(select, two, one)
-        advance = self.write.en & self.write.grant
-        row = Row(m, "output", writes, chosen(lambda name: slots[name].here),
-                  chosen(lambda name: held[f"{name}_inner"]), chosen(lambda name: held[f"{name}_step"]), advance,
-                  last["word"])
+            return Mux(slot, two, one)
+        row = Row(m, "output", begin, rows[get][1:], chosen(lambda name: held[f"{name}_inner"]),
+                  chosen(lambda name: held[f"{name}_step"]), advance, last["word"])
+        m.d.comb += advance.eq(self.write.en & self.write.grant)
+        m.d.sync += writing.eq((begin | writing) & ~(advance & row.last))
         turns = self.params.turns
         turn = Signal(range(turns), name="write_turn")
         final = row.last & (turn == last["turn"]) if turns > 1 else row.last
@@ -232,7 +246,7 @@ class VectorOnV(Component):
         if turns == 1:
             m.d.comb += [self.write.en.eq(unit.o.valid), *(
                 self.write.data[lane].eq(value) for lane, value in enumerate(beat))]
-            return
+            return queued[1]
         # Zeros where no beat of the word has been yet, and so behind the last one of a row.
         word, size = self.write.data.as_value(), 32 * unit.params.lanes
         gathered = Signal(len(word) - size)
@@ -241,3 +255,4 @@ class VectorOnV(Component):
             for n in range(turns))]
         with m.If(unit.o.valid & self.write.grant):
             m.d.sync += [turn.eq(Mux(self.write.en, 0, turn + 1)), gathered.eq(Mux(self.write.en, 0, word))]
+        return queued[1]

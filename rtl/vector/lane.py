@@ -37,8 +37,6 @@ def evaluator(m, name, functions, pipeline, en, select, a):
 class VectorLane(Component):
     """``o = post(op(a, b, c))``, ``latency`` cycles later, one a cycle.
 
-    Everything but the operands holds still while a pass is in flight.
-
     Parameters
     ----------
     functions : tuple of str
@@ -56,11 +54,15 @@ class VectorLane(Component):
         Only if it ``holds``: the first step's result becomes the value.
     a, b, c : ``In(32)``
     op, negate_a, negate_c : ``In``
-        First step, see :class:`golden.spec.vector.Op`.
-    relu, use_function : ``In(1)``
-        Second step: ReLU, or the function ``select``; neither passes the value on.
+        First step, with the operands, see :class:`golden.spec.vector.Op`.
+    other : ``In(1)``
+        A cycle later: it is no multiply-add.
+    relu : ``In(1)``
+        Second step, two cycles after the operands: ReLU. Without it the value passes.
     select : ``In``
-        Position in ``functions``.
+        Position in ``functions``, if there are any, with ``relu``.
+    use_function : ``In(1)``
+        With the result: it is the function's.
     o : ``Out(32)``
     """
     kind, area = "vector_lane", "control"
@@ -83,7 +85,8 @@ class VectorLane(Component):
     @staticmethod
     def ports(params):
         return {"en": In(1), "a": In(32), "b": In(32), "c": In(32), "op": In(3), "negate_a": In(1),
-                "negate_c": In(1), "relu": In(1), "use_function": In(1), "select": In(4), "o": Out(32),
+                "negate_c": In(1), "other": In(1), "relu": In(1), "o": Out(32),
+                **({"use_function": In(1), "select": In(4)} if params.functions else {}),
                 **({"take": In(1)} if params.holds else {})}
 
     @property
@@ -107,7 +110,7 @@ class VectorLane(Component):
             m.d.sync += [product.eq(mul.o), addend.eq(Cat(self.c[:31], self.c[31] ^ self.negate_c)),
                          other.eq(Mux(self.op == Op.MAX, maximum.o, gated))]
         with m.If(self.en & self.take if self.params.holds else self.en):
-            m.d.sync += value.eq(Mux(self.op.any(), other, add.o))
+            m.d.sync += value.eq(Mux(self.other, other, add.o))
 
         bypass = Mux(self.relu & ~is_positive(value) & ~is_nan(value), Const(0, 32), value)
         if not functions:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -25,10 +25,16 @@ from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout, index
 from ..lib.memory import Ram
 from ..lib.pick import pick
-from .lane import Reduction, VectorLane, evaluator
+from .lane import VectorLane, evaluator
+from .line import Line
+from .totals import Totals
+from .waits import Waits, has_function
 
 WORD_LAYOUT = StructLayout({name: width for name, width in FIELDS} | {
     "spare": KIND - sum(width for _, width in FIELDS), "kind": WORD - KIND})
+#: What a lane needs to know of a beat with its operands.
+OPERATION = StructLayout({name: width for name, width in FIELDS if name in (
+    "a_source", "a", "b_source", "b", "c_source", "c", "op", "negate_a", "negate_c")})
 
 
 class Vector(Component):
@@ -81,10 +87,11 @@ class Vector(Component):
 
     @property
     def latencies(self):
-        """``pass``: from an instruction's acceptance to the next one's, less the beats of the row.
+        """``pass``: from a pass's acceptance until nothing is in flight, less the beats of the row.
 
         ``reduce``: more, with a reduction. ``result``: from an accepted beat to its result on ``o``. Where lanes share
-        evaluators of functions, ``function``: more, with a function; ``turns``: cycles of a beat then.
+        evaluators of functions, ``turns``: cycles of a beat with a function; ``function``: more of its pass, and with
+        one less than the turns of its result.
         """
         result, turns = self.lane.latency + 2, self.params.function_turns
         return {"pass": result + 1, "reduce": (self.params.lanes - 1).bit_length() + 1, "result": result,
@@ -106,16 +113,38 @@ class Vector(Component):
         length = Signal(range(unit.longest + 1), init=unit.longest)
         legal = self._legal(m, word)
 
+        # Issue: one beat a cycle while the stream, if read, has one and the output, if written, takes one.
         running = Signal()
-        draining = Signal()
-        reducing = Signal()
-        taken = Signal()
+        en = Signal()
+        issue = Signal()
+        last = Signal()
+        reads = Signal()
         beat = Signal(index(unit.beats))
         last_beat = Signal(index(unit.beats))
-        once = Signal()
-        m.d.comb += [self.i_program.ready.eq(~(running | draining | reducing | self.error)), self.busy.eq(
-            running | draining | reducing), taken.eq(self.i_program.ready & self.i_program.valid),
-            once.eq(current.kind == Kind.SCALAR)]
+        low = (unit.lanes - 1).bit_length()
+        goes = self._pace(m, current, running, issue, en)
+        m.d.comb += [reads.eq(Cat(getattr(current, f"{name}_source") == Source.STREAM for name in "abc").any()),
+                     self.i.ready.eq(goes & en & reads), issue.eq(goes & (self.i.valid | ~reads)),
+                     last_beat.eq(Mux(current.kind == Kind.SCALAR, 0, (length - 1)[low:])),
+                     last.eq(beat == last_beat)]
+        with m.If(issue & en):
+            m.d.sync += beat.eq(beat + 1)
+            with m.If(last):
+                m.d.sync += running.eq(0)
+
+        line = Line(m, unit, current, issue, ~beat.any(), last, en, 1 + self.lane.latency)
+        result = Signal.like(self.o.payload, reset_less=True)
+        total = Totals(m, unit, line, result, length, en)
+        passes = (word.kind == Kind.VECTOR) | (word.kind == Kind.SCALAR)
+        taken = Signal()
+        begins = Signal()
+        written = [(line.comes.valid & (line.comes.beat.target == Target.SCALAR), line.comes.beat.target_index),
+                   total.comes]
+        waits = Waits(m, unit, 2 + self.lane.latency, unit.function_delay, word, current, running, issue, last, en,
+                      begins, written)
+        m.d.comb += [self.busy.eq(running | line.busy | total.busy), self.i_program.ready.eq(
+            ~self.error & Mux(passes, en & waits.over, ~self.busy)),
+            taken.eq(self.i_program.ready & self.i_program.valid)]
         with m.If(self.clear):
             m.d.sync += self.error.eq(0)
         with m.If(taken):
@@ -131,62 +160,30 @@ class Vector(Component):
             with m.Elif(word.kind == Kind.LENGTH):
                 m.d.sync += length.eq(self.i_program.payload[:len(length)])
             with m.Else():
+                m.d.comb += begins.eq(1)
                 m.d.sync += [current.eq(word), running.eq(1), beat.eq(0)]
-        low = (unit.lanes - 1).bit_length()
-        m.d.comb += last_beat.eq(Mux(once, 0, (length - 1)[low:]))
 
-        # Issue: one beat a cycle while the stream, if read, has one and the output, if written, takes one.
-        en = Signal()
-        issue = Signal()
-        last = Signal()
-        reads = Signal()
-        slow, goes = self._pace(m, current, running, issue, en)
-        m.d.comb += [reads.eq(Cat(getattr(current, f"{name}_source") == Source.STREAM for name in "abc").any()),
-                     self.i.ready.eq(goes & en & reads), issue.eq(goes & (self.i.valid | ~reads)),
-                     last.eq(beat == last_beat)]
-        with m.If(issue & en):
-            m.d.sync += beat.eq(beat + 1)
-            with m.If(last):
-                m.d.sync += [running.eq(0), draining.eq(1)]
+        # Operands are there a cycle after the issue, when the next pass may be the current one.
         row = Signal.like(self.i.payload, reset_less=True)
+        operation = Signal(OPERATION, reset_less=True)
         with m.If(en):
-            m.d.sync += row.eq(self.i.payload)
-        # Where lanes share evaluators, only a pass with a function goes beyond the lanes.
-        flags, turns = [Cat(issue, last, beat)], unit.function_turns
-        short = 1 + self.lane.latency
-        for stage in range(short + (unit.pipeline + turns - 1 if turns > 1 else 0)):
-            held = Signal(len(flags[0]), name=f"flags_{stage}")
-            with m.If(en):
-                m.d.sync += held.eq(Mux(slow, flags[-1], 0) if stage == short else flags[-1])
-            flags.append(held)
-
-        result = Signal.like(self.o.payload, reset_less=True)
-        stored = Signal(len(flags[0]))
-        operands = self._operands(m, current, scalars, row, beat, en, result, stored)
-        select = self._select(m, current.post)
-        lanes = [self._lane(m, lane, current, select, operands, en) for lane in range(unit.lanes)]
-        if turns > 1:
-            m.d.comb += [lane.take.eq(~slow | flags[2][0]) for lane in lanes]
-            self._share(m, lanes, slow, select, flags, en, result)
+            m.d.sync += [row.eq(self.i.payload), *(operation[name].eq(current[name]) for name in OPERATION.members)]
+        stored = line.stored
+        operands = self._operands(m, current, operation, scalars, row, beat, en, result, line)
+        lanes = [self._lane(m, lane, operation, line, operands, en) for lane in range(unit.lanes)]
+        if unit.function_turns > 1:
+            self._share(m, lanes, line, en, result)
         else:
             with m.If(en):
                 m.d.sync += [result[number].eq(lane.o) for number, lane in enumerate(lanes)]
 
         # Result register: to the stream, a vector register, a scalar, the reduction.
-        with m.If(en):
-            m.d.sync += stored.eq(Mux(slow, flags[-1], flags[short]) if turns > 1 else flags[-1])
-        valid, final = stored[0], stored[1]
-        m.d.comb += [self.o.valid.eq(valid & (current.target == Target.STREAM)), self.o.payload.eq(result),
-                     en.eq(~self.o.valid | self.o.ready)]
-        done = Signal()
-        m.d.comb += done.eq(valid & final & en)
-        with m.If(done):
-            m.d.sync += draining.eq(0)
-            with m.If(current.target == Target.SCALAR):
-                m.d.comb += [put.eq(1), put_index.eq(current.target_index), put_value.eq(result[0])]
-            with m.If(current.reduce != Reduce.NONE):
-                m.d.sync += reducing.eq(1)
-        self._reduce(m, current, word, taken, valid & en, done, reducing, length, result, put, put_index, put_value)
+        m.d.comb += [self.o.valid.eq(stored.valid & (stored.beat.target == Target.STREAM)),
+                     self.o.payload.eq(result), en.eq(~self.o.valid | self.o.ready)]
+        with m.If(stored.valid & (stored.beat.target == Target.SCALAR)):
+            m.d.comb += [put.eq(1), put_index.eq(stored.beat.target_index), put_value.eq(result[0])]
+        with m.If(total.there & en):
+            m.d.comb += [put.eq(1), put_index.eq(total.index), put_value.eq(total.value)]
         return m
 
     def _legal(self, m, word):
@@ -218,12 +215,12 @@ class Vector(Component):
                 m.d.comb += legal.eq(0)
         return legal
 
-    def _operands(self, m, current, scalars, row, beat, en, result, stored):
+    def _operands(self, m, current, operation, scalars, row, beat, en, result, line):
         """The three operands of a beat, a cycle after its issue: packed lanes each."""
-        unit, operands = self.params, []
-        write = stored[0] & (current.target == Target.REGISTER)
+        unit, operands, stored = self.params, [], line.stored
+        write = stored.valid & (stored.beat.target == Target.REGISTER)
         for name in "abc":
-            source, number = getattr(current, f"{name}_source"), getattr(current, name)
+            source, number = operation[f"{name}_source"], operation[name]
             m.submodules[f"registers_{name}"] = ram = Ram(unit.registers * unit.beats, 32 * unit.lanes)
             constant = Signal(32, name=f"constant_{name}")
             with m.Switch(number):
@@ -234,8 +231,8 @@ class Vector(Component):
             operand = Signal(32 * unit.lanes, name=f"operand_{name}")
             m.d.comb += [
                 ram.w_en.eq(write), ram.w_data.eq(result), ram.r_en.eq(en),
-                ram.w_addr.eq(current.target_index * unit.beats + stored[2:]),
-                ram.r_addr.eq(number * unit.beats + beat),
+                ram.w_addr.eq(stored.beat.target_index * unit.beats + line.place),
+                ram.r_addr.eq(current[name] * unit.beats + beat),
                 broadcast.eq(Mux(source == Source.SCALAR, scalars[number], constant)),
                 operand.eq(Mux(source == Source.REGISTER, ram.r_data, Mux(
                     source == Source.STREAM, row.as_value(), broadcast.replicate(unit.lanes)))),
@@ -243,77 +240,48 @@ class Vector(Component):
             operands.append(operand)
         return operands
 
-    def _select(self, m, post):
-        """Position among the unit's functions of the one that a code means."""
-        select = Signal(4, name="select")
-        with m.Switch(post):
-            for position, name in enumerate(self.params.functions):
-                with m.Case(POSTS.index(name)):
-                    m.d.comb += select.eq(position)
-            with m.Default():
-                m.d.comb += select.eq(0)
-        return select
-
     def _pace(self, m, current, running, issue, en):
-        """Whether the pass has a function that lanes share, and whether a beat may go."""
-        turns = self.params.function_turns
+        """Whether a beat may go: it waits for those whose function lanes share, for their results if it has none."""
+        unit, turns = self.params, self.params.function_turns
         if turns == 1:
-            return Const(0, 1), running
-        slow = Signal()
-        left = Signal(range(turns))
-        m.d.comb += slow.eq(current.post > POSTS.index("relu"))
+            return running
+        left = Signal(range(unit.function_delay + 1))
+        slow = has_function(current)
         with m.If(en):
-            m.d.sync += left.eq(Mux(issue, Mux(slow, turns - 1, 0), Mux(left.any(), left - 1, 0)))
-        return slow, running & ~left.any()
+            m.d.sync += left.eq(Mux(issue, Mux(slow, unit.function_delay, 0), Mux(left.any(), left - 1, 0)))
+        return running & Mux(slow, left <= unit.pipeline, ~left.any())
 
-    def _share(self, m, lanes, slow, select, flags, en, result):
+    def _share(self, m, lanes, line, en, result):
         """Evaluators that lanes share, neighbours each, and the result register."""
         unit, turns = self.params, self.params.function_turns
         given, taken = (Signal(range(turns), name=f"turn_{name}") for name in ("given", "taken"))
-        with m.If(en):    # the lanes have a beat's values behind its third flag, the evaluators the first of them later
-            m.d.sync += [turn.eq(Mux(flags[2 + after][0], 0, turn + 1))
+        with m.If(en):    # the lanes have a beat's values behind its third stage, the evaluators the first of them later
+            m.d.sync += [turn.eq(Mux(line.stages[2 + after].valid, 0, turn + 1))
                          for turn, after in ((given, 0), (taken, unit.pipeline))]
+        ends = line.stages[3]
+        plain = ends.valid & ~ends.beat.function
         for number in range(0, unit.lanes, turns):
             values = [lane.o for lane in lanes[number:number + turns]]
-            found = evaluator(m, f"functions{number // turns}", unit.functions, unit.pipeline, en, select,
+            found = evaluator(m, f"functions{number // turns}", unit.functions, unit.pipeline, en, ends.beat.select,
                               pick(values, given))
             for turn, value in enumerate(values):
-                with m.If(en & (~slow | (taken == turn))):
-                    m.d.sync += result[number + turn].eq(Mux(slow, found, value))
+                with m.If(en & (plain | (taken == turn))):
+                    m.d.sync += result[number + turn].eq(Mux(plain, value, found))
 
-    def _lane(self, m, lane, current, select, operands, en):
+    def _lane(self, m, lane, operation, line, operands, en):
         """One lane."""
         m.submodules[f"lane{lane}"] = part = VectorLane.made(self.lane)
         for port, operand in zip("abc", operands, strict=True):
             m.d.comb += getattr(part, port).eq(operand[32 * lane:32 * lane + 32])
-        m.d.comb += [part.en.eq(en), part.op.eq(current.op), part.negate_a.eq(current.negate_a),
-                     part.negate_c.eq(current.negate_c), part.relu.eq(current.post == POSTS.index("relu")),
-                     part.use_function.eq(current.post > POSTS.index("relu")), part.select.eq(select)]
+        _, _, product, value, *_ = line.stages
+        m.d.comb += [part.en.eq(en), part.op.eq(operation.op), part.negate_a.eq(operation.negate_a),
+                     part.negate_c.eq(operation.negate_c), part.other.eq(product.beat.other),
+                     part.relu.eq(value.beat.relu)]
+        if self.lane.holds:
+            m.d.comb += part.take.eq(product.valid)
+        elif self.lane.functions:
+            m.d.comb += [part.select.eq(value.beat.select), part.use_function.eq(line.arrives.beat.function)]
         return part
-
-    def _reduce(self, m, current, word, taken, valid, done, reducing, length, result, put, put_index, put_value):
-        """Running totals of the lanes, and their tree once the row has passed."""
-        unit = self.params
-        levels = (unit.lanes - 1).bit_length()
-        level = Signal(index(levels + 1))
-        reductions = [Reduction() for _ in range(unit.lanes)]
-        largest = Signal()
-        m.d.comb += largest.eq(Mux(taken, word.reduce, current.reduce) == Reduce.MAX)
-        tail = (length - 1)[:levels]    # last valid lane of the last beat
-        for lane, reduction in enumerate(reductions):
-            m.submodules[f"reduction{lane}"] = reduction
-            inside = ~done | (lane <= tail) if lane else Const(1, 1)
-            pair = (reductions[2 * lane].o, reductions[2 * lane + 1].o) if 2 * lane + 1 < unit.lanes else (0, 0)
-            m.d.comb += [reduction.start.eq(taken), reduction.maximum.eq(largest), reduction.tree.eq(reducing),
-                         reduction.x.eq(result[lane]), reduction.left.eq(pair[0]), reduction.right.eq(pair[1]),
-                         reduction.step.eq(reducing | valid & inside)]
-        with m.If(done):
-            m.d.sync += level.eq(0)
-        with m.If(reducing):
-            m.d.sync += level.eq(level + 1)
-            with m.If(level == levels):
-                m.d.sync += reducing.eq(0)
-                m.d.comb += [put.eq(1), put_index.eq(current.reduce_index), put_value.eq(reductions[0].o)]
 
 
 #: Unit name -> constructor from the keywords of :class:`golden.spec.vector.VectorUnit`, for ``python -m gen --unit``.

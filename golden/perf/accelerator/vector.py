@@ -1,80 +1,125 @@
-"""The unit vector and the vector unit in it, cycle by cycle; twin of ``vector.py`` and ``rtl/vector/unit.py``."""
+"""The unit vector and the vector unit in it, cycle by cycle; twin of ``vector.py`` and ``rtl/vector/``."""
 
+import numpy as np
 from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
-from ...spec.vector import VectorUnit
+from ...spec.vector import REGISTERS_RANGE, SCALARS, VectorUnit
 from . import ports
 from .programs import WORD
 from .record import Record, made, record
 
 UNIT = int(Unit.VECTOR)
 _V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
+#: Cycles that :data:`STATE` looks ahead: more than a beat takes.
+_AHEAD = 128
+#: Rows that may wait behind the one that is written.
+_ROWS = 2
 
 STATE = record(
-    # Lanes, beats of a word, cycles from a beat to its result in a pass without a function and in one with, cycles of a
-    # beat in the latter, levels of the tree of a reduction.
-    "lanes turns plain function function_turns levels "
+    # Lanes, beats of a word, cycles from a beat to its result in a pass without a function, more in one with, cycles of
+    # a beat in the latter, levels of the tree of a reduction.
+    "lanes turns plain delay function_turns levels "
     # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
     # one that is there.
     "body_at body more next here "
     # Beats and words of a row, and the next word of that which is read; beats of the word that are over, and of the one
-    # that is gathered to be written.
-    "length width fed place gathered "
-    # The unit: the next beat of a pass, its beats, cycles from one to its result and to the next one, and those until
-    # the next may go; cycles that a reduction still takes; beats on their way, and which is the last (bit n: n + 1
-    # cycles ago).
-    "at beats result every pause reducing flight final",
+    # that is gathered to be written; rows that wait behind the one that is written.
+    "length width fed place gathered queued "
+    # The unit: the cycle; the next beat of a pass, its beats, cycles from one to its result and to the next one; the
+    # cycle of the last event, and those from which on a beat without and with a function may go, and a pass that
+    # reduces may follow.
+    "now at beats result every until plain_from function_from totals_from "
+    # The register and the scalar that the pass writes, from 1.
+    "fills puts",
     # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
-    # and is the last.
-    "active finishing over there last "
-    # A row is read; a beat of it is there.
-    "feeding came "
-    # The unit: a pass issues, and what it does; beats are still on their way.
-    "running by_stream gives tree draining",
-    word=WORD)    # the one that is there, as P gives it
+    # and is the last; it goes to the unit.
+    "active finishing over there last goes "
+    # A row is read; a beat of it is there; a row is written.
+    "feeding came writing "
+    # The unit: a pass issues, and what it does.
+    "running by_stream gives tree functions",
+    word=WORD,    # the one that is there, as P gives it
+    # By the cycle: 1 where a beat leaves, 2 where a row's last one does. From when on passes may read registers, and
+    # read or write scalars.
+    leaves=(np.int64, (_AHEAD,)), registers=(np.int64, (REGISTERS_RANGE[1],)), scalars=(np.int64, (SCALARS,)))
 
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     unit = VectorUnit.of(accelerator)
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
-                function=unit.pass_cycles + unit.function_turns - 2, function_turns=unit.function_turns,
-                levels=unit.reduce_cycles - 1, result=1, length=unit.beats, width=accelerator.row_words)
+                delay=unit.function_delay, function_turns=unit.function_turns, levels=unit.reduce_cycles - 1,
+                until=-1, length=unit.beats, width=accelerator.row_words)
 
 
 @njit
 def _busy(s):
-    return s.running or s.draining or s.reducing > 0
+    return s.running or s.now <= s.until
 
 
 @njit
-def _leaves(s):
-    """Whether a beat leaves the unit."""
-    return s.flight >> s.result - 1 & 1 == 1
+def _paced(s):
+    """Whether a pass issues, and its next beat may go."""
+    return s.running and s.now >= (s.function_from if s.functions else s.plain_from)
+
+
+@njit
+def _issues(s):
+    return _paced(s) and (s.came or not s.by_stream)
 
 
 @njit
 def _over(s):
     """Whether the unit takes the last beat of the word that is there, or none is."""
-    return not s.came or (s.place == s.turns - 1 and s.running and s.pause == 0)
+    return not s.came or (s.place == s.turns - 1 and s.by_stream and _paced(s))
+
+
+@njit
+def _leaves(s):
+    """Not 0 where a beat leaves the unit, 2 where a row's last one does."""
+    return s.leaves[s.now % _AHEAD]
 
 
 @njit
 def _written(s):
     """Whether the beat that leaves the unit ends a word."""
-    return s.gathered == s.turns - 1 or s.final >> s.result - 1 & 1 == 1
+    return s.gathered == s.turns - 1 or _leaves(s) == 2
+
+
+@njit
+def _waits(s):
+    """Whether the pass that is there has to wait for what others in flight write."""
+    w = s.word
+    totals = w.reduces or w.passes == 2
+    if s.running:
+        if not (_issues(s) and s.at == s.beats - 1):
+            return True
+        if (totals and s.tree) or 1 << s.puts >> 1 & w.scalars:
+            return True
+        if 1 << s.fills >> 1 & w.registers and s.beats <= s.result:
+            return True
+    if totals and s.now < s.totals_from - (s.delay if w.functions else 0):
+        return True
+    for n in range(len(s.scalars)):
+        if w.scalars >> n & 1 and s.now < s.scalars[n]:
+            return True
+    for n in range(len(s.registers)):
+        if w.registers >> n & 1 and s.now < s.registers[n]:
+            return True
+    return w.writes and s.queued == _ROWS
 
 
 @njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.vector
-    if s.gives and _leaves(s) and _written(s):
+    s.goes = s.there and not (_waits(s) if s.word.passes > 0 else _busy(s))
+    if _leaves(s) and _written(s):
         ports.ask(m.ports, _V_WRITE, UNIT)
-    if (s.feeding and _over(s)) or (s.there and not _busy(s) and s.word.reads):
+    if (s.feeding and _over(s)) or (s.goes and s.word.reads):
         ports.ask(m.ports, _V_READ, UNIT)
 
 
@@ -82,16 +127,18 @@ def ask(m: Record) -> None:
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q = m.units.vector, m.queues[UNIT]
-    busy = _busy(s)
-    goes = s.there and not busy
-    q.done = s.finishing and not busy
+    goes = s.goes
+    q.done = s.finishing and not _busy(s)
     q.takes = q.begins = q.ready and not s.active
-    came = s.came
-    _feed(s, goes and s.word.reads, ports.granted(m.ports, _V_READ, UNIT))
-    _compute(s, came)
+    issue, moves = _issues(s), s.by_stream and _paced(s)
+    _write(s, goes and s.word.writes)
+    _feed(s, goes and s.word.reads, moves, ports.granted(m.ports, _V_READ, UNIT))
+    if issue:
+        _issue(s)
     if goes:
         _begin(s)
     _follow(s, goes)
+    s.now += 1
     if q.done:
         s.active = s.finishing = False
     if q.takes:
@@ -102,55 +149,67 @@ def step(m: Record) -> None:
 
 
 @njit
-def _feed(s, begins, granted):
+def _write(s, begins):
+    """Rows that are written, one after the other; ``begins``: the unit takes a pass that gives one."""
+    starts = s.queued > 0 and not s.writing
+    s.queued += begins - starts
+    leaves = _leaves(s)
+    if leaves:
+        s.gathered = 0 if _written(s) else s.gathered + 1
+    s.writing = (starts or s.writing) and leaves != 2
+    s.leaves[s.now % _AHEAD] = 0
+
+
+@njit
+def _feed(s, begins, moves, granted):
     """The row that is read; its first word is asked for as the pass goes to the unit."""
+    over = _over(s)
     if begins:
         s.fed = 0
     if begins or s.feeding:
         s.feeding = not (granted and s.fed == s.width - 1)
         s.fed += granted
-    if granted or begins or _over(s):
+    if granted or begins or over:
         s.came, s.place = granted, 0
     else:
-        s.place += s.running and s.pause == 0
+        s.place += moves
 
 
 @njit
-def _compute(s, came):
-    """The unit; ``came``: a beat of the row is there."""
-    if s.gives and _leaves(s):
-        s.gathered = 0 if _written(s) else s.gathered + 1
-    ends = s.final >> s.result - 1 & 1 == 1
-    issue = s.running and s.pause == 0 and (came or not s.by_stream)
-    final = issue and s.at == s.beats - 1
-    s.flight = (s.flight << 1 | issue) & ((1 << s.result) - 1)
-    s.final = (s.final << 1 | final) & ((1 << s.result) - 1)
-    if s.pause > 0:
-        s.pause -= 1
-    if issue:
-        s.at += 1
-        s.pause = s.every - 1
-        if final:
-            s.running, s.draining = False, True
-    if s.reducing > 0:
-        s.reducing -= 1
-    if ends:
-        s.draining = False
-        if s.tree:
-            s.reducing = s.levels + 1
+def _issue(s):
+    """The unit takes a beat."""
+    now, final = s.now, s.at == s.beats - 1
+    s.at += 1
+    s.until = max(s.until, now + s.result)
+    s.function_from = now + s.every
+    s.plain_from = now + 1 + (s.delay if s.functions else 0)
+    if s.gives:
+        s.leaves[(now + s.result) % _AHEAD] = 1 + final
+    if not final:
+        return
+    s.running = False
+    if s.fills:
+        s.registers[s.fills - 1] = now + s.result + 1 - s.beats
+    if s.puts:
+        s.scalars[s.puts - 1] = now + s.result + (s.levels if s.tree else -1)
+    if s.tree:
+        s.until = max(s.until, now + s.result + s.levels + 1)
+        s.totals_from = now + 1 + s.levels + (s.delay if s.functions else 0)
 
 
 @njit
 def _begin(s):
     """The word goes to the unit."""
-    if s.word.passes > 0:
+    w = s.word
+    if w.passes > 0:
         s.running, s.at = True, 0
-        s.beats = s.length if s.word.passes == 1 else 1
-        s.by_stream, s.gives, s.tree = s.word.reads, s.word.writes, s.word.reduces
-        s.result = s.function if s.word.functions else s.plain
-        s.every = s.function_turns if s.word.functions else 1
-    elif s.word.length > 0:
-        s.length = (s.word.length - 1) // s.lanes + 1
+        s.beats = s.length if w.passes == 1 else 1
+        s.by_stream, s.gives, s.tree, s.functions = w.reads, w.writes, w.reduces, w.functions
+        s.fills, s.puts = w.fills, w.puts
+        s.result = s.plain + (s.delay if w.functions else 0)
+        s.every = s.function_turns if w.functions else 1
+    elif w.length > 0:
+        s.length = (w.length - 1) // s.lanes + 1
         s.width = (s.length - 1) // s.turns + 1
 
 

@@ -193,14 +193,23 @@ def test_further_passes_take_the_last_slot():
 
 
 @pytest.mark.parametrize("lanes", [LANES, 2])
-def test_a_pass_takes_a_beat_a_cycle(lanes):
-    """As long as the unit by itself takes: a row of n beats, and ``pass`` cycles, for each iteration."""
+def test_passes_take_a_beat_a_cycle(lanes):
+    """A row of n beats follows the one before in n cycles; the last one leaves the unit ``pass`` cycles later."""
     copy = VectorInstruction(target=Target.STREAM).encode()
     i = dict(SET_UP_ALL[0], before=0, body=1, count0=5, i0_stride0=WORDS, o0_base=1000, o0_stride0=WORDS)
     done, writes = play([(i, [copy])], lanes=lanes)
-    each = 5 + WORDS * LANES // lanes
+    each = WORDS * LANES // lanes
     assert [b - a for a, b in zip(writes, writes[WORDS:], strict=False)] == [each] * (4 * WORDS)
-    assert done[0] == 2 + 5 * each    # the word of the program, and ``done`` when the unit is idle
+    assert done[0] == 2 + 5 * each + 5    # the word of the program, and ``done`` when the unit is idle
+
+
+def test_rows_in_flight():
+    """Three that are given may be in flight: the next one is taken two cycles after the first of them is written."""
+    give = VectorInstruction(a=constant(1), target=Target.STREAM).encode()
+    short = VectorInstruction(kind=Kind.LENGTH, immediate=1).encode()
+    i = dict(SET_UP_ALL[0], before=1, body=1, count0=6, o0_stride0=1)
+    _, writes = play([(i, [short, give])])
+    assert [write - writes[0] for write in writes] == [0, 1, 2, 2 + 5, 2 + 5 + 1, 2 + 5 + 2]
 
 
 def test_a_reserved_word_is_a_fault():

@@ -1,8 +1,10 @@
 # amaranth: UnusedElaboratable=no
-"""The vector unit's programs equal golden.vector.unit, element by element and cycle by cycle.
+"""The vector unit's programs equal golden.vector.unit, element by element, and golden.vector.cycles, cycle by cycle.
 
-Covers: rtl/vector/lane.py.
+Covers: rtl/vector/lane.py, rtl/vector/line.py, rtl/vector/totals.py, rtl/vector/waits.py.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from golden.spec.vector import (
     CONSTANTS,
     POSTS,
     SCALARS,
+    STREAM,
     Kind,
     Op,
     Operand,
@@ -22,7 +25,8 @@ from golden.spec.vector import (
     VectorInstruction,
     VectorUnit,
 )
-from golden.vector.unit import Machine, cycles
+from golden.vector.cycles import cycles, schedule
+from golden.vector.unit import Machine
 from rtl.vector.lane import VectorLane
 from rtl.vector.unit import VECTOR_UNITS, Vector
 from tests.golden.vector.test_unit import RESERVED
@@ -161,15 +165,71 @@ def test_unit_without_functions():
     compare(simulate(BARE, program, data, 7)[0], Machine(BARE).run(program, data))
 
 
+def check_distances(unit, beats, laws):
+    """Cycles from the acceptance of a pass to that of another, which reads no stream; between them may be more.
+
+    Each of the laws (first, second, between, cycles) begins when nothing is in flight.
+    """
+    idle = programs.length(beats * unit.lanes)
+    program = [idle, *(programs.load(n, 1.0) for n in range(4))]
+    found = []
+    for first, second, between, law in laws:
+        found.append((len(program) + 1, len(program) + 2 + len(between), law))
+        program += [idle, first, *between, second]
+    reads = sum(STREAM in (each.a, each.b, each.c) for each in program if each.kind == Kind.VECTOR)
+    _, accepted, error = simulate(unit, program, rows(reads, beats * unit.lanes), beats * unit.lanes)
+    assert not error and accepted == schedule(program, unit)[:-1]
+    for one, other, law in found:
+        assert accepted[other] - accepted[one] == law, (program[one], program[other])
+
+
+OUT, TO_SCALAR = {"to": "out"}, programs.single(programs.scalar(0), to=1)
+TOTAL, COPY, EXP = programs.vector(sum=1), programs.vector(to=1), programs.vector(to=1, post="exp")
+
+
 @pytest.mark.parametrize("unit", [SMALL, BARE])
-@pytest.mark.parametrize("reduce", [False, True])
-def test_pass_takes_its_stated_cycles(unit, reduce):
-    latencies = Vector.made(unit).latencies
-    step = programs.vector(to=0, sum=1 if reduce else None)
-    program = [programs.length(2 * unit.lanes), step, step, step]
-    _, accepted, _ = simulate(unit, program, rows(3, 2 * unit.lanes), 2 * unit.lanes)
-    assert np.diff(accepted).tolist() == [1] + [2 + latencies["pass"] + (latencies["reduce"] if reduce else 0)] * 2
-    assert (latencies["pass"], latencies["reduce"]) == (unit.pass_cycles, unit.reduce_cycles)
+@pytest.mark.parametrize("beats", [1, 5, 6])
+def test_a_pass_waits_for_what_it_needs(unit, beats):
+    """Both sides of each rule: what waits, and the same without a reason."""
+    result, levels = unit.pass_cycles - 1, unit.reduce_cycles - 1
+    one, zero = programs.scalar(1), programs.scalar(0)
+    laws = [(COPY, programs.vector(programs.register(1), **OUT), max(beats, result + 1)),
+            (COPY, programs.vector(programs.register(0), **OUT), beats),
+            (COPY, programs.vector(one, to=1), beats),
+            (TOTAL, programs.vector(zero, **OUT), beats),
+            (TOTAL, programs.vector(one, **OUT), beats + result + levels),
+            (TOTAL, programs.vector(zero, sum=1), beats + result + levels),
+            (TOTAL, programs.vector(zero, max=2), beats + levels + 1),
+            (TOTAL, TO_SCALAR, beats + result + levels),
+            (TOTAL, programs.single(zero, to=2), beats + levels + 1),
+            (TO_SCALAR, programs.vector(zero, **OUT), 1),
+            (TO_SCALAR, programs.vector(one, **OUT), result),
+            (TO_SCALAR, programs.vector(zero, sum=1), result),
+            (TO_SCALAR, TO_SCALAR, result),
+            (TO_SCALAR, programs.single(zero, to=2), 1),
+            (COPY, programs.load(2, 2.0), beats + result + 1),
+            (TOTAL, programs.length(1), beats + result + levels + 2)]
+    check_distances(unit, beats, [(first, second, (), law) for first, second, law in laws])
+
+
+@pytest.mark.parametrize("unit", SHARED)
+@pytest.mark.parametrize("beats", [1, 4])
+def test_passes_with_functions_that_lanes_share(unit, beats):
+    """A pass without a function comes behind the results of one with; one with a function keeps its pace."""
+    turns, levels, result, delay = unit.function_turns, unit.reduce_cycles - 1, 4, unit.function_delay
+    assert delay == unit.pipeline + turns - 1 and unit.plain_cycles == result + 1
+    last = (beats - 1) * turns + 1
+    plain, copy = (programs.vector(programs.scalar(0), **OUT) for _ in range(2))
+    more = replace(plain, post="exp")
+    laws = [(EXP, plain, (), last), (EXP, copy, (plain,), last + delay + beats),
+            (EXP, copy, (more,), last + turns - 1 + last),
+            (EXP, programs.vector(programs.register(1), **OUT), (), max(last, last + result + delay + 1 - beats)),
+            (replace(TOTAL, post="exp"), programs.vector(programs.scalar(0), sum=2), (), last + levels + 1 + delay),
+            (replace(TOTAL, post="exp"), replace(TOTAL, a=programs.scalar(0), reduce_index=2, post="exp"), (),
+             last + levels + 1),
+            (TOTAL, replace(TOTAL, a=programs.scalar(0), reduce_index=2, post="exp"), (),
+             beats + max(1, levels + 1 - delay))]
+    check_distances(unit, beats, laws)
 
 
 def test_reserved_instructions_raise_error_and_change_nothing():
@@ -265,23 +325,23 @@ def test_verilog_equals_golden(model, name):
             assert taken >= cycles(program, FULL)
 
 
-def random_program(rng, unit, steps):
-    """Any legal instructions, and how many rows they read and give."""
+def random_program(rng, unit, steps, few=SCALARS):
+    """Any legal instructions, and how many rows they read and give; all passes but the first have ``few`` scalars."""
     program = [VectorInstruction(kind=Kind.SET, target_index=n, immediate=int(bits)) for n, bits in
                enumerate((rng.normal(size=SCALARS) * 3).astype(np.float32).view(np.uint32))]
     program += [programs.vector(to=n) for n in range(unit.registers)]
     for _ in range(steps):
         once = rng.random() < 0.2
         sources = (Source.CONSTANT, Source.SCALAR) if once else tuple(Source)
-        count = {Source.CONSTANT: len(CONSTANTS), Source.REGISTER: unit.registers, Source.SCALAR: SCALARS,
+        count = {Source.CONSTANT: len(CONSTANTS), Source.REGISTER: min(few, unit.registers), Source.SCALAR: few,
                  Source.STREAM: 1}
         a, b, c = (Operand(source, int(rng.integers(count[source]))) for source in rng.choice(sources, 3))
         target = Target.SCALAR if once else rng.choice([Target.NONE, Target.REGISTER, Target.STREAM])
         program.append(VectorInstruction(
             kind=Kind.SCALAR if once else Kind.VECTOR, a=a, b=b, c=c, op=Op(rng.integers(len(Op))),
             negate_a=bool(rng.integers(2)), negate_c=bool(rng.integers(2)), post=POSTS[rng.choice(unit.posts)],
-            target=Target(target), target_index=int(rng.integers(unit.registers)),
-            reduce=Reduce.NONE if once else Reduce(rng.integers(len(Reduce))), reduce_index=int(rng.integers(SCALARS))))
+            target=Target(target), target_index=int(rng.integers(min(few, unit.registers))),
+            reduce=Reduce.NONE if once else Reduce(rng.integers(len(Reduce))), reduce_index=int(rng.integers(few))))
     program += [programs.vector(programs.register(n), to="out") for n in range(unit.registers)]
     program += [programs.vector(programs.scalar(n), to="out") for n in range(SCALARS)]
     reads = sum(Source.STREAM in (i.a.source, i.b.source, i.c.source) for i in program
@@ -301,22 +361,26 @@ def test_lanes_that_share_evaluators(unit, idle, stall):
     compare(got, Machine(unit).run(program, data))
     assert not error
     if not idle and not stall:
-        assert np.diff(accepted).tolist() == [cycles([each], unit, length) for each in program[:-1]]
+        assert accepted == schedule(program, unit)[:-1]
         latencies = Vector.made(unit).latencies
-        assert latencies["pass"] == unit.plain_cycles == 5
+        assert (latencies["pass"], latencies["reduce"]) == (unit.plain_cycles, unit.reduce_cycles)
         assert latencies["pass"] + latencies["function"] == unit.pass_cycles
         assert latencies["turns"] == unit.function_turns
 
 
 def check_random(model, seeds):
+    """Short and long rows, few and many scalars and registers; cycles, where nothing pauses."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        program, reads, gives = random_program(rng, FULL, 40)
-        length = int(rng.integers(1, FULL.longest + 1))
+        program, reads, gives = random_program(rng, FULL, 40, (2, 4, SCALARS)[seed % 3])
+        length = int(rng.integers(1, FULL.longest // (1, 2, 8)[seed // 3 % 3] + 1))
         program, data = [programs.length(length), *program], rows(reads, length, 0.1 * (seed % 3), rng)
         want = Machine(FULL).run(program, data)
         assert len(want) == gives
-        compare(model(program, data, gives, length, *rng.choice([0, 0.5], 2), seed + 1)[0], want)
+        pauses = rng.choice([0, 0.5], 2)
+        got, taken, _ = model(program, data, gives, length, *pauses, seed + 1)
+        compare(got, want)
+        assert taken == cycles(program, FULL) or pauses.any()
 
 
 @pytest.mark.cosim

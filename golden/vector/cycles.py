@@ -1,0 +1,69 @@
+"""When the vector unit accepts each instruction of a program, if its streams never wait."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ..spec.tables import FUNCTIONS
+from ..spec.vector import Kind, Source, Target, VectorInstruction, VectorUnit
+
+_PASSES = (Kind.VECTOR, Kind.SCALAR)
+
+
+def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int | None = None) -> list[int]:
+    """The cycle in which each instruction is accepted, by the rules of docs/design/04-vector-unit.md ("Cycles").
+
+    Parameters
+    ----------
+    program : iterable of VectorInstruction
+    unit : VectorUnit
+    length : int, optional
+        Elements of a row at the start; those of the longest row, unless given.
+
+    Returns
+    -------
+    list of int
+        From 0 on; behind the last instruction the first cycle in which nothing is in flight.
+    """
+    length = unit.longest if length is None else length
+    levels = unit.reduce_cycles - 1
+    accepted: list[int] = []
+    free = idle = reduced = totals = 0    # from when on: a word, nothing in flight, no pass reduces, new totals
+    paced = {False: 0, True: 0}           # a beat without and with a function
+    scalars, registers = defaultdict(int), defaultdict(int)    # a pass that reads it, or puts a number into it
+    for each in program:
+        if each.kind not in _PASSES:
+            accepted.append(max(free, idle))
+            free = accepted[-1] + 1
+            if each.kind == Kind.LENGTH:
+                length = each.immediate
+            continue
+        function, once = each.post in FUNCTIONS, each.kind == Kind.SCALAR
+        delay = unit.function_delay if function else 0
+        every = unit.function_turns if function else 1
+        result = unit.plain_cycles - 1 + delay
+        beats = 1 if once else -(-length // unit.lanes)
+        operands = (each.a, each.b, each.c)
+        waits = [scalars[operand.index] for operand in operands if operand.source == Source.SCALAR]
+        waits += [registers[operand.index] for operand in operands if operand.source == Source.REGISTER]
+        put = each.reduce_index if each.reduce else each.target_index if each.target == Target.SCALAR else None
+        waits += [scalars[put]] if put is not None else []
+        waits += [reduced, totals - delay] if each.reduce or once else []
+        start = max(free, *waits) if waits else free
+        accepted.append(start)
+        last = max(start + 1, paced[function]) + (beats - 1) * every
+        paced = {False: last + 1 + delay, True: last + every}
+        free, idle = max(last, start + 1), max(idle, last + result + 1)
+        if each.target == Target.REGISTER:
+            registers[each.target_index] = last + result + 1 - beats
+        if each.reduce:
+            scalars[put] = last + result + levels
+            reduced, totals = last + 1, last + 1 + levels + delay
+            idle = max(idle, last + result + levels + 2)
+        elif put is not None:
+            scalars[put] = last + result - 1
+    return [*accepted, max(free, idle)]
+
+
+def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int | None = None) -> int:
+    """Clock cycles of a program whose streams never wait: from the first acceptance until nothing is in flight."""
+    return schedule(program, unit, length)[-1]
