@@ -97,13 +97,15 @@ class Counts:
 
 @dataclass(frozen=True)
 class Accesses:
-    """Of one memory in the window: number of its module and component, words, bits of a word, reads and writes."""
+    """Of one memory in the window: number of its module and component, words, bits of a word, bits that were read and
+    written. A word that is read again in the next cycle, unchanged, counts once.
+    """
     module: int
     component: int
     words: int
     width: int
-    reads: int
-    writes: int
+    read: int
+    written: int
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,6 @@ int main(int, char** argv) {
                   << ' ' << s.internal << ' ' << s.toggles << '\n';
     }
     for (const Memory& m : net.memories)
-        std::cout << "memory " << m.module << ' ' << m.component << ' ' << m.words << ' ' << m.width << ' ' << m.reads
-                  << ' ' << m.writes << '\n';
+        std::cout << "memory " << m.module << ' ' << m.component << ' ' << m.words << ' ' << m.width << ' ' << m.read_out
+                  << ' ' << m.written << '\n';
 }

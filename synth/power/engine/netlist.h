@@ -19,7 +19,8 @@ struct Memory {
     int component, module, words, width, granules;
     std::vector<int> write, write_address, data, read, read_address, out;  // nets
     std::vector<uint8_t> bits;
-    uint64_t reads = 0, writes = 0;
+    uint64_t read_out = 0, written = 0;    // bits; of a word that is read again as it was, none
+    size_t held = ~size_t(0);          // the word that is read, until it is written
 };
 
 struct Cell {

@@ -30,11 +30,12 @@ class Simulation {
             const Cell& c = net.cells[each];
             const CellType& type = net.type(c);
             for (int o = 0; o < type.outputs; ++o) {
-                Step step{type.inputs, net.out(c)[o], {}, {}};
-                std::copy(net.in(c), net.in(c) + type.inputs, step.in);
+                steps.push_back(uint32_t(net.out(c)[o])), steps.push_back(uint32_t(type.inputs));
+                steps.insert(steps.end(), net.in(c), net.in(c) + type.inputs);
+                size_t truth = steps.size();
+                steps.resize(truth + std::max(1, type.states() / 32));
                 for (int state = 0; state < type.states(); ++state)
-                    step.truth[state >> 6] |= uint64_t(type.value(o, state)) << (state & 63);
-                steps.push_back(step);
+                    steps[truth + state / 32] |= uint32_t(type.value(o, state)) << state % 32;
             }
         }
         due.assign(net.nets, -1), cause.assign(net.nets, 0.f);
@@ -45,10 +46,12 @@ class Simulation {
 
     // Until nothing changes any more, without delays.
     void settle() {
-        for (const Step& step : steps) {
-            unsigned state = 0;
-            for (int p = 0; p < step.inputs; ++p) state |= unsigned(settled[step.in[p]]) << p;
-            settled[step.out] = step.truth[state >> 6] >> (state & 63) & 1;
+        for (const uint32_t* at = steps.data(); at != steps.data() + steps.size();) {
+            uint32_t inputs = at[1], words = inputs > 5 ? 1u << (inputs - 5) : 1, state = 0;
+            const uint32_t *in = at + 2, *truth = in + inputs;
+            for (uint32_t p = 0; p < inputs; ++p) state |= uint32_t(settled[in[p]]) << p;
+            settled[at[0]] = truth[state >> 5] >> (state & 31) & 1;
+            at = truth + words;
         }
     }
 
@@ -95,12 +98,6 @@ class Simulation {
     }
 
   private:
-    // A gate's output, as `settle` goes through them: all in one place, which is quicker than cells and types.
-    struct Step {
-        int inputs, out, in[8];
-        uint64_t truth[4];
-    };
-
     Netlist& net;
     const Timing& timing;
     float period_, tick_;
@@ -108,7 +105,7 @@ class Simulation {
     std::vector<int> due;                   // of a net: when it will change, or -1
     std::vector<float> cause;               // energy inside the gate that changes it
     std::vector<uint8_t> next;
-    std::vector<Step> steps;
+    std::vector<uint32_t> steps;    // of each gate's output, by level: its net, inputs, their nets, the truth table
 
     int state_of(const Cell& c, const CellType& t, const std::vector<uint8_t>& values) const {
         const int* in = net.in(c);
@@ -130,13 +127,15 @@ class Simulation {
         if (settled[m.read[0]]) {
             size_t from = number(m.read_address) % m.words * m.width;
             word.assign(m.bits.begin() + from, m.bits.begin() + from + m.width);
-            m.reads += counted;
+            m.read_out += counted && from != m.held ? m.width : 0;
+            m.held = from;
         }
         size_t to = number(m.write_address) % m.words * m.width;
         bool wrote = false;
         for (int k = 0; k < m.width; ++k)
-            if (settled[m.write[k / (m.width / m.granules)]]) m.bits[to + k] = settled[m.data[k]], wrote = true;
-        m.writes += counted && wrote;
+            if (settled[m.write[k / (m.width / m.granules)]])
+                m.bits[to + k] = settled[m.data[k]], wrote = true, m.written += counted;
+        if (wrote && to == m.held) m.held = ~size_t(0);
         for (size_t k = 0; k < word.size(); ++k) settled[m.out[k]] = word[k];
     }
 
