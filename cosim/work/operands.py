@@ -24,7 +24,7 @@ from .digits import prepare
 NAMES = {"gaussian": "random normal numbers, a product of 512 x 512 x 512",
          "digits": "the classifier of digits of python -m cosim --bench workload"}
 #: Rows of a command, passes of one at most, and commands, of which the first and the last stand beside what is counted.
-ROWS, PASSES, COMMANDS = 64, 4, 6
+ROWS, PASSES, COMMANDS = 32, 6, 5
 _GAUSSIAN = 512
 
 

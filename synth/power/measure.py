@@ -20,8 +20,8 @@ from . import engine, liberty, netlist, operands, tables
 
 #: Name of the component of what is driven from outside: pins and wires of the core's inputs.
 INPUTS = "inputs"
-#: Cycles of the window that are followed with delays, at least, if it is so long.
-FOLLOWED = 64
+#: Cycles of the window that are followed with delays: as many as make so many changes of cells, within bounds.
+FOLLOWED, FEWEST, MOST = 20_000_000, 16, 64
 #: Price of a byte that is read from or written to a memory, in ``prices.energies``.
 MEMORY_PRICE = "sram8_pj"
 
@@ -123,6 +123,8 @@ class Gates:
         Bits of the top's ports.
     modules : list of str
         Units by number.
+    cells : int
+        How many there are in all.
     """
     manifest: Manifest
     library: str
@@ -130,6 +132,7 @@ class Gates:
     components: list[str]
     ports: list[str]
     modules: list[str]
+    cells: int
 
 
 def gates(design: Design, recipe: str, library: Library, unit: str = "core") -> Gates:
@@ -161,7 +164,8 @@ def gates(design: Design, recipe: str, library: Library, unit: str = "core") -> 
     if not parts[-1].area:
         number[parts[-1].top] = components.index(ALONE)
     return Gates(manifest, described, netlist.text(modules, cells, pins, number), components, modules[-1].ports,
-                 [module.name for module in modules])
+                 [module.name for module in modules],
+                 sum(part.count * len(module.cells) for part, module in zip(parts, modules, strict=True)))
 
 
 def _streams(manifest: Manifest, recorded: dict[str, np.ndarray]) -> list[engine.Stream]:
@@ -218,7 +222,8 @@ def measure(design: Design, recipe: str, library: Library, workload: str, period
     """
     recorded, made = operands.operands(design, workload), gates(design, recipe, library)
     window, macs = operands.commands(recorded)
-    stride = max(1, (window[1] - window[0]) // FOLLOWED) | 1
+    followed = min(max(FOLLOWED // made.cells, FEWEST), MOST)
+    stride = max(1, (window[1] - window[0]) // followed) | 1
     settings = engine.Settings(period or 0.0, wire, timing.access_time(library), "i_x", window, stride)
 
     def run():

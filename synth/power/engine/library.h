@@ -18,9 +18,10 @@ struct Table {
     static float along(const std::vector<float>& points, int at, float x) {
         return points.size() == 1 ? 0.f : (x - points[at]) / (points[at + 1] - points[at]);
     }
-    // Linear between points; a load beyond the last goes on as it did, a transition stays at the last.
-    float at(float slew, float load) const {
-        slew = std::clamp(slew, slews.front(), slews.back());
+    // Linear between points; a load beyond the last goes on as it did, and so does a transition where it is `on`: else
+    // it stays at the last.
+    float at(float slew, float load, bool on) const {
+        if (!on) slew = std::clamp(slew, slews.front(), slews.back());
         int row = interval(slews, slew), column = interval(loads, load);
         float down = along(slews, row, slew), right = along(loads, column, load);
         int below = std::min(row + 1, int(slews.size()) - 1), beside = std::min(column + 1, int(loads.size()) - 1);

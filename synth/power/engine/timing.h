@@ -53,12 +53,12 @@ struct Timing {
         int arc = t.hidden_of[t.hidden_place(pin, state)];
         if (arc < 0 || t.hidden[arc].table[edge] < 0) return 0.f;
         float in = pin == t.clock ? clock_slew : slew[edge][net.in(net.cells[cell])[pin]];
-        return net.library.tables[t.hidden[arc].table[edge]].at(in, 0.f);
+        return net.library.tables[t.hidden[arc].table[edge]].at(in, 0.f, false);
     }
 
   private:
-    float look(int table, float in, float load) const {
-        return table < 0 ? 0.f : net.library.tables[table].at(in, load);
+    float look(int table, float in, float load, bool on) const {
+        return table < 0 ? 0.f : net.library.tables[table].at(in, load, on);
     }
 
     // Everything of one cell, when its inputs are done.
@@ -77,16 +77,17 @@ struct Timing {
                         if (e != edge && !clocked) continue;
                         int arc = t.delay_of[t.place(o, p, state)];
                         if (arc >= 0) {
-                            float d = look(t.delay[arc].table[e], in, net.load[to]);
+                            float d = look(t.delay[arc].table[e], in, net.load[to], true);
                             float& kept = delay[delay_at[n] + 2 * arc + e];
                             kept = std::max(kept, std::max(d, 0.f));
                             arrival[e][to] = std::max(arrival[e][to], begin + d);
-                            float s = look(t.delay[arc].table[2 + e], in, net.load[to]);
+                            float s = look(t.delay[arc].table[2 + e], in, net.load[to], true);
                             slew[e][to] = std::max(slew[e][to], s);
                         }
                         arc = t.energy_of[t.place(o, p, state)];
                         if (arc >= 0)
-                            energy[energy_at[n] + 2 * arc + e] = look(t.energy[arc].table[e], in, net.load[to]);
+                            energy[energy_at[n] + 2 * arc + e] =
+                                look(t.energy[arc].table[e], in, net.load[to], false);
                     }
                 }
     }
