@@ -21,7 +21,7 @@ from . import engine, liberty, netlist, operands, tables
 #: Name of the component of what is driven from outside: pins and wires of the core's inputs.
 INPUTS = "inputs"
 #: Cycles of the window that are followed with delays: as many as make so many changes of cells, within bounds.
-FOLLOWED, FEWEST, MOST = 20_000_000, 16, 64
+FOLLOWED, FEWEST, MOST = 10_000_000, 8, 48
 #: Price of a byte that is read from or written to a memory, in ``prices.energies``.
 MEMORY_PRICE = "sram8_pj"
 

@@ -51,7 +51,7 @@ class Settings:
     Attributes
     ----------
     period : float
-        ns; 0 for any.
+        ns; 0 for the longest path. Where that is longer nothing is run.
     wire : float
         fF of wire for each sink of a net.
     access : float

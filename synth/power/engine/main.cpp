@@ -74,6 +74,7 @@ int main(int, char** argv) {
     net.read(text);
     net.flatten(set.wire, set.outside);
     Timing timing(net, set.access);
+    if (set.period == 0) set.period = timing.longest;
     int rst;
     text >> rst;
     std::vector<Stream> streams = read_streams(text, net, argv[3]);
@@ -81,7 +82,7 @@ int main(int, char** argv) {
     uint64_t window = 0, sampled = 0, cycle = 0, last = 0;
     const Stream& paced = *std::find_if(streams.begin(), streams.end(),
                                         [&](const Stream& s) { return s.name == set.pace; });
-    bool complete = timing.longest > set.period && set.period > 0;    // nothing to run: it would not work
+    bool complete = timing.longest > set.period;    // nothing to run: it would not work
     for (uint64_t after = 0; !complete && cycle < set.limit; ++cycle) {
         bool resets = cycle < uint64_t(set.reset);
         bool inside = !resets && paced.done >= uint64_t(set.from) && paced.done < uint64_t(set.until);
