@@ -82,11 +82,11 @@ def _forward(name):
     from hbfp.golden import lower, study
 
     def make(folder):
-        from hbfp.golden.lower.operands import recorded    # needs PyTorch
+        from hbfp.golden.lower.operands import recorded  # needs PyTorch
 
         found = recorded(name)
-        np.savez(folder / "products.npz", rows=[rows for rows, _, _ in found],
-                 **{f"x{n}": x for n, (_, x, _) in enumerate(found)}, **{f"w{n}": w for n, (_, _, w) in enumerate(found)})
+        arrays = {f"x{n}": x for n, (_, x, _) in enumerate(found)} | {f"w{n}": w for n, (_, _, w) in enumerate(found)}
+        np.savez(folder / "products.npz", rows=[rows for rows, _, _ in found], **arrays)
 
     read = [path for part in (lower, study) for path in sorted(Path(part.__path__[0]).rglob("*.py"))]
     read += [Path(name)] if name.endswith(".py") else []

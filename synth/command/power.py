@@ -9,7 +9,7 @@ from hbfp import files
 from hbfp.command import Parser, run
 from hbfp.design import PIPELINES, Design
 from hbfp.options import add_design_options
-from hbfp.values import make_folder, number, refuse, several, writable_file, writable_folder, writing
+from hbfp.values import choice, make_folder, number, several, writable_file, writable_folder, writing
 
 from ..compare import energy
 from ..power import liberty
@@ -67,10 +67,10 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design, processes = least_area(args), jobs(args)
-    recipe, library = choose_target(args.recipe, args.liberty)
-    if library is None or recipe not in recipes.CELL_RECIPES:
-        raise refuse("liberty", args.liberty or "none", "must be a cell library with tables of power: python -m synth "
-                     "fetch, or --liberty FILE")
+    if args.recipe is not None:
+        choice("recipe", args.recipe, recipes.CELL_RECIPES)
+    recipe, library = choose_target(args.recipe or "area", args.liberty)
+    assert library is not None, "a recipe with cells has a library"
     liberty.read(library.path)    # says so if it has no tables of power
     period = None if args.period is None else number("period", args.period, *PERIOD_RANGE)
     wire = number("wire", args.wire, *WIRE_RANGE)

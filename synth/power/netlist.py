@@ -112,6 +112,6 @@ def text(modules: Sequence[Module], cells: Sequence[str], pins: Mapping[str, Seq
                 body.append(f"{len(ends) + 1} {index[each]} {' '.join(map(str, ends))}")
         body += [f"{_net(names, a)} {_net(names, b)}" for a, b in module.same]
         words, width, granules = module.memory or (0, 0, 0)
-        lines += [f"{components.get(module.name, -1)} {words} {width} {granules} {len(names) + 2} "
-                  f"{len(module.ports)} {len(module.cells)} {len(module.parts)} {len(module.same)}", *body]
+        sizes = [len(names) + 2, *map(len, (module.ports, module.cells, module.parts, module.same))]
+        lines += [" ".join(map(str, [components.get(module.name, -1), words, width, granules, *sizes])), *body]
     return "\n".join(lines) + "\n"

@@ -124,8 +124,8 @@ def _chosen(arcs: list[Arc], pin: str, values: dict[str, np.ndarray], always: bo
     size = len(next(iter(values.values()))) if values else 1
     found = np.full(size, -1)
     mine = [(number, arc) for number, arc in enumerate(arcs) if arc.pin == pin]
-    for number, arc in reversed(mine[:1] if always else []):
-        found[:] = number
+    if always and mine:
+        found[:] = mine[0][0]
     for wanted in (False, True):
         for number, arc in reversed(mine):
             if (arc.when is not None) == wanted:

@@ -22,8 +22,8 @@ def test_wrong_workload(capsys, name):
         main(["operands", "--workload", name])
     assert caught.value.code == 2
     assert capsys.readouterr().err == (
-        f"python -m cosim operands: error: --workload {name}: must be gaussian, digits, mlp, cnn, resnet20, transformer, "
-        "lstm, resnet50, bert-base, gemm-MxKxN or a Python file\n")
+        f"python -m cosim operands: error: --workload {name}: must be gaussian, digits, mlp, cnn, resnet20, "
+        "transformer, lstm, resnet50, bert-base, gemm-MxKxN or a Python file\n")
 
 
 def test_a_model_that_multiplies_nothing(tmp_path, capsys):
