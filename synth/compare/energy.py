@@ -58,7 +58,8 @@ def compare(design: Design, against: Sequence[str], recipe: str, library: Librar
         ns; the longest path of the design's gates unless given.
     pipelines : sequence of int, optional
         Registers inside the multiply-adds of floats that are tried: the least energy of those that meet the period
-        counts. Unless given those of :data:`LEAST`, and more where they do not meet it.
+        counts. Unless given the first that meets it, from :data:`LEAST` on. Where none does the last one counts, with
+        the time that it takes; its ``longest`` says so.
     jobs : int
         Processes that map gates.
     progress : callable, optional
@@ -71,40 +72,33 @@ def compare(design: Design, against: Sequence[str], recipe: str, library: Librar
     Raises
     ------
     OptionError
-        If the design, or no core of a baseline, meets the period; or as of :func:`synth.power.measure.measure`.
+        If the design does not meet the period; or as of :func:`synth.power.measure.measure`.
     SynthError
         If a tool fails, or gates compute anything else than the golden model.
     """
-    def one(each: Design, clock: float | None) -> Energy:
+    def one(each: Design, clock: float | None, strict: bool = True) -> Energy:
         def percent(done):
             if progress:
                 progress(done, 100, f"{each.arithmetic}: {each.name}")
         operands(each, workload)    # before what takes long: it says whether there is such a workload
         prepare([each], [(recipe, library)], jobs, progress)
-        return measure(each, recipe, library, workload, clock, wire, percent)
+        return measure(each, recipe, library, workload, clock, wire, percent, strict)
 
     own = one(design, period)
     found: dict[str, Energy] = {}
     for name in against:
-        most = PIPELINES.get(name, 0)
-        tried = [min(LEAST.get(name, 0), most)] if pipelines is None else [each for each in pipelines if each <= most]
-        missed: OptionError | None = None
-        for depth in dict.fromkeys(tried or [0]):
+        least, most = LEAST.get(name, 0), PIPELINES.get(name, 0)
+        tried = range(least, most + 1) if pipelines is None else [each for each in pipelines if each <= most]
+        cores = [registered(design, name, depth) for depth in tried] or [registered(design, name, 0)]
+        for core in cores:
             try:
-                energy = one(registered(design, name, depth), own.period)
-            except OptionError as error:
-                missed = error
+                energy = one(core, own.period)
+            except OptionError:    # too slow
                 continue
             if name not in found or energy.total() < found[name].total():
                 found[name] = energy
-        deeper = LEAST.get(name, 0)
-        while name not in found and pipelines is None and deeper < most:
-            deeper += 1
-            try:
-                found[name] = one(registered(design, name, deeper), own.period)
-            except OptionError as error:
-                missed = error
+            if pipelines is None:
+                break
         if name not in found:
-            assert missed is not None, "none was tried"
-            raise missed
+            found[name] = one(cores[-1], own.period, strict=False)
     return EnergyComparison(own, found)

@@ -40,14 +40,17 @@ def energy_table(energy: Energy) -> Table:
 
 def against_table(found: EnergyComparison) -> Table:
     """What other numbers take at the same clock."""
-    table = Table(title=f"Other numbers at {found.energy.period:.2f} ns", title_justify="left")
+    slow = any(other.longest > other.period for other in found.baselines.values())
+    table = Table(title=f"Other numbers at {found.energy.period:.2f} ns", title_justify="left", caption_justify="left",
+                  caption="* slower than the clock: no buffers behind gates that drive many" if slow else None)
     table.add_column("core")
     for head in ("registers", "group", "longest path, ns", "fJ a MAC", "over this core", "settled", "elements alone"):
         table.add_column(head, justify="right")
     for name, other in found.baselines.items():
         both = [next(part.energy for part in each.components if part.name == "elements")
                 for each in (other, found.energy)]
-        table.add_row(name, str(other.design.pipeline), "{} x {}".format(*other.design.group), f"{other.longest:.2f}",
+        longest = f"{other.longest:.2f}{'*' * (other.longest > other.period)}"
+        table.add_row(name, str(other.design.pipeline), "{} x {}".format(*other.design.group), longest,
                       f"{other.total() * _FJ:,.1f}", f"{found.against[name]:.2f}", f"{other.total(True) * _FJ:,.1f}",
                       f"{both[0] / both[1]:.2f}")
     return table
