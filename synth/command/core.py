@@ -56,6 +56,7 @@ examples:
   python -m synth fpga --help                     LUTs, carries, DSP blocks, clocks
   python -m synth bitstream --help                a whole core on an ECP5: its clock, its bitstream
   python -m synth netlist --help                  what was measured, as Verilog to simulate
+  python -m synth power --help                    energy of a multiply-accumulate with a workload
 """
 
 
