@@ -7,6 +7,9 @@ from hbfp.system import Accelerator
 
 from .. import bfp
 
+#: Of an exponent in a record, below its flag, whatever the design's exponents have.
+EXPONENT_BITS = 15
+
 
 def pack(accelerator: Accelerator, tensor: Tensor, values: np.ndarray) -> bytes:
     """The bytes of a tensor.
@@ -71,7 +74,8 @@ def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks) -> bytes:
         return lines.reshape(-1, tiles, accelerator.lanes).transpose(1, 0, 2).reshape(-1, accelerator.lanes)
 
     rows = weight.mantissa.reshape(terms, tiles, -1).transpose(1, 0, 2).reshape(-1, height * accelerator.lanes)
-    scale = (segments(weight.exponent) & 0x7FFF | segments(weight.invalid).astype(np.int32) << 15).astype(np.uint16)
+    flags = segments(weight.invalid).astype(np.int32) << EXPONENT_BITS
+    scale = (segments(weight.exponent) & (1 << EXPONENT_BITS) - 1 | flags).astype(np.uint16)
     beat = np.zeros((len(rows), accelerator.beat), np.uint8)
     beat[:, :2 * accelerator.lanes] = scale.view(np.uint8)
     return np.concatenate([_pack_mantissas(accelerator, rows), beat], axis=1).tobytes()
@@ -101,6 +105,6 @@ def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndar
     spare = 32 - design.format.mantissa
     mantissas = (mantissas << spare >> spare).reshape(-1, design.height, accelerator.lanes)
     scale = np.ascontiguousarray(data[:, split:split + 2 * accelerator.lanes]).view(np.uint16).astype(np.int32)
-    spare = 32 - design.format.exponent
+    spare = 32 - min(design.format.exponent, EXPONENT_BITS)
     exponent = scale << spare >> spare
-    return mantissas, exponent, scale >> 15 == 1
+    return mantissas, exponent, scale >> EXPONENT_BITS == 1
