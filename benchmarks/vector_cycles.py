@@ -50,8 +50,8 @@ def main():
                       *(str(cycles(program, unit, args.row)) for unit in units))
     Console(width=110).print(table)
     write(args.json, table)
-    Console(width=110).print(f"the last pass: row / lanes + {units[0].pass_cycles} cycles, with a reduction log2(lanes) "
-                             "+ 1 more; those before it as docs/design/04-vector-unit.md says")
+    Console(width=110).print(f"the last pass: row / lanes + {units[0].pass_cycles} cycles, with a reduction "
+                             "log2(lanes) + 1 more; those before it as docs/design/04-vector-unit.md says")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
     accepted: list[int] = []
     free = idle = reduced = totals = 0    # from when on: a word, nothing in flight, no pass reduces, new totals
     paced = {False: 0, True: 0}           # a beat without and with a function
-    scalars, registers = defaultdict(int), defaultdict(int)    # a pass that reads it, or puts a number into it
+    scalars: defaultdict[int, int] = defaultdict(int)      # a pass that reads it or puts a number into it
+    registers: defaultdict[int, int] = defaultdict(int)    # a pass that reads it
     for each in program:
         if each.kind not in _PASSES:
             accepted.append(max(free, idle))
@@ -43,24 +44,22 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
         result = unit.plain_cycles - 1 + delay
         beats = 1 if once else -(-length // unit.lanes)
         operands = (each.a, each.b, each.c)
-        waits = [scalars[operand.index] for operand in operands if operand.source == Source.SCALAR]
-        waits += [registers[operand.index] for operand in operands if operand.source == Source.REGISTER]
-        put = each.reduce_index if each.reduce else each.target_index if each.target == Target.SCALAR else None
-        waits += [scalars[put]] if put is not None else []
+        puts = [each.reduce_index] if each.reduce else [each.target_index] if each.target == Target.SCALAR else []
+        waits = [registers[operand.index] for operand in operands if operand.source == Source.REGISTER]
+        waits += [scalars[index] for index in (
+            *puts, *(operand.index for operand in operands if operand.source == Source.SCALAR))]
         waits += [reduced, totals - delay] if each.reduce or once else []
-        start = max(free, *waits) if waits else free
-        accepted.append(start)
-        last = max(start + 1, paced[function]) + (beats - 1) * every
+        accepted.append(max([free, *waits]))
+        last = max(accepted[-1] + 1, paced[function]) + (beats - 1) * every
         paced = {False: last + 1 + delay, True: last + every}
-        free, idle = max(last, start + 1), max(idle, last + result + 1)
+        free, idle = last, max(idle, last + result + 1)
         if each.target == Target.REGISTER:
             registers[each.target_index] = last + result + 1 - beats
+        for index in puts:
+            scalars[index] = last + result + (levels if each.reduce else -1)
         if each.reduce:
-            scalars[put] = last + result + levels
             reduced, totals = last + 1, last + 1 + levels + delay
             idle = max(idle, last + result + levels + 2)
-        elif put is not None:
-            scalars[put] = last + result - 1
     return [*accepted, max(free, idle)]
 
 

@@ -10,7 +10,6 @@ from hbfp.golden.spec.vector import (
     CONSTANTS,
     FIELDS,
     KIND,
-    POSTS,
     SCALARS,
     WORD,
     Kind,
@@ -255,7 +254,7 @@ class Vector(Component):
         """Evaluators that lanes share, neighbours each, and the result register."""
         unit, turns = self.params, self.params.function_turns
         given, taken = (Signal(range(turns), name=f"turn_{name}") for name in ("given", "taken"))
-        with m.If(en):    # the lanes have a beat's values behind its third stage, the evaluators the first of them later
+        with m.If(en):    # the lanes have a beat's values behind its second stage, evaluators the first of them later
             m.d.sync += [turn.eq(Mux(line.stages[2 + after].valid, 0, turn + 1))
                          for turn, after in ((given, 0), (taken, unit.pipeline))]
         ends = line.stages[3]

@@ -10,9 +10,9 @@ from hbfp.program import Program
 from ...spec.vector import FIELDS, KIND, POSTS, Kind, Reduce, Source, Target
 from .record import record
 
-#: Of a word: 1 for a pass, 2 for a step on scalars, else 0; the length that it sets, 0 for none; registers that it reads,
-#: and scalars that it reads or puts a number into, a bit each; the register and the scalar that it writes, from 1, 0
-#: for none; whether it reads the stream, writes it, reduces, has a function.
+#: Of a word: 1 for a pass, 2 for a step on scalars, else 0; the length that it sets, 0 for none; registers that it
+#: reads, and scalars that it reads or puts a number into, a bit each; the register and the scalar that it writes, from
+#: 1, 0 for none; whether it reads the stream, writes it, reduces, has a function.
 WORD = record("passes length registers scalars fills puts", "reads writes reduces functions")
 _AT, _position = {}, 0
 for _name, _width in FIELDS:
