@@ -231,8 +231,6 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
     (mlp(nn.Softplus), F.cross_entropy, sgd(), f"Layer 'forward 1' (softplus) cannot be lowered: {NO_OPERATION}"),
     (mlp(lambda: nn.LayerNorm(19)), F.cross_entropy, sgd(), ("Layer 'forward 1' (layer_norm) cannot be lowered: its "
      "parameters are trained, or depend on the inputs; constant ones would do")),
-    (mlp(lambda: nn.BatchNorm1d(19)), F.cross_entropy, sgd(), ("Layer '1' (BatchNorm1d) cannot be lowered: it keeps "
-     "running_mean, running_var, num_batches_tracked beside its parameters; a layer without buffers would do")),
     (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (bernoulli) cannot be lowered: it draws random "
      "numbers, others in each run; a model without it, or with training=False where it has that, would do")),
     (Folded(), F.cross_entropy, sgd(),
