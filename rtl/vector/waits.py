@@ -5,6 +5,7 @@ from amaranth import Array, Cat, Mux, Signal
 from hbfp.golden.spec.vector import POSTS, SCALARS, Kind, Source, Target
 
 
+
 def has_function(word):
     """Whether the second step is a function."""
     return word.post > POSTS.index("relu")
