@@ -26,7 +26,7 @@ def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     digits = load_digits()
     images, classes = torch.tensor(digits.images, dtype=torch.float32) / 16, torch.tensor(digits.target)
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(1))
-    for chosen in order.split(32)[:-1]:
+    for chosen in order.split(16)[:-1]:
         yield images[chosen].unsqueeze(1), classes[chosen]
 
 

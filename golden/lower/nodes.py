@@ -12,6 +12,7 @@ from torch import fx
 from hbfp.program import Product
 from hbfp.system import Accelerator
 
+from .chains import Chain
 from .memory import Value
 from .tensors import Tensors
 
@@ -32,12 +33,21 @@ class Nodes(Tensors):
         Those that follow from whole numbers of a batch alone.
     choices : list of Choice
         Instructions (:class:`golden.lower.operations.tables.Choice`) that take rows by them.
+    chains : dict
+        Node -> its program, of those that are put off until their results are needed.
     """
     done: set[fx.Node] = field(default_factory=set)
     bordered: dict[tuple[fx.Node, tuple[int, ...]], Value] = field(default_factory=dict)
     batches: bool = False
     whole: AbstractSet[fx.Node] = frozenset()
     choices: list[Any] = field(default_factory=list)
+    chains: dict[fx.Node, Chain] = field(default_factory=dict)
+
+    def value(self, node: fx.Node) -> Value:
+        """Where a node's result lies; what was put off is done first."""
+        if node in self.chains and (run := self.chains.pop(node).run) is not None:
+            run()
+        return super().value(node)
 
     @property
     def accelerator(self) -> Accelerator:

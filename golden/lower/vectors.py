@@ -1,6 +1,6 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -68,20 +68,23 @@ def physical(value: Value) -> list[int]:
 
 
 def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],
-            outputs: Sequence[Value], flat: bool = False) -> None:
+            outputs: Sequence[Value], flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
     """Run a program over all rows of operands of one shape; the last of ``order`` is the dimension along a row.
 
     With ``flat`` the program does each element by itself and makes zeros of zeros; rows are as long as they can be.
+    ``kept`` are rows for registers, the same for all.
     """
     *outer, inner = order
     length = operands[0].shape[inner]                      # of an output the first of them may be all
     words = -(-length // build.lanes)
+    if kept:
+        keep_rows(build, kept, build.accelerator.row_words // words if flat else 0)
     most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
     every = joint([[value.dims()[d] for d in outer] for value in (*operands, *outputs)])
     for first, count in ranges([size for size, _ in every[0]], most):
         with _rows(build, list(boxes(every, first, count)), count, words, inner, operands, outputs) as (taken, given):
             if flat:
-                elementwise(build, program, count * words, taken, given)
+                elementwise(build, program, count * words, taken, given, words if kept else 1)
             else:
                 run(build, program, length, count, words, taken, given)
 
@@ -98,6 +101,19 @@ def _rows(build, cut, count, words, inner, operands, outputs):
         for done, skips, lines in cut:
             build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
     build.v.release()
+
+
+def keep_rows(build: Builder, kept: Mapping[int, Value], beside: int = 0) -> None:
+    """Put rows (K) into registers of the vector unit; with ``beside`` so many times one behind the other, filled up
+    to whole words each.
+    """
+    for index, value in kept.items():
+        length = value.shape[0]
+        words = -(-length // build.lanes)
+        several = max(1, beside) * words
+        span = build.v.take(several)
+        build.load(value, (), 0, span.start, words, rows=[(max(1, beside), 0)])
+        run(build, programs.load_row(index), several * build.lanes if beside else length, 1, several, [span], [])
 
 
 def number(build: Builder, value: Value, index: int) -> None:
@@ -120,12 +136,15 @@ def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) ->
 
 
 def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],
-         inner: int, outputs: Sequence[Value], totals: Sequence[Value]) -> None:
+         inner: int, outputs: Sequence[Value], totals: Sequence[Value], kept: Mapping[int, Value] | None = None
+         ) -> None:
     """Add up rows along ``inner`` of operands of one shape over dimensions, the last of them fastest, to one row each.
 
     ``parts`` are the programs of :func:`golden.ops.results.running`: before the rows, for each row, and after them. The
-    second gives the rows of ``outputs``, the last those of ``totals``.
+    second gives the rows of ``outputs``, the last those of ``totals``. ``kept`` are rows for registers, the same for
+    all.
     """
+    keep_rows(build, kept or {})
     before, body, after = parts
     length = operands[0].shape[inner]
     words = -(-length // build.lanes)
@@ -161,9 +180,12 @@ def copy(build: Builder, value: Value, output: Value) -> None:
 
 
 def elementwise(build: Builder, program: Sequence[VectorInstruction], words: int, inputs: Sequence[Span],
-                outputs: Sequence[Span]) -> None:
-    """Run a program of each element by itself: words make rows of the longest length, and the rest makes one more."""
-    long = min(words, build.accelerator.row_words)
+                outputs: Sequence[Span], unit: int = 1) -> None:
+    """Run a program of each element by itself: words make rows of the longest length, and the rest makes one more.
+
+    Rows are multiples of ``unit`` words, of which one fits.
+    """
+    long = min(words, build.accelerator.row_words // unit * unit)
     for start, rows, size in ((0, words // long, long), (words // long * long, 1, words % long)):
         if size:
             parts = [Span("V", span.start + start, span.start + start + rows * size) for span in (*inputs, *outputs)]

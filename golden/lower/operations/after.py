@@ -13,7 +13,7 @@ from ..memory import Value
 from ..nodes import Nodes
 from ..products.after import After, Step
 from ..same import aten
-from .vector import formed
+from .forms import formed
 
 _RELU = (aten.relu.default, aten.relu_.default)
 

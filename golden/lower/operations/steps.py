@@ -15,7 +15,7 @@ from ..errors import LoweringError
 from ..nodes import Nodes
 from ..products.weights import Steps
 from ..same import aten
-from .vector import formed
+from .forms import formed
 
 hbfp = torch.ops.hbfp
 

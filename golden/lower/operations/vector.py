@@ -1,16 +1,13 @@
 """Operations of the vector unit: layers of the forms that :mod:`golden.ops` has for them."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import fx
 
 from hbfp.golden.nn.forms import patterns
-from hbfp.golden.ops.operation import Elements, Form, Program, Rows, Unsupported, keeps_zeros
+from hbfp.golden.ops.operation import Elements, Program, Rows, keeps_zeros
 from hbfp.golden.ops.results import running, without
-from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.side import registers
 from hbfp.isa.instructions import VECTOR_OUTPUTS
@@ -20,39 +17,20 @@ from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Made, Nodes
 from ..same import aten
-from ..tensors import channels_last
+from .chained import adds_rows, elements_of, order_of, sums_of
+from .forms import formed
 
 #: Rows that a program gives at a time.
 SLOTS = len(VECTOR_OUTPUTS)
 
 
-def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
-    """The form of a node's operation, and the nodes of its operands; LoweringError if it has none.
-
-    Of its results the form has those that another node reads, the first if that is none.
-    """
-    operation = operation_of(node.target)
-    assert operation is not None and operation.form is not None
-    args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: net.graph.results[each])
-    try:
-        form = operation.form(*args, **options)
-    except Unsupported as error:
-        raise LoweringError(str(error)) from None
-    if len(form.results) > 1:
-        read = list(net.readers(node)) or [0]
-        program = without(form.program, *(number for number in range(len(form.results)) if number not in read))
-        form = replace(form, program=program, results=tuple(form.results[number] for number in read))
-    nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
-    operands = [nodes[id(each)] for each in form.operands]
-    numbers = [nodes.get(id(each)) for each in form.numbers] if isinstance(form, Rows) and form.as_given else []
-    if not all(each in operands or each in numbers or net.is_constant(each) for each in node.all_input_nodes):
-        raise LoweringError("its parameters are trained, or depend on the inputs; constant ones would do")
-    return form, operands
-
-
 def vector(net: Nodes, node: Any) -> Made:
     """Lower a node by the form of its operation; LoweringError if it has none, or the vector unit is too small."""
     form, operands = formed(net, node)
+    if net.batches and isinstance(form, Elements) and len(form.results) == 1:
+        return elements_of(net, node, form.program, operands)
+    if isinstance(form, Rows) and operands[0] in net.chains and adds_rows(form):
+        return sums_of(net, node, form, operands[0])
     values = [net.value(each) for each in operands]
     match form:
         case Elements():
@@ -72,7 +50,7 @@ def _elements(net, node, form, values):
 
 def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Made:
     """Run a program for each element of a node's result, to whose shape operands are broadcast."""
-    output = net.fresh(node, _order(operands, net.graph.results[node]))
+    output = net.fresh(node, order_of(operands, net.graph.results[node]))
     single = [place for place, each in enumerate(operands) if each.where.numel() == 1 < output.where.numel()]
     if len(single) == 1:                                   # else it would be loaded once for each number
         vectors.number(net.build, operands[single[0]], vectors.SPARE)
@@ -85,15 +63,6 @@ def elementwise(net: Nodes, node: Any, program: Program, *operands: Value) -> Ma
     flat = output.shape[order[-1]] % net.build.lanes == 0 or not single and keeps_zeros(program, len(parts))
     vectors.by_rows(net.build, program, parts, order, [output], flat=flat)
     return node, ()
-
-
-def _order(operands, result):
-    """The order of the dimensions of the largest operand; one that says a number several times has no order."""
-    whole = [each for each in operands if each.shape == tuple(result.shape)
-             and all(stride or size == 1 for size, stride in each.dims())]
-    if whole:
-        return vectors.physical(whole[0])
-    return list(range(result.dim())) if 1 in result.shape else channels_last(result.dim())
 
 
 def _rows(net, node, form, values):

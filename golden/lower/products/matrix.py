@@ -1,6 +1,7 @@
 """Products of matrices: rows of X, band after band, with all column tiles."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
 from math import lcm
 
@@ -42,7 +43,7 @@ def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output:
 
     def load(skip, lines, target, first, words):
         build.load_words(value, first, words, target, skip=skip, rows=lines)
-    turned = value.view(torch.flatten, 0, -2).view(torch.t) if turns(build, value, core.plan.tiles) else None
+    turned = value.view(torch.flatten, 0, -2).view(torch.t) if turns(build, value, core) else None
     drawn = in_v(draw, turned is not None, value.shape[-1] if turned is None else turned.shape[-1], build.lanes)
     by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, core, output, after, turned=turned,
              drawn=drawn)
@@ -56,7 +57,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     ``load`` takes elements to skip, loops, where in V, first word and words of each row; with ``whole`` always all.
     ``loops`` are those of rows of the matrix, of the output, and of what ``after`` takes. With ``zeros`` rows do not
     fill their words: they come to places in V that are zeros before. ``turned`` is the matrix (K, rows) if its columns
-    lie in order in DRAM: it comes to V so, and is turned on its way to X. ``drawn`` is how what comes to V is rounded.
+    lie in order in DRAM: it comes to V so, and is turned on its way to X. Rows that are longer than X come with the
+    portions of a weight that streams, anew for each column tile. ``drawn`` is how what comes to V is rounded.
     """
     machine, tiles = build.accelerator, core.plan.tiles
     step, unit = row_step(build, turned is not None), tall(build) // machine.core.rows
@@ -71,7 +73,10 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     wanted = build.x.size // 2 // tiles
     if not core.resident and pitch(rows) * tiles <= build.x.size:
         wanted = rows                                      # else the weight would be brought in again
-    chunk = _band(rows, step, wanted, build.x.size // tiles)
+    passing = not whole and core.plan.streamed and pitch(min(step, rows)) * tiles > build.x.size
+    if passing:
+        wanted = machine.core.depth
+    chunk = _band(rows, step, wanted, build.x.size // (2 * core.plan.side if passing else tiles))
     if chunk < 1:
         raise LoweringError(f"{min(step, rows)} rows of {tiles} words, which a block has, need more than the "
                             f"{build.x.size} words of memory X; larger --x-words would do")
@@ -100,7 +105,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
     last = len(output.shape) - 1
     for start, count in ranges(sizes, chunk, step):
-        x = build.x.take(pitch(count) * tiles)
+        x = build.x.take(pitch(count) * (core.plan.side if passing else tiles))
         for group, (first, wide) in enumerate(core.groups()):
             where, there = core.place(first, wide)
             for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
@@ -111,17 +116,22 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                 row, box = (start + at, base, high), list(boxes(loops, start + at, high))
                 few = max(step, min(down, FEW // step * step)) if opens else down
 
-                def source(part, base=base, each=each):
-                    return Span("X", base + part.first * each, base + (part.first + part.tiles) * each)
-
                 opening = opens and core.divisible and where is not None and tiles >= LONG
                 cut = portions(fields, -(-tiles // PORTIONS // side) * side, side) if opening else core.cut(fields)
-                once = whole or high > few and cut[0].tiles < LONG
+                if passing:
+                    cut = [replace(own, fields=own.fields | {"base": build.x.take(own.tiles * each).start}) for own in
+                           portions(fields, min(cut[0].tiles, build.x.size // 2 // each // side * side), side)]
+                once = whole or not passing and high > few and cut[0].tiles < LONG
 
-                def before(part, row=row, new=group == 0, few=few, opening=opening, once=once, where=where,
-                           first=first):
+                def source(part, each=each):
+                    return Span("X", part.fields["base"], part.fields["base"] + part.tiles * each)
+
+                def before(part, row=row, new=passing or group == 0, few=few, opening=opening, once=once, where=where,
+                           first=first, each=each):
                     if opening:
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
+                    if passing:
+                        row = row[0], part.fields["base"] - part.first * each, row[2]
                     begin, end = (0, 0 if part.first else tiles) if once else (part.first, part.first + part.tiles)
                     for word in range(begin, end if new else 0, across):
                         bring(*row, word, min(across, end - word), few)
@@ -189,8 +199,9 @@ def row_step(build: Builder, turned: bool) -> int:
     return lcm(block, build.lanes) if turned else block
 
 
-def turns(build: Builder, value: Value, tiles: int) -> bool:
+def turns(build: Builder, value: Value, core: Core) -> bool:
     """Whether a matrix (rows, K) is to be turned: its columns lie in order in DRAM, not its rows, and X has room."""
+    tiles = 2 * core.plan.side if core.plan.streamed else core.plan.tiles
     *rows, (terms, along) = value.dims()
     lines = merged(rows)
     return (len(lines) == 1 and lines[0][1] == 1 and along != 1 and terms > 1

@@ -24,6 +24,11 @@ ONE = {"count1": 1, "count2": 1}
 
 def run(before, body, see=slice(100, 100 + ROWS), system=SYSTEM, **values):
     """Words of V after a vector program on rows of one word, which go from V at 0 to V at 100."""
+    return device(before, body, system, **values).memories.v_data[see].view(np.float32)
+
+
+def device(before, body, system, **values):
+    """The machine after such a program."""
     words = np.array([each if isinstance(each, int) else each.encode() for each in (*before, *body)], np.uint64)
     words = np.pad(words, (0, 16))[:16]
     call = {"before": len(before), "body": len(body), "count0": ROWS, "count1": 1, "i0_base": 0, "i0_stride0": 1,
@@ -33,9 +38,9 @@ def run(before, body, see=slice(100, 100 + ROWS), system=SYSTEM, **values):
         Instruction(Opcode.LOAD, ONE | {"count0": ROWS}),
         Instruction(Opcode.LOAD, ONE | {"count0": 1, "offset": 2048, "memory": Memory.P}),
         Instruction(Opcode.VECTOR, call, (Wait(1, 2),)), Instruction(Opcode.HALT, {})])
-    device = Machine(program, races=True)
-    device.run()
-    return device.memories.v_data[see].view(np.float32)
+    machine = Machine(program, races=True)
+    machine.run()
+    return machine
 
 
 def test_registers_stay_from_iteration_to_iteration():

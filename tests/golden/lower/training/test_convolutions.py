@@ -1,0 +1,181 @@
+"""Networks with convolutions train on the golden machine with the bits of PyTorch: products, pooling, batch norm.
+
+Covers: golden/lower/operations/convolutions.py, golden/lower/operations/chained.py, golden/lower/products/patches.py.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from golden.lower.errors import LoweringError
+from golden.lower.operations.convolutions import input_gradient, weight_gradient
+from golden.lower.training.step import lower_step
+from golden.nn.formats import Formats
+from golden.study.resnet import Block
+from hbfp.isa.instructions import Opcode
+from tests.cases import sweep
+
+from .running import accelerator, run, sgd
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+MACHINES = {"8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), accumulate="aligned"),
+            "8-hbfp4": accelerator(8, (1, 8), 4, w_words=256), "16-short": accelerator(16, (1, 8)),
+            "16-long": accelerator(16, (1, 32), v_words=512, vector_rows=4),
+            "8-tiles": accelerator(8, (8, 8), v_words=1024, x_words=512),
+            "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=1024)}
+
+
+def between(*options, channels=16, **named):
+    """A convolution of ``channels`` between others, so that it has both gradients."""
+    return lambda: nn.Sequential(nn.Conv2d(5, channels, 1, bias=False), nn.ReLU(),
+                                 nn.Conv2d(channels, *options, **named), nn.ReLU(), *head(options[0]))
+
+
+def head(channels):
+    return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10)
+
+
+def before(*layers, last=16):
+    """Layers behind a convolution and before another."""
+    return lambda: nn.Sequential(nn.Conv2d(5, 16, 3, padding=1), *layers, nn.Conv2d(16, last, 3, padding=1),
+                                 *head(last))
+
+
+class Frozen(nn.Sequential):
+    """A network whose first convolution stays as it is, and with it one input that a convolution alone reads."""
+
+    def __init__(self):
+        super().__init__(*before(nn.ReLU())())
+        self[0].requires_grad_(False)
+
+
+#: Network of images (N, 5, H, W).
+CASES = {
+    "same": between(16, 3, padding=1), "valid": between(24, 3), "wide": between(40, 3, padding=1),
+    "stride": between(24, 3, 2, 1), "uneven": between(9, (3, 2), (2, 3), (1, 0)),
+    "dilation": between(16, 3, 1, 2, 2), "all": between(24, (3, 5), (1, 2), (2, 4), (2, 1)),
+    "pixels": between(12, 1), "strided pixels": between(12, 1, 2), "few": between(6, 3, 1, 1, channels=3),
+    "groups": between(16, 3, 1, 1, groups=2), "strided groups": between(32, 3, 2, 1, groups=4, bias=False),
+    "depthwise": between(16, 3, 1, 1, groups=16), "strided depthwise": between(16, 3, 2, groups=16),
+    "maximum": before(nn.MaxPool2d(2), nn.ReLU()), "overlapping": before(nn.MaxPool2d(3, 2), nn.ReLU()),
+    "bordered": before(nn.MaxPool2d(3, 2, 1)), "average": before(nn.AvgPool2d(2), nn.ReLU()),
+    "norm": before(nn.BatchNorm2d(16), nn.ReLU()), "no parameters": before(nn.BatchNorm2d(16, affine=False)),
+    "no statistics": before(nn.BatchNorm2d(16, track_running_stats=False)), "frozen": Frozen,
+    "rows": lambda: nn.Sequential(nn.Flatten(), nn.Linear(150, 20), nn.BatchNorm1d(20, 1e-3, 0.3), nn.Linear(20, 10)),
+    "blocks": lambda: nn.Sequential(nn.Conv2d(5, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), *head(32))}
+#: Some run by default, the others in the long part.
+PAIRS = [(name, machine) for name in CASES for machine in MACHINES]
+
+
+def draw(count, shape=(5, 6, 5)):
+    return (torch.randn(count, *shape),), (torch.randint(10, (count,)),)
+
+
+@pytest.mark.parametrize(("name", "machine"), sweep(31, PAIRS))
+def test_steps(name, machine):
+    """Sums over 90 pixels straddle lines, images and blocks."""
+    torch.manual_seed(2)
+    run(CASES[name](), F.cross_entropy, sgd(momentum=0.9), [draw(3), draw(3)], MACHINES[machine])
+
+
+def test_running_statistics_are_state_of_the_program():
+    torch.manual_seed(2)
+    step = run(CASES["norm"](), F.cross_entropy, sgd(), [draw(3), draw(3)], MACHINES["8"])
+    tensors, norm = step.lowered.program.tensors, step.reference.model[1]
+    for name in ("running_mean", "running_var"):
+        assert tensors[f"1.{name}"].address == tensors[f"1.{name} after"].address
+        assert not torch.equal(getattr(norm, name), getattr(nn.BatchNorm2d(16), name))
+    assert not any("num_batches_tracked" in name for name in tensors) and norm.num_batches_tracked == 2
+
+
+@pytest.mark.parametrize("block", [(1, 8), (1, 16)])
+def test_pixels_of_a_batch_may_be_more_than_x_holds(block):
+    """For a row of the array, 96 words of it; g comes in portions, and by words, then."""
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Conv2d(5, 16, 1), nn.Conv2d(16, 24, 3, padding=1), *head(24))
+    step = run(model, F.cross_entropy, sgd(), [draw(3)], accelerator(8, block, x_words=64, w_words=128))
+    program = step.lowered.program
+    layer = next(each for each in program.layers if each.name == "gw 1")
+    own = program.instructions[layer.first:layer.stop]
+    parts = [each for each in own if each.opcode == Opcode.MULTIPLY]
+    assert {each["rows0"] for each in parts} >= {8} and not all(each["first"] and each["last"] for each in parts)
+    assert not any(each["elements"] and each["run"] == 1 for each in own if each.opcode == Opcode.LOAD)
+
+
+def test_operations_are_one_program_as_far_as_registers_go():
+    """With two of them a program does less at a time, and the same."""
+    torch.manual_seed(2)
+    count = {}
+    for registers in (8, 2):
+        step = run(CASES["norm"](), F.cross_entropy, sgd(), [draw(3)], accelerator(8, (1, 8), vector_rows=registers))
+        count[registers] = len([each for each in step.lowered.program.tensors.values() if each.role == "inner"])
+    assert count[8] < count[2]
+
+
+def test_products():
+    torch.manual_seed(2)
+    step = lower_step(CASES["stride"](), F.cross_entropy, sgd(), draw(3), MACHINES["8"])
+    macs = {layer.name: layer.macs for layer in step.lowered.program.layers if layer.macs}
+    first, second = 3 * 30 * 5 * 16, 3 * 9 * 16 * 24 * 9
+    assert macs == {"forward 0": first, "gw 0": first, "forward 2": second, "gx 2": second, "gw 2": second,
+                    **dict.fromkeys(("forward 6", "gx 6", "gw 6"), 3 * 24 * 10)}
+    assert {layer.name.split()[0] for layer in step.lowered.program.layers} == {"forward", "backward", "gx", "gw",
+                                                                                "update"}
+
+
+@pytest.mark.parametrize("name", ["strided depthwise", "norm"])
+def test_special_values_go_through(name):
+    """A weight that is no number makes all that it is multiplied with none, between the pixels of a stride, too."""
+    torch.manual_seed(2)
+    model, batch = CASES[name](), draw(3)
+    with torch.no_grad():
+        model[2 if name != "norm" else 3].weight[1, 0, 1, 1] = float("nan")
+    batch[0][0][1, 2, 3, 3], batch[0][0][2, 0, 0, 0] = float("inf"), 1e-39
+    run(model, F.cross_entropy, sgd(), [batch], MACHINES["8"])
+
+
+def test_gradients_are_those_of_the_layer():
+    """What nodes of a step compute, each by itself."""
+    torch.manual_seed(2)
+    options = [2, 1], [1, 2], [1, 1], 2, Formats.of("hbfp8").text
+    x, w = torch.randn(2, 6, 7, 5, requires_grad=True), torch.randn(8, 3, 3, 3, requires_grad=True)
+    y = torch.ops.hbfp.conv2d(x, w, *options)
+    g = torch.randn_like(y)
+    gx, gw = torch.autograd.grad(y, (x, w), g)
+    torch.testing.assert_close(input_gradient(g, w, [7, 5], *options), gx, rtol=0, atol=0)
+    torch.testing.assert_close(weight_gradient(g, x, w.shape, *options), gw, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("model", "sizes", "line"), [
+    (before(nn.BatchNorm2d(16, momentum=None)), {},
+     ("Layer '1' (BatchNorm2d) cannot be lowered: its running statistics are means over all steps, with "
+      "momentum=None; a momentum would do")),
+    (between(12, 1, 1, 1), {}, ("Layer 'gx 2' (input_gradient) cannot be lowered: its padding (1, 1) is more than its "
+                                "kernel reaches, (0, 0); at most that would do"))])
+def test_refusals(model, sizes, line):
+    torch.manual_seed(2)
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+        lower_step(model(), F.cross_entropy, sgd(), draw(3), accelerator(8, (1, 8), **sizes))
+
+
+def test_a_buffer_that_stays_is_a_constant():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(150, 10)
+            self.register_buffer("scale", torch.rand(10))
+            self.register_buffer("places", torch.arange(10).flip(0))
+
+        def forward(self, x):
+            return self.layer(x.flatten(1))[:, self.places] * self.scale
+    torch.manual_seed(2)
+    with pytest.raises(LoweringError, match="index"):
+        lower_step(Masked(), F.cross_entropy, sgd(), draw(3), MACHINES["8"])
+    Masked.forward = lambda self, x: self.layer(x.flatten(1)) * self.scale
+    step = run(Masked(), F.cross_entropy, sgd(), [draw(3), draw(3)], MACHINES["8"])
+    assert not any("scale" in name for name in step.lowered.program.tensors)
+    assert np.isfinite(step.lowered.expected["loss"])
