@@ -123,7 +123,8 @@ class _Ports:
     """Stands in a simulation's place: keeps what is offered, and gives what the golden core answers."""
 
     def __init__(self, manifest: Manifest) -> None:
-        self.manifest, self.answer = manifest, np.empty(0)
+        self.manifest = manifest
+        self.answer: np.ndarray = np.empty(0)
         self.streams = {s.name: s for s in manifest.inputs() + manifest.outputs()}
         self.seen: dict[str, np.ndarray] = {}
 
@@ -133,7 +134,7 @@ class _Ports:
         last = np.zeros(len(self.answer), bool)
         last[-1] = True
         kept = self.answer.view(np.uint32) if self.answer.dtype == np.float32 else self.answer
-        wide = np.zeros((len(kept), self.manifest.design.cols), kept.dtype)
+        wide: np.ndarray = np.zeros((len(kept), self.manifest.design.cols), kept.dtype)
         wide[:, :kept.shape[1]] = kept
         self.seen["o"] = self.streams["o"].pack(value=wide, last=last)
         traffic = Traffic(0, 0, 0, 0, 0, None)
