@@ -25,6 +25,8 @@ NAMES = {"gaussian": "random normal numbers, a product of 512 x 512 x 512",
          "digits": "the classifier of digits of python -m cosim --bench workload"}
 #: Rows of a command, passes of one at most, and commands, of which the first and the last stand beside what is counted.
 ROWS, PASSES, COMMANDS = 32, 6, 5
+#: Passes of a command that has more rows.
+LEAST_PASSES = 2
 _GAUSSIAN = 512
 
 
@@ -94,19 +96,22 @@ def _forward(name):
     return entries.entry(files.cache("cosim") / f"products-{key}", make) / "products.npz"
 
 
-def pieces(found: list[Product], design: Design, count: int = COMMANDS) -> list[Product]:
+def pieces(found: list[Product], design: Design, count: int = COMMANDS, interval: int = 1) -> list[Product]:
     """A part of the products, as large as a command: evenly over their multiply-accumulates, in their order.
 
-    Each has the rows and the terms of K from the beginning of what its product has, and one tile of its columns.
+    Each has some rows, terms of K from the beginning of what its product has, and one tile of its columns. A core whose
+    passes start ``interval`` cycles apart gets as many rows, and fewer passes, so that it does not wait.
     """
+    most = max(ROWS, interval)
+    passes = max(LEAST_PASSES, PASSES * ROWS // most)
     sums = np.cumsum([each.macs for each in found])
     rng = np.random.default_rng(1)
     result = []
     for number in range(count):
         place = (number + 0.5) / count * sums[-1]
         product = found[int(np.searchsorted(sums, place))]
-        terms = min(product.w.shape[0], PASSES * design.lay().tile_rows)
-        rows = min(len(product.x), ROWS, design.depth)
+        terms = min(product.w.shape[0], passes * design.lay().tile_rows)
+        rows = min(len(product.x), most, design.depth)
         top = int(rng.integers(0, len(product.x) - rows + 1))
         tile = int(rng.integers(0, -(-product.columns // design.cols))) * design.cols
         result.append(replace(product, x=product.x[top:top + rows, :terms],
@@ -118,7 +123,8 @@ class _Ports:
     """Stands in a simulation's place: keeps what is offered, and gives what the golden core answers."""
 
     def __init__(self, manifest: Manifest) -> None:
-        self.manifest, self.answer = manifest, np.empty(0)
+        self.manifest = manifest
+        self.answer: np.ndarray = np.empty(0)
         self.streams = {s.name: s for s in manifest.inputs() + manifest.outputs()}
         self.seen: dict[str, np.ndarray] = {}
 
@@ -128,7 +134,7 @@ class _Ports:
         last = np.zeros(len(self.answer), bool)
         last[-1] = True
         kept = self.answer.view(np.uint32) if self.answer.dtype == np.float32 else self.answer
-        wide = np.zeros((len(kept), self.manifest.design.cols), kept.dtype)
+        wide: np.ndarray = np.zeros((len(kept), self.manifest.design.cols), kept.dtype)
         wide[:, :kept.shape[1]] = kept
         self.seen["o"] = self.streams["o"].pack(value=wide, last=last)
         traffic = Traffic(0, 0, 0, 0, 0, None)
@@ -179,7 +185,7 @@ def record(manifest: Manifest, name: str, progress: Callable[[int, int], object]
         as many as the whole workload converts, every number of X and of W once; ``names``.
     """
     device, design = Recorded(manifest), manifest.design
-    chosen = pieces(products(name), design)
+    chosen = pieces(products(name), design, interval=manifest.latency["interval"])
     streams: dict[str, list[np.ndarray]] = {}
     commands, converted, numbers = [], 0.0, []
     for number, piece in enumerate(chosen):

@@ -13,8 +13,7 @@ from ..tools.library import Library
 from .baselines import baseline
 from .prepare import prepare
 
-#: Registers inside each multiply-add with which floats take least, the first ones that are tried; docs/design/18 says
-#: what others take. Integers have none.
+#: Registers inside each multiply-add of floats that are tried first; integers have none. Without any they glitch more.
 LEAST = {"fp32": 4, "fma": 4, "bf16": 3}
 #: Called as ``progress(done, total, name)``.
 Progress = Callable[[int, int, str], object]

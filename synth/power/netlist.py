@@ -1,7 +1,7 @@
 """Mapped netlists of a design's units as the engine reads them: numbers of nets, cells and parts, by module."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..measure.partition import Unit
@@ -39,7 +39,7 @@ class Module:
     memory: tuple[int, int, int] | None = None
 
 
-def read_blif(text: str, units: Mapping[str, object]) -> Module:
+def read_blif(text: str, units: Container[str]) -> Module:
     """The module of a BLIF file, as Yosys writes it of a mapped unit; ``units`` are those that can be its parts.
 
     Raises
@@ -112,6 +112,7 @@ def text(modules: Sequence[Module], cells: Sequence[str], pins: Mapping[str, Seq
                 body.append(f"{len(ends) + 1} {index[each]} {' '.join(map(str, ends))}")
         body += [f"{_net(names, a)} {_net(names, b)}" for a, b in module.same]
         words, width, granules = module.memory or (0, 0, 0)
-        sizes = [len(names) + 2, *map(len, (module.ports, module.cells, module.parts, module.same))]
+        sizes = [len(names) + 2, len(module.ports), len(module.cells), len(module.parts),
+                 len(module.same)]
         lines += [" ".join(map(str, [components.get(module.name, -1), words, width, granules, *sizes])), *body]
     return "\n".join(lines) + "\n"

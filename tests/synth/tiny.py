@@ -6,7 +6,8 @@ _TABLE = 'values("0.1, 0.2", "0.2, 0.3");'
 def _timing(pin, sense):
     kinds = ("cell_rise", "cell_fall", "rise_transition", "fall_transition")
     return (f'    timing() {{ related_pin : "{pin}"; timing_sense : {sense};\n'
-            + "".join(f"      {kind}(square) {{ {_TABLE} }}\n" for kind in kinds) + "    }\n")
+            + "".join(f"      {kind}(square) {{ {_TABLE} }}\n" for kind in kinds) + "    }\n"
+            + f'    internal_power() {{ related_pin : "{pin}"; power(square) {{ {_TABLE} }} }}\n')
 
 
 def _cell(name, area, function, sense="negative_unate"):

@@ -76,6 +76,15 @@ def test_pieces_follow_multiply_accumulates():
     assert {piece.w.shape[1] for piece in found} == {4, 1}
 
 
+def test_a_core_whose_passes_are_far_apart_has_more_rows():
+    """It would wait for most of the time, and every cycle of waiting takes energy of the clock."""
+    design = design_from_values(SMALL | {"depth": 512})
+    large = Product("large", 900, 9, np.zeros((90, 40), np.float32), np.zeros((40, 9), np.float32))
+    assert {piece.x.shape for piece in pieces([large], design, interval=64)} == {(64, 12)}
+    assert {piece.x.shape for piece in pieces([large], design, interval=96)} == {(90, 8)}    # all there are
+    assert {piece.x.shape for piece in pieces([large], design, interval=10)} == {(32, 24)}
+
+
 def test_conversions_are_as_many_as_the_workload_has():
     """Every number of X meets all columns, and every weight all rows: 2 of 40 products are conversions."""
     design = design_from_values(SMALL)
