@@ -113,8 +113,8 @@ class Placed:
     @property
     def state(self) -> Any:
         """What no numbers by position have; NotImplementedError, one line."""
-        raise NotImplementedError("Noise by position is that of linear layers and products of matrices; "
-                                  "noise='lanes' serves every product")
+        raise NotImplementedError("Noise by position is that of linear layers and products of matrices; rounding 'rne' "
+                                  "would do here")
 
     @property
     def draw(self) -> Any:
