@@ -163,7 +163,8 @@ def begin_step(module: torch.nn.Module, number: int) -> None:
     step_key(0, number)                                    # checks the range
     found = {id(each): each for part in module.modules() if (each := getattr(part, "hbfp_places", None)) is not None}
     if not found:
-        raise ValueError("Steps are for models with noise by position; golden.nn.convert(..., noise='position') gives it")
+        raise ValueError("Steps are for models with noise by position; golden.nn.convert(..., noise='position') "
+                         "gives it")
     for each in found.values():
         each.step = number
         each.begun.clear()
