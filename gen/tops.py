@@ -48,7 +48,8 @@ class Top:
 #: Name on the command line -> what is built.
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
-                           lambda system: {"accelerator": system, "registers": described(system.contexts, system.stochastic)},
+                           lambda system: {"accelerator": system,
+                                           "registers": described(system.contexts, system.stochastic)},
                            lambda system: {"registers.rdl": rdl(system.contexts, system.stochastic),
                                           "hbfp_accelerator.h": header(system.contexts, system.stochastic)}),
         "pods": Top(PodsDesign, Pods)}

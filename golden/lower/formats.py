@@ -33,7 +33,8 @@ def formats(accelerator: Accelerator, stochastic: Sequence[str] = ()) -> Formats
                             f"rounding {fmt.rounding}; --rounding stochastic would do")
     sums = {"guard": core.guard, "growth": core.growth} if core.accumulate == "aligned" else {}
     made = Formats.of(fmt, accumulate=core.accumulate, **sums)
-    return replace(made, **{role: core.format for role in stochastic})
+    roles: dict[str, Any] = {role: core.format for role in stochastic}
+    return replace(made, **roles)
 
 
 def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> None:

@@ -171,7 +171,8 @@ class Draw:
                 return None
             values |= {"to_w": to_w, "columns": columns, "target": target[0]}
             if system.stochastic and pick.random() < 0.7:
-                values |= {"stochastic": 1, "key": pick.getrandbits(32), "place": pick.getrandbits(pick.choice((3, 30))),
+                values |= {"stochastic": 1, "key": pick.getrandbits(32),
+                           "place": pick.getrandbits(pick.choice((3, 30))),
                            "place_row": pick.choice((words, pick.getrandbits(16)))}
             return [Instruction(Opcode.CONVERT, values | dict(zip(strides, target[1], strict=True)))]
         return self._until(draw)

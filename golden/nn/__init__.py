@@ -27,6 +27,6 @@ from .sparsify import densify, sparsify
 from .state import weights
 
 __all__ = ["DESIGN_SIDE", "Distance", "Errors", "Formats", "HBFPConv2d", "HBFPFormat", "HBFPLSTM", "HBFPLinear",
-           "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side", "begin_step", "convert", "densify", "distances", "errors",
-           "fp32_products", "freeze", "functional", "hbfp_layers", "optimiser", "quantise", "report", "sided",
-           "sparsify", "thaw", "weights", "wide_weights"]
+           "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side", "begin_step", "convert", "densify",
+           "distances", "errors", "fp32_products", "freeze", "functional", "hbfp_layers", "optimiser", "quantise",
+           "report", "sided", "sparsify", "thaw", "weights", "wide_weights"]

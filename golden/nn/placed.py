@@ -113,8 +113,8 @@ class Placed:
     @property
     def state(self) -> Any:
         """What no numbers by position have; NotImplementedError, one line."""
-        raise NotImplementedError("Noise by position is that of linear layers and products of matrices; "
-                                  "noise='lanes' serves every product")
+        raise NotImplementedError("Noise by position is that of linear layers and products of matrices; rounding 'rne' "
+                                  "would do here")
 
     @property
     def draw(self) -> Any:
@@ -163,7 +163,8 @@ def begin_step(module: torch.nn.Module, number: int) -> None:
     step_key(0, number)                                    # checks the range
     found = {id(each): each for part in module.modules() if (each := getattr(part, "hbfp_places", None)) is not None}
     if not found:
-        raise ValueError("Steps are for models with noise by position; golden.nn.convert(..., noise='position') gives it")
+        raise ValueError("Steps are for models with noise by position; golden.nn.convert(..., noise='position') "
+                         "gives it")
     for each in found.values():
         each.step = number
         each.begun.clear()

@@ -181,7 +181,8 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
 def described(contexts: int = 1, stochastic: bool = False) -> dict[str, dict[str, Any]]:
     """The map of an accelerator, of which :func:`registers` has the parameters, as plain data, for manifests."""
     return {one.name: {"address": one.address, "access": one.access.name.lower(), "fields": {
-        each.name: {"low": each.low, "width": each.width} for each in one.fields}} for one in registers(contexts, stochastic)}
+        each.name: {"low": each.low, "width": each.width} for each in one.fields}}
+        for one in registers(contexts, stochastic)}
 
 
 #: Access in the words of the page.

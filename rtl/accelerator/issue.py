@@ -76,7 +76,8 @@ class Issue(Component):
     def ports(params):
         units = len(Unit)
         return {"i": In(stream.Signature(WORD)), "instructions": In(32), **decode_signature().members,
-                **{unit.name.lower(): Out(unit_signature(Opcode(unit), params.stochastic)) for unit in Unit}, "completed": Out(units),
+                **{unit.name.lower(): Out(unit_signature(Opcode(unit), params.stochastic)) for unit in Unit},
+                "completed": Out(units),
                 "taken": Out(units), "nop": Out(units), "waiting": Out(units), "busy": Out(units),
                 "number": Out(ArrayLayout(NUMBER_BITS, units))}
 

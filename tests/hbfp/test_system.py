@@ -32,7 +32,6 @@ def test_words(mantissa, block, stored, packed, beats):
     ({"core": core(convert_lanes=2)}, "Convert lanes 2 must be 0 in an accelerator"),
     ({"core": core(sparse=(2, 4))}, "Sparse 2,4 must be 1,1 in an accelerator"),
     ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
-    ({"core": core(rounding="stochastic")}, "Rounding stochastic must be rne or truncate in an accelerator"),
     ({"core": core(subnormals="gradual")}, "Subnormals gradual must be flush in an accelerator"),
     ({"core": core(mantissa=4, block=(1, 4))},
      "Block 1,4 must be a power of two of at least 8 along K in an accelerator of 4 bits"),

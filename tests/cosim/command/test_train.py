@@ -12,7 +12,11 @@ from golden.perf.accelerator import curves
 @pytest.mark.parametrize("words, message", [
     (["x", "--steps", "0"], "--steps 0: must be 1 to 1000000"),
     (["x", "--check", "all"], "--check all: must be one of last, steps"),
-    (["x", "--rounding", "stochastic"], "--rounding stochastic: must be rne or truncate in an accelerator"),
+    (["x", "--stochastic", "g"],
+     "--stochastic g must be none without --rounding stochastic, with which the accelerator would have it"),
+    (["x", "--rounding", "stochastic", "--stochastic", "g,y"],
+     "--stochastic must be none, or of x, w and g, commas between, not g,y"),
+    (["x", "--seed", "-1"], "--seed -1: must be 0 to 4294967295"),
     (["x", "--machine", "--trace", "a.json"], "--trace must not be given with --machine, which has no cycles"),
     (["x", "--curve", "/no/such/folder/file"],
      "--curve /no/such/folder/file: cannot be written (No such file or directory)")])

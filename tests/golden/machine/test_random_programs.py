@@ -24,8 +24,9 @@ DESIGNS = [(8, (1, 8), "fp32", 4), (4, (1, 16), "aligned", 2), (4, (8, 8), "fp32
 
 def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne"):
     return Accelerator(core=Design(rows=8, format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding),
-                                   accumulate=accumulate, depth=16), v_words=64, x_words=64, w_words=64, p_words=64, row_words=3,
-                       vector_rows=4, queue=queue, vector_lanes=vector_lanes)
+                                   accumulate=accumulate, depth=16),
+                       v_words=64, x_words=64, w_words=64, p_words=64, row_words=3, vector_rows=4, queue=queue,
+                       vector_lanes=vector_lanes)
 
 
 @pytest.mark.parametrize("design", DESIGNS)

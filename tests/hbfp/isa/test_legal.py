@@ -11,6 +11,7 @@ from hbfp.isa.legal import RULES, Must, broken, check, sizes
 from hbfp.system import Accelerator
 
 MACHINE = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8))))
+DRAWING = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8), rounding="stochastic")))
 ONES = {"count0": 1, "count1": 1, "count2": 1}
 PASS = {"tiles": 1, "columns": 1, "rows0": 1, "rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1}
 #: Legal instructions.
@@ -67,6 +68,19 @@ def test_illegal(number, change, line):
     opcode, values = GOOD[number]
     with pytest.raises(IllegalInstruction, match=f"^{re.escape(line)}$"):
         check(Instruction(opcode, values | change), MACHINE)
+
+
+def test_stochastic_conversions():
+    """Where the accelerator has them; what a conversion that draws nothing would draw is zero."""
+    plain = {"words": 1, "rows": 1}
+    draws = plain | {"stochastic": 1, "key": 5, "place": 6, "place_row": 7}
+    check(Instruction(Opcode.CONVERT, draws), DRAWING)
+    check(Instruction(Opcode.CONVERT, plain), DRAWING)
+    with pytest.raises(IllegalInstruction, match="^CONVERT stochastic must be 0 to 0, not 1$"):
+        check(Instruction(Opcode.CONVERT, draws), MACHINE)
+    for name in ("key", "place", "place_row"):
+        with pytest.raises(IllegalInstruction, match=f"^CONVERT {name} must be 0 where stochastic is 0, not 1$"):
+            check(Instruction(Opcode.CONVERT, plain | {name: 1}), DRAWING)
 
 
 @pytest.mark.parametrize("opcode, rule", [(opcode, rule) for opcode, rules in RULES.items() for rule in rules])

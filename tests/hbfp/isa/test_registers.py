@@ -36,14 +36,22 @@ def test_addresses_ascend_and_names_differ(contexts):
 
 def test_a_context_has_registers_of_its_own():
     """Those of context 1 behind those of context 0; what they have in common is there once."""
-    found = registers(2)
+    found = registers(2, True)
     first, second = ([each for each in found if each.address // SPAN == context] for context in range(2))
     assert first == list(REGISTERS) and len(second) == sum(each.address >= CONTEXT for each in REGISTERS)
     for each in second:
         own = BY_NAME[each.name.removesuffix("_1")]
         assert each == replace(own, name=f"{own.name}_1", address=own.address + SPAN)
-    assert {each.name for each in REGISTERS if each not in registers()} == {"yielding", "share_first", "share_size"}
+    assert {each.name for each in REGISTERS if each not in registers(1, True)} == {"yielding", "share_first",
+                                                                                   "share_size"}
     assert BY_NAME["share_size"].reset == Share().registers()["share_size"] == 0x10101010
+
+
+def test_seed_is_there_for_stochastic_rounding():
+    for contexts in (1, 2):
+        more = {each.name for each in registers(contexts, True)} - {each.name for each in registers(contexts)}
+        assert more == {"seed", "seed_1"} if contexts > 1 else {"seed"}
+        assert described(contexts, True).keys() - described(contexts).keys() == more
 
 
 def test_fields_fit_and_do_not_overlap():

@@ -104,12 +104,12 @@ def steps(sizes, i):
 
 
 def some(rng, to_w, columns, stochastic=False):
-    """A random instruction, its targets apart from each other; where it can it draws, in two of three."""
+    """A random instruction, its targets apart from each other."""
     rows, words = int(rng.integers(1, 3 * SIDE + 4)), int(rng.integers(1, 5))
     stride = int(rng.choice([words, words + 3, -words, -7 - words]))
     i = {"to_w": to_w, "columns": columns, "rows": rows, "words": words, "stride": stride,
          "base": int(rng.choice([2000, 65535])), "target": int(rng.integers(0, 1000)) * 64}
-    if stochastic and rng.random() < 0.67:
+    if stochastic:
         i |= {"stochastic": 1, "key": int(rng.integers(1 << 32)), "place": int(rng.choice([6, (1 << 29) - 2])),
               "place_row": int(rng.choice([words, 12, 65535]))}
     padded = -(-rows // 48) * 48
@@ -172,7 +172,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
     rng = np.random.default_rng(number)
-    instructions = [some(rng, *kind, sizes.stochastic) for kind in (*KINDS, KINDS[number % 4])]
+    instructions = [*(some(rng, *kind, sizes.stochastic) for kind in KINDS), some(rng, *KINDS[number % 4])]
     done = play(sizes, instructions, pause, number)
     if not pause:
         cycle = 0

@@ -10,7 +10,18 @@ from amaranth.sim import Simulator
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.isa.instructions import ENDS, FIELDS, WORD, IllegalInstruction, Instruction, Opcode, Unit, Wait, decode
+from hbfp.isa.instructions import (
+    ENDS,
+    FIELDS,
+    STOCHASTIC,
+    WORD,
+    IllegalInstruction,
+    Instruction,
+    Opcode,
+    Unit,
+    Wait,
+    decode,
+)
 from hbfp.isa.legal import check
 from hbfp.system import Accelerator
 from rtl.accelerator.fields import held_fields, offered_fields
@@ -19,13 +30,14 @@ from rtl.accelerator.issue import HOLDING, Issue
 from ..drive import bits
 
 SYSTEM = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))))
+DRAWING = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16), rounding="stochastic")))
 UNITS = tuple(Unit)
 
 
-def legal(word):
+def legal(word, system=SYSTEM):
     """By the instruction set."""
     try:
-        check(decode(word), SYSTEM)
+        check(decode(word), system)
     except IllegalInstruction:
         return False
     return True
@@ -83,13 +95,15 @@ def test_fields_are_offered_or_held():
     """Every field is one or both, but one that only the rules use."""
     for unit in UNITS:
         own = {field.name for field in FIELDS[Opcode(unit)]}
-        now, later = ({field.name for field in fields(Opcode(unit))} for fields in (offered_fields, held_fields))
+        now, later = ({field.name for field in fields(Opcode(unit), True)} for fields in (offered_fields, held_fields))
+        assert now | later == {field.name for fields in (offered_fields, held_fields) for field in fields(
+            Opcode(unit))} | (set(STOCHASTIC) if unit == Unit.CONVERT else set())
         assert own - (now | later) == ({"last"} if unit == Unit.MULTIPLY else set())
         assert (later == set()) == (unit in HOLDING)
 
 
-def simulate(bench):
-    issue = Issue.of(SYSTEM)
+def simulate(bench, system=SYSTEM):
+    issue = Issue.of(system)
 
     async def started(ctx):
         await bench(ctx, issue)
@@ -99,7 +113,8 @@ def simulate(bench):
     sim.run()
 
 
-def test_illegal_is_what_the_instruction_set_says():
+@pytest.mark.parametrize("system", [SYSTEM, DRAWING])
+def test_illegal_is_what_the_instruction_set_says(system):
     """Nothing is taken in the meantime, so that the same decoder sees all words."""
     rng = np.random.default_rng(1)
 
@@ -109,12 +124,12 @@ def test_illegal_is_what_the_instruction_set_says():
         seen = set()
         for word in words(rng, 3000):
             ctx.set(issue.i.payload, word)
-            good = legal(word)
+            good = legal(word, system)
             assert ctx.get(issue.illegal) == (not good), hex(word)
             assert ctx.get(issue.i.ready) == good
             seen.add((word & 15, good))
         assert seen >= {(int(opcode), good) for opcode in Opcode for good in (False, True)}
-    simulate(bench)
+    simulate(bench, system)
 
 
 @pytest.mark.parametrize("seed", range(3))

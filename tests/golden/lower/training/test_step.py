@@ -1,7 +1,7 @@
 """Steps of training on the golden machine have the bits of PyTorch: loss, gradients, weights and state.
 
 Covers: golden/lower/training/capture.py, golden/lower/training/products.py, golden/lower/training/reference.py,
-golden/lower/training/updates.py.
+golden/lower/training/updates.py, golden/lower/products/draw.py.
 """
 
 import re
@@ -144,7 +144,7 @@ def test_stochastic_steps(name, machine, roles):
 
 def test_bands_and_portions_draw_what_the_whole_draws():
     """Memories of other sizes cut a step in another way, and change no bit."""
-    machines = [DRAWING["8"], replace(DRAWING["8"], x_words=1024, w_words=2048, v_words=2048)]
+    machines = [replace(DRAWING["8"], w_words=64), replace(DRAWING["8"], x_words=1024, w_words=2048, v_words=2048)]
     steps = [check("mlp", machine, stochastic=("x", "w", "g")) for machine in machines]
     counts = [len(step.lowered.program.instructions) for step, _ in steps]
     assert counts[0] > counts[1]
