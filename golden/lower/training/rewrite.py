@@ -31,7 +31,8 @@ def _keep_operand(node):
     own = getattr(aten, packet.__name__.removesuffix("_"), None) if packet else None
     if own is None or own is packet or not node.target._schema.is_mutable or not node.args[0].args:
         return
-    if node.target._overloadname in own.overloads() and set(node.args[0].users) == {node} and not is_view(node.args[0].target):
+    alone = set(node.args[0].users) == {node} and not is_view(node.args[0].target)
+    if alone and node.target._overloadname in own.overloads():
         node.target = getattr(own, node.target._overloadname)
 
 

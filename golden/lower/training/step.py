@@ -92,7 +92,8 @@ class Host:
         """
         given, program = self._given(batch), self.program
         nodes = list(dict.fromkeys(each.index for each in self.choices))
-        numbers = {node: each.reshape(-1).tolist() for node, each in zip(nodes, self._results(given, nodes), strict=True)}
+        numbers = {node: found.reshape(-1).tolist()
+                   for node, found in zip(nodes, self._results(given, nodes), strict=True)}
         for choice in self.choices:
             number = numbers[choice.index][choice.place]
             if not 0 <= number < choice.of:

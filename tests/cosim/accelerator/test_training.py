@@ -50,8 +50,9 @@ ATTENDS = FILE.replace("    return nn.Sequential(nn.Linear(10, 12), nn.ReLU(), n
 
         def forward(self, x, padding):
             return self.classes(self.layer(x, src_key_padding_mask=padding)[:, 0])
-    return Model()""").replace("torch.randn(8, 10, generator=generator)", """(torch.randn(8, 3, 10, generator=generator),
-               torch.arange(3) >= torch.randint(1, 4, (8, 1), generator=generator))""")
+    return Model()""").replace("torch.randn(8, 10, generator=generator)", """(
+            torch.randn(8, 3, 10, generator=generator),
+            torch.arange(3) >= torch.randint(1, 4, (8, 1), generator=generator))""")
 #: Numbers of a step: gradient, weight and momentum of every parameter, and the loss.
 NUMBERS = 3 * (10 * 12 + 12 + 12 * 6 + 6) + 1
 PARTS = ["forward", "backward", "gx", "gw", "update"]
@@ -73,7 +74,7 @@ def lowered(file, accelerator=ACCELERATOR):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [WORDS, ATTENDS])
 def test_sequences_on_verilog(text, file):
-    """What a host writes with a batch, addresses in instructions and gates, reaches the Verilog as the golden machine."""
+    """What a host writes with a batch, addresses in instructions and gates, reaches the Verilog."""
     file.write_text(text)
     made, step = lowered(file)
     found = runs.on_verilog(emit_accelerator(ACCELERATOR), step, made.batches(), 3, every=True, level=LEVEL)

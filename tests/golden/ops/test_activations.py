@@ -65,12 +65,12 @@ def test_what_they_are_made_of_is_the_tables():
 
 def test_classes_of_sequences_are_rows():
     torch.manual_seed(1)
-    logs, classes = torch.randn(3, 5, 7).log_softmax(1), torch.randint(5, (3, 7))
+    logs, classes, weight = torch.randn(3, 5, 7).log_softmax(1), torch.randint(5, (3, 7)), torch.arange(1.0, 6)
     classes[1, 2] = -100
     with sided(DESIGN_SIDE):
         for reduction in ("mean", "sum", "none"):
-            found = F.nll_loss(logs, classes, weight=torch.arange(1.0, 6), reduction=reduction)
-            rows = F.nll_loss(logs.mT.flatten(0, 1), classes.flatten(), weight=torch.arange(1.0, 6), reduction=reduction)
+            found = F.nll_loss(logs, classes, weight=weight, reduction=reduction)
+            rows = F.nll_loss(logs.mT.flatten(0, 1), classes.flatten(), weight=weight, reduction=reduction)
             assert torch.equal(found.flatten(), rows.flatten())
 
 
