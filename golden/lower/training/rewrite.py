@@ -1,6 +1,7 @@
 """What of a step's graph is written in other operations, with the same bits, before it is lowered."""
 
 import operator
+from collections.abc import Mapping
 
 import torch
 from torch import fx
@@ -12,17 +13,17 @@ from .masks import by_gates
 aten, hbfp = torch.ops.aten, torch.ops.hbfp
 
 
-def rewrite(module: fx.GraphModule) -> None:
+def rewrite(module: fx.GraphModule, known: Mapping[fx.Node, torch.Tensor]) -> None:
     """Write operations that the accelerator does better, or alone, in place of those that autograd calls.
 
     A gradient of layer norm takes eps in place of the mean and the root that the forward pass has kept: a program reads
-    three tensors at most. For masks: :func:`golden.lower.training.masks.by_gates`.
+    three tensors at most. For masks, which ``known`` placeholders may be: :func:`~.masks.by_gates`.
     """
     for node in list(module.graph.nodes):
         _keep_operand(node)
         if node.target == aten.native_layer_norm_backward.default:
             _layer_norm(node)
-    by_gates(module)
+    by_gates(module, known)
 
 
 def _keep_operand(node):
