@@ -1,6 +1,8 @@
 """Activations that are made of others: GELU by tanh, softplus, mish, log sigmoid, and log of sums of exponentials."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -82,7 +84,7 @@ def _parts(name, parts, gradient=False):
 
 
 #: What an operation that the table has is made of where its form does not serve.
-APART = {"gelu": _gelu, "gelu_backward": _gelu_gradient}
+APART: dict[str, Callable[..., Any]] = {"gelu": _gelu, "gelu_backward": _gelu_gradient}
 OPERATIONS = (
     Operation("clamp", calls("clamp", "clamp_min"), Shape.ELEMENT, _clamp),
     Operation("clamp_max", calls("clamp_max"), Shape.ELEMENT, lambda x, high: _clamp(x, None, high)),

@@ -62,6 +62,13 @@ def test_offsets_count_from_arguments():
         PROGRAM.offset(Instruction(Opcode.LOAD, {"argument": 3}))
 
 
+def test_other_instructions_in_their_places():
+    halt = Instruction(Opcode.HALT, {})
+    found = PROGRAM.rewritten({0: halt})
+    assert found.instructions == (halt, *PROGRAM.instructions[1:]) and PROGRAM.instructions[0] != halt
+    assert replace(found, instructions=PROGRAM.instructions) == PROGRAM == PROGRAM.rewritten({})
+
+
 def test_multiply_adds_of_products():
     assert [each.macs for each in PROGRAM.layers[0].products] == [180, 160]
 

@@ -67,11 +67,11 @@ def stack(net: Nodes, node: Any) -> Made:
 
 
 def _stacked(value, dim):
-    """The order of the dimensions of images that are stacked along ``dim``: channels innermost; None of others."""
+    """The order of the dimensions of what is stacked along ``dim``: of images the channels stay innermost."""
     order = vectors.physical(value)
     dim %= len(order) + 1
     if len(order) < 4 or not dim or order[-1] == dim - 1:
-        return None
+        return _with(order, dim)
     order = [d + (d >= dim) for d in order]
     order.insert(order.index(dim - 1) + 1, dim)
     return order
@@ -80,18 +80,28 @@ def _stacked(value, dim):
 def slice_backward(net: Nodes, node: Any) -> Made:
     """Put a tensor within zeros: the gradient of a slice."""
     part, shape, dim, start, end, step = node.args[:6]
-    return _within(net, node, part, lambda where: torch.ops.aten.slice(where, dim, start, end, step))
+    order = vectors.physical(net.value(part))
+    return _within(net, node, part, order, lambda where: torch.ops.aten.slice(where, dim, start, end, step))
 
 
 def select_backward(net: Nodes, node: Any) -> Made:
     """The same of one place along a dimension."""
     part, shape, dim, index = node.args[:4]
-    return _within(net, node, part, lambda where: where.select(dim, index))
+    order = _with(vectors.physical(net.value(part)), dim)
+    return _within(net, node, part, order, lambda where: where.select(dim, index))
 
 
-def _within(net, node, part, view):
+def _with(order, dim):
+    """An order of dimensions with a new one, which is not the innermost."""
+    dim %= len(order) + 1
+    order = [d + (d >= dim) for d in order]
+    order.insert(min(dim, max(0, len(order) - 1)), dim)
+    return order
+
+
+def _within(net, node, part, order, view):
     source = net.value(part)
-    output = net.fresh(node)
+    output = net.fresh(node, order)
     net.build.dram.zeros(output.home)
     net.copy(source, output.view(view))
     return node, ()

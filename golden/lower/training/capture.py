@@ -85,15 +85,17 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     changed(graph.graph)
     take_apart(graph.graph, names)
     shorten(graph.graph)
-    rewrite(graph)
+    own = dict(zip((node.name for node in places), given.values(), strict=True))
+    unchanged = {node for node in graph.graph.output_node().args[0] if node.op == "placeholder"}
+    rewrite(graph, {node: own[node.name] for node in places if names[node.name] in kept and node in unchanged})
     results = graph.graph.output_node().args[0]
     outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], results, strict=False))
     become = dict(zip(kept, results[len(outputs):], strict=True))
     buffers = {name: f"{name} next" for name, node in become.items()
                if kept[name].is_floating_point() and node.op != "placeholder"}
     outputs |= {buffers[name]: become[name] for name in buffers}
-    return Capture(graph, dict(zip((node.name for node in places), given.values(), strict=True)), names, outputs,
-                   buffers, {name for name, own in names.items() if own in kept and own not in buffers})
+    held = {name for name, called in names.items() if called in kept and called not in buffers}
+    return Capture(graph, own, names, outputs, buffers, held)
 
 
 def _named(what, leaves):

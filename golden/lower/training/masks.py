@@ -6,7 +6,7 @@ masks say that: scores themselves are not taken for -inf.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -23,25 +23,30 @@ _FILLS = (aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 Make = Callable[..., fx.Node]
 
 
-def by_gates(module: fx.GraphModule) -> None:
+def by_gates(module: fx.GraphModule, known: Mapping[fx.Node, torch.Tensor]) -> None:
     """Write ``choose`` and ``select`` of gates in place of ``masked_fill`` and ``where`` of real numbers.
 
-    What fills nothing, by a mask that is known, is left out.
+    What fills nothing is left out, by a mask that follows from constants: those of the graph, and placeholders that
+    are ``known`` as the same in every step, such as buffers.
     """
+    def fixed(mask):
+        return _fixed(module, known, mask)
     for write in (_throughout, _fills):
-        real = _real(module.graph)
+        real = _real(module.graph, known)
         for node in list(module.graph.nodes):
-            made = write(module, node, real, partial(inserted, node)) if node in real else None
+            made = write(node, real, partial(inserted, node), fixed) if node in real else None
             if made is not None:
                 node.replace_all_uses_with(made)
                 real.add(made)
         module.graph.eliminate_dead_code()
 
 
-def _real(graph):
+def _real(graph, known):
     """The nodes that real numbers of a batch decide, and those that the accelerator computes from others of it."""
     real, whole = set(), set()
     for node in graph.nodes:
+        if node in known:
+            continue
         if node.op == "placeholder":
             (real if node.meta["val"].is_floating_point() else whole).add(node)
         elif not real.isdisjoint(node.all_input_nodes):
@@ -51,7 +56,7 @@ def _real(graph):
     return real
 
 
-def _throughout(module, node, real, make):
+def _throughout(node, real, make, fixed):
     """Whether masks have made all of a row of scores -inf, in place of whether they are."""
     if node.target != aten.all.dim or node.args[0].target != aten.eq.Scalar or node.args[0].args[1] != -math.inf:
         return None
@@ -62,9 +67,10 @@ def _throughout(module, node, real, make):
     return make(aten.all.dim, make(aten.expand.default, blocked, list(scores.meta["val"].shape)), *node.args[1:])
 
 
-def _fills(module, node, real, make):
+def _fills(node, real, make, fixed):
     if node.target in _FILLS and node.args[1] not in real:
-        return node.args[0] if _fills_nothing(module, node.args[1]) else _filled(*node.args, real, make)
+        mask = fixed(node.args[1])
+        return node.args[0] if mask is not None and not mask.any() else _filled(*node.args, real, make)
     if node.target == aten.where.self and node.args[0] not in real:
         return _where(*node.args, real, make)
     return None
@@ -77,19 +83,20 @@ def computes(node: fx.Node) -> bool:
     return operation is not None and operation.shape != Shape.MOVE and real
 
 
-def _fills_nothing(module, mask):
-    """Whether a mask follows from constants alone, and is false throughout."""
+def _fixed(module, known, mask):
+    """The truths of a mask that follows from constants alone; None of any other."""
     def value(node):
-        return getattr(module, node.target) if node.op == "get_attr" else node.target(
-            *fx.node.map_arg(node.args, value), **fx.node.map_arg(node.kwargs, value))
+        if node in known or node.op == "get_attr":
+            return known[node] if node in known else getattr(module, node.target)
+        return node.target(*fx.node.map_arg(node.args, value), **fx.node.map_arg(node.kwargs, value))
     above, left = set(), [mask]
     while left:
         node = left.pop()
-        if node.op == "placeholder":
-            return False
+        if node.op == "placeholder" and node not in known:
+            return None
         left += [each for each in node.all_input_nodes if each not in above]
         above.add(node)
-    return not value(mask).any()
+    return value(mask)
 
 
 def _blocked(scores, real, make):

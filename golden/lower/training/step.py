@@ -92,7 +92,8 @@ class Host:
         """
         given, program = self._given(batch), self.program
         nodes = list(dict.fromkeys(each.index for each in self.choices))
-        numbers = {node: each.reshape(-1).tolist() for node, each in zip(nodes, self._results(given, nodes), strict=True)}
+        numbers = {node: found.reshape(-1).tolist()
+                   for node, found in zip(nodes, self._results(given, nodes), strict=True)}
         for choice in self.choices:
             number = numbers[choice.index][choice.place]
             if not 0 <= number < choice.of:
@@ -153,8 +154,9 @@ class _Network(Network):
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
-            for each in (self.tensors, self.orders, self.expected):
-                each[name] = each[self.names[node]]
+            own = self.names[node]
+            self.tensors[name], self.orders[name] = self.tensors[own], self.orders[own]
+            self.expected[name] = self.expected[own]
         for name, each in self.updates.items():
             first = len(self.build.schedule.instructions)
             parts = {updates.PARAMETER: nodes[name], updates.GRADIENT: nodes[f"{name} gradient"]}

@@ -37,6 +37,22 @@ def batches():
 def optimiser(parameters):
     return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
 """
+#: The same with words in place of numbers: of each batch other rows of a table.
+WORDS = FILE.replace("nn.Linear(10, 12)", "nn.Embedding(9, 12), nn.Flatten(), nn.Linear(36, 12)").replace(
+    "torch.randn(8, 10, generator=generator)", "torch.randint(9, (8, 3), generator=generator)")
+#: A layer of a transformer, whose sequences end where the batch says.
+ATTENDS = FILE.replace("    return nn.Sequential(nn.Linear(10, 12), nn.ReLU(), nn.Linear(12, 6))", """\
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(10, 2, 12, dropout=0.0, batch_first=True)
+            self.classes = nn.Linear(10, 6)
+
+        def forward(self, x, padding):
+            return self.classes(self.layer(x, src_key_padding_mask=padding)[:, 0])
+    return Model()""").replace("torch.randn(8, 10, generator=generator)", """(
+            torch.randn(8, 3, 10, generator=generator),
+            torch.arange(3) >= torch.randint(1, 4, (8, 1), generator=generator))""")
 #: Numbers of a step: gradient, weight and momentum of every parameter, and the loss.
 NUMBERS = 3 * (10 * 12 + 12 + 12 * 6 + 6) + 1
 PARTS = ["forward", "backward", "gx", "gw", "update"]
@@ -52,6 +68,29 @@ def file(tmp_path):
 def lowered(file, accelerator=ACCELERATOR):
     made = training(str(file))
     return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [WORDS, ATTENDS])
+def test_sequences_on_verilog(text, file):
+    """What a host writes with a batch, addresses in instructions and gates, reaches the Verilog."""
+    file.write_text(text)
+    made, step = lowered(file)
+    found = runs.on_verilog(emit_accelerator(ACCELERATOR), step, made.batches(), 3, every=True, level=LEVEL)
+    assert found.total.mismatches == 0 and found.total.compared and found.late == []
+
+
+def test_words_of_each_batch(file):
+    """Each batch has addresses of its own; those of another one are found out."""
+    file.write_text(WORDS)
+    made, step = lowered(file)
+    found = runs.on_machine(step, made.batches(), 3, every=True)
+    assert found.total.mismatches == 0 and found.total.compared == 3 * (3 * (9 * 12 + 12 * 36 + 12 + 12 * 6 + 6) + 1)
+    made, step = lowered(file)
+    own = step.host.instructions
+    step.host.instructions = lambda batch: own(next(made.batches()))
+    assert runs.on_machine(step, made.batches(), 2).total.mismatches
 
 
 @pytest.mark.cosim

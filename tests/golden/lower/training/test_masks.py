@@ -84,6 +84,23 @@ def test_a_mask_that_closes_nothing_costs_nothing():
     assert len(names[0]) + 2 == len(names[1])
 
 
+@pytest.mark.parametrize("shape", ["truths", "numbers"])
+def test_a_mask_that_a_model_keeps(shape):
+    """A buffer that no step changes is a constant, whose closed row counts."""
+    class Kept(Attention):
+        def __init__(self):
+            super().__init__(None)
+            mask = torch.ones(5, 5, dtype=torch.bool).tril() & (torch.arange(5) != 2)[:, None]
+            self.register_buffer("mask", mask if shape == "truths" else torch.zeros(5, 5).masked_fill(
+                ~torch.ones(5, 5, dtype=torch.bool).tril(), float("-inf")))
+
+        def forward(self, x):
+            q, k, v = self.layer(x).chunk(3, -1)
+            return self.classes(F.scaled_dot_product_attention(q, k, v, self.mask).mean(1))
+    torch.manual_seed(1)
+    follow(Kept(), F.cross_entropy, [batch(), batch()])
+
+
 def test_zeros_of_both_signs_and_nans_are_chosen():
     special = torch.tensor([[0.0, -0.0, float("nan"), float("inf"), 1.0, -1.0, 2.0, -0.0, 0.0, 3.0, 4.0]])
     weight = nn.Parameter(torch.ones(11))

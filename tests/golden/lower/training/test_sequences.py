@@ -76,12 +76,15 @@ MODELS = {
                                layer=nn.GroupNorm(3, 12)),
     "gelu": lambda: pooled(nn.GELU("tanh")), "swiglu": swiglu, "token": with_token, "two of one": two_of_one,
     "softplus": lambda: pooled(nn.Softplus()), "mish": lambda: pooled(nn.Mish()), "glu": lambda: Made(
-        lambda own, x: own.classes(F.glu(own.wide(x))).mean(1), wide=nn.Linear(11, 24)),
+        lambda own, x: own.classes(F.glu(own.wide(own.hidden(x)))).mean(1), wide=nn.Linear(12, 24)),
     "log sigmoid": lambda: pooled(nn.LogSigmoid()), "in place": lambda: pooled(nn.ReLU(inplace=True)),
     "lstm": lambda: last(nn.LSTM(12, 12, batch_first=True)), "gru": lambda: last(nn.GRU(12, 12, batch_first=True)),
     "both ways": lambda: last(nn.LSTM(12, 6, 2, batch_first=True, bidirectional=True)),
     "rnn": lambda: last(nn.RNN(12, 12, batch_first=True)),
     "stack": lambda: Made(lambda own, x: own.classes(torch.stack([own.hidden(x), 2 * own.hidden(x)], 1)).sum((1, 2))),
+    "slices": lambda: Made(lambda own, x: own.classes(own.hidden(x).unflatten(-1, (3, 4))[:, :, 1:].flatten(2).mean(1)),
+                           classes=nn.Linear(8, 10)),
+    "stack of columns": lambda: Made(lambda own, x: own.classes(torch.stack([own.hidden(x)] * 2, -1).sum((1, 3)))),
     "softmax of columns": lambda: pooled(nn.Softmax(1))}
 QUICK = {"encoder", "layer norm", "two dimensions", "token", "two of one", "lstm"}
 

@@ -199,6 +199,10 @@ class Unused(nn.Module):
         return self.used(x)
 
 
+NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
+                "host, would do")
+
+
 @pytest.mark.parametrize(("model", "loss", "optimiser", "line"), [
     (mlp(), F.cross_entropy, torch.optim.Adam,
      ("The optimiser cannot be lowered: the steps of Adam differ from each other, and one program does all; "
@@ -211,6 +215,7 @@ class Unused(nn.Module):
      "would do")),
     (mlp(), lambda y, t: y.sum(1), sgd(),
      "The loss cannot be lowered: it has the shape (12,); one number of float32 would do"),
+    (mlp(nn.Hardsigmoid), F.cross_entropy, sgd(), f"Layer 'forward 1' (hardsigmoid) cannot be lowered: {NO_OPERATION}"),
     (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (bernoulli) cannot be lowered: it draws random "
      "numbers, others in each run; a model without it, or with training=False where it has that, would do")),
     (Unused(), F.cross_entropy, sgd(), ("Parameter spare.weight cannot be trained: the loss does not depend on it; "
