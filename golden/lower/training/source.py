@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
@@ -9,9 +11,9 @@ from torch import nn
 
 from ..source import called, functions
 from .capture import Batch
-from .reference import Loss, Make
+from .reference import Loss, Make, Plan
 
-NAMES = ("model", "loss", "batches", "optimiser")
+NAMES, SCHEDULE = ("model", "loss", "batches", "optimiser"), "schedule"
 
 
 @dataclass
@@ -26,12 +28,15 @@ class Training:
         The file.
     again : callable
         Gives its batches from the first on.
+    plan : callable or None
+        Gives the schedule of an optimiser's learning rates.
     """
     model: nn.Module
     loss: Loss
     optimiser: Make
     text: str
     again: Any
+    plan: Plan | None = None
 
     def batches(self) -> Iterator[Batch]:
         """Its batches, inputs and targets as tuples; from the first again when there are no more.
@@ -61,15 +66,28 @@ def _leaves(part, number, text):
 
 def training(text: str) -> Training:
     """The training of a file, which defines ``model()``, ``loss(output, *targets)``, ``batches()``, an iterable of
-    (inputs, targets), and ``optimiser(parameters)``.
+    (inputs, targets), and ``optimiser(parameters)``; and, if it likes, ``schedule(optimiser)``, of
+    ``torch.optim.lr_scheduler``, whose ``step()`` is called behind each step.
 
     Raises
     ------
     ValueError
         If it does not; one line.
     """
-    made = functions(text, NAMES)
+    made = functions(text, NAMES, (SCHEDULE,))
     model = called(text, made["model"])
     if not isinstance(model, nn.Module):
         raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
-    return Training(model, made["loss"], made["optimiser"], text, made["batches"])
+    plan = partial(_schedule, text, made[SCHEDULE]) if SCHEDULE in made else None
+    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan)
+
+
+def _schedule(text, make, optimiser):
+    """What ``schedule()`` gives; ValueError unless it goes on by steps alone."""
+    made = called(text, make, optimiser)
+    try:
+        signature(made.step).bind()
+    except (AttributeError, TypeError):
+        raise ValueError(f"schedule() of {text} must give a schedule whose step() takes nothing, not "
+                         f"{type(made).__name__}") from None
+    return made

@@ -51,7 +51,8 @@ def file(tmp_path):
 
 def lowered(file, accelerator=ACCELERATOR):
     made = training(str(file))
-    return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
+    return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
+                            made.plan)
 
 
 @pytest.mark.cosim

@@ -256,9 +256,7 @@ def test_steps_of_adam_are_one_program(kind, options):
         twin.grad = parameter.grad.double()
         made = update(own, own.param_groups[0], step)
         have = state | {"parameter": bits(parameter).copy(), "gradient": bits(parameter.grad).copy()}
-        given = [have[name] for name in made.reads]
-        state = {name: elements(without(made.program, *({0, 1, 2} - {number})), *given)
-                 for number, name in enumerate(made.writes)}
+        state = made.results(have)
         own.step()
         exact.step()
         same(parameter, state.pop("parameter"))
