@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 import golden.nn
 from golden.ops.optimisers import update
-from golden.ops.results import without
 from golden.vector import programs
 from golden.vector.side import ascending, elements
 from tests.golden.nn.test_gradients import SIDE, bits, near, numbers, same
