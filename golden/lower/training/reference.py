@@ -51,6 +51,8 @@ class Reference:
         Of these numbers.
     plan : callable, optional
         Gives the schedule of an optimiser's learning rates.
+    clip : float, optional
+        Gradients are clipped to this norm, that of all of them together.
 
     Attributes
     ----------
@@ -65,13 +67,14 @@ class Reference:
     """
 
     def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator,
-                 stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None) -> None:
+                 stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None,
+                 clip: float | None = None) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
                              noise="position" if stochastic else "lanes")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
         self.numbers = Numbers(self.optimiser, BATCH + 1)
-        self.schedule = None if plan is None else plan(self.optimiser)
+        self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)
 
     def begin(self) -> None:
@@ -92,10 +95,20 @@ class Reference:
             self.optimiser.zero_grad()
             loss = self.loss(self.model(*inputs), *targets)
             loss.backward()
+            if self.clip is not None:
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip, foreach=False)
             self.optimiser.step()
         if self.schedule is not None:
             self.schedule.step()
         return loss.detach()
+
+    def clipped(self, gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Gradients as a step has them, without a change of those that are given."""
+        if self.clip is None:
+            return list(gradients)
+        total = torch.nn.utils.get_total_norm(gradients, foreach=False)
+        share = torch.clamp(self.clip / (total + 1e-6), max=1.0)
+        return [each * share for each in gradients]
 
     def values(self) -> tuple[int, ...]:
         """Arguments of the next step, from the optimiser's first on; LoweringError as of :meth:`Numbers.values`."""

@@ -13,7 +13,7 @@ from ..source import called, functions
 from .capture import Batch
 from .reference import Loss, Make, Plan
 
-NAMES, SCHEDULE = ("model", "loss", "batches", "optimiser"), "schedule"
+NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip")
 
 
 @dataclass
@@ -30,6 +30,8 @@ class Training:
         Gives its batches from the first on.
     plan : callable or None
         Gives the schedule of an optimiser's learning rates.
+    clip : float or None
+        Gradients are clipped to this norm.
     """
     model: nn.Module
     loss: Loss
@@ -37,6 +39,7 @@ class Training:
     text: str
     again: Any
     plan: Plan | None = None
+    clip: float | None = None
 
     def batches(self) -> Iterator[Batch]:
         """Its batches, inputs and targets as tuples; from the first again when there are no more.
@@ -67,19 +70,23 @@ def _leaves(part, number, text):
 def training(text: str) -> Training:
     """The training of a file, which defines ``model()``, ``loss(output, *targets)``, ``batches()``, an iterable of
     (inputs, targets), and ``optimiser(parameters)``; and, if it likes, ``schedule(optimiser)``, of
-    ``torch.optim.lr_scheduler``, whose ``step()`` is called behind each step.
+    ``torch.optim.lr_scheduler``, whose ``step()`` is called behind each step, and ``clip()``, the norm that gradients
+    are clipped to.
 
     Raises
     ------
     ValueError
         If it does not; one line.
     """
-    made = functions(text, NAMES, (SCHEDULE,))
+    made = functions(text, NAMES, OTHERS)
     model = called(text, made["model"])
     if not isinstance(model, nn.Module):
         raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
-    plan = partial(_schedule, text, made[SCHEDULE]) if SCHEDULE in made else None
-    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan)
+    plan = partial(_schedule, text, made["schedule"]) if "schedule" in made else None
+    clip = called(text, made["clip"]) if "clip" in made else None
+    if clip is not None and not (isinstance(clip, (int, float)) and clip > 0):
+        raise ValueError(f"clip() of {text} must give a number above 0, not {clip!r}")
+    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan, clip)
 
 
 def _schedule(text, make, optimiser):

@@ -224,7 +224,8 @@ class _Network(Network):
 
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
-               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None) -> Step:
+               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None
+               ) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -244,6 +245,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
         Of the numbers that these draw.
     plan : callable, optional
         Gives the schedule of the optimiser's learning rates.
+    clip : float, optional
+        Gradients are clipped to this norm, as :func:`torch.nn.utils.clip_grad_norm_` does.
 
     Returns
     -------
@@ -258,7 +261,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
-    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan)
+    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     capture = captured(reference, batch)
     graph, moved, whole = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs

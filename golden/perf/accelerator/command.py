@@ -124,7 +124,7 @@ def lowered_step(text: str, accelerator: Accelerator, **noise: Any) -> tuple[Any
     try:
         made = training(text)
         return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
-                                plan=made.plan, **noise)
+                                plan=made.plan, clip=made.clip, **noise)
     except OptionError:
         raise
     except ValueError as error:

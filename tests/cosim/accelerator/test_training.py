@@ -52,7 +52,7 @@ def file(tmp_path):
 def lowered(file, accelerator=ACCELERATOR):
     made = training(str(file))
     return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
-                            made.plan)
+                            made.plan, made.clip)
 
 
 @pytest.mark.cosim

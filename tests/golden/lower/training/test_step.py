@@ -108,7 +108,11 @@ CASES = {
                         lambda: (rows(8, 21), rows(8, 10))),
     "adamw": (lambda: nn.Linear(21, 10), F.cross_entropy, adam(torch.optim.AdamW, weight_decay=0.05),
               lambda: (rows(8, 21), classes(8))),
+    **dict.fromkeys(("clipped", "not clipped"),
+                    (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), classes(8)))),
     "two decays": (mlp, F.cross_entropy, two_decays, lambda: (rows(8, 21), classes(8)))}
+#: Norms that gradients are clipped to.
+CLIPS = {"adamw": 0.1, "clipped": 1e-3, "not clipped": 1e9}
 #: Schedules of learning rates, of the cases that have one.
 PLANS = {
     "scheduled": lambda optimiser: torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: step / 2),
@@ -121,7 +125,7 @@ def check(name, machine, steps=2, **noise):
     torch.manual_seed(1)
     make, loss, optimiser, draw = CASES[name]
     batches = [draw() for _ in range(steps)]
-    step = lower_step(make(), loss, optimiser, batches[0], machine, plan=PLANS.get(name), **noise)
+    step = lower_step(make(), loss, optimiser, batches[0], machine, plan=PLANS.get(name), clip=CLIPS.get(name), **noise)
     program = step.lowered.program
     dram = Dram(program.limit, program.memory)
     for number, batch in enumerate(batches):
