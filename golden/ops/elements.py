@@ -50,14 +50,6 @@ def _power(x, exponent):
     return Elements(programs.power(int(exponent)) if exponent > 1 else programs.activation(), (x,))
 
 
-def _clamp(x, low=None, high=None):
-    if isinstance(low, torch.Tensor) or isinstance(high, torch.Tensor):
-        raise Unsupported("its bounds are tensors; numbers would do")
-    if low is None:
-        return Elements(programs.at_most(high), (x,))
-    return Elements(programs.at_least(low) if high is None else programs.clamp(low, high), (x,))
-
-
 def _between(x, y, weight):
     if isinstance(weight, torch.Tensor):
         raise Unsupported("its weight is a tensor; a number would do")
@@ -81,5 +73,4 @@ OPERATIONS: tuple[Any, ...] = (
                 lambda x, y, z, value=1, program=program: Elements(program(value), (x, y, z)))
       for name, program in (("addcmul", programs.add_product), ("addcdiv", programs.add_quotient))),
     Operation("rsub", calls("rsub"), Shape.ELEMENT, _from),
-    Operation("pow", calls("pow"), Shape.ELEMENT, _power),
-    Operation("clamp", calls("clamp"), Shape.ELEMENT, _clamp))
+    Operation("pow", calls("pow"), Shape.ELEMENT, _power))

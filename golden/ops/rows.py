@@ -107,7 +107,7 @@ def _vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None):
     if ord != 2 or dim is not None or keepdim or dtype is not None:
         raise Unsupported("it is none of all numbers, or no root of a sum of squares")
     row = 1 if x.dim() > 2 else x.dim() - 1
-    squares = x.square()
+    squares = x.pow(2)
     if x.dim() > 1:
         squares = squares.sum([d for d in range(x.dim()) if d != row])
     return squares.sum().sqrt()

@@ -177,17 +177,6 @@ def clamp(low: float = -1.0, high: float = 1.0) -> list[VectorInstruction]:
             vector(register(0), negate_a=True, to="out")]
 
 
-def at_least(low: float) -> list[VectorInstruction]:
-    """max(i0, low)."""
-    return [load(0, low), vector(STREAM, scalar(0), op=Op.MAX, to="out")]
-
-
-def at_most(high: float) -> list[VectorInstruction]:
-    """min(i0, high)."""
-    return [load(0, -high), vector(STREAM, scalar(0), op=Op.MAX, negate_a=True, to=0),
-            vector(register(0), negate_a=True, to="out")]
-
-
 def hard_swish() -> list[VectorInstruction]:
     """i0 * min(max(i0 + 3, 0), 6) / 6; the minimum is minus the maximum of what is negated."""
     return [load(0, 3.0), load(1, -6.0), load(2, -1 / 6),

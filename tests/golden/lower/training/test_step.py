@@ -229,10 +229,6 @@ class Unused(nn.Module):
         return self.used(x)
 
 
-NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
-                "host, would do")
-
-
 @pytest.mark.parametrize(("model", "loss", "optimiser", "line"), [
     (mlp(), F.cross_entropy, adam(amsgrad=True),
      "The optimiser cannot be lowered: amsgrad=True computes a step in another way; amsgrad=False would do"),
