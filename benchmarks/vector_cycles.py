@@ -25,7 +25,7 @@ PROGRAMS = {
     "log softmax": lambda n: programs.log_softmax(),
     "log softmax gradient": lambda n: programs.log_softmax_gradient(),
     "SGD with momentum": lambda n: programs.sgd(0.1, 0.9),
-    "Adam": lambda n: programs.adam(0.001, 1),
+    "Adam": lambda n: [*programs.adam_moments(), *programs.adam_step(0.001, 1)],
 }
 
 

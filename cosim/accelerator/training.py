@@ -1,7 +1,7 @@
 """Training on the Verilated accelerator, or on the golden machine: steps of one program, PyTorch beside it."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,8 +32,8 @@ LOSS = "loss"
 class Runner(Protocol):
     """A program with its DRAM, which stays from one run to the next."""
 
-    def write(self, name: str, values: np.ndarray) -> None:
-        """Write a tensor to DRAM."""
+    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
+        """Write a tensor to DRAM, so many bytes behind its address."""
 
     def read(self, name: str) -> np.ndarray:
         """A tensor of DRAM."""
@@ -45,8 +45,8 @@ class Runner(Protocol):
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
         """Put instructions in place of those of these numbers."""
 
-    def run(self, seed: int = 0) -> Result:
-        """Run the program to its end, where the register ``seed`` has that value."""
+    def run(self, arguments: Sequence[int], seed: int = 0) -> Result:
+        """Run the program with these arguments to its end, where the register ``seed`` has that value."""
 
 
 class Timed:
@@ -62,10 +62,10 @@ class Timed:
     def __init__(self, device: Device, program: Program) -> None:
         self.device, self.program, self.base = device, program, room(program)[1]
 
-    def write(self, name: str, values: np.ndarray) -> None:
-        """Write a tensor to DRAM."""
+    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
+        """Write a tensor to DRAM, so many bytes behind its address."""
         tensor = self.program.tensors[name]
-        data, start = pack(self.program.accelerator, tensor, values), self.base + tensor.address
+        data, start = pack(self.program.accelerator, tensor, values), self.base + tensor.address + shift
         self.device.memory[start:start + len(data)] = np.frombuffer(data, np.uint8)
 
     def read(self, name: str) -> np.ndarray:
@@ -81,9 +81,9 @@ class Timed:
             data = each.encode().to_bytes(BYTES, "little")
             self.device.memory[number * BYTES:(number + 1) * BYTES] = np.frombuffer(data, np.uint8)
 
-    def run(self, seed: int = 0) -> Result:
+    def run(self, arguments: Sequence[int], seed: int = 0) -> Result:
         """Ring the doorbell, and wait for the end; raises as :func:`cosim.accelerator.host.execute`."""
-        return execute(self.device, replace(self.program, seed=seed))
+        return execute(self.device, replace(self.program, arguments=tuple(arguments), seed=seed))
 
 
 @dataclass
@@ -147,12 +147,13 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
     """
     found = TrainingRun()
     for number, batch in enumerate(islice(batches, steps)):
+        arguments = step.arguments()
         for name, values in step.host.writes(batch).items():
-            runner.write(name, values)
+            runner.write(name, values, step.shift(name, arguments))
         if chosen := step.host.instructions(batch):
             runner.rewrite(chosen)
         begun = time.perf_counter(), time.process_time()
-        result = runner.run(step.reference.key)
+        result = runner.run(arguments, step.reference.key)
         found.seconds += time.perf_counter() - begun[0]
         found.processor += time.process_time() - begun[1]
         found.results.append(result)

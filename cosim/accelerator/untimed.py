@@ -1,7 +1,7 @@
 """A lowered program on the golden machine in place of the Verilog: bits, and no cycles."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,10 +33,10 @@ class Untimed:
     def __init__(self, program: Program) -> None:
         self.program, self.dram = program, Dram(program.limit, program.memory)
 
-    def write(self, name: str, values: np.ndarray) -> None:
-        """Write a tensor to DRAM."""
+    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
+        """Write a tensor to DRAM, so many bytes behind its address."""
         tensor = self.program.tensors[name]
-        self.dram.put(tensor.address, pack(self.program.accelerator, tensor, values))
+        self.dram.put(tensor.address + shift, pack(self.program.accelerator, tensor, values))
 
     def read(self, name: str) -> np.ndarray:
         """A tensor of DRAM."""
@@ -48,13 +48,13 @@ class Untimed:
         """Put instructions in place of those of these numbers."""
         self.program = self.program.rewritten(instructions)
 
-    def run(self, seed: int = 0) -> Result:
+    def run(self, arguments: Sequence[int] = (), seed: int = 0) -> Result:
         """Execute the program, with nothing in its memories but what DRAM has; MachineError if it is undefined.
 
-        The register ``seed`` has that value.
+        The registers of ``arguments`` and ``seed`` have these values.
         """
         try:
-            Machine(replace(self.program, seed=seed), dram=self.dram).run()
+            Machine(replace(self.program, arguments=tuple(arguments), seed=seed), dram=self.dram).run()
         except Fault as error:
             return Result(0, error.cause, error.pc, {}, None)
         return Result(0, None, 0, {}, None)

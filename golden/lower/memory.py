@@ -15,6 +15,8 @@ from hbfp.system import Accelerator
 
 #: Most elements of four bytes that DRAM can have.
 _ELEMENTS = 1 << 30
+#: Elements of a page, at whose end bursts end.
+PAGE = 4096 // 4
 
 
 @dataclass
@@ -110,6 +112,11 @@ class Dram:
         address = self._more(-(-len(data) // 4))
         self.regions.append(Region(4 * address, data))
         return 4 * address
+
+    def page(self) -> int:
+        """Go on at the next multiple of 4 KiB, and give its address in bytes."""
+        self.end = -(-self.end // PAGE) * PAGE
+        return 4 * self.end
 
     def home(self, rows: int, length: int, pitch: int | None = None) -> Home:
         """Space for rows of ``length`` numbers, which begin ``pitch`` apart; by default each fills whole words."""

@@ -24,6 +24,10 @@ class Span:
     start: int
     stop: int
 
+    def __contains__(self, other: "Span") -> bool:
+        """Whether all addresses of another are of this one."""
+        return self.memory == other.memory and self.start <= other.start and other.stop <= self.stop
+
 
 class _Uses:
     """Who wrote each address of a memory last, and who has read it since; pieces of addresses, in order."""
@@ -76,11 +80,14 @@ class Schedule:
     ----------
     instructions : list of Instruction
         All so far, in order, with their waits.
+    moved : (Span, int) or None
+        Bytes of DRAM that lie further by an argument, and its number.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
         self.instructions: list[Instruction] = []
+        self.moved: tuple[Span, int] | None = None
         self._restart()
 
     def _restart(self):
@@ -94,6 +101,8 @@ class Schedule:
         """Append an instruction, and NOPs before it if it needs more waits than it can hold."""
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
+        if self.moved is not None and any(span in self.moved[0] for span, _ in uses):
+            values = {**values, "argument": self.moved[1]}
         need = _NONE
         for span, write in uses:
             need = merged(need, self._uses[span.memory].before(span, write))

@@ -39,18 +39,19 @@ def read(text: str) -> Source:
     return model.eval(), inputs
 
 
-def functions(text: str, names: Sequence[str]) -> dict[str, Callable[..., Any]]:
-    """The functions of these names that a file defines; ValueError, one line, if it does not."""
+def functions(text: str, names: Sequence[str], others: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
+    """The functions of these names that a file defines, and of others that it may; ValueError, one line, if not."""
     if not Path(text).is_file():
         raise ValueError(f"Model {text} is no file")
     try:
         made = runpy.run_path(text)
     except Exception as error:
         raise ValueError(f"Model {text} does not run: {line(error)}") from error
-    for name in names:
+    wanted = [*names, *(name for name in others if name in made)]
+    for name in wanted:
         if not callable(made.get(name)):
             raise ValueError(f"Model {text} must define {name}()")
-    return {name: made[name] for name in names}
+    return {name: made[name] for name in wanted}
 
 
 def called(text: str, function: Callable[..., Any], *args: Any) -> Any:

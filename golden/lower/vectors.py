@@ -1,6 +1,6 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,8 @@ SPARE = 15
 
 def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
     """A program's constants, which are set once, and the rest, which runs for every row."""
-    return ([each for each in program if each.kind == Kind.SET], [each for each in program if each.kind != Kind.SET])
+    fixed = Kind.SET, Kind.ARGUMENT
+    return ([each for each in program if each.kind in fixed], [each for each in program if each.kind not in fixed])
 
 
 def slot(name: str, base: int, words: int, row: int, outer: int = 0) -> dict[str, int]:
@@ -74,32 +75,49 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
     With ``flat`` the program does each element by itself and makes zeros of zeros; rows are as long as they can be.
     ``kept`` are rows for registers, the same for all.
     """
+    values, taken = (*operands, *outputs), range(len(operands))
+    given = range(len(operands), len(values))
+    in_rows(build, [(program, taken, given)], values, order, taken, given, flat, kept)
+
+
+def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], Sequence[int], Sequence[int]]],
+            values: Sequence[Value], order: Sequence[int], loaded: Iterable[int], stored: Iterable[int],
+            flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
+    """Run programs, one after the other, over all rows of values of one shape; ``order`` and ``flat`` as above.
+
+    Each part is a program, and the numbers of the values that it takes and gives, which may be the same. Those that are
+    ``loaded`` come from DRAM before the first, those that are ``stored`` go there behind the last.
+    """
     *outer, inner = order
-    length = operands[0].shape[inner]                      # of an output the first of them may be all
+    length = values[0].shape[inner]                        # of an output the first of them may be all
     words = -(-length // build.lanes)
     if kept:
         keep_rows(build, kept, build.accelerator.row_words // words if flat else 0)
-    most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
-    every = joint([[value.dims()[d] for d in outer] for value in (*operands, *outputs)])
+    most = max(1, build.v.size // (2 * len(values)) // words)
+    every = joint([[value.dims()[d] for d in outer] for value in values])
     for first, count in ranges([size for size, _ in every[0]], most):
-        with _rows(build, list(boxes(every, first, count)), count, words, inner, operands, outputs) as (taken, given):
-            if flat:
-                elementwise(build, program, count * words, taken, given, words if kept else 1)
-            else:
-                run(build, program, length, count, words, taken, given)
+        with _rows(build, list(boxes(every, first, count)), count, words, inner, values, loaded, stored) as spans:
+            for program, *places in parts:
+                taken, given = ([spans[number] for number in numbers] for numbers in places)
+                if flat:
+                    elementwise(build, program, count * words, taken, given, words if kept else 1)
+                else:
+                    run(build, program, length, count, words, taken, given)
 
 
 @contextmanager
-def _rows(build, cut, count, words, inner, operands, outputs):
-    """Where rows of operands are in V, brought there, and those of outputs, stored at the end; ``cut`` are boxes."""
-    taken, given = ([build.v.take(count * words, kept=True) for _ in some] for some in (operands, outputs))
-    for number, (value, span) in enumerate(zip(operands, taken, strict=True)):
+def _rows(build, cut, count, words, inner, values, loaded, stored):
+    """Where rows of values are in V, brought there, or stored at the end, by their numbers; ``cut`` are boxes."""
+    spans = [build.v.take(count * words, kept=True) for _ in values]
+    for number in loaded:
         for done, skips, lines in cut:
-            build.load(value, (), inner, span.start + done * words, words, skip=skips[number], rows=lines[number])
-    yield taken, given
-    for number, (value, span) in enumerate(zip(outputs, given, strict=True), len(operands)):
+            build.load(values[number], (), inner, spans[number].start + done * words, words, skip=skips[number],
+                       rows=lines[number])
+    yield spans
+    for number in stored:
         for done, skips, lines in cut:
-            build.store(span.start + done * words, words, value, (), inner, skip=skips[number], rows=lines[number])
+            build.store(spans[number].start + done * words, words, values[number], (), inner, skip=skips[number],
+                        rows=lines[number])
     build.v.release()
 
 
@@ -150,11 +168,12 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
     words = -(-length // build.lanes)
     once, each = split(body)
     begin = [*once, programs.length(length), *before]
-    every = joint([[value.dims()[d] for d in over] for value in (*operands, *outputs)])
-    most = max(1, build.v.size // (2 * (len(operands) + len(outputs))) // words)
-    for first, count in ranges([size for size, _ in every[0]], most):
-        with _rows(build, list(boxes(every, first, count)), count, words, inner, operands, outputs) as (taken, given):
-            _pass(build, [] if first else begin, each, count, words, taken, given)
+    values, read = (*operands, *outputs), len(operands)
+    every = joint([[value.dims()[d] for d in over] for value in values])
+    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(values)) // words)):
+        with _rows(build, list(boxes(every, first, count)), count, words, inner, values, range(read),
+                   range(read, len(values))) as spans:
+            _pass(build, [] if first else begin, each, count, words, spans[:read], spans[read:])
     for one, total in zip(after, totals, strict=True):
         result = build.v.take(words)
         _pass(build, [], [one], 1, words, [], [result])

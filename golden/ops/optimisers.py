@@ -1,29 +1,36 @@
-"""Steps of optimisers as one program for each number: the bits of torch's own steps in the table's operations.
+"""Steps of optimisers as programs for each number: the bits of torch's own steps in the table's operations.
 
 ``torch.optim`` writes a step in ``add``, ``mul`` and such, on each parameter by itself, and each of these has its bits
-in the table. A program here does the same operations in the same order, and reads and writes each number once.
+in the table. The programs here do the same operations in the same order, and read and write each number as rarely as
+the slots of an instruction allow: three rows in, two out.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..vector import programs
+from ..vector.side import elements
 from .operation import Unsupported
-from .results import Program
+from .results import Program, without
+
+#: Where an update finds its parameter and the gradient; what else it reads is the optimiser's state.
+PARAMETER, GRADIENT = "parameter", "gradient"
 
 
 @dataclass(frozen=True)
-class Update:
-    """A step of an optimiser for one parameter.
+class Part:
+    """A program of an update, which takes at most three rows and gives at most two.
 
     Attributes
     ----------
     program : list of VectorInstruction
         What runs for each number by itself.
     reads : tuple of str
-        What it takes, in order: "parameter", "gradient", or torch's name of a tensor of the optimiser's state.
+        What it takes, in order: :data:`PARAMETER`, :data:`GRADIENT`, or torch's name of a tensor of the state.
     writes : tuple of str
         What it gives, in order; each is new or takes the place of what was read.
     """
@@ -31,9 +38,35 @@ class Update:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
+    def alone(self, place: int) -> Program:
+        """The program with one of its results."""
+        return without(self.program, *(other for other in range(len(self.writes)) if other != place))
 
-def update(optimiser: torch.optim.Optimizer, group: dict[str, Any], step: int) -> Update:
+
+@dataclass(frozen=True)
+class Update:
+    """A step of an optimiser for one parameter: parts, one after the other."""
+    parts: tuple[Part, ...]
+
+    @property
+    def state(self) -> tuple[str, ...]:
+        """Names of what it keeps from step to step."""
+        names = dict.fromkeys(name for part in self.parts for name in (*part.reads, *part.writes))
+        return tuple(name for name in names if name not in (PARAMETER, GRADIENT))
+
+    def results(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Name -> bit patterns behind the step, of the parameter and the state; ``given`` are those before it."""
+        found = dict(given)
+        for part in self.parts:
+            rows = [found[name] for name in part.reads]
+            found |= {name: elements(part.alone(place), *rows) for place, name in enumerate(part.writes)}
+        return {name: found[name] for name in (PARAMETER, *self.state)}
+
+
+def update(optimiser: torch.optim.Optimizer, group: dict[str, Any], step: int, kept: bool = False) -> Update:
     """What step number ``step``, from 1, of an optimiser does to each parameter of a group.
+
+    With ``kept`` there is state before the first step, too: :func:`start`.
 
     Raises
     ------
@@ -41,7 +74,15 @@ def update(optimiser: torch.optim.Optimizer, group: dict[str, Any], step: int) -
         If there is no program for this kind of optimiser, or for an option of it.
     """
     check(optimiser)
-    return _UPDATES[type(optimiser)](group, step)
+    return _UPDATES[type(optimiser)](group, step, kept)
+
+
+def start(name: str) -> float:
+    """What of the state has to be there before the first step, so that this is like all others.
+
+    A sum with -0, and a product of it, change nothing: momentum becomes the gradient. Adam begins with zeros.
+    """
+    return -0.0 if name == "momentum_buffer" else 0.0
 
 
 def check(optimiser: torch.optim.Optimizer) -> None:
@@ -57,19 +98,27 @@ def check(optimiser: torch.optim.Optimizer) -> None:
             raise Unsupported("a rate is a tensor; a number would do")
 
 
-def _sgd(group, step):
-    keeps = group["momentum"] != 0
+def _sgd(group, step, kept):
+    keeps, first = group["momentum"] != 0, step == 1 and not kept
     program = programs.sgd(group["lr"], group["momentum"], group["dampening"], group["weight_decay"],
-                           nesterov=group["nesterov"], maximize=group["maximize"], first=step == 1)
-    return Update(program, ("parameter", "gradient", *(["momentum_buffer"] if keeps and step > 1 else [])),
-                  (*(["momentum_buffer"] if keeps else []), "parameter"))
+                           nesterov=group["nesterov"], maximize=group["maximize"], first=first)
+    return Update((Part(program, (PARAMETER, GRADIENT, *(["momentum_buffer"] if keeps and not first else [])),
+                        (*(["momentum_buffer"] if keeps else []), PARAMETER)),))
 
 
-def _adam(group, step):
+def _adam(group, step, kept):
+    """Four rows in and three out: the moments first, and then the parameter."""
     first, second = group["betas"]
-    program = programs.adam(group["lr"], step, first, second, group["eps"], group["weight_decay"],
-                            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"])
-    return Update(program, ("parameter", "gradient", "exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "parameter"))
+    decay, decoupled, maximize = group["weight_decay"], group["decoupled_weight_decay"], group["maximize"]
+    parts = []
+    if decay and not decoupled:
+        parts.append(Part(programs.decayed(decay, maximize=maximize), (PARAMETER, GRADIENT), (GRADIENT,)))
+        maximize = False
+    parts.append(Part(programs.adam_moments(first, second, maximize=maximize), (GRADIENT, "exp_avg", "exp_avg_sq"),
+                      ("exp_avg", "exp_avg_sq")))
+    parts.append(Part(programs.adam_step(group["lr"], step, first, second, group["eps"], decay if decoupled else 0.0),
+                      ("exp_avg_sq", "exp_avg", PARAMETER), (PARAMETER,)))
+    return Update(tuple(parts))
 
 
 _UPDATES = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.AdamW: _adam}

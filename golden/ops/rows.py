@@ -102,6 +102,17 @@ def _variance(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
     return Rows(programs.row_variance(x.shape[-1]), (x,), results=(Result(True, keep=keepdim),))
 
 
+def _vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None):
+    """Squares are added up to one row, ascending, and this in the order of the lanes."""
+    if ord != 2 or dim is not None or keepdim or dtype is not None:
+        raise Unsupported("it is none of all numbers, or no root of a sum of squares")
+    row = 1 if x.dim() > 2 else x.dim() - 1
+    squares = x.pow(2)
+    if x.dim() > 1:
+        squares = squares.sum([d for d in range(x.dim()) if d != row])
+    return squares.sum().sqrt()
+
+
 def _nothing_kept(x, *rest):
     return x.new_empty(0), x.new_empty(0)
 
@@ -114,6 +125,7 @@ OPERATIONS = (
     Operation("group_norm", calls("native_group_norm"), Shape.PARTS, parts=_group_norm),
     Operation("sum", calls("sum"), Shape.ROW, _sum), Operation("amax", calls("amax"), Shape.ROW, _most),
     Operation("var", calls("var"), Shape.ROW, _variance),
+    Operation("linalg_vector_norm", calls("linalg_vector_norm"), Shape.PARTS, parts=_vector_norm),
     Operation("batch_norm", calls("native_batch_norm", "_native_batch_norm_legit"), Shape.ROW, _batch_norm,
               parts=norms.training, kept=_nothing_kept),
     Operation("batch_norm", calls("_native_batch_norm_legit_no_training"), Shape.ROW, _batch_norm_learned,

@@ -494,33 +494,39 @@ def sgd(rate: float, momentum: float = 0.0, dampening: float = 0.0, weight_decay
     return [*program, vector(register(1), scalar(1), register(0), negate_a=True, to="out")]
 
 
-def adam(rate: float, step: int, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
-         weight_decay: float = 0.0, *, decoupled: bool = False, maximize: bool = False) -> list[VectorInstruction]:
-    """Adam at ``step`` (1, 2, ...) as torch has it. Takes w, g, m, v, gives m, v, w.
+def decayed(weight_decay: float, *, maximize: bool = False) -> list[VectorInstruction]:
+    """The gradient with weight decay, as torch has it. Takes w and g, gives g + weight_decay * w; ``maximize``: -g."""
+    return [load(0, weight_decay), vector(to=0), vector(register(0), scalar(0), STREAM, negate_c=maximize, to="out")]
 
-    With ``decoupled`` (AdamW) w is first multiplied by 1 - rate * weight_decay, else weight_decay * w is added to g.
-    Then m = m + (g - m) * (1 - beta1), v = v * beta2 + ((1 - beta2) * g) * g, d = sqrt(v) * (1 / sqrt(1 -
-    beta2^step)) + eps, w = w - (rate / (1 - beta1^step) * m) * (1 / d).
+
+def adam_moments(beta1: float = 0.9, beta2: float = 0.999, *, maximize: bool = False) -> list[VectorInstruction]:
+    """The first half of a step of Adam, as torch has it. Takes g, m, v, gives m and v; ``maximize``: of -g.
+
+    m = m + (g - m) * (1 - beta1), v = v * beta2 + ((1 - beta2) * g) * g.
     """
-    share, step = 1 - beta1, float(step)                   # a power of a float is another than that of an integer
+    share = 1 - beta1
     near = abs(share) < 0.5
-    program = [load(0, share if near else share - 1), load(1, beta2), load(2, 1 - beta2),
-               load(3, 1 / (1 - beta2 ** step) ** 0.5), load(4, eps), load(5, -rate / (1 - beta1 ** step))]
-    program += [vector(to=0), vector(negate_a=maximize, to=1)]
-    if weight_decay and decoupled:
-        program += [load(6, 1 - rate * weight_decay), vector(register(0), scalar(6), to=0)]
-    elif weight_decay:
-        program += [load(6, weight_decay), vector(register(0), scalar(6), register(1), to=1)]
-    return [*program,
-            vector(to=2),
-            vector(register(1), c=register(2), negate_c=True, to=3),
-            vector(register(3), scalar(0), register(2 if near else 1), to=2),
-            vector(register(2), to="out"),                                                   # m
-            vector(b=scalar(1), to=3),
-            vector(register(1), scalar(2), to=4),
-            vector(register(4), register(1), register(3), to=3),
-            vector(register(3), to="out"),                                                   # v
-            vector(register(3), to=3, post="rsqrt"), vector(register(3), to=3, post="recip"),
-            vector(register(3), scalar(3), scalar(4), to=3, post="recip"),
-            vector(register(2), scalar(5), to=2),
-            vector(register(3), register(2), register(0), to="out")]
+    return [load(0, share if near else share - 1), load(1, beta2), load(2, 1 - beta2),
+            vector(negate_a=maximize, to=0), vector(to=1),
+            vector(register(0), c=register(1), negate_c=True, to=2),
+            vector(register(2), scalar(0), register(1 if near else 0), to="out"),
+            vector(b=scalar(1), to=1),
+            vector(register(0), scalar(2), to=2),
+            vector(register(2), register(0), register(1), to="out")]
+
+
+def adam_step(rate: float, step: int, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+              weight_decay: float = 0.0) -> list[VectorInstruction]:
+    """The second half of Adam's ``step`` (1, 2, ...), as torch has it. Takes v, m, w, gives w.
+
+    d = sqrt(v) * (1 / sqrt(1 - beta2^step)) + eps, w = w - (rate / (1 - beta1^step) * m) * (1 / d), before which w is
+    multiplied by 1 - rate * ``weight_decay``, if that is not 0 (AdamW).
+    """
+    step = float(step)                                     # a power of a float is another than that of an integer
+    program = [load(0, 1 / (1 - beta2 ** step) ** 0.5), load(1, eps), load(2, -rate / (1 - beta1 ** step)),
+               vector(to=0, post="rsqrt"), vector(register(0), to=0, post="recip"),
+               vector(register(0), scalar(0), scalar(1), to=0, post="recip"), vector(b=scalar(2), to=1)]
+    if not weight_decay:
+        return [*program, vector(register(0), register(1), STREAM, to="out")]
+    return [load(3, 1 - rate * weight_decay), *program,
+            vector(b=scalar(3), to=2), vector(register(0), register(1), register(2), to="out")]

@@ -11,7 +11,7 @@ from golden.vector.unit import ReservedInstruction, check
 
 LARGEST = VectorUnit(lanes=64, beats=8192, registers=16, arguments=15)
 PROGRAMS = (vector_programs.softmax(), vector_programs.layer_norm(64), vector_programs.gelu_gradient(),
-            vector_programs.adam(0.1, 3), [vector_programs.length(65)])
+            vector_programs.adam_step(0.1, 3), [vector_programs.length(65)])
 
 
 def random_words(count, seed):

@@ -165,5 +165,5 @@ def _step(reference, trained, batch) -> Callable[[dict[str, torch.Tensor]], list
             if gradient is None:
                 raise LoweringError(f"Parameter {name} cannot be trained: the loss does not depend on it; "
                                     "requires_grad_(False) would do")
-        return [loss.detach(), *gradients, *buffers.values()]
+        return [loss.detach(), *reference.clipped(gradients), *buffers.values()]
     return step

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -14,10 +14,22 @@ from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
 from ..formats import formats
-from . import updates
+from .updates import Numbers
 
+#: The argument of a program that says where its batch lies; those behind it are numbers of the optimiser.
+BATCH = 1
 Loss = Callable[..., torch.Tensor]
 Make = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+
+
+class Schedule(Protocol):
+    """What changes learning rates, such as those of :mod:`torch.optim.lr_scheduler`."""
+
+    def step(self) -> None:
+        """A step of the optimiser is done."""
+
+
+Plan = Callable[[torch.optim.Optimizer], Schedule]
 
 
 class Reference:
@@ -37,6 +49,10 @@ class Reference:
         Roles of what is rounded stochastically, by position: of x, w and g.
     seed : int
         Of these numbers.
+    plan : callable, optional
+        Gives the schedule of an optimiser's learning rates.
+    clip : float, optional
+        Gradients are clipped to this norm, that of all of them together.
 
     Attributes
     ----------
@@ -46,15 +62,19 @@ class Reference:
         The converted copy.
     optimiser : torch.optim.Optimizer
         Of its parameters.
+    steps : int
+        Done so far.
     """
 
     def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator,
-                 stochastic: Sequence[str] = (), seed: int = 1) -> None:
+                 stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None,
+                 clip: float | None = None) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
                              noise="position" if stochastic else "lanes")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
-        updates.known(self.optimiser)
+        self.numbers = Numbers(self.optimiser, BATCH + 1)
+        self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)
 
     def begin(self) -> None:
@@ -75,13 +95,30 @@ class Reference:
             self.optimiser.zero_grad()
             loss = self.loss(self.model(*inputs), *targets)
             loss.backward()
+            if self.clip is not None:
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip, foreach=False)
             self.optimiser.step()
+        if self.schedule is not None:
+            self.schedule.step()
         return loss.detach()
+
+    def clipped(self, gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Gradients as a step has them, without a change of those that are given."""
+        if self.clip is None:
+            return list(gradients)
+        total = torch.nn.utils.get_total_norm(gradients, foreach=False)
+        share = torch.clamp(self.clip / (total + 1e-6), max=1.0)
+        return [each * share for each in gradients]
+
+    def values(self) -> tuple[int, ...]:
+        """Arguments of the next step, from the optimiser's first on; LoweringError as of :meth:`Numbers.values`."""
+        return self.numbers.values(self.optimiser, self.steps + 1)
 
     def updates(self) -> dict[str, Update]:
         """Name of each parameter that is trained -> what a step of the optimiser does to it."""
         names = {parameter: name for name, parameter in self.model.named_parameters()}
-        return {names[parameter]: updates.of(self.optimiser, group) for group in self.optimiser.param_groups
+        return {names[parameter]: each
+                for group, each in zip(self.optimiser.param_groups, self.numbers.updates, strict=True)
                 for parameter in group["params"] if parameter.requires_grad}
 
     def expected(self, loss: torch.Tensor, buffers: Iterable[str] = ()) -> dict[str, torch.Tensor]:
@@ -91,5 +128,5 @@ class Reference:
             parameter = parameters[name]
             assert parameter.grad is not None
             found |= {f"{name} gradient": parameter.grad, f"{name} after": parameter.detach()}
-            found |= {f"{name} {kept} after": self.optimiser.state[parameter][kept] for kept in updates.state(each)}
+            found |= {f"{name} {kept} after": self.optimiser.state[parameter][kept] for kept in each.state}
         return found | {f"{name} after": self.model.get_buffer(name) for name in buffers}

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
@@ -9,9 +11,9 @@ from torch import nn
 
 from ..source import called, functions
 from .capture import Batch
-from .reference import Loss, Make
+from .reference import Loss, Make, Plan
 
-NAMES = ("model", "loss", "batches", "optimiser")
+NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip")
 
 
 @dataclass
@@ -26,12 +28,18 @@ class Training:
         The file.
     again : callable
         Gives its batches from the first on.
+    plan : callable or None
+        Gives the schedule of an optimiser's learning rates.
+    clip : float or None
+        Gradients are clipped to this norm.
     """
     model: nn.Module
     loss: Loss
     optimiser: Make
     text: str
     again: Any
+    plan: Plan | None = None
+    clip: float | None = None
 
     def batches(self) -> Iterator[Batch]:
         """Its batches, inputs and targets as tuples; from the first again when there are no more.
@@ -61,15 +69,32 @@ def _leaves(part, number, text):
 
 def training(text: str) -> Training:
     """The training of a file, which defines ``model()``, ``loss(output, *targets)``, ``batches()``, an iterable of
-    (inputs, targets), and ``optimiser(parameters)``.
+    (inputs, targets), and ``optimiser(parameters)``; and, if it likes, ``schedule(optimiser)``, of
+    ``torch.optim.lr_scheduler``, whose ``step()`` is called behind each step, and ``clip()``, the norm that gradients
+    are clipped to.
 
     Raises
     ------
     ValueError
         If it does not; one line.
     """
-    made = functions(text, NAMES)
+    made = functions(text, NAMES, OTHERS)
     model = called(text, made["model"])
     if not isinstance(model, nn.Module):
         raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
-    return Training(model, made["loss"], made["optimiser"], text, made["batches"])
+    plan = partial(_schedule, text, made["schedule"]) if "schedule" in made else None
+    clip = called(text, made["clip"]) if "clip" in made else None
+    if clip is not None and not (isinstance(clip, (int, float)) and clip > 0):
+        raise ValueError(f"clip() of {text} must give a number above 0, not {clip!r}")
+    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan, clip)
+
+
+def _schedule(text, make, optimiser):
+    """What ``schedule()`` gives; ValueError unless it goes on by steps alone."""
+    made = called(text, make, optimiser)
+    try:
+        signature(made.step).bind()
+    except (AttributeError, TypeError):
+        raise ValueError(f"schedule() of {text} must give a schedule whose step() takes nothing, not "
+                         f"{type(made).__name__}") from None
+    return made

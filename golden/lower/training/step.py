@@ -1,7 +1,7 @@
 """From a step of training to one program: parameters and state are read and written in place, batches are data."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ import torch
 from torch import fx
 
 from hbfp.checks import check_kind
+from hbfp.golden.nn.forms import patterns
 from hbfp.golden.nn.side import sided
-from hbfp.golden.ops.optimisers import Update
+from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, start
 from hbfp.golden.vector.side import Side
 from hbfp.isa.instructions import Instruction
 from hbfp.program import Layer, Program
@@ -22,11 +23,15 @@ from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
 from ..network import Network
 from ..operations.tables import BY_NUMBER, Choice
+from ..schedule import Span
 from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
 from .masks import computes
-from .reference import Loss, Make, Reference
+from .reference import BATCH, Loss, Make, Plan, Reference
+
+#: Places for a batch in DRAM, which steps use in turns, so that a host may write the next batch during a step.
+PLACES = 2
 
 
 @dataclass
@@ -41,10 +46,27 @@ class Step:
         PyTorch, before its first step.
     host : Host
         What a host writes for each batch.
+    batch : range
+        Bytes of DRAM that are the first of :data:`PLACES` for a batch; the others follow.
     """
     lowered: Lowered
     reference: Reference
     host: "Host"
+    batch: range
+
+    def arguments(self) -> tuple[int, ...]:
+        """What the next step's program is told: how far behind the first place its batch lies, and numbers.
+
+        Raises
+        ------
+        LoweringError
+            If the optimiser's options have changed otherwise than by learning rates.
+        """
+        return self.reference.steps % PLACES * len(self.batch), *self.reference.values()
+
+    def shift(self, name: str, arguments: Sequence[int]) -> int:
+        """Bytes by which a tensor that a host writes lies behind its address, where these are the arguments."""
+        return arguments[BATCH - 1] if self.lowered.program.tensors[name].address in self.batch else 0
 
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
@@ -136,6 +158,9 @@ class _Network(Network):
     results: Mapping[str, fx.Node] = field(default_factory=dict)
     updates: Mapping[str, Update] = field(default_factory=dict)
     buffers: Mapping[str, str] = field(default_factory=dict)
+    arguments: Sequence[int] = ()
+    given: Collection[str] = ()
+    batch: range = range(0)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -150,7 +175,19 @@ class _Network(Network):
     def copying(self, name: str) -> str:
         return f"backward {name}"
 
+    def _place_batch(self):
+        """Put what comes with a batch where an argument says."""
+        dram = self.build.dram
+        first = dram.page()
+        for node, name in self.graph.inputs.items():
+            if name in self.given:
+                self.value(node)
+        self.batch = range(first, dram.page())
+        dram.end += (PLACES - 1) * len(self.batch) // 4
+        self.build.schedule.moved = Span("DRAM", self.batch.start, self.batch.stop), BATCH
+
     def layer_by_layer(self) -> Iterator[Layer]:
+        self._place_batch()
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
@@ -159,21 +196,22 @@ class _Network(Network):
             self.expected[name] = self.expected[own]
         for name, each in self.updates.items():
             first = len(self.build.schedule.instructions)
-            parts = {updates.PARAMETER: nodes[name], updates.GRADIENT: nodes[f"{name} gradient"]}
+            parts = {PARAMETER: nodes[name], GRADIENT: nodes[f"{name} gradient"]}
             values = {part: self.value(node) for part, node in parts.items()}
             numbers = {part: self.graph.results[node] for part, node in parts.items()}
-            for kept in updates.state(each):
-                numbers[kept] = torch.full_like(numbers[updates.PARAMETER], updates.START)
+            for kept in each.state:
+                numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
                 values[kept] = self.build.dram.constant(numbers[kept].numpy(), channels_last(numbers[kept].dim()))
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
             try:
-                updates.lowered(self.build, each, values)
+                updates.lowered(self.build, each, values, self.arguments)
             except LoweringError as error:
                 raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
             self.build.end_layer()
-            for part, result in updates.results(each, numbers).items():
-                own = name if part == updates.PARAMETER else f"{name} {part}"
-                self._known(f"{own} after", values[part], torch.from_numpy(result), "output")
+            given = {part: patterns(number.detach()) for part, number in numbers.items()}
+            for part, result in updates.told(each, self.arguments).results(given).items():
+                own = name if part == PARAMETER else f"{name} {part}"
+                self._known(f"{own} after", values[part], torch.from_numpy(result.view(np.float32)), "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
         for name, new in self.buffers.items():
@@ -188,7 +226,8 @@ class _Network(Network):
 
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
-               stochastic: Sequence[str] = (), seed: int = 1) -> Step:
+               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None
+               ) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -206,6 +245,10 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
         Roles of what is rounded stochastically: of x, w and g, the gradients of outputs.
     seed : int
         Of the numbers that these draw.
+    plan : callable, optional
+        Gives the schedule of the optimiser's learning rates.
+    clip : float, optional
+        Gradients are clipped to this norm, as :func:`torch.nn.utils.clip_grad_norm_` does.
 
     Returns
     -------
@@ -220,17 +263,19 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
-    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed)
+    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     capture = captured(reference, batch)
     graph, moved, whole = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
-    build = Builder(accelerator)
+    build, arguments = Builder(accelerator), (0, *reference.values())
     network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
-                       buffers=capture.buffers, batches=True)
+                       buffers=capture.buffers, batches=True, arguments=arguments,
+                       given={*capture.leaves(batch), *moved.values()})
     lowered = finished(build, [network])
+    lowered.program = replace(lowered.program, arguments=arguments)
     host = Host(capture, moved, lowered.orders, lowered.program, network.choices)
     host.writes(batch)
-    return Step(lowered, reference, host)
+    return Step(lowered, reference, host, network.batch)
 
 
 def _evaluated(capture, side):

@@ -1,71 +1,121 @@
-"""Steps of optimisers as layers: parameters and state are read and written where they lie."""
+"""Steps of optimisers as layers: parameters and state are read and written where they lie.
 
-from collections.abc import Mapping
-from typing import Any
+One program does every step, so what differs from one to the next is no immediate of it: learning rates, and what Adam
+makes of them and of the number of the step. The host computes these numbers, as torch does, and tells the program.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from hbfp.golden.nn.forms import patterns
-from hbfp.golden.ops.operation import Unsupported, keeps_zeros
-from hbfp.golden.ops.optimisers import Update, check, update
-from hbfp.golden.ops.results import without
-from hbfp.golden.vector.side import elements
+from hbfp.golden.ops.operation import Unsupported
+from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, check, update
+from hbfp.golden.spec.vector import Kind, VectorInstruction
+from hbfp.golden.vector import programs
+from hbfp.isa.instructions import ARGUMENTS
 
 from .. import vectors
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
 
-#: Where an update finds its parameter and the gradient; what else it reads is the optimiser's state.
-PARAMETER, GRADIENT = "parameter", "gradient"
-#: What state is before the first step: a sum with -0, and a product of it, change nothing.
-START = -0.0
 
+class Numbers:
+    """The numbers of an optimiser's steps that a host tells its program, which does the steps of all groups.
 
-def known(optimiser: torch.optim.Optimizer) -> None:
-    """Raise LoweringError unless one program serves every step of an optimiser."""
-    name = type(optimiser).__name__
-    try:
+    Parameters
+    ----------
+    optimiser : torch.optim.Optimizer
+    first : int
+        Number of the first argument that it may use.
+
+    Attributes
+    ----------
+    updates : list of Update
+        What a step does to each parameter of each group; numbers that differ from step to step are arguments.
+
+    Raises
+    ------
+    LoweringError
+        If there is no program for the optimiser, or it needs more arguments than there are.
+    """
+
+    def __init__(self, optimiser: torch.optim.Optimizer, first: int) -> None:
+        self.first, self.places = first, []
+        try:
+            self.updates = [self._shared(optimiser, group) for group in optimiser.param_groups]
+        except Unsupported as error:
+            raise LoweringError(f"The optimiser cannot be lowered: {error}") from None
+        used, there = sum(map(len, self.places)), ARGUMENTS + 1 - first
+        if used > there:
+            raise LoweringError(f"The optimiser cannot be lowered: {used} of its numbers change from step to step, and "
+                                f"a program has {there} arguments for them; fewer groups would do")
+
+    def _shared(self, optimiser, group):
+        """The update of a group in every step, with arguments in place of what differs; their places are kept."""
         check(optimiser)
-        for group in optimiser.param_groups:
-            if update(optimiser, group, 2) != update(optimiser, group, 3):
-                raise Unsupported(f"the steps of {name} differ from each other, and one program does all; "
-                                  "torch.optim.SGD would do")
-            if group.get("dampening") and group["momentum"]:
-                raise Unsupported(f"dampening is {group['dampening']!r}, which the first step leaves out, and one "
-                                  "program does all; 0 would do")
-    except Unsupported as error:
-        raise LoweringError(f"The optimiser cannot be lowered: {error}") from None
+        if group.get("dampening") and group["momentum"]:
+            raise Unsupported(f"dampening is {group['dampening']!r}, which the first step leaves out, and one program "
+                              "does all; 0 would do")
+        one = update(optimiser, group, 2, kept=True)
+        other = update(optimiser, {**group, "lr": 2 * group["lr"] + 1}, 3, kept=True)
+        places = [(part, place) for part, (mine, its) in enumerate(zip(one.parts, other.parts, strict=True))
+                  for place, (word, another) in enumerate(zip(mine.program, its.program, strict=True))
+                  if word != another]
+        number = self.first + sum(map(len, self.places))
+        self.places.append(places)
+        return _changed(one, {where: programs.argument(_word(one, where).target_index, number + count)
+                              for count, where in enumerate(places)})
+
+    def values(self, optimiser: torch.optim.Optimizer, step: int) -> tuple[int, ...]:
+        """The arguments of step number ``step``, from 1, of an optimiser whose learning rates may have changed.
+
+        Raises
+        ------
+        LoweringError
+            If anything else has changed.
+        """
+        found: list[int] = []
+        for number, (group, shared, places) in enumerate(zip(optimiser.param_groups, self.updates, self.places,
+                                                             strict=True)):
+            now = update(optimiser, group, step, kept=True)
+            if _changed(now, {where: _word(shared, where) for where in places}) != shared:
+                raise LoweringError(f"Group {number} of the optimiser has other options in step {step} than its "
+                                    "program; another learning rate alone would do")
+            found += [_word(now, where).immediate for where in places]
+        return tuple(found)
 
 
-def of(optimiser: torch.optim.Optimizer, group: Mapping[str, Any]) -> Update:
-    """The update of each parameter of a group, in every step."""
-    return update(optimiser, dict(group), 2)
+def _word(each, where):
+    """The instruction of an update in a part and a place."""
+    part, place = where
+    return each.parts[part].program[place]
 
 
-def state(each: Update) -> list[str]:
-    """Names of what an update keeps from step to step."""
-    return [name for name in each.reads if name not in (PARAMETER, GRADIENT)]
+def _changed(each: Update, words: Mapping[tuple[int, int], VectorInstruction]) -> Update:
+    """An update with other instructions in some places."""
+    return Update(tuple(replace(part, program=[words.get((number, place), word) for place, word in enumerate(
+        part.program)]) for number, part in enumerate(each.parts)))
 
 
-def results(each: Update, numbers: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
-    """Name -> what an update gives for tensors of these names."""
-    given = [patterns(numbers[name].detach()) for name in each.reads]
-    return {name: elements(_alone(each, place), *given).view(np.float32) for place, name in enumerate(each.writes)}
+def told(each: Update, arguments: Sequence[int]) -> Update:
+    """An update with the values of arguments in their places."""
+    return Update(tuple(replace(part, program=[
+        replace(word, kind=Kind.SET, immediate=arguments[word.immediate - 1]) if word.kind == Kind.ARGUMENT else word
+        for word in part.program]) for part in each.parts))
 
 
-def lowered(build: Builder, each: Update, values: Mapping[str, Value]) -> None:
-    """Emit an update of tensors that lie at ``values``, in place."""
-    reads, writes = ([values[name] for name in names] for names in (each.reads, each.writes))
-    if not writes[0].shape:
-        reads, writes = ([Value(value.where[None], value.home) for value in part] for part in (reads, writes))
-    order = vectors.physical(writes[0])
-    flat = writes[0].shape[order[-1]] % build.lanes == 0 or all(
-        keeps_zeros(_alone(each, place), len(reads)) for place in range(len(writes)))
-    vectors.by_rows(build, each.program, reads, order, writes, flat=flat)
-
-
-def _alone(each, place):
-    """An update's program with one of its results."""
-    return without(each.program, *(other for other in range(len(each.writes)) if other != place))
+def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int]) -> None:
+    """Emit an update of tensors that lie at ``values``, in place; ``arguments`` are those of a step."""
+    names = (PARAMETER, GRADIENT, *each.state)
+    places = [values[name] for name in names]
+    if not places[0].shape:
+        places = [Value(value.where[None], value.home) for value in places]
+    order = vectors.physical(places[0])
+    zeros = told(each, arguments).results(dict.fromkeys(names, np.zeros(1, np.uint32)))
+    flat = places[0].shape[order[-1]] % build.lanes == 0 or not any((result << 1).any() for result in zeros.values())
+    parts = [(part.program, [names.index(name) for name in part.reads], [names.index(name) for name in part.writes])
+             for part in each.parts]
+    vectors.in_rows(build, parts, places, order, range(len(names)), [names.index(name) for name in zeros], flat)

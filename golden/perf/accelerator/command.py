@@ -123,7 +123,8 @@ def lowered_step(text: str, accelerator: Accelerator, **noise: Any) -> tuple[Any
 
     try:
         made = training(text)
-        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator, **noise)
+        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
+                                plan=made.plan, clip=made.clip, **noise)
     except OptionError:
         raise
     except ValueError as error:

@@ -53,8 +53,19 @@ ATTENDS = FILE.replace("    return nn.Sequential(nn.Linear(10, 12), nn.ReLU(), n
     return Model()""").replace("torch.randn(8, 10, generator=generator)", """(
             torch.randn(8, 3, 10, generator=generator),
             torch.arange(3) >= torch.randint(1, 4, (8, 1), generator=generator))""")
-#: Numbers of a step: gradient, weight and momentum of every parameter, and the loss.
-NUMBERS = 3 * (10 * 12 + 12 + 12 * 6 + 6) + 1
+#: The same with all that a host tells a program: rates of a schedule, and what Adam makes of the number of a step.
+TOLD = FILE.replace("SGD(parameters, lr=0.1, momentum=0.9)", "AdamW(parameters, lr=0.1, weight_decay=0.1)") + """
+
+def schedule(optimiser):
+    return torch.optim.lr_scheduler.LinearLR(optimiser, 0.25, total_iters=2)
+
+
+def clip():
+    return 0.5
+"""
+#: Weights; numbers of a step: gradient, weight and momentum of every parameter, and the loss.
+WEIGHTS = 10 * 12 + 12 + 12 * 6 + 6
+NUMBERS = 3 * WEIGHTS + 1
 PARTS = ["forward", "backward", "gx", "gw", "update"]
 
 
@@ -67,7 +78,8 @@ def file(tmp_path):
 
 def lowered(file, accelerator=ACCELERATOR):
     made = training(str(file))
-    return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator)
+    return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
+                            plan=made.plan, clip=made.clip)
 
 
 @pytest.mark.cosim
@@ -107,6 +119,32 @@ def test_verilog(file):
     assert sum(each["cycles"] for each in parts) == sum(each["model_cycles"] for each in parts) == cycles[-1]
     assert {each["name"]: each["macs"] for each in parts} == {
         "forward": 8 * (120 + 72), "backward": 0, "gx": 8 * 72, "gw": 8 * (120 + 72), "update": 0}
+
+
+@pytest.mark.cosim
+def test_verilog_is_told_rates(file):
+    """New rates, clipped gradients, and batches in two places, without another program; cycles stay the model's."""
+    file.write_text(TOLD)
+    made, step = lowered(file)
+    found = runs.on_verilog(emit_accelerator(ACCELERATOR), step, made.batches(), 3, every=True, level=LEVEL)
+    assert (found.total.compared, found.total.mismatches, found.late) == (3 * (4 * WEIGHTS + 1), 0, [])
+
+
+def test_a_step_that_is_told_something_else_is_found(file):
+    """Another argument changes weights: that of the batch, and those of rates."""
+    file.write_text(TOLD)
+    for place in (None, 0, 1, 2):
+        made, step = lowered(file)
+        told, batch = list(step.arguments()), next(made.batches())
+        if place is not None:
+            told[place] = told[place] ^ 1 << 23 if place else len(step.batch)
+        machine = runs.Untimed(step.lowered.program)
+        for name, values in step.host.writes(batch).items():
+            machine.write(name, values)
+            machine.write(name, -values, len(step.batch))
+        machine.run(told)
+        differ = any((machine.read(name) != values).any() for name, values in step.advance(batch).items())
+        assert differ == (place is not None), place
 
 
 def test_a_wrong_weight_is_found(file):

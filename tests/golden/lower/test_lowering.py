@@ -213,6 +213,7 @@ CASES = {
     "glu": (lambda: nn.GLU(), (3, 42)), "behind a product": (
         lambda: Of(lambda f, x, y: (f(x) - y) * y, nn.Linear(20, 24)), (5, 20), (5, 24)),
     "softmax by hand": (lambda: Of(softmax_by_hand), (2, 3, 20)),
+    "norm": (lambda: Of(lambda x: torch.linalg.vector_norm(x).clamp(max=3.0) * x.clamp(min=0.25)), (3, 21)),
     "powers": (lambda: Of(lambda x: x ** 2 + x ** 3 - x.pow(4)), (3, 21)),
     "sums": (lambda: Of(lambda x: x.sum(-1, keepdim=True) * x.amax(-1, keepdim=True)), (2, 3, 21)),
     "long totals": (lambda: Of(lambda x: (x.sum(0), x.sum())), (300, 21)),

@@ -228,10 +228,7 @@ def test_steps_of_sgd_are_one_program(options):
             parameter.grad[parameter.grad == 1e-39] = 0    # what comes from an operation is flushed
             twin.grad = parameter.grad.double()
             have = state | {"parameter": bits(parameter).copy(), "gradient": bits(parameter.grad).copy()}
-            given = [have[name] for name in made.reads]
-            results = [elements(without(made.program, *(other for other in range(len(made.writes)) if other != number)),
-                                *given) for number in range(len(made.writes))]
-            state.update(zip(made.writes, results, strict=True))
+            state.update(made.results(have))
             wanted.append(state.pop("parameter"))
         for each in (own, exact, *schedules):
             each.step()

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 import golden.nn
 from golden.ops.optimisers import update
-from golden.ops.results import without
 from golden.vector import programs
 from golden.vector.side import ascending, elements
 from tests.golden.nn.test_gradients import SIDE, bits, near, numbers, same
@@ -256,15 +255,41 @@ def test_steps_of_adam_are_one_program(kind, options):
         twin.grad = parameter.grad.double()
         made = update(own, own.param_groups[0], step)
         have = state | {"parameter": bits(parameter).copy(), "gradient": bits(parameter.grad).copy()}
-        given = [have[name] for name in made.reads]
-        state = {name: elements(without(made.program, *({0, 1, 2} - {number})), *given)
-                 for number, name in enumerate(made.writes)}
+        state = made.results(have)
         own.step()
         exact.step()
         same(parameter, state.pop("parameter"))
         for name, want in state.items():
             same(own.state[parameter][name], want)
         assert (parameter - twin).abs().max() <= 1e-5 * twin.abs().max()
+
+
+def norm_of(x):
+    """Of bit patterns: squares to one row, ascending over all but the last dimension, or the second of more than two."""
+    squares = of(programs.power(2), x)
+    if x.ndim > 1:
+        row = 1 if x.ndim > 2 else -1
+        squares = ascending(np.moveaxis(squares, row, -1).reshape(-1, x.shape[row]))
+    return of(programs.root(), SIDE.rows(programs.row_sum(), np.atleast_1d(squares))[..., :1])
+
+
+@pytest.mark.parametrize("most", [0.5, 1e9])
+def test_gradients_are_clipped_in_a_written_order(most):
+    """torch's own function, above the limit and below it; near what it gives in float64."""
+    parameters = [nn.Parameter(numbers(*shape)) for shape in ((5, 9), (40,), (3, 4, 2, 2), (2, 3, 5))]
+    given = [numbers(*each.shape) for each in parameters]
+    for parameter, gradient in zip(parameters, given, strict=True):
+        parameter.grad = gradient.clone()
+    with golden.nn.sided(SIDE):
+        total = torch.nn.utils.clip_grad_norm_(parameters, most, foreach=False)
+    wanted = norm_of(np.concatenate([norm_of(bits(each)) for each in given]))
+    same(total.reshape(1), wanted)
+    share = of(programs.clamp(-np.inf, 1.0), of(programs.scale(most), of(programs.activation("recip"), of(
+        programs.shift(1e-6), wanted))))
+    for parameter, gradient in zip(parameters, given, strict=True):
+        same(parameter.grad, of(programs.multiply(), bits(gradient), share[0]))
+    exact = torch.linalg.vector_norm(torch.cat([each.flatten().double() for each in given]))
+    assert abs(total - exact) <= 1e-6 * exact
 
 
 def test_a_whole_network_trains():

@@ -187,7 +187,8 @@ def test_sgd_with_momentum():
 @pytest.mark.parametrize("beta1", [0.9, 0.3])
 def test_adam(step, beta1):
     v = np.abs(Y) * (step > 1)
-    m, v1, w = run(programs.adam(0.01, step, beta1), X, G, Y, v)
+    m, v1 = run(programs.adam_moments(beta1), G, Y, v)
+    w, = run(programs.adam_step(0.01, step, beta1), v1, m, X)
     g = G.astype(np.float64)
     close(m, beta1 * Y + (1 - beta1) * g, 4)
     close(v1, 0.999 * v + 0.001 * g * g, 4)
@@ -196,7 +197,8 @@ def test_adam(step, beta1):
 
 def test_adam_leaves_weights_without_gradient():
     zero = np.zeros_like(X)
-    np.testing.assert_array_equal(run(programs.adam(0.01, 1), X, zero, zero, zero)[2], X)
+    m, v = run(programs.adam_moments(), zero, zero, zero)
+    np.testing.assert_array_equal(run(programs.adam_step(0.01, 1), v, m, X)[0], X)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 64])
@@ -305,7 +307,7 @@ def test_functions_that_a_unit_lacks_are_reserved():
 def test_programs_hold_legal_words_only():
     for program in (programs.softmax(), programs.log_softmax_gradient(), programs.gelu_gradient(),
                     programs.layer_norm(64), programs.layer_norm_gradient(64), programs.sgd(0.1, 0.9),
-                    programs.adam(0.1, 1)):
+                    programs.adam_moments(), programs.adam_step(0.1, 1), programs.decayed(0.1)):
         for instruction in program:
             check(instruction.encode(), UNIT)
 

@@ -119,7 +119,8 @@ PROGRAMS = {
         each for each in programs.layer_norm_gradient(n) if each.kind != Kind.LENGTH], 5),
     "log softmax gradient": (lambda n: programs.log_softmax_gradient(), 2),
     "sgd": (lambda n: programs.sgd(0.1, 0.9), 3),
-    "adam": (lambda n: programs.adam(0.01, 3), 4),
+    "adam's moments": (lambda n: programs.adam_moments(), 3),
+    "adam": (lambda n: programs.adam_step(0.01, 3), 3),
 }
 FUNCTION_PROGRAMS = {
     "gelu gradient": (lambda n: programs.gelu_gradient(), 2),

@@ -1,5 +1,6 @@
 """Steps of training on small golden machines, against PyTorch: what tests of layers share."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -38,9 +39,11 @@ def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None):
     program = step.lowered.program
     dram = Dram(program.limit, program.memory)
     for number, batch in enumerate(batches):
+        arguments = step.arguments()
         for name, values in step.host.writes(batch).items():
-            dram.put(program.tensors[name].address, pack(machine, program.tensors[name], values))
-        program = program.rewritten(step.host.instructions(batch))
+            dram.put(program.tensors[name].address + step.shift(name, arguments),
+                     pack(machine, program.tensors[name], values))
+        program = replace(program.rewritten(step.host.instructions(batch)), arguments=arguments)
         device = Machine(program, races=True, dram=dram)
         device.run()
         expected = step.advance(batch)

@@ -38,8 +38,33 @@ def test_batches_begin_again(tmp_path):
     assert all(len(inputs) == len(targets) == 1 and tuple(targets[0].shape) == (4, 2) for inputs, targets in found)
 
 
+@pytest.mark.parametrize(("made", "line"), [
+    ("torch.optim.lr_scheduler.StepLR(optimiser, 1, 0.5)", None),
+    ("torch.optim.lr_scheduler.ReduceLROnPlateau(optimiser)",
+     "schedule() of {} must give a schedule whose step() takes nothing, not ReduceLROnPlateau"),
+    ("7", "schedule() of {} must give a schedule whose step() takes nothing, not int"),
+    ("1 / 0", "Model {} does not run: ZeroDivisionError: division by zero")])
+def test_a_schedule_goes_on_by_steps(made, line, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(f"{FILE}\n\ndef schedule(optimiser):\n    return {made}\n")
+    found = training(str(path))
+    optimiser = found.optimiser(found.model.parameters())
+    if line is None:
+        plan = found.plan(optimiser)
+        optimiser.step()
+        plan.step()
+        assert optimiser.param_groups[0]["lr"] == 0.05
+        return
+    with pytest.raises(ValueError) as error:
+        found.plan(optimiser)
+    assert str(error.value) == line.format(path)
+
+
 @pytest.mark.parametrize(("old", "new", "line"), [
     ("def loss", "def lost", "Model {} must define loss()"),
+    ("def loss", "schedule = 3\n\n\ndef loss", "Model {} must define schedule()"),
+    ("def loss", "def clip():\n    return 0\n\n\ndef loss", "clip() of {} must give a number above 0, not 0"),
+    ("def loss", "def clip():\n    return '1'\n\n\ndef loss", "clip() of {} must give a number above 0, not '1'"),
     ("nn.Linear(3, 2)", "7", "model() of {} must give a torch.nn.Module, not int"),
     ("range(2)", "range(0)", "batches() of {} must give at least one pair (inputs, targets)"),
     ("yield torch", "yield 1, 2, torch", "Batch 0 of {} must be a pair (inputs, targets)"),

@@ -57,6 +57,16 @@ def sgd(**options):
     return lambda parameters: torch.optim.SGD(parameters, **{"lr": 0.1} | options)
 
 
+def adam(kind=torch.optim.Adam, **options):
+    return lambda parameters: kind(parameters, **{"lr": 0.01} | options)
+
+
+def two_decays(parameters):
+    first, *others = parameters
+    return torch.optim.AdamW([{"params": [first], "weight_decay": 0.1, "betas": (0.3, 0.9)},
+                              {"params": others, "lr": 0.03, "weight_decay": 0.0, "maximize": True}], lr=0.01)
+
+
 def rows(count, *sides):
     return tuple(torch.randn(count, side) for side in sides)
 
@@ -91,7 +101,23 @@ CASES = {
                 lambda: (rows(11, 21), classes(11))),
     "images": (lambda: nn.Sequential(nn.Flatten(), mlp()), F.cross_entropy, sgd(),
                lambda: ((torch.randn(8, 3, 7, 1),), classes(8))),
-    "soft": (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), (torch.rand(8, 10).softmax(-1),)))}
+    "soft": (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), (torch.rand(8, 10).softmax(-1),))),
+    "scheduled": (mlp, F.cross_entropy, sgd(momentum=0.9, nesterov=True), lambda: (rows(8, 21), classes(8))),
+    "adam": (mlp, F.cross_entropy, adam(), lambda: (rows(16, 21), classes(16))),
+    "adam with decay": (lambda: mlp(nn.Tanh), F.mse_loss, adam(weight_decay=0.1, maximize=True, eps=0.0),
+                        lambda: (rows(8, 21), rows(8, 10))),
+    "adamw": (lambda: nn.Linear(21, 10), F.cross_entropy, adam(torch.optim.AdamW, weight_decay=0.05),
+              lambda: (rows(8, 21), classes(8))),
+    **dict.fromkeys(("clipped", "not clipped"),
+                    (mlp, F.cross_entropy, sgd(), lambda: (rows(8, 21), classes(8)))),
+    "two decays": (mlp, F.cross_entropy, two_decays, lambda: (rows(8, 21), classes(8)))}
+#: Norms that gradients are clipped to.
+CLIPS = {"adamw": 0.1, "clipped": 1e-3, "not clipped": 1e9}
+#: Schedules of learning rates, of the cases that have one.
+PLANS = {
+    "scheduled": lambda optimiser: torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: step / 2),
+    "two rates": lambda optimiser: torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.7),
+    "adamw": lambda optimiser: torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 3)}
 
 
 def check(name, machine, steps=2, **noise):
@@ -99,13 +125,16 @@ def check(name, machine, steps=2, **noise):
     torch.manual_seed(1)
     make, loss, optimiser, draw = CASES[name]
     batches = [draw() for _ in range(steps)]
-    step = lower_step(make(), loss, optimiser, batches[0], machine, **noise)
+    step = lower_step(make(), loss, optimiser, batches[0], machine, plan=PLANS.get(name), clip=CLIPS.get(name), **noise)
     program = step.lowered.program
     dram = Dram(program.limit, program.memory)
     for number, batch in enumerate(batches):
+        arguments = step.arguments()
+        assert number or arguments == program.arguments
         for each, values in step.host.writes(batch).items():
-            dram.put(program.tensors[each].address, pack(machine, program.tensors[each], values))
-        device = Machine(replace(program, seed=step.reference.key), races=True, dram=dram)
+            dram.put(program.tensors[each].address + step.shift(each, arguments),
+                     pack(machine, program.tensors[each], values))
+        device = Machine(replace(program, arguments=arguments, seed=step.reference.key), races=True, dram=dram)
         device.run()
         expected = step.advance(batch)
         for each, values in expected.items():
@@ -113,7 +142,8 @@ def check(name, machine, steps=2, **noise):
     return step, expected
 
 
-@pytest.mark.parametrize(("name", "machine"), [("one layer", "16-tiles"), ("momentum", "16-hbfp4")])
+@pytest.mark.parametrize(("name", "machine"), [("one layer", "16-tiles"), ("momentum", "16-hbfp4"),
+                                               ("scheduled", "8"), ("adam", "16-hbfp4"), ("adamw", "8-tiles")])
 def test_steps(name, machine):
     check(name, MACHINES[machine])
 
@@ -204,9 +234,12 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
 
 
 @pytest.mark.parametrize(("model", "loss", "optimiser", "line"), [
-    (mlp(), F.cross_entropy, torch.optim.Adam,
-     ("The optimiser cannot be lowered: the steps of Adam differ from each other, and one program does all; "
-      "torch.optim.SGD would do")),
+    (mlp(), F.cross_entropy, adam(amsgrad=True),
+     "The optimiser cannot be lowered: amsgrad=True computes a step in another way; amsgrad=False would do"),
+    (nn.Sequential(*(nn.Linear(21, 21) for _ in range(4))), F.cross_entropy,
+     lambda parameters: torch.optim.SGD([{"params": [each], "lr": 0.1} for each in parameters]),
+     ("The optimiser cannot be lowered: 8 of its numbers change from step to step, and a program has 7 arguments for "
+      "them; fewer groups would do")),
     (mlp(), F.cross_entropy, sgd(maximize=True, differentiable=True),
      ("The optimiser cannot be lowered: differentiable=True computes a step in another way; differentiable=False would "
       "do")),
