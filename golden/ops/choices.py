@@ -21,5 +21,5 @@ def _operation(name, program):
                      lambda gate, x, other: Elements(program, (gate, x, other)))
 
 
-#: The ``other`` of ``choose`` is -0 where the gate is 1; that of ``select`` is any.
+#: The ``other`` of ``choose`` is -0 where the gate is 1, and no -0 elsewhere; that of ``select`` is any.
 OPERATIONS = (_operation("choose", programs.choose()), _operation("select", programs.select()))

@@ -136,7 +136,13 @@ def _where(mask, x, other, real, make):
 
 
 def _chosen(mask, x, rest, other, make):
-    """``x`` where ``mask`` is true, ``other``, which no real number decides, where ``rest`` is."""
+    """``x`` where ``mask`` is true, ``other``, which no real number decides, where ``rest`` is.
+
+    ``choose`` would add +0 to ``other``, and so is for numbers other than -0.
+    """
+    number = other.args[0] if other.target == aten.scalar_tensor.default else -0.0
+    if math.copysign(1, number) < 0 and number == 0:
+        return make(hbfp.select.default, _gate(mask, make), x, other)
     nothing = make(aten.scalar_tensor.default, -0.0, dtype=torch.float32)
     return make(hbfp.choose.default, _gate(mask, make), x, make(aten.where.self, rest, other, nothing))
 

@@ -4,6 +4,7 @@ Covers: golden/lower/training/rewrite.py, golden/lower/training/inserted.py, gol
 """
 
 import re
+from itertools import product
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from golden.lower.errors import LoweringError
+from golden.nn.side import DESIGN_SIDE, sided
 
 from .steps import MACHINES, follow
 
@@ -102,17 +104,29 @@ def test_a_mask_that_a_model_keeps(shape):
 
 
 def test_zeros_of_both_signs_and_nans_are_chosen():
-    special = torch.tensor([[0.0, -0.0, float("nan"), float("inf"), 1.0, -1.0, 2.0, -0.0, 0.0, 3.0, 4.0]])
-    weight = nn.Parameter(torch.ones(11))
+    """Bit for bit, whatever the other is; ``choose`` wants -0 of what is not chosen, and gives +0 for a -0 that is."""
+    values = [0.0, -0.0, 1.5, -2.0, float("inf"), float("-inf"), float("nan")]
+    gate, x, other = torch.tensor(list(product((0.0, 1.0), values, values))).unbind(1)
+    nothing = torch.where(gate > 0, -0.0, other)
+    with sided(DESIGN_SIDE):
+        found = torch.ops.hbfp.select(gate, x, other), torch.ops.hbfp.choose(gate, x, nothing)
+    wanted = torch.where(gate > 0, x, other)
+    for each, right in zip(found, (wanted, torch.where(gate + wanted.abs() > 0, wanted, wanted + 0)), strict=True):
+        assert torch.equal(each.isnan(), right.isnan())
+        assert torch.equal(each.nan_to_num().view(torch.int32), right.nan_to_num().view(torch.int32))
 
-    class Choice(nn.Module):
+
+@pytest.mark.parametrize("number", [-0.0, 0.0, 2.5])
+def test_numbers_that_fill(number):
+    """A mask fills with any number, a zero with its sign: 1 / y tells it."""
+    class Filled(nn.Module):
         def __init__(self):
             super().__init__()
-            self.weight = weight
+            self.weight = nn.Parameter(torch.arange(1.0, 12))
 
         def forward(self, x):
-            return torch.where(torch.arange(11) % 2 == 0, x * self.weight, -x * self.weight)
-    follow(Choice(), lambda y: (y * y).sum(), [((special,), ()), ((-special,), ())])
+            return (x * self.weight).masked_fill(torch.arange(11) % 2 == 0, number)
+    follow(Filled(), lambda y: (1 / y).clamp(-9, 9).detach().sum() + (y * y).sum(), [((torch.ones(2, 11),), ())])
 
 
 def test_a_mask_of_real_numbers_is_refused():
