@@ -43,12 +43,13 @@ class Numbers:
     """
 
     def __init__(self, optimiser: torch.optim.Optimizer, first: int) -> None:
-        self.first, self.places = first, []
+        self.first = first
+        self.places: list[list[tuple[int, int]]] = []
         try:
             self.updates = [self._shared(optimiser, group) for group in optimiser.param_groups]
         except Unsupported as error:
             raise LoweringError(f"The optimiser cannot be lowered: {error}") from None
-        used, there = sum(map(len, self.places)), ARGUMENTS + 1 - first
+        used, there = sum(len(each) for each in self.places), ARGUMENTS + 1 - first
         if used > there:
             raise LoweringError(f"The optimiser cannot be lowered: {used} of its numbers change from step to step, and "
                                 f"a program has {there} arguments for them; fewer groups would do")
@@ -64,7 +65,7 @@ class Numbers:
         places = [(part, place) for part, (mine, its) in enumerate(zip(one.parts, other.parts, strict=True))
                   for place, (word, another) in enumerate(zip(mine.program, its.program, strict=True))
                   if word != another]
-        number = self.first + sum(map(len, self.places))
+        number = self.first + sum(len(each) for each in self.places)
         self.places.append(places)
         return _changed(one, {where: programs.argument(_word(one, where).target_index, number + count)
                               for count, where in enumerate(places)})

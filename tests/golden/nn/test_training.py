@@ -265,7 +265,7 @@ def test_steps_of_adam_are_one_program(kind, options):
 
 
 def norm_of(x):
-    """Of bit patterns: squares to one row, ascending over all but the last dimension, or the second of more than two."""
+    """Of bit patterns: squares to one row, ascending over all but the last dimension, of three and more the second."""
     squares = of(programs.power(2), x)
     if x.ndim > 1:
         row = 1 if x.ndim > 2 else -1
