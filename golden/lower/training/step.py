@@ -167,7 +167,8 @@ class _Network(Network):
 
     def order(self, node: fx.Node) -> list[int]:
         """What follows from a batch, such as a mask, has no channels."""
-        return super().order(node) if node.op == "placeholder" else list(range(self.graph.results[node].dim()))
+        follows = node in self.whole and node.op != "placeholder"
+        return list(range(self.graph.results[node].dim())) if follows else super().order(node)
 
     def copied(self, name: str) -> str:
         return name

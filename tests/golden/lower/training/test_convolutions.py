@@ -179,3 +179,13 @@ def test_a_buffer_that_stays_is_a_constant():
     step = run(Masked(), F.cross_entropy, sgd(), [draw(3), draw(3)], MACHINES["8"])
     assert not any("scale" in name for name in step.lowered.program.tensors)
     assert np.isfinite(step.lowered.expected["loss"])
+
+
+def test_no_image_is_put_together_number_by_number():
+    """Images, their gradients and constants of their shape lie alike: words move, but of those with 5 channels."""
+    torch.manual_seed(0)
+    model, batch = CASES["maximum"](), draw(2)
+    program = lower_step(model, F.cross_entropy, sgd(), batch, MACHINES["8"]).lowered.program
+    runs = {layer.name for layer in program.layers for each in program.instructions[layer.first:layer.stop]
+            if each.opcode == Opcode.LOAD and each["elements"] and each["count0"] * each["count1"] * each["count2"] > 1}
+    assert runs == {"forward 0", "gw 0"}
