@@ -40,9 +40,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     design = design_from_args(args)
     check(args.workload)
     if args.out is None:
-        folder = writable_folder("out", files.output("operands"))
-        make_folder("out", folder)
-        path = folder / f"{design.name}-{Path(args.workload).stem}.npz"
+        path = writable_folder("out", files.output("operands")) / f"{design.name}-{Path(args.workload).stem}.npz"
     else:
         path = writable_file("out", args.out)
     return partial(work, design, args.workload, path)
@@ -75,6 +73,7 @@ def work(design: Design, workload: str, path: Path) -> None:
         found = record(Manifest.load(folder), workload)
     except ValueError as error:
         raise refuse("workload", workload, f"cannot be recorded: {error}") from None
+    make_folder("out", path.parent)
     with writing("out", path), files.replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, **found)
     beats, macs = found["commands"].sum(0)

@@ -73,7 +73,7 @@ class Waits:
         unwritten = Array(count.any() for count in counts)
         held += [unwritten[number] & (source == Source.REGISTER) for source, number in operands]
 
-        totals = Signal(range(levels + extra + 1))
+        totals = Signal(max(1, (levels + extra).bit_length()))    # a unit of one lane has no tree
         with m.If(en):
             with m.If(issue & last & current.reduce.any()):
                 m.d.sync += totals.eq(levels + Mux(has_function(current), extra, 0))

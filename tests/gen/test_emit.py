@@ -125,7 +125,7 @@ def test_other_parameters_other_top():
 
 
 #: No parts of the core.
-BESIDE = ("vector", "dot_product", "prune")
+BESIDE = ("vector", "dot_product", "prune", "numbers")
 
 
 @pytest.mark.parametrize("unit", [unit for unit in CORE_UNITS if not unit.startswith(BESIDE)])

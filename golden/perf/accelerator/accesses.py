@@ -117,9 +117,10 @@ def _vector_steps(program):
         body = firsts[number] + each["before"]
         for first, stop, times in ((firsts[number], body, 1),
                                    (body, body + each["body"], each["count0"] * each["count1"])):
-            for passes, given, reads, writes, *_ in every[first:stop].tolist():
-                length = given or length
-                total.update({"P": 8 * times, "vector": (0, times * -(-length // lanes) * lanes, times)[passes],
-                              "V": times * -(-length // system.lanes) * system.beat * (reads + writes)})
+            for word in every[first:stop]:
+                length = int(word["length"]) or length
+                streams = int(word["reads"]) + int(word["writes"])
+                total.update({"P": 8 * times, "vector": (0, times * -(-length // lanes) * lanes, times)[word["passes"]],
+                              "V": times * -(-length // system.lanes) * system.beat * streams})
         found[number] = total
     return found

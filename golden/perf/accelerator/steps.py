@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hbfp import files
 from hbfp.isa import instructions
 
+from ...spec import vector
 from . import bus, control, core, dram, ports, queue, units
 from .machine import Programs
 from .record import Record
@@ -72,9 +73,9 @@ def _compiled(files_key):
 
 
 def sources() -> list[Path]:
-    """Files that the compiled stepper follows from: all of this folder, and the instruction set."""
-    return [path for folder in (Path(__file__).parent, Path(instructions.__file__).parent)
-            for path in sorted(folder.glob("*.py"))]
+    """Files that the compiled stepper follows from: all of this folder, the instruction set, and the vector unit's."""
+    return [*(path for folder in (Path(__file__).parent, Path(instructions.__file__).parent)
+              for path in sorted(folder.glob("*.py"))), Path(vector.__file__)]
 
 
 def key() -> str:

@@ -399,8 +399,6 @@ def test_a_program_is_the_same_every_time():
       "would do")),
     (nn.Sequential(nn.Softmax(-1)), (r(2, 600),), {"row_words": 8}, "Layer '0' (softmax)",
      "rows of 600 numbers are longer than the vector unit's 64; --row-words 75 would do"),
-    (nn.Sequential(nn.GELU("tanh")), (r(2, 6),), {}, "Layer '0' (gelu)",
-     "approximate='tanh' has another formula; approximate='none' would do"),
     (nn.Sequential(nn.MaxPool2d(2, ceil_mode=True)), (r(1, 2, 5, 5),), {}, "Layer '0' (max_pool2d)",
      "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"),
     (nn.Sequential(nn.AvgPool2d(2, 1, 1, count_include_pad=False)), (r(1, 2, 5, 5),), {}, "Layer '0' (avg_pool2d)",
@@ -412,8 +410,6 @@ def test_a_program_is_the_same_every_time():
      "it gives no numbers: its shape is (1, 2, 1, 0); one of numbers would do"),
     (nn.Sequential(nn.AdaptiveAvgPool2d(1)), (r(1, 2, 16, 16),), {}, "Layer '0' (mean)",
      "windows of 256 elements are more than a vector instruction's; at most 254 would do"),
-    (Of(lambda x, y: F.layer_norm(x, (6,), y)), (r(2, 6), r(6)), {}, "The model (layer_norm)",
-     "its parameters are trained, or depend on the inputs; constant ones would do"),
     (Of(lambda x: x.cumsum(1)), (r(2, 6),), {}, "The model (cumsum)",
      ("the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
       "would do")),
@@ -431,10 +427,7 @@ def test_a_program_is_the_same_every_time():
     (nn.Conv2d(8, 8, 3, padding=1), (r(1, 8, 30, 30),), {"x_words": 64}, "The model (conv2d)",
      "rows of 30 pixels of 8 channels, 3 of them, need 121 words of memory X, not 64; --x-words 128 would do"),
     (nn.Conv2d(8, 8, 3), (r(1, 8, 5, 70),), {"v_words": 64, "x_words": 1024}, "The model (conv2d)",
-     "a row of 70 pixels of 8 channels needs 140 words of memory V, not 63; larger --v-words would do"),
-    (nn.Linear(300, 4), (r(70, 300),), {"x_words": 64, "block": (8, 8)}, "The model (linear)",
-     ("8 rows of 38 words, which a block has, need more than the 64 words of memory X; larger --x-words would "
-      "do"))])
+     "a row of 70 pixels of 8 channels needs 140 words of memory V, not 63; larger --v-words would do")])
 def test_refusals(model, inputs, sizes, layer, why):
     with pytest.raises(LoweringError, match=f"^{re.escape(f'{layer} cannot be lowered: {why}')}$"):
         lower(model.eval(), inputs, accelerator(8, **{"block": (1, 8)} | sizes))
