@@ -19,7 +19,7 @@ from golden.study.resnet import Block
 from hbfp.isa.instructions import Opcode
 from tests.cases import sweep
 
-from .running import accelerator, run, sgd
+from .steps import accelerator, follow, sgd
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 MACHINES = {"8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), accumulate="aligned"),
@@ -79,12 +79,12 @@ def draw(count, shape=(5, 6, 5)):
 def test_steps(name, machine):
     """Sums over 90 pixels straddle lines, images and blocks."""
     torch.manual_seed(2)
-    run(CASES[name](), F.cross_entropy, sgd(momentum=0.9), [draw(3), draw(3)], MACHINES[machine])
+    follow(CASES[name](), F.cross_entropy, [draw(3), draw(3)], MACHINES[machine])
 
 
 def test_running_statistics_are_state_of_the_program():
     torch.manual_seed(2)
-    step = run(CASES["norm"](), F.cross_entropy, sgd(), [draw(3), draw(3)], MACHINES["8"])
+    step, _ = follow(CASES["norm"](), F.cross_entropy, [draw(3), draw(3)], MACHINES["8"], sgd(momentum=0.0))
     tensors, norm = step.lowered.program.tensors, step.reference.model[1]
     for name in ("running_mean", "running_var"):
         assert tensors[f"1.{name}"].address == tensors[f"1.{name} after"].address
@@ -97,7 +97,8 @@ def test_pixels_of_a_batch_may_be_more_than_x_holds(block):
     """For a row of the array, 96 words of it; g comes in portions, and by words, then."""
     torch.manual_seed(2)
     model = nn.Sequential(nn.Conv2d(5, 16, 1), nn.Conv2d(16, 24, 3, padding=1), *head(24))
-    step = run(model, F.cross_entropy, sgd(), [draw(3)], accelerator(8, block, x_words=64, w_words=128))
+    machine = accelerator(8, block, x_words=64, w_words=128)
+    step, _ = follow(model, F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
     program = step.lowered.program
     layer = next(each for each in program.layers if each.name == "gw 1")
     own = program.instructions[layer.first:layer.stop]
@@ -111,14 +112,15 @@ def test_operations_are_one_program_as_far_as_registers_go():
     torch.manual_seed(2)
     count = {}
     for registers in (8, 2):
-        step = run(CASES["norm"](), F.cross_entropy, sgd(), [draw(3)], accelerator(8, (1, 8), vector_rows=registers))
+        machine = accelerator(8, (1, 8), vector_rows=registers)
+        step, _ = follow(CASES["norm"](), F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
         count[registers] = len([each for each in step.lowered.program.tensors.values() if each.role == "inner"])
     assert count[8] < count[2]
 
 
 def test_products():
     torch.manual_seed(2)
-    step = lower_step(CASES["stride"](), F.cross_entropy, sgd(), draw(3), MACHINES["8"])
+    step = lower_step(CASES["stride"](), F.cross_entropy, sgd(momentum=0.0), draw(3), MACHINES["8"])
     macs = {layer.name: layer.macs for layer in step.lowered.program.layers if layer.macs}
     first, second = 3 * 30 * 5 * 16, 3 * 9 * 16 * 24 * 9
     assert macs == {"forward 0": first, "gw 0": first, "forward 2": second, "gx 2": second, "gw 2": second,
@@ -135,7 +137,7 @@ def test_special_values_go_through(name):
     with torch.no_grad():
         model[2 if name != "norm" else 3].weight[1, 0, 1, 1] = float("nan")
     batch[0][0][1, 2, 3, 3], batch[0][0][2, 0, 0, 0] = float("inf"), 1e-39
-    run(model, F.cross_entropy, sgd(), [batch], MACHINES["8"])
+    follow(model, F.cross_entropy, [batch], MACHINES["8"], sgd(momentum=0.0))
 
 
 def test_gradients_are_those_of_the_layer():
@@ -159,7 +161,7 @@ def test_gradients_are_those_of_the_layer():
 def test_refusals(model, sizes, line):
     torch.manual_seed(2)
     with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
-        lower_step(model(), F.cross_entropy, sgd(), draw(3), accelerator(8, (1, 8), **sizes))
+        lower_step(model(), F.cross_entropy, sgd(momentum=0.0), draw(3), accelerator(8, (1, 8), **sizes))
 
 
 def test_a_buffer_that_stays_is_a_constant():
@@ -174,9 +176,9 @@ def test_a_buffer_that_stays_is_a_constant():
             return self.layer(x.flatten(1))[:, self.places] * self.scale
     torch.manual_seed(2)
     with pytest.raises(LoweringError, match="index"):
-        lower_step(Masked(), F.cross_entropy, sgd(), draw(3), MACHINES["8"])
+        lower_step(Masked(), F.cross_entropy, sgd(momentum=0.0), draw(3), MACHINES["8"])
     Masked.forward = lambda self, x: self.layer(x.flatten(1)) * self.scale
-    step = run(Masked(), F.cross_entropy, sgd(), [draw(3), draw(3)], MACHINES["8"])
+    step, _ = follow(Masked(), F.cross_entropy, [draw(3), draw(3)], MACHINES["8"], sgd(momentum=0.0))
     assert not any("scale" in name for name in step.lowered.program.tensors)
     assert np.isfinite(step.lowered.expected["loss"])
 
@@ -185,7 +187,7 @@ def test_no_image_is_put_together_number_by_number():
     """Images, their gradients and constants of their shape lie alike: words move, but of those with 5 channels."""
     torch.manual_seed(0)
     model, batch = CASES["maximum"](), draw(2)
-    program = lower_step(model, F.cross_entropy, sgd(), batch, MACHINES["8"]).lowered.program
+    program = lower_step(model, F.cross_entropy, sgd(momentum=0.0), batch, MACHINES["8"]).lowered.program
     runs = {layer.name for layer in program.layers for each in program.instructions[layer.first:layer.stop]
             if each.opcode == Opcode.LOAD and each["elements"] and each["count0"] * each["count1"] * each["count2"] > 1}
     assert runs == {"forward 0", "gw 0"}
