@@ -130,7 +130,8 @@ def masked(net: Nodes, node: Any) -> Made:
     shut = net.constant(mask)
     gate = net.build.dram.constant((~shut).float().numpy())
     addend = net.build.dram.constant(torch.where(shut, number, -0.0).numpy())
-    return elementwise(net, node, programs.choose(), gate, net.value(x), addend)
+    program = programs.select() if np.signbit(number) and number == 0 else programs.choose()    # whose zeros are +0
+    return elementwise(net, node, program, gate, net.value(x), addend)
 
 
 MOVES: dict[Any, Handler] = {

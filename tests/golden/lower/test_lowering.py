@@ -185,6 +185,7 @@ CASES = {
     "pad": (lambda: Of(lambda x: F.pad(x, (1, 2, 0, 1))), (2, 3, 4, 5)),
     "flatten": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(60, 4)), (2, 3, 4, 5)),
     "mask": (lambda: Of(lambda x: x.masked_fill(torch.eye(5, dtype=torch.bool), -2.5)), (2, 5, 5)),
+    "mask of -0": (lambda: Of(lambda x: x.masked_fill(torch.eye(5, dtype=torch.bool), -0.0)), (2, 5, 5)),
     "lstm": (lambda: nn.LSTM(8, 12, 2, bidirectional=True), (3, 2, 8)), "gru": (lambda: nn.GRU(8, 12), (3, 2, 8)),
     "product": (lambda: Of(torch.matmul), (2, 5, 20), (2, 20, 9)),
     "turned": (lambda: Of(lambda x, y: x @ y.mT), (2, 5, 20), (2, 9, 20)),
