@@ -1,0 +1,190 @@
+"""Where a program that is there already may give way, and YIELDs in these places.
+
+A YIELD keeps memories and DRAM, and nothing else: it may stand where the core has no command under way, and where
+nothing behind it reads a register, a scalar or the length that the vector unit has from before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hbfp.golden.spec.vector import Kind, Source, Target, field_values
+from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
+from hbfp.isa.vector_words import loaded, loads
+from hbfp.program import Program
+
+#: What the vector unit keeps: (kind, number) of a register or scalar, and the length.
+_LENGTH = ("length", 0)
+_Kept = dict[tuple[str, int], int]
+
+
+@dataclass
+class _Uses:
+    """What a program of the vector unit does with what it finds.
+
+    Attributes
+    ----------
+    reads : dict
+        What it reads that it has not written itself -> elements of it.
+    writes : dict
+        What it leaves -> elements of it.
+    """
+    reads: _Kept = field(default_factory=dict)
+    writes: _Kept = field(default_factory=dict)
+
+    def read(self, what: tuple[str, int], elements: int = 1) -> None:
+        """It reads so many elements."""
+        if self.writes.get(what, 0) < elements:
+            self.reads[what] = max(self.reads.get(what, 0), elements)
+
+    def write(self, what: tuple[str, int], elements: int = 1) -> None:
+        """It writes so many elements."""
+        self.writes[what] = max(self.writes.get(what, 0), elements)
+
+
+def places(program: Program) -> NDArray[np.bool_]:
+    """Whether a YIELD may stand before each instruction of a program."""
+    return _idle(program) & ~_kept(program)
+
+
+def _idle(program):
+    """Whether the core has nothing under way before each instruction."""
+    sent = used = multiplied = drained = 0
+    found, begun = [], False
+    for each in program.instructions:
+        found.append(not begun and sent == used and multiplied == drained)
+        if each.opcode == Opcode.WEIGHTS:
+            sent += each["tiles"] * each["repeats"]
+        elif each.opcode == Opcode.MULTIPLY:
+            used += each["passes0"] * each["passes1"] * each["passes2"] * each["columns"]
+            multiplied += each["last"] * each["columns"]
+            begun = not each["last"]
+        elif each.opcode == Opcode.DRAIN:
+            drained += each["columns"]
+    return np.array(found, bool)
+
+
+def _kept(program):
+    """Whether, before each instruction, the vector unit keeps something that is still read."""
+    longest = program.accelerator.row_words * program.accelerator.lanes
+    uses, length = {}, longest
+    memory: list[int | None] = [None] * program.accelerator.p_words
+    for number, each in enumerate(program.instructions):
+        if loads(each):
+            for place, brought in loaded(program, each):
+                words = program.accelerator.lanes // 2
+                memory[place:place + words] = brought or [None] * words
+        elif each.opcode == Opcode.VECTOR:
+            first = each["program"]
+            uses[number], length = _followed(memory[first:first + each["before"] + each["body"]], length)
+        elif each.opcode == Opcode.YIELD:
+            length = longest
+    found, live = np.zeros(len(program.instructions), bool), dict[tuple[str, int], int]()
+    for number in reversed(range(len(program.instructions))):
+        if program.instructions[number].opcode == Opcode.YIELD:
+            live = {}
+        elif number in uses:
+            writes, reads = uses[number].writes, uses[number].reads
+            live = {what: elements for what, elements in live.items() if writes.get(what, 0) < elements}
+            for what, elements in reads.items():
+                live[what] = max(live.get(what, 0), elements)
+        found[number] = bool(live)
+    return found
+
+
+def _followed(words, length):
+    """What a program of the vector unit uses, and the length behind it; that before it is ``length``."""
+    uses = _Uses()
+    for word in words:
+        if word is None:    # the host brings it: it may read anything
+            uses.read(_LENGTH)
+            continue
+        f = field_values(word)
+        if f["kind"] == Kind.LENGTH:
+            length = word & (1 << 60) - 1
+            uses.write(_LENGTH)
+        elif f["kind"] in (Kind.SET, Kind.ARGUMENT):
+            uses.write(("scalar", word >> 32 & 15))
+        else:
+            _operate(uses, f, length)
+    return uses, length
+
+
+def _operate(uses, f, length):
+    """A pass or a step on scalars."""
+    whole = f["kind"] == Kind.VECTOR
+    if whole:
+        uses.read(_LENGTH)
+    for name in "abc":
+        if f[f"{name}_source"] == Source.REGISTER:
+            uses.read(("register", f[name]), length)
+        elif f[f"{name}_source"] == Source.SCALAR:
+            uses.read(("scalar", f[name]))
+    if whole and f["target"] == Target.REGISTER:
+        uses.write(("register", f["target_index"]), length)
+    if f["target"] == Target.SCALAR and not whole:
+        uses.write(("scalar", f["target_index"]))
+    if whole and f["reduce"]:
+        uses.write(("scalar", f["reduce_index"]))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A program with YIELDs.
+
+    Attributes
+    ----------
+    program : Program
+    before : sequence of int
+        Numbers, in the program without them, of the instructions that a YIELD stands before; ascending.
+    """
+    program: Program
+    before: Sequence[int]
+
+    def number(self, instruction: int) -> int:
+        """The number that an instruction has now."""
+        return instruction + int(np.searchsorted(self.before, instruction, "right"))
+
+
+def cut(program: Program, before: Sequence[int]) -> Cut:
+    """A program with a YIELD before each of these instructions, whose numbers ascend.
+
+    What an instruction waits for counts from the last YIELD on, and what is complete there is not waited for. A layer
+    has the YIELDs within it; one between two layers is of neither.
+
+    Raises
+    ------
+    ValueError
+        If a YIELD may not stand in one of the places.
+    """
+    allowed = places(program)
+    for number in before:
+        if not 0 < number < len(program.instructions) or not allowed[number]:
+            raise ValueError(f"A YIELD must not stand before instruction {number}: what is under way would be lost")
+    where, counts = set(before), dict.fromkeys(Unit, 0)
+    made, done = [], dict.fromkeys(Unit, 0)
+    for number, each in enumerate(program.instructions):
+        if number in where:
+            made.append(Instruction(Opcode.YIELD, {}))
+            done = dict(counts)
+        made.append(_waiting(each, done))
+        if each.opcode == Opcode.YIELD:
+            counts = dict.fromkeys(Unit, 0)
+            done = dict(counts)
+        elif each.unit is not None:
+            counts[each.unit] += 1
+    found = Cut(program, tuple(before))
+    layers = tuple(replace(each, first=found.number(each.first), stop=found.number(each.stop - 1) + 1)
+                   if each.stop > each.first else
+                   replace(each, first=found.number(each.first), stop=found.number(each.first))
+                   for each in program.layers)
+    return Cut(replace(program, instructions=tuple(made), layers=layers), found.before)
+
+
+def _waiting(instruction, done):
+    """An instruction with waits that count from a YIELD on, at which units had completed ``done``."""
+    waits = tuple(Wait(each.unit, each.count - done[each.unit]) for each in instruction.waits
+                  if each.count > done[each.unit])
+    return instruction if waits == instruction.waits else replace(instruction, waits=waits)

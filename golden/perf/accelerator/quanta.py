@@ -1,0 +1,94 @@
+"""Quanta: a program with YIELDs, none farther apart than a stated number of cycles."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hbfp.checks import check_range
+from hbfp.golden.lower.errors import LoweringError
+from hbfp.golden.lower.yields import Cut, cut, places
+from hbfp.isa.instructions import ENDS
+from hbfp.program import Program
+
+from .model import times
+from .times import Times
+
+#: How often places are sought anew: each time those quanta are halved that were too long.
+_TRIES = 30
+
+
+def quanta(program: Program, times: Times) -> NDArray[np.int64]:
+    """Cycles from the doorbell to a program's first YIELD, from each YIELD to the next, and to the end."""
+    ends = [number for number, each in enumerate(program.instructions) if each.opcode in ENDS]
+    return np.diff(times.completed[ends], prepend=0)
+
+
+def yielding(program: Program, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int
+             ) -> tuple[Cut, Times]:
+    """A program that yields often enough, and when its instructions start and complete.
+
+    A piece between two YIELDs takes longer than the same instructions did without them, for it begins and ends alone;
+    so what is too long in the cycle model is halved until nothing is.
+
+    Parameters
+    ----------
+    program : Program
+    most : int
+        Cycles of the longest quantum, at least 1.
+    latency, dram_latency, bandwidth
+        As of :func:`golden.perf.accelerator.model.times`.
+
+    Raises
+    ------
+    LoweringError
+        If some instructions that must not be parted take more cycles.
+    """
+    check_range("Quantum", most, 1, 1 << 40)
+    allowed = np.flatnonzero(places(program))
+    allowed = allowed[allowed > 0]
+    found = times(program, latency, dram_latency, bandwidth)
+    before = _greedy(allowed, np.maximum.accumulate(found.completed), most)
+    for _ in range(_TRIES):
+        now = cut(program, before)
+        found = times(now.program, latency, dram_latency, bandwidth)
+        lengths = quanta(now.program, found)
+        if (lengths <= most).all():
+            return now, found
+        before = _halved(program, allowed, before, lengths, most, now, found)
+    raise LoweringError(f"Quanta of {most:,} cycles were not found, the longest has {lengths.max():,}")
+
+
+def _greedy(allowed, done, most):
+    """Places as far apart as the cycles allow that the program takes without YIELDs."""
+    before, start, last = list[int](), 0, None
+    for number in allowed.tolist():
+        if done[number - 1] - start > most and last is not None:
+            before.append(last)
+            start, last = done[last - 1], None
+        last = number
+    if done[-1] - start > most and last is not None:
+        before.append(last)
+    return before
+
+
+def _halved(program, allowed, before, lengths, most, now, found):
+    """The places, and one more in each quantum that is too long: nearest to the half of its cycles."""
+    more, bounds = [], [0, *before, len(program.instructions)]
+    done = np.maximum.accumulate(found.completed)
+    for place in np.flatnonzero(lengths > most).tolist():
+        first, stop = bounds[place], bounds[place + 1]
+        inner = allowed[(allowed > first) & (allowed < stop)]
+        if not len(inner):
+            raise LoweringError(f"{_layer(program, first, stop)} has {lengths[place]:,} cycles between two places where "
+                                f"it may yield, which is more than {most:,}; a longer quantum would do")
+        ends = np.array([done[now.number(number) - 1] for number in inner.tolist()])
+        begin = done[now.number(first) - 1] if first else 0
+        more.append(int(inner[np.abs(ends - begin - lengths[place] / 2).argmin()]))
+    return sorted({*before, *more})
+
+
+def _layer(program: Program, first: int, stop: int) -> str:
+    """The layers that instructions are of, in words."""
+    names: Sequence[str] = [each.name for each in program.layers if each.first < stop and each.stop > first]
+    return f"Layer {names[0]}" + (f" to {names[-1]}" if len(names) > 1 else "") if names else "The program"
