@@ -4,24 +4,26 @@ A YIELD keeps memories and DRAM, and nothing else: it may stand where the core h
 nothing behind it reads a register, a scalar or the length that the vector unit has from before.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hbfp.golden.spec.vector import Kind, Source, Target, field_values
-from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
+from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.isa.vector_words import loaded, loads
 from hbfp.program import Program
 
+from .rewriting import Rewritten, rewritten
+
 #: What the vector unit keeps: (kind, number) of a register or scalar, and the length.
 _LENGTH = ("length", 0)
-_Kept = dict[tuple[str, int], int]
+Kept = dict[tuple[str, int], int]
 
 
 @dataclass
-class _Uses:
+class Uses:
     """What a program of the vector unit does with what it finds.
 
     Attributes
@@ -31,8 +33,8 @@ class _Uses:
     writes : dict
         What it leaves -> elements of it.
     """
-    reads: _Kept = field(default_factory=dict)
-    writes: _Kept = field(default_factory=dict)
+    reads: Kept = field(default_factory=dict)
+    writes: Kept = field(default_factory=dict)
 
     def read(self, what: tuple[str, int], elements: int = 1) -> None:
         """It reads so many elements."""
@@ -66,19 +68,26 @@ def _idle(program):
     return np.array(found, bool)
 
 
-def _kept(program):
-    """Whether, before each instruction, the vector unit keeps something that is still read."""
-    longest = program.accelerator.row_words * program.accelerator.lanes
-    uses, length = {}, longest
+def vector_words(program: Program) -> Iterator[tuple[int, list[int | None]]]:
+    """Number of each VECTOR of a program, and its words of P; None for those that the program does not bring."""
     memory: list[int | None] = [None] * program.accelerator.p_words
+    words = program.accelerator.lanes // 2
+    nothing: list[int | None] = [None] * words
     for number, each in enumerate(program.instructions):
         if loads(each):
             for place, brought in loaded(program, each):
-                words = program.accelerator.lanes // 2
-                memory[place:place + words] = brought or [None] * words
+                memory[place:place + words] = list(brought or nothing)
         elif each.opcode == Opcode.VECTOR:
-            first = each["program"]
-            uses[number], length = _followed(memory[first:first + each["before"] + each["body"]], length)
+            yield number, memory[each["program"]:each["program"] + each["before"] + each["body"]]
+
+
+def _kept(program):
+    """Whether, before each instruction, the vector unit keeps something that is still read."""
+    longest = program.accelerator.row_words * program.accelerator.lanes
+    uses, length, given = {}, longest, dict(vector_words(program))
+    for number, each in enumerate(program.instructions):
+        if number in given:
+            uses[number], length = followed(given[number], length)
         elif each.opcode == Opcode.YIELD:
             length = longest
     found, live = np.zeros(len(program.instructions), bool), dict[tuple[str, int], int]()
@@ -94,9 +103,9 @@ def _kept(program):
     return found
 
 
-def _followed(words, length):
+def followed(words: Iterable[int | None], length: int) -> tuple[Uses, int]:
     """What a program of the vector unit uses, and the length behind it; that before it is ``length``."""
-    uses = _Uses()
+    uses = Uses()
     for word in words:
         if word is None:    # the host brings it: it may read anything
             uses.read(_LENGTH)
@@ -130,29 +139,8 @@ def _operate(uses, f, length):
         uses.write(("scalar", f["reduce_index"]))
 
 
-@dataclass(frozen=True)
-class Cut:
-    """A program with YIELDs.
-
-    Attributes
-    ----------
-    program : Program
-    before : sequence of int
-        Numbers, in the program without them, of the instructions that a YIELD stands before; ascending.
-    """
-    program: Program
-    before: Sequence[int]
-
-    def number(self, instruction: int) -> int:
-        """The number that an instruction has now."""
-        return instruction + int(np.searchsorted(self.before, instruction, "right"))
-
-
-def cut(program: Program, before: Sequence[int]) -> Cut:
+def cut(program: Program, before: Sequence[int]) -> Rewritten:
     """A program with a YIELD before each of these instructions, whose numbers ascend.
-
-    What an instruction waits for counts from the last YIELD on, and what is complete there is not waited for. A layer
-    has the YIELDs within it; one between two layers is of neither.
 
     Raises
     ------
@@ -163,28 +151,5 @@ def cut(program: Program, before: Sequence[int]) -> Cut:
     for number in before:
         if not 0 < number < len(program.instructions) or not allowed[number]:
             raise ValueError(f"A YIELD must not stand before instruction {number}: what is under way would be lost")
-    where, counts = set(before), dict.fromkeys(Unit, 0)
-    made, done = [], dict.fromkeys(Unit, 0)
-    for number, each in enumerate(program.instructions):
-        if number in where:
-            made.append(Instruction(Opcode.YIELD, {}))
-            done = dict(counts)
-        made.append(_waiting(each, done))
-        if each.opcode == Opcode.YIELD:
-            counts = dict.fromkeys(Unit, 0)
-            done = dict(counts)
-        elif each.unit is not None:
-            counts[each.unit] += 1
-    found = Cut(program, tuple(before))
-    layers = tuple(replace(each, first=found.number(each.first), stop=found.number(each.stop - 1) + 1)
-                   if each.stop > each.first else
-                   replace(each, first=found.number(each.first), stop=found.number(each.first))
-                   for each in program.layers)
-    return Cut(replace(program, instructions=tuple(made), layers=layers), found.before)
-
-
-def _waiting(instruction, done):
-    """An instruction with waits that count from a YIELD on, at which units had completed ``done``."""
-    waits = tuple(Wait(each.unit, each.count - done[each.unit]) for each in instruction.waits
-                  if each.count > done[each.unit])
-    return instruction if waits == instruction.waits else replace(instruction, waits=waits)
+    return rewritten(program, {number: [Instruction(Opcode.YIELD, {}), program.instructions[number]]
+                               for number in before})

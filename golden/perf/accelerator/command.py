@@ -91,12 +91,13 @@ def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str
         raise refuse(name, text, str(error)) from None
 
 
-def add_noise_options(group: Any) -> None:
-    """The options that say what a training rounds stochastically."""
+def add_noise_options(group: Any, seed: bool = True) -> None:
+    """The options that say what a training rounds stochastically; ``seed``: that of its numbers, too."""
     group.add_argument("--stochastic", metavar="ROLES", help="what is rounded stochastically, with --rounding "
                        "stochastic: of x, w and g (inputs, weights, gradients of outputs), commas between, or none "
                        "(default g)")
-    group.add_argument("--seed", default="1", metavar="N", help="of the numbers that this draws (default 1)")
+    if seed:
+        group.add_argument("--seed", default="1", metavar="N", help="of the numbers that this draws (default 1)")
 
 
 def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]:
@@ -113,10 +114,10 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
     return {"stochastic": roles, "seed": seed}
 
 
-def lowered_step(text: str, accelerator: Accelerator, **noise: Any) -> tuple[Any, Any]:
+def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noise: Any) -> tuple[Any, Any]:
     """The training of a file, and its step as a program; OptionError if it cannot be one.
 
-    ``noise`` is of :func:`noise_from_args`.
+    ``name`` is the option that gave it, ``noise`` is of :func:`noise_from_args`.
     """
     from hbfp.golden.lower.training.source import training  # with PyTorch
     from hbfp.golden.lower.training.step import lower_step
@@ -128,7 +129,7 @@ def lowered_step(text: str, accelerator: Accelerator, **noise: Any) -> tuple[Any
     except OptionError:
         raise
     except ValueError as error:
-        raise refuse("MODEL", text, str(error)) from None
+        raise refuse(name, text, str(error)) from None
 
 
 def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from . import bus, control, machine, programs
+from . import bus, control, machine, programs, queue
 from .decode import decoded, numbers
 from .steps import run
 from .times import Times, ends
@@ -96,6 +97,48 @@ def together(programs_of: Sequence[Program], latency: dict[str, int], dram_laten
         raise EndlessError(f"The program does not end in {LIMIT} cycles")
     found = np.split(joined.instructions, contexts["first"][1:])
     return [_turns(*each) for each in zip(programs_of, contexts, found, strict=True)]
+
+
+def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, latency: dict[str, int],
+            dram_latency: int, bandwidth: int) -> NDArray[np.int64]:
+    """Cycles of pieces of a program that each begin alone, as where another program had the machine before.
+
+    Parameters
+    ----------
+    pieces : sequence of (int, int)
+        First instruction of each, which is the program's first or stands behind a YIELD, and the one behind its last.
+    cycles : int
+        That none of them takes.
+    latency, dram_latency, bandwidth
+        As of :func:`times`.
+
+    Returns
+    -------
+    ndarray of int64, (pieces,)
+        From the first cycle of its turn to the completion of all that it has.
+
+    Raises
+    ------
+    EndlessError
+        If one takes as many cycles.
+    """
+    accelerator = program.accelerator
+    joined, contexts = _joined([program], accelerator)
+    unit, found = joined.instructions["unit"], np.zeros(len(pieces), np.int64)
+    before = np.zeros((len(unit) + 1, queue.UNITS), np.int64)
+    before[np.arange(len(unit)) + 1, unit] = 1
+    before = before.cumsum(axis=0)
+    for number, (first, stop) in enumerate(pieces):
+        completed = joined.instructions["completed"][first:stop]
+        completed[...] = -1
+        start = contexts.copy()
+        start["place"], start["done"] = first, before[first]
+        run(machine.fresh(accelerator, latency, dram_latency, bandwidth, False), start, joined, cycles)
+        own = completed[unit[first:stop] > 0]
+        if (own < 0).any():
+            raise EndlessError(f"Instructions {first} to {stop - 1} are not complete in {cycles} cycles")
+        found[number] = own.max(initial=0)
+    return found
 
 
 def _joined(programs_of, accelerator):

@@ -1,15 +1,27 @@
-"""Networks that yield behind each layer, for a share of the memories: the same bits, and no race."""
+"""Networks that yield behind each layer, and steps that yield within them: the same bits, and no race.
+
+Covers: golden/lower/rewriting.py.
+"""
+
+from functools import cache
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
+from golden.lower.rewriting import rewritten
+from golden.lower.training.step import lower_step
+from golden.lower.yields import cut, places
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.golden.lower.lowering import lower, lower_job
+from hbfp.golden.machine.errors import MachineError
 from hbfp.golden.machine.machine import Machine
-from hbfp.isa.instructions import Opcode
+from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.system import Accelerator
+
+from .training.steps import sgd
 
 SYSTEM = Accelerator(core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), contexts=2,
                      x_words=512, w_words=512, v_words=512, p_words=256, row_words=4)
@@ -61,3 +73,56 @@ def test_jobs_yield_behind_each_turn():
     made = lower_job(models, inputs, SYSTEM.share(8), yields=True)
     alone = lower(models[0], inputs[0], SYSTEM.share(8), yields=True)
     assert computed(made) and len(yields(made)) == len(yields(alone))
+
+
+def ran(program):
+    """Bits of all tensors behind a program; waits order all accesses."""
+    machine = Machine(program, races=True)
+    machine.run()
+    return np.concatenate([machine.get(name).view(np.uint32).reshape(-1) for name in program.tensors])
+
+
+@cache
+def step():
+    """A step of training, whose norm keeps rows in the vector unit from one instruction to the next."""
+    torch.manual_seed(3)
+    net = nn.Sequential(nn.Linear(12, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 4))
+    return lower_step(net, nn.functional.cross_entropy, sgd(), ((torch.randn(6, 12),), (torch.arange(6) % 4,)),
+                      SYSTEM.share(8)).lowered.program
+
+
+def test_a_yield_may_stand_wherever_nothing_is_under_way():
+    program = step()
+    may = [number for number in np.flatnonzero(places(program)).tolist() if number]
+    assert len(may) > len(program.instructions) // 2
+    made = cut(program, may)
+    assert [each.opcode for each in made.program.instructions].count(Opcode.YIELD) == len(may)
+    assert all(made.program.instructions[made.numbers[number] - 1].opcode == Opcode.YIELD for number in may)
+    np.testing.assert_array_equal(ran(made.program), ran(program))
+
+
+def test_elsewhere_something_is_lost():
+    """Of the places that are refused, each that has the vector unit's or the core's work before it fails."""
+    program = step()
+    refused = np.flatnonzero(~places(program)).tolist()
+    failed = []
+    for number in refused:
+        with pytest.raises(ValueError, match=f"must not stand before instruction {number}: "):
+            cut(program, [number])
+        made = rewritten(program, {number: [Instruction(Opcode.YIELD, {}), program.instructions[number]]})
+        try:
+            np.testing.assert_array_equal(ran(made.program), ran(program))
+        except (MachineError, AssertionError):
+            failed.append(number)
+    assert len(refused) > 10 and failed == refused
+
+
+def test_layers_keep_their_instructions():
+    program = step()
+    may = [number for number in np.flatnonzero(places(program)).tolist() if number]
+    made = cut(program, may)
+    for old, new in zip(program.layers, made.program.layers, strict=True):
+        own = [each.opcode for each in program.instructions[old.first:old.stop]]
+        now = [each.opcode for each in made.program.instructions[new.first:new.stop] if each.opcode != Opcode.YIELD]
+        assert own == now
+        assert not now or made.program.instructions[new.first].opcode != Opcode.YIELD

@@ -5,21 +5,25 @@ that each has the DRAM's bandwidth while it runs, and its times are those that i
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hbfp.isa.instructions import ENDS
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
+from ..model import resumed, times, together
 from . import quanta
-from .model import together
 
 #: Cycles from the completion of all before a YIELD to that in which it takes effect.
 _SEEN = 2
 #: Cycles from HALT to the next program's first: 64 in which counters settle, one to see the doorbell, one to begin.
 _AGAIN = 66
+#: Cycles that a quantum may take longer for beginning alone, beside its own number.
+_SLACK = 100_000
 
 
 @dataclass(frozen=True)
@@ -30,29 +34,40 @@ class Costs:
     ----------
     enter : int
         From where a YIELD of the training program takes effect to the first cycle of a batch's.
-    leave : int
-        From a batch's last cycle to where training goes on as if it had not been away.
+    leave : ndarray of int64, (quanta,)
+        For each quantum of a step: from a batch's last cycle to where it would have begun without one.
     again : int
         From the last cycle of a program to the first of the next in the same context, whose doorbell rings at once.
     """
     enter: int
-    leave: int
+    leave: NDArray[np.int64]
     again: int
+
+    @classmethod
+    def alone(cls) -> Self:
+        """Where nothing trains."""
+        return cls(0, np.zeros(0, np.int64), _AGAIN)
 
 
 def costs(serve: Program, train: Program, accelerator: Accelerator, latency: dict[str, int], dram_latency: int,
           bandwidth: int) -> Costs:
-    """What changes cost these two programs, from a run of both in the cycle model, in which one batch comes."""
-    found = together([serve, train], latency, dram_latency, bandwidth, rung=(1, 0), priority=True,
-                     accelerator=accelerator)
-    alone = together([train], latency, dram_latency, bandwidth, accelerator=accelerator)[0]
-    batch, beside = found
-    first = int(quanta.quanta(train, alone.times)[0])
-    if first == alone.times.cycles:    # it never yields: it never comes back to the middle of a step
-        return Costs(0, _AGAIN, _AGAIN)
-    stop = batch.begun + batch.times.cycles
-    leave = beside.times.cycles - stop - (alone.times.cycles - first)
-    return Costs(batch.begun - first - _SEEN, leave, _AGAIN)
+    """What changes cost these two programs, from the cycle model.
+
+    A change waits until the DRAM has answered what was under way. That takes no time of its own where it answers within
+    40 cycles; beyond, what is found at the first YIELD stands for all.
+    """
+    memory = dram_latency, bandwidth
+    pieces = quanta.quanta(train, times(train, latency, *memory))
+    ends = [number for number, each in enumerate(train.instructions) if each.opcode in ENDS]
+    firsts = [0, *(number + 1 for number in ends[:-1])]
+    # Programs give way where all is complete, and begin where a doorbell rings: fetching anew is all that differs.
+    alone = resumed(train, list(zip(firsts, ends, strict=True)), 2 * int(pieces.max()) + _SLACK, latency, *memory)
+    leave = _AGAIN + alone - pieces
+    leave[0] = _AGAIN
+    if len(pieces) == 1:
+        return Costs(0, leave, _AGAIN)
+    batch = together([serve, train], latency, *memory, rung=(1, 0), priority=True, accelerator=accelerator)[0]
+    return Costs(batch.begun - int(pieces[0]) - _SEEN, leave, _AGAIN)
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,27 @@ def simulate(arrivals: NDArray[np.int64], batch: int, timeout: int, service: int
     return Run(latency, started, fills, waiting, int(ran), int(now), int(now - service * len(started)), int(training))
 
 
+def bound(batch: int, timeout: int, service: int, pieces: NDArray[np.int64], cost: Costs,
+          waiting: NDArray[np.int64] | int) -> NDArray[np.int64] | int:
+    """Cycles from a request's arrival to the end of its batch, at most; known before anything runs.
+
+    After ``timeout`` the request is overdue, and so are those before it. What runs then, a batch or a quantum, ends;
+    then batches follow each other, until it is in one.
+
+    Parameters
+    ----------
+    batch, timeout, service, pieces, cost
+        As of :func:`simulate`.
+    waiting : int or ndarray
+        Requests in the queue when it enters it, itself included.
+    """
+    first = service + cost.again
+    if len(pieces):
+        ends = pieces + cost.leave
+        first = max(first, int(ends[-1]) + cost.again, int(ends[:-1].max(initial=0)) + _SEEN + cost.enter)
+    return timeout + first - (-waiting // batch) * (service + cost.again)
+
+
 @njit(cache=True)
 def _run(arrivals, batch, timeout, service, done, gives, enter, leave, again):
     """The event loop. In a step, ``done`` cycles of training are behind so many pieces, and piece n gives way at
@@ -135,7 +171,7 @@ def _run(arrivals, batch, timeout, service, done, gives, enter, leave, again):
             begin = max(due, now + again if batches else 0)
         else:
             if batches:
-                base = now + (leave if place else again) - done[place]
+                base = now + leave[place] - done[place]
             steps = max(due - base - 1, 0) // gives[-1]
             to = np.searchsorted(gives, due - base - steps * gives[-1])    # the first piece that ends no sooner
             to = max(to, place) if not steps else to

@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hbfp.checks import check_range
+from hbfp.golden.lower import divided
 from hbfp.golden.lower.errors import LoweringError
-from hbfp.golden.lower.yields import Cut, cut, places
+from hbfp.golden.lower.rewriting import Rewritten
+from hbfp.golden.lower.yields import cut, places
 from hbfp.isa.instructions import ENDS
 from hbfp.program import Program
 
-from .model import times
-from .times import Times
+from ..model import times
+from ..times import Times
 
 #: How often places are sought anew: each time those quanta are halved that were too long.
 _TRIES = 30
@@ -25,11 +27,12 @@ def quanta(program: Program, times: Times) -> NDArray[np.int64]:
 
 
 def yielding(program: Program, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int
-             ) -> tuple[Cut, Times]:
+             ) -> tuple[Rewritten, Times]:
     """A program that yields often enough, and when its instructions start and complete.
 
-    A piece between two YIELDs takes longer than the same instructions did without them, for it begins and ends alone;
-    so what is too long in the cycle model is halved until nothing is.
+    A VECTOR that takes more than half of a quantum is several, if its rows are apart. A piece between two YIELDs takes
+    longer than the same instructions did without them, for it begins and ends alone; so what is too long in the cycle
+    model is halved until nothing is.
 
     Parameters
     ----------
@@ -45,18 +48,26 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
         If some instructions that must not be parted take more cycles.
     """
     check_range("Quantum", most, 1, 1 << 40)
-    allowed = np.flatnonzero(places(program))
+    memory = dram_latency, bandwidth
+    short = _divided(program, most, times(program, latency, *memory))
+    allowed = np.flatnonzero(places(short.program))
     allowed = allowed[allowed > 0]
-    found = times(program, latency, dram_latency, bandwidth)
-    before = _greedy(allowed, np.maximum.accumulate(found.completed), most)
+    before = _greedy(allowed, np.maximum.accumulate(times(short.program, latency, *memory).completed), most)
     for _ in range(_TRIES):
-        now = cut(program, before)
-        found = times(now.program, latency, dram_latency, bandwidth)
+        now = cut(short.program, before)
+        found = times(now.program, latency, *memory)
         lengths = quanta(now.program, found)
         if (lengths <= most).all():
-            return now, found
-        before = _halved(program, allowed, before, lengths, most, now, found)
+            return short.then(now), found
+        before = _halved(short.program, allowed, before, lengths, most, now, found)
     raise LoweringError(f"Quanta of {most:,} cycles were not found, the longest has {lengths.max():,}")
+
+
+def _divided(program, most, found):
+    """The program with VECTORs that take at most half of a quantum, where that can be."""
+    parts = {number: min(count, -int(-2 * (found.completed[number] - found.started[number]) // most))
+             for number, count in divided.rows(program).items()}
+    return divided.divided(program, {number: count for number, count in parts.items() if count > 1})
 
 
 def _greedy(allowed, done, most):
@@ -80,10 +91,10 @@ def _halved(program, allowed, before, lengths, most, now, found):
         first, stop = bounds[place], bounds[place + 1]
         inner = allowed[(allowed > first) & (allowed < stop)]
         if not len(inner):
-            raise LoweringError(f"{_layer(program, first, stop)} has {lengths[place]:,} cycles between two places where "
-                                f"it may yield, which is more than {most:,}; a longer quantum would do")
-        ends = np.array([done[now.number(number) - 1] for number in inner.tolist()])
-        begin = done[now.number(first) - 1] if first else 0
+            raise LoweringError(f"{_layer(program, first, stop)} has {lengths[place]:,} cycles between two places where"
+                                f" it may yield, which is more than {most:,}; a longer quantum would do")
+        ends = np.array([done[now.numbers[number] - 2] for number in inner.tolist()])
+        begin = done[now.numbers[first] - 1] if first else 0
         more.append(int(inner[np.abs(ends - begin - lengths[place] / 2).argmin()]))
     return sorted({*before, *more})
 

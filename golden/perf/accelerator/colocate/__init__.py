@@ -1,0 +1,1 @@
+"""Inference beside training on one accelerator: quanta, batches, latencies."""

@@ -1,0 +1,165 @@
+"""``python -m golden colocate``: one network serves, another trains in the gaps, from the cycle model alone."""
+
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hbfp import files, generator
+from hbfp.golden.command.progress import Bars
+from hbfp.golden.lower.names import zoo_text
+from hbfp.manifest import Manifest
+from hbfp.options import add_system_options, system_from_args
+from hbfp.system import SHARES, Accelerator
+from hbfp.values import number, readable_file, refuse, whole, writable_file, writing
+
+from ..command import add_memory_options, add_noise_options, lowered, lowered_step, memory_from_args, noise_from_args
+
+#: Of the options that say when requests come: name, default, text.
+OPTIONS = (
+    ("load", "0.5", "share of the time that full batches take, 0.001 to 0.99"),
+    ("requests", "1000000", "how many"),
+    ("timeout", "3", "times of a batch after which a part of one is due"),
+    ("quantum", "0.05", "longest quantum of training, in times of a batch"),
+    ("places", "64", "requests that the queue holds, for the bound"),
+    ("arrivals", "poisson", "poisson, bursts, day, or a file with a cycle a line"),
+    ("seed", "1", "of the arrivals, and of what the training rounds stochastically"))
+MOST_REQUESTS = 100_000_000
+
+
+def add_colocate(commands: Any) -> None:
+    """Add the parser of ``colocate``."""
+    parser = commands.add_parser("colocate", help="one network serves, another trains in the gaps",
+                                 description=f"One network serves requests, another trains in the gaps, on an "
+                                 f"accelerator of two contexts; times of the cycle model.\n\n{zoo_text()}")
+    parser.add_argument("serve", metavar="SERVE", help="FILE.py with model() and inputs(), a full batch of requests "
+                        "along their first dimension; or a name of the zoo")
+    parser.add_argument("train", metavar="TRAIN", help="FILE.py as for python -m golden perf --train; or none")
+    add_arrival_options(parser)
+    add_system_options(parser, Accelerator, "accelerator")
+    add_memory_options(parser)
+    add_noise_options(parser, seed=False)
+    for name, text in (("json", "also write the results there"),
+                       ("timeline", "draw requests, batches and training over time, as PNG")):
+        parser.add_argument(f"--{name}", metavar="FILE", help=text)
+
+
+def add_arrival_options(parser: Any) -> None:
+    """Add the options that say when requests come and when batches are due."""
+    for name, default, text in OPTIONS:
+        parser.add_argument(f"--{name}", default=default, metavar="NAME" if name == "arrivals" else "N",
+                            help=f"{text} (default {default})")
+
+
+def arrivals_from_args(args: Namespace) -> dict[str, Any]:
+    """The options of :func:`add_arrival_options` by name; OptionError if a value is not valid."""
+    from ...dispatch import arrivals
+
+    asked = {"load": number("load", args.load, 0.001, 0.99), "timeout": number("timeout", args.timeout, 0, 1e6),
+             "quantum": number("quantum", args.quantum, 1e-6, 1e6), "places": whole("places", args.places, 1, 1 << 20),
+             "requests": whole("requests", args.requests, 1, MOST_REQUESTS),
+             "seed": whole("seed", args.seed, 0, 2**32 - 1), "arrivals": args.arrivals, "times": None}
+    if args.arrivals not in arrivals.KINDS:
+        path = readable_file("arrivals", args.arrivals)
+        try:
+            asked["times"] = arrivals.read(path)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise refuse("arrivals", args.arrivals, str(error)) from None
+    return asked
+
+
+def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    asked = arrivals_from_args(args)
+    accelerator = system_from_args(args, Accelerator, contexts=2)
+    if accelerator.contexts != 2:
+        raise refuse("contexts", str(accelerator.contexts), "must be 2: one program serves, another trains")
+    try:
+        half = accelerator.share(SHARES // 2)
+    except ValueError as error:
+        raise refuse("contexts", "2", f"must leave half of each memory. {error}") from None
+    for name in ("json", "timeline"):
+        if getattr(args, name) is not None:
+            setattr(args, name, writable_file(name, getattr(args, name)))
+    return partial(_colocate, args, asked, accelerator, half, memory_from_args(args, accelerator),
+                   noise_from_args(args, accelerator))
+
+
+def _colocate(args, asked, accelerator, half, memory, noise):
+    """Lower, step through, simulate, tell; the exit status."""
+    console = Console(highlight=False)
+    bar = Bars(console)
+    with bar.progress:
+        bar(f"lower {args.serve}")
+        serve = lowered(args.serve, half, name="SERVE").program
+        bar(f"lower {args.train}")
+        train = None if args.train == "none" else lowered_step(args.train, half, name="TRAIN", **noise)[1].lowered
+
+        from hbfp.golden.lower.errors import LoweringError  # with PyTorch, as the lines above
+
+        from .shift import Shift  # with Numba
+
+        bar("generate the core")
+        core = accelerator.core
+        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+        bar("place yields")
+        try:
+            shift = Shift.of(serve, train and train.program, accelerator, latency, *memory, batch=_batch(serve),
+                             **asked)
+        except LoweringError as error:
+            raise refuse("quantum", args.quantum, str(error)) from None
+        bar("simulate")
+        begun = time.perf_counter()
+        found = shift.served()
+        seconds = time.perf_counter() - begun
+    data = found.as_dict() | {"serve": args.serve, "train": args.train, "accelerator": accelerator.name,
+                              "latency": memory[0], "bandwidth": memory[1], "seconds": seconds,
+                              "simulated": {name: found.as_dict()[name] for name in ("p50", "p99", "max")}}
+    console.print(_table(data, asked))
+    if args.timeline is not None:
+        from .picture import draw
+
+        with writing("timeline", args.timeline):
+            draw(args.timeline, shift, found, f"{args.serve} serves, {args.train} trains, load {asked['load']:g}")
+        console.print(f"timeline: {args.timeline}", markup=False, soft_wrap=True)
+    if args.json is not None:
+        with writing("json", args.json):
+            files.write_json(args.json, data)
+    return 0 if not data["exceeded"] else 1
+
+
+def _batch(program):
+    """Requests of a batch: the first side of what the network takes."""
+    return next(each.shape[0] for each in program.tensors.values() if each.role == "input")
+
+
+def _table(data, asked):
+    """The figures as a table; cycles beside times of a batch."""
+    title = (f"{data['serve']} serves, {data['train']} trains on {data['accelerator']}, latency {data['latency']}, "
+             f"{data['bandwidth']} bytes a cycle (cycle model)")
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column("what")
+    table.add_column("figure", justify="right")
+
+    def times(name):
+        return f"{data[name]:,.0f} ({data[name] / data['service']:.2f} batches)"
+
+    rows = [("requests, load", f"{data['requests']:,}, {'of a file' if asked['times'] is not None else asked['load']}"),
+            ("batch: requests, cycles", f"{data['batch']:,}, {data['service']:,}"),
+            ("fill of a batch", f"{100 * data['fill']:.1f} %"), ("timeout", times("timeout")),
+            *((f"latency: {text}", times(name)) for name, text in (
+                ("p50", "half are below"), ("p99", "99 % are below"), ("max", "longest"))),
+            (f"bound with {asked['places']} in the queue", times("bound")),
+            ("requests above their bound", f"{data['exceeded']:,}"),
+            ("requests that came to a full queue", f"{data['beyond_queue']:,}")]
+    if "step" in data:
+        rows += [("longest quantum", times("quantum")), ("steps of training", f"{data['steps']:,}"),
+                 ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),
+                 ("training, of a machine that trains alone", f"{data['of_dedicated']:.3f}")]
+    for row in rows:
+        table.add_row(*row)
+    return table

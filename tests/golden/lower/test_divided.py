@@ -1,0 +1,28 @@
+"""VECTORs as several of fewer rows: what memory holds in the end is the same."""
+
+import numpy as np
+import pytest
+
+from golden.lower.divided import divided, rows
+
+from .test_yields import ran, step
+
+
+@pytest.mark.parametrize("most", [2, 3, 1 << 16])
+def test_divided_is_the_same(most):
+    program = step()
+    may = rows(program)
+    made = divided(program, {number: min(count, most) for number, count in may.items()})
+    assert len(may) > 5 and len(made.program.instructions) >= len(program.instructions) + len(may)
+    np.testing.assert_array_equal(ran(made.program), ran(program))
+
+
+def test_rows_that_depend_on_each_other_stay_together():
+    """Sums over rows, as of a bias's gradient, are of one instruction, and so is a single row."""
+    program = step()
+    several = {number for number, each in enumerate(program.instructions)
+               if each.opcode.name == "VECTOR" and each["count0"] * each["count1"] > 1}
+    assert several - set(rows(program))
+    number = min(several - set(rows(program)))
+    with pytest.raises(ValueError, match=f"Instruction {number} must be a VECTOR of 2 rows or more that are apart"):
+        divided(program, {number: 2})
