@@ -164,7 +164,7 @@ class Design(describe.Description):
     wide: int = whole(
         0, 0, MANTISSA_RANGE[1], title="Wide mantissa", unit=" bits",
         text="mantissa bits, sign included, of operands that a command runs as two digits; 0 for none",
-        tag="wide", place=18, serves=(BLOCKS,))
+        tag="wide", place=18, serves=(BLOCKS, ACCELERATOR))
     side_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
         usual="as many as columns", tag="side", place=19, where="sided",
