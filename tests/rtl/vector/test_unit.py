@@ -410,4 +410,5 @@ def test_recoded_products_change_no_bit():
     program, data = [programs.length(7), *programs.softmax()], rows(1, 7, 0.1)
     compare(simulate(unit, program, data, 7)[0], Machine(unit).run(program, data))
     for multiplier in ("plain", "recoded"):
-        assert (" * " in convert(VectorLane(multiplier=multiplier, functions=()), name="lane")) == (multiplier == "plain")
+        text = convert(VectorLane(multiplier=multiplier, functions=()), name="lane")
+        assert (" * " in text) == (multiplier == "plain")
