@@ -47,11 +47,11 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
     once = [*once, programs.length(length)]
     pairs = paired(each, VectorUnit.of(build.accelerator), length, SPARE) if rows > 1 and whole is None else None
     if pairs:
-        both = [[part for span in spans for part in (span, _from(span, words))] for spans in (inputs, outputs)]
-        _pass(build, once, pairs, rows // 2, words, *both, apart=2)
+        taken, given = ([part for span in spans for part in (span, _from(span, words))] for spans in (inputs, outputs))
+        _pass(build, once, pairs, rows // 2, words, taken, given, apart=2)
         if rows % 2:
-            last = [[_from(span, (rows - 1) * words) for span in spans] for spans in (inputs, outputs)]
-            _pass(build, once, each, 1, words, *last)
+            taken, given = ([_from(span, (rows - 1) * words) for span in spans] for spans in (inputs, outputs))
+            _pass(build, once, each, 1, words, taken, given)
         return
     _pass(build, once, each, rows, words, inputs, outputs, [whole] if whole else [])
 
