@@ -73,8 +73,9 @@ def test_results_equal_golden(functions):
     np.testing.assert_array_equal(simulate(functions, x), want)
 
 
+@pytest.mark.slow
 def test_recoded_products_change_no_bit():
-    x = inputs(2)[::6]
+    x = inputs(2)[-2:]
     np.testing.assert_array_equal(simulate(FUNCTIONS, x, 4, "recoded"), [evaluate(name, x) for name in FUNCTIONS])
 
 
