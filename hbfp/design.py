@@ -72,7 +72,8 @@ class Design(describe.Description):
     multiplier : str
         How products are formed; equal bits. ``plain``: ``*`` and ``+``, quick to simulate. ``recoded``:
         activations recoded once a row, one tree of full adders for a column of a group, least area; bit by bit, so
-        slow to build and to simulate (docs/decisions/0101-dot-product.md).
+        slow to build and to simulate (docs/decisions/0101-dot-product.md); in lanes that columns share and in an
+        accelerator's vector unit, too (docs/decisions/0140-least-logic.md).
     pipeline : int
         Registers inside each multiply-add of floats, whose groups are then one row tall, or inside the adders that
         accumulate block sums in FP32, and with more of them inside converter, side unit and, from 7 on, each group of
