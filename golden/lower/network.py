@@ -43,7 +43,7 @@ class Network(Nodes):
             self.build.end_layer()
             stop = len(self.build.schedule.instructions)
             if stop > first:
-                name = self.prefix + (place(node) or named(last))
+                name = self.title(place(node) or named(last))
                 used = {layer.name for layer in self.layers}
                 self.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first, stop,
                                          sum(each.macs for each in made), made))
@@ -68,6 +68,10 @@ class Network(Nodes):
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name
+
+    def title(self, name: str) -> str:
+        """What a layer of the model is called in the program."""
+        return self.prefix + name
 
     def copied(self, name: str) -> str:
         """The name of an output that is a copy of the result called ``name``."""

@@ -136,9 +136,15 @@ def keep_rows(build: Builder, kept: Mapping[int, Value], beside: int = 0) -> Non
 
 def number(build: Builder, value: Value, index: int) -> None:
     """Put the one number of a tensor into a scalar of the vector unit, as the sum of a row of that number alone."""
-    span = build.v.take(1)
-    build.gather(value.address, 1, [], span.start * build.lanes)
-    _pass(build, [programs.length(1), programs.vector(sum=index)], [], 1, 1, [span], [])
+    numbers(build, [value], [index])
+
+
+def numbers(build: Builder, values: Sequence[Value], indices: Sequence[int]) -> None:
+    """The same for up to three tensors of one number, and as many scalars."""
+    spans = [build.v.take(1) for _ in values]
+    for value, span in zip(values, spans, strict=True):
+        build.gather(value.address, 1, [], span.start * build.lanes)
+    _pass(build, [programs.length(1), *(programs.vector(sum=index) for index in indices)], [], 1, 1, spans, [])
 
 
 def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) -> list[VectorInstruction]:

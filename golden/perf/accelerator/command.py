@@ -119,17 +119,29 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noi
 
     ``name`` is the option that gave it, ``noise`` is of :func:`noise_from_args`.
     """
+    from hbfp.golden.lower.training.job import lower_job_step
     from hbfp.golden.lower.training.source import training  # with PyTorch
     from hbfp.golden.lower.training.step import lower_step
 
     try:
         made = training(text)
+        if isinstance(made.model, list):
+            each = range(len(made.model))
+            return made, lower_job_step(
+                made.model, made.loss, [partial(_numbered, made.optimiser, number) for number in each],
+                next(made.batches()), accelerator, plans=None if made.plan is None else [made.plan for _ in each],
+                clip=made.clip, **noise)
         return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
                                 plan=made.plan, clip=made.clip, **noise)
     except OptionError:
         raise
     except ValueError as error:
         raise refuse(name, text, str(error)) from None
+
+
+def _numbered(optimiser, number, parameters):
+    """The optimiser of a model of a job."""
+    return optimiser(parameters, number)
 
 
 def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:
