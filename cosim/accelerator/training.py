@@ -178,8 +178,9 @@ def on_machine(step: "Step | Job", batches: Iterator[Any], steps: int, **options
     return train(Untimed(step.lowered.program), step, batches, steps, **options)
 
 
-def on_verilog(manifest: Manifest, step: "Step | Job", batches: Iterator[Any], steps: int, *, timing: Timing | None = None,
-               level: str = "-O3", building: Progress | None = None, **options: Any) -> TrainingRun:
+def on_verilog(manifest: Manifest, step: "Step | Job", batches: Iterator[Any], steps: int, *,
+               timing: Timing | None = None, level: str = "-O3", building: Progress | None = None, **options: Any
+               ) -> TrainingRun:
     """:func:`train` on the Verilated accelerator of a manifest, built if it is not yet; with the table by layer.
 
     Raises

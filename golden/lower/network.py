@@ -35,7 +35,7 @@ class Network(Nodes):
             If a node cannot be lowered, or the model gives other numbers than its graph.
         """
         for node in self.graph.nodes:
-            first = len(self.build.schedule.instructions)
+            first, waiting = len(self.build.schedule.instructions), len(self.build.waiting or ())
             try:
                 last, made = self._node(node)
             except LoweringError as error:
@@ -47,7 +47,11 @@ class Network(Nodes):
                 used = {layer.name for layer in self.layers}
                 self.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first, stop,
                                          sum(each.macs for each in made), made))
-                yield self.layers[-1]
+            put_off = (self.build.waiting or [])[waiting:]
+            for each in put_off:
+                each.name = place(node) or named(last)
+            if stop > first or put_off:
+                yield Layer(self.title(place(node) or named(last)), first, stop)
         self.outputs = [self._output(node) for node in self.graph.outputs]
         self._compare()
 

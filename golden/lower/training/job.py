@@ -1,4 +1,4 @@
-"""Steps of several models as one program: each with its own weights, rates and state, and the bits that it has alone."""
+"""Steps of several models as one program: each with weights, rates and state of its own, and the bits of it alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -69,8 +69,8 @@ class Training:
         if not isinstance(batch, list):
             return [self._pair(batch, number)] * len(self.model)
         if len(batch) != len(self.model):
-            raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets) for all models, or a list "
-                             f"of a pair for each of the {len(self.model)}, not of {len(batch)}")
+            raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets) for all models, or a "
+                             f"list of a pair for each of the {len(self.model)}, not of {len(batch)}")
         return [self._pair(pair, number) for pair in batch]
 
 

@@ -12,7 +12,6 @@ from hbfp.checks import check_kind
 from hbfp.golden.nn.forms import patterns
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, start
-from hbfp.golden.vector.side import Side
 from hbfp.isa.instructions import ARGUMENTS, Instruction
 from hbfp.program import Layer, Program
 from hbfp.system import Accelerator

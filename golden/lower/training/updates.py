@@ -14,6 +14,7 @@ from hbfp.golden.ops.operation import Unsupported
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, check, update
 from hbfp.golden.spec.vector import Kind, VectorInstruction, scalar
 from hbfp.golden.vector import programs
+
 from .. import vectors
 from ..builder import Builder
 from ..errors import LoweringError
