@@ -23,11 +23,9 @@ from .host import UNDEFINED, Result, execute, replace_program, room
 from .untimed import Untimed
 
 if TYPE_CHECKING:
-    from hbfp.golden.lower.training.mixed import MixedStep  # takes torch
+    from hbfp.golden.lower.training.job import Job  # takes torch
+    from hbfp.golden.lower.training.mixed import MixedStep
     from hbfp.golden.lower.training.step import Step
-
-#: Name of the loss among a program's tensors.
-LOSS = "loss"
 
 
 class Runner(Protocol):
@@ -103,8 +101,8 @@ class TrainingRun:
 
     Attributes
     ----------
-    losses, wanted : list of float32
-        The loss of each step: the device's, and PyTorch's.
+    losses, wanted : list of float32 array
+        The losses of each step, one for each model: the device's, and PyTorch's.
     results : list of Result
         What came of each step.
     total : Comparison
@@ -124,8 +122,8 @@ class TrainingRun:
     turns : list of int
         Steps, from 0 on, before which another program has taken the place of the one before.
     """
-    losses: list[np.float32] = field(default_factory=list)
-    wanted: list[np.float32] = field(default_factory=list)
+    losses: list[np.ndarray] = field(default_factory=list)
+    wanted: list[np.ndarray] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     total: Comparison = field(default_factory=Comparison)
     tensors: dict[str, Comparison] = field(default_factory=dict)
@@ -138,7 +136,7 @@ class TrainingRun:
     turns: list[int] = field(default_factory=list)
 
 
-def train(runner: Runner, whole: "Step | MixedStep", batches: Iterator[Any], steps: int, *, every: bool = False,
+def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any], steps: int, *, every: bool = False,
           modelled: Callable[[Program], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
     """Do steps of training on a device, and in PyTorch beside it.
 
@@ -146,7 +144,7 @@ def train(runner: Runner, whole: "Step | MixedStep", batches: Iterator[Any], ste
     ----------
     runner : Runner
         A device with the first step's program.
-    whole : Step or MixedStep
+    whole : Step, Job or MixedStep
     batches : iterator
         As the step takes them.
     steps : int
@@ -169,25 +167,25 @@ def train(runner: Runner, whole: "Step | MixedStep", batches: Iterator[Any], ste
             runner.turn_to(step.lowered.program, step.stays)
             found.turns.append(number)
         before, arguments = step, step.arguments()
-        for name, values in step.host.writes(batch).items():
+        for name, values in step.writes(batch).items():
             runner.write(name, values, step.shift(name, arguments))
-        if chosen := step.host.instructions(batch):
+        if chosen := step.instructions(batch):
             runner.rewrite(chosen)
         begun = time.perf_counter(), time.process_time()
-        result = runner.run(arguments, step.reference.key)
+        result = runner.run(arguments, step.key)
         found.seconds += time.perf_counter() - begun[0]
         found.processor += time.process_time() - begun[1]
         found.results.append(result)
         if result.cause is not None:
             break
         expected = step.advance(batch)
-        for name in expected if every or number == steps - 1 else (LOSS,):
+        for name in expected if every or number == steps - 1 else step.losses:
             compared = Comparison()
             compared.add(f"step {number}, {name}", runner.read(name), np.ascontiguousarray(expected[name], np.float32))
             found.total += compared
             found.tensors.setdefault(name, Comparison()).__iadd__(compared)
-        found.losses.append(np.float32(runner.read(LOSS)))
-        found.wanted.append(np.float32(expected[LOSS]))
+        for losses, read in ((found.losses, runner.read), (found.wanted, expected.__getitem__)):
+            losses.append(np.array([read(name) for name in step.losses], np.float32))
         if modelled is not None:
             found.model = modelled(runner.program) if chosen or turns or found.model is None else found.model
             found.modelled += found.model.cycles
@@ -197,13 +195,13 @@ def train(runner: Runner, whole: "Step | MixedStep", batches: Iterator[Any], ste
     return found
 
 
-def on_machine(step: "Step | MixedStep", batches: Iterator[Any], steps: int, **options: Any) -> TrainingRun:
+def on_machine(step: "Step | Job | MixedStep", batches: Iterator[Any], steps: int, **options: Any) -> TrainingRun:
     """:func:`train` on the golden machine."""
     programs = step.programs
     return train(Untimed(programs[0], max(each.limit for each in programs)), step, batches, steps, **options)
 
 
-def on_verilog(manifest: Manifest, step: "Step | MixedStep", batches: Iterator[Any], steps: int, *,
+def on_verilog(manifest: Manifest, step: "Step | Job | MixedStep", batches: Iterator[Any], steps: int, *,
                timing: Timing | None = None, level: str = "-O3", building: Progress | None = None,
                **options: Any) -> TrainingRun:
     """:func:`train` on the Verilated accelerator of a manifest, built if it is not yet; with the table by layer.

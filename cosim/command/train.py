@@ -4,7 +4,8 @@ MODEL.py defines model(), a torch.nn module in float32; loss(), of its output an
 iterable of (inputs, targets); and optimiser(), of torch.optim, of parameters. Forward, loss, backward and update are
 one program, which runs once for each step: weights and the optimiser's state stay in the accelerator's DRAM, and the
 host writes the next batch. PyTorch does the same steps in the accelerator's arithmetic. The table has the parts of the
-last step.
+last step. If model() gives a list, all are trained by one program, each with its own weights; optimiser() is called
+with the parameters and the number of each, and a batch is for all, or a list of one for each.
 """
 
 import argparse
@@ -116,7 +117,10 @@ def _work(args, accelerator, timing, steps, noise):
     if outcome.rows:
         console.print(table(by_part(outcome.rows, size), last.cycles, size, title))
     if outcome.losses:
-        console.print(f"loss {outcome.losses[0]:.6g} in the first step, {outcome.losses[-1]:.6g} in the last")
+        many = len(step.losses) > 1
+        for number, (first, behind) in enumerate(zip(outcome.losses[0], outcome.losses[-1], strict=True)):
+            console.print(f"{f'model {number}: ' if many else ''}loss {first:.6g} in the first step, {behind:.6g} in "
+                          "the last")
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
     files += write_files(args, program, last.times, title)
@@ -124,8 +128,10 @@ def _work(args, accelerator, timing, steps, noise):
         from hbfp.golden.perf.accelerator import curves  # with matplotlib
 
         with writing("curve", args.curve):
-            files.append(("curve", curves.draw(args.curve, {"accelerator": outcome.losses, "PyTorch": outcome.wanted},
-                                               f"{args.model} on {accelerator.name}")))
+            lines = {f"{name}{f', {number}' if len(step.losses) > 1 else ''}": [each[number] for each in losses]
+                     for name, losses in (("accelerator", outcome.losses), ("PyTorch", outcome.wanted))
+                     for number in range(len(step.losses))}
+            files.append(("curve", curves.draw(args.curve, lines, f"{args.model} on {accelerator.name}")))
     for name, path in files:
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if outcome.late:
@@ -142,7 +148,8 @@ def _work(args, accelerator, timing, steps, noise):
             "utilisation": macs * done / (size * cycles) if cycles else 0.0,
             "parts": by_part(outcome.rows, size), "counters": last.counters}
         data = {"model": args.model, "accelerator": accelerator.name, "steps": done,
-                "losses": [int(each.view(np.uint32)) for each in outcome.losses], "compared": total.compared,
+                "losses": [bits if len(bits) > 1 else bits[0] for bits in (
+                    each.view(np.uint32).tolist() for each in outcome.losses)], "compared": total.compared,
                 "mismatches": total.mismatches, "first": total.first,
                 "cause": last.cause and last.cause.name.lower(), "error_pc": last.error_pc, "macs": macs * done,
                 "layers": outcome.rows or [{"name": each.name, "macs": each.macs} for each in program.layers],

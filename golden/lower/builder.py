@@ -4,6 +4,7 @@ Addresses and steps are in elements of four bytes in DRAM and in words of all la
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Builder:
         What lies in DRAM so far.
     v, x, w : Ring
         Memories, given out piece by piece. A piece is good until the ring has come round.
+    waiting : list of Sum or None
+        Sums that models of a job do together at the end of a turn; None where they do none.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
@@ -50,6 +53,7 @@ class Builder:
         self._p = Ring("P", 0, accelerator.p_words, self.lanes // 2)
         self._programs: dict[tuple[int, ...], Span] = {}
         self._fills: dict[float, int] = {}
+        self.waiting: list[Any] | None = None
 
     # --- Memory -----------------------------------------------------------------------------------
 

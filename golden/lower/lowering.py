@@ -10,9 +10,10 @@ import torch
 from hbfp.checks import check_kind
 from hbfp.golden.nn.side import Distance
 from hbfp.golden.number.arrays import listed
-from hbfp.program import Program
+from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
+from . import vectors
 from .builder import Builder
 from .errors import LoweringError
 from .graph import traced
@@ -121,19 +122,33 @@ def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...
 
 def finished(build: Builder, parts: Sequence[Network], yields: bool = False) -> Lowered:
     """The program of models that are not yet lowered, and what it has to compute."""
-    going = [each.layer_by_layer() for each in parts]
+    going, common = [each.layer_by_layer() for each in parts], list[Layer]()
+    build.waiting = [] if len(parts) > 1 else None
     while going:
         going = [each for each in going if next(each, None)]
+        together(build, common)
         if yields and going:
             build.schedule.give_way()
     build.schedule.halt()
-    layers = sorted((layer for each in parts for layer in each.layers), key=lambda each: each.first)
+    layers = sorted([*common, *(layer for each in parts for layer in each.layers)], key=lambda each: each.first)
     program = Program(accelerator=build.accelerator, instructions=tuple(build.schedule.instructions),
                       limit=build.dram.end * 4,
                       memory=tuple(sorted(build.dram.regions, key=lambda each: each.address)),
                       tensors=_united(each.tensors for each in parts), layers=tuple(layers))
     return Lowered(program, _united(each.expected for each in parts), _united(each.orders for each in parts),
                    [name for each in parts for name in each.outputs], _total(each.graph.distances for each in parts))
+
+
+def together(build: Builder, layers: list[Layer]) -> None:
+    """Do what models of a job have put off to the end of a turn, as layers of all of them."""
+    while build.waiting:
+        one, *_ = build.waiting
+        several = [each for each in build.waiting if each.kind == one.kind]
+        build.waiting = [each for each in build.waiting if each.kind != one.kind]
+        first = len(build.schedule.instructions)
+        vectors.sums_together(build, several)
+        build.end_layer()
+        layers.append(Layer(one.name, first, len(build.schedule.instructions)))
 
 
 def _total(several):

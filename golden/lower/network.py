@@ -35,7 +35,7 @@ class Network(Nodes):
             If a node cannot be lowered, or the model gives other numbers than its graph.
         """
         for node in self.graph.nodes:
-            first = len(self.build.schedule.instructions)
+            first, waiting = len(self.build.schedule.instructions), len(self.build.waiting or ())
             try:
                 last, made = self._node(node)
             except LoweringError as error:
@@ -43,11 +43,15 @@ class Network(Nodes):
             self.build.end_layer()
             stop = len(self.build.schedule.instructions)
             if stop > first:
-                name = self.prefix + (place(node) or named(last))
+                name = self.title(place(node) or named(last))
                 used = {layer.name for layer in self.layers}
                 self.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first, stop,
                                          sum(each.macs for each in made), made))
-                yield self.layers[-1]
+            put_off = (self.build.waiting or [])[waiting:]
+            for each in put_off:
+                each.name = place(node) or named(last)
+            if stop > first or put_off:
+                yield Layer(self.title(place(node) or named(last)), first, stop)
         self.outputs = [self._output(node) for node in self.graph.outputs]
         self._compare()
 
@@ -68,6 +72,10 @@ class Network(Nodes):
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name
+
+    def title(self, name: str) -> str:
+        """What a layer of the model is called in the program."""
+        return self.prefix + name
 
     def copied(self, name: str) -> str:
         """The name of an output that is a copy of the result called ``name``."""

@@ -62,13 +62,19 @@ def called(text: str, function: Callable[..., Any], *args: Any) -> Any:
         raise ValueError(f"Model {text} does not run: {line(error)}") from error
 
 
-def _several(models, inputs, text):
-    """The models of a job, and the inputs of each."""
+def job(models: Sequence[Any], text: str) -> Sequence[nn.Module]:
+    """The models that ``model()`` of a file gives as a job; ValueError, one line, if there are none, or others."""
     if not models:
         raise ValueError(f"model() of {text} must give at least one model, not {models!r}")
     odd = [type(each).__name__ for each in models if not isinstance(each, nn.Module)]
     if odd:
         raise ValueError(f"model() of {text} must give torch.nn.Modules alone, not {odd[0]}")
+    return models
+
+
+def _several(models, inputs, text):
+    """The models of a job, and the inputs of each."""
+    models = job(models, text)
     each = [inputs] * len(models) if isinstance(inputs, tuple) else inputs
     if not isinstance(each, list) or not all(isinstance(one, tuple) for one in each):
         raise ValueError(f"inputs() of {text} must give a tuple of tensors for all models, or a list of a tuple for "

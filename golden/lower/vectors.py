@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, VectorUnit, scalar
+from hbfp.golden.spec.vector import STREAM, Kind, Reduce, VectorInstruction, VectorUnit, scalar
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.pairs import paired
 from hbfp.golden.vector.side import registers
@@ -152,9 +152,15 @@ def keep_rows(build: Builder, kept: Mapping[int, Value], beside: int = 0) -> Non
 
 def number(build: Builder, value: Value, index: int) -> None:
     """Put the one number of a tensor into a scalar of the vector unit, as the sum of a row of that number alone."""
-    span = build.v.take(1)
-    build.gather(value.address, 1, [], span.start * build.lanes)
-    _pass(build, [programs.length(1), programs.vector(sum=index)], [], 1, 1, [span], [])
+    numbers(build, [value], [index])
+
+
+def numbers(build: Builder, values: Sequence[Value], indices: Sequence[int]) -> None:
+    """The same for up to three tensors of one number, and as many scalars."""
+    spans = [build.v.take(1) for _ in values]
+    for value, span in zip(values, spans, strict=True):
+        build.gather(value.address, 1, [], span.start * build.lanes)
+    _pass(build, [programs.length(1), *(programs.vector(sum=index) for index in indices)], [], 1, 1, spans, [])
 
 
 def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) -> list[VectorInstruction]:
@@ -176,8 +182,12 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
 
     ``parts`` are the programs of :func:`golden.ops.results.running`: before the rows, for each row, and after them. The
     second gives the rows of ``outputs``, the last those of ``totals``. ``kept`` are rows for registers, the same for
-    all.
+    all. In a job, models that add up alike at the same time do it together.
     """
+    alone = outputs or kept or any(each.reduce != Reduce.NONE for part in parts for each in part)
+    if build.waiting is not None and not alone:
+        build.waiting.append(Sum(parts, operands, over, inner, totals))
+        return
     keep_rows(build, kept or {})
     before, body, after = parts
     length = operands[0].shape[inner]
@@ -194,6 +204,66 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
         result = build.v.take(words)
         _pass(build, [], [one], 1, words, [], [result])
         build.store(result.start, words, total, (), inner, rows=[])
+
+
+@dataclass
+class Sum:
+    """What :func:`sums` is to do without ``outputs``, and does later."""
+    parts: Sequence[Sequence[VectorInstruction]]
+    operands: Sequence[Value]
+    over: Sequence[int]
+    inner: int
+    totals: Sequence[Value]
+    name: str = ""
+
+    @property
+    def kind(self) -> Any:
+        """What sums have in common that can be done together."""
+        return (self.name, [[each.encode() for each in part] for part in self.parts],
+                [each.shape for each in self.operands], self.over, self.inner)
+
+
+def sums_together(build: Builder, several: Sequence[Sum]) -> None:
+    """Do sums of one kind, as many at a time as a row has words for: theirs lie in it side by side.
+
+    Each addition waits for the one before it, so that a row of many words takes hardly longer than one of few. A row
+    is as long as its words, and lanes behind the end of a sum's own are stored nowhere.
+    """
+    one = several[0]
+    words = -(-one.operands[0].shape[one.inner] // build.lanes)
+    most = min(build.accelerator.row_words // words, build.v.size // (4 * len(one.operands) * words))
+    for first in range(0, len(several), max(1, most)):
+        _together(build, several[first:first + max(1, most)], words)
+
+
+def _together(build, several, words):
+    before, body, after = several[0].parts
+    once, each = split(body)
+    width = words * len(several)
+    begin = [*once, programs.length(width * build.lanes), *before]
+    inner, over = several[0].inner, several[0].over
+    every = [joint([[value.dims()[d] for d in over] for value in one.operands]) for one in several]
+    for first, count in ranges([size for size, _ in every[0][0]],
+                               max(1, build.v.size // (2 * len(several[0].operands)) // width)):
+        spans = [build.v.take(count * width, kept=True) for _ in several[0].operands]
+        for number, (one, loops) in enumerate(zip(several, every, strict=True)):
+            for done, skips, lines in boxes(loops, first, count):
+                for place, (span, value) in enumerate(zip(spans, one.operands, strict=True)):
+                    build.load(value, (), inner, span.start + number * count * words + done * words, words,
+                               skip=skips[place], rows=lines[place])
+        place = build.program([*([] if first else begin), *each])
+        values = {"program": place.start, "before": 0 if first else len(begin), "body": len(each), "count0": count,
+                  "count1": 1}
+        for name, span in zip(VECTOR_INPUTS, spans, strict=False):
+            values |= {f"{name}_base": span.start, f"{name}_inner": words, f"{name}_step": count * words,
+                       f"{name}_stride0": words}
+        build.schedule.emit(Opcode.VECTOR, values, [place, *spans], [])
+        build.v.release()
+    for number, total in enumerate(after):
+        result = build.v.take(width)
+        _pass(build, [], [total], 1, width, [], [result])
+        for place, one in enumerate(several):
+            build.store(result.start + place * words, words, one.totals[number], (), inner, rows=[])
 
 
 def copy(build: Builder, value: Value, output: Value) -> None:

@@ -50,6 +50,11 @@ class MixedStep:
         return next(iter(self.steps.values())).lowered
 
     @property
+    def losses(self) -> list[str]:
+        """What the programs call the loss."""
+        return next(iter(self.steps.values())).losses
+
+    @property
     def programs(self) -> list[Program]:
         """The program of each set of widths, the first epoch's first."""
         return [each.lowered.program for each in self.steps.values()]

@@ -15,10 +15,8 @@ from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
 from ..formats import formats
-from .updates import Numbers
+from .updates import BATCH, Numbers
 
-#: The argument of a program that says where its batch lies; those behind it are numbers of the optimiser.
-BATCH = 1
 Loss = Callable[..., torch.Tensor]
 Make = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
@@ -54,6 +52,8 @@ class Reference:
         Gives the schedule of an optimiser's learning rates.
     clip : float, optional
         Gradients are clipped to this norm, that of all of them together.
+    first : int
+        The number of the optimiser's first argument.
 
     Attributes
     ----------
@@ -69,12 +69,12 @@ class Reference:
 
     def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator,
                  stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None,
-                 clip: float | None = None) -> None:
+                 clip: float | None = None, first: int = BATCH + 1) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
                              noise="position" if stochastic else "lanes")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
-        self.numbers = Numbers(self.optimiser, BATCH + 1)
+        self.numbers = Numbers(self.optimiser, first)
         self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)
 

@@ -1,4 +1,4 @@
-"""Trainings of a user's file: its model, loss, batches and optimiser."""
+"""Trainings of a user's file: its model, or the models of a job, loss, batches and optimiser."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ from torch import nn
 
 from hbfp.golden.schedule import MixedMantissa
 
-from ..source import called, functions
-from .capture import Batch
-from .reference import Loss, Make, Plan
+from ..source import called, functions, job
+from .reference import Loss, Plan
 
 NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip", "mantissas")
 
@@ -24,8 +23,10 @@ class Training:
 
     Attributes
     ----------
-    model : Module
+    model : Module or list of Module
+        A list is a job.
     loss, optimiser : callable
+        In a job the optimiser takes parameters and the model's number.
     text : str
         The file.
     again : callable
@@ -37,9 +38,9 @@ class Training:
     mixed : MixedMantissa or None
         Mantissas of the layers, epoch by epoch.
     """
-    model: nn.Module
+    model: Any
     loss: Loss
-    optimiser: Make
+    optimiser: Any
     text: str
     again: Any
     plan: Plan | None = None
@@ -53,8 +54,9 @@ class Training:
             return count
         raise ValueError(f"batches() of {self.text} must give at least one pair (inputs, targets)")
 
-    def batches(self) -> Iterator[Batch]:
-        """Its batches, inputs and targets as tuples; from the first again when there are no more.
+    def batches(self) -> Iterator[Any]:
+        """Its batches, inputs and targets as tuples, and of a job a list with one for each model; from the first again
+        when there are no more.
 
         Raises
         ------
@@ -64,12 +66,24 @@ class Training:
         while True:
             number, pairs = 0, called(self.text, lambda: iter(self.again()))
             while (pair := called(self.text, next, pairs, None)) is not None:
-                if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                    raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets)")
-                yield _leaves(pair[0], number, self.text), _leaves(pair[1], number, self.text)
+                yield self._several(pair, number) if isinstance(self.model, list) else self._pair(pair, number)
                 number += 1
             if not number:
                 raise ValueError(f"batches() of {self.text} must give at least one pair (inputs, targets)")
+
+    def _pair(self, pair, number):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets)")
+        return _leaves(pair[0], number, self.text), _leaves(pair[1], number, self.text)
+
+    def _several(self, batch, number):
+        """A batch for each model of a job: a pair is for all of them."""
+        if not isinstance(batch, list):
+            return [self._pair(batch, number)] * len(self.model)
+        if len(batch) != len(self.model):
+            raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets) for all models, or a "
+                             f"list of a pair for each of the {len(self.model)}, not of {len(batch)}")
+        return [self._pair(pair, number) for pair in batch]
 
 
 def _leaves(part, number, text):
@@ -86,15 +100,26 @@ def training(text: str) -> Training:
     are clipped to, and ``mantissas()``, a :class:`~golden.schedule.MixedMantissa`, of which an epoch is all of
     ``batches()``.
 
+    ``model()`` may give a job: a list of modules, or what :func:`golden.nn.fused.fuse` gives. Then ``optimiser`` is
+    called with the parameters and the number of each model, and a batch is a pair for all or a list of one for each.
+
     Raises
     ------
     ValueError
         If it does not; one line.
     """
     made = functions(text, NAMES, OTHERS)
-    model = called(text, made["model"])
-    if not isinstance(model, nn.Module):
+    given = called(text, made["model"])
+    given = getattr(given, "hbfp_models", given)
+    model = job(list(given), text) if isinstance(given, (list, tuple)) else given
+    if not isinstance(model, (nn.Module, list)):
         raise ValueError(f"model() of {text} must give a torch.nn.Module, not {type(model).__name__}")
+    if isinstance(model, list):
+        try:
+            signature(made["optimiser"]).bind(None, 0)
+        except TypeError:
+            raise ValueError(f"optimiser() of {text} must take parameters and the number of a model, since model() "
+                             "gives several") from None
     plan = partial(_schedule, text, made["schedule"]) if "schedule" in made else None
     clip = called(text, made["clip"]) if "clip" in made else None
     if clip is not None and not (isinstance(clip, (int, float)) and clip > 0):

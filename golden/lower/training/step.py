@@ -13,8 +13,7 @@ from hbfp.golden.nn.forms import patterns
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, start
 from hbfp.golden.schedule import MixedMantissa
-from hbfp.golden.vector.side import Side
-from hbfp.isa.instructions import Instruction
+from hbfp.isa.instructions import ARGUMENTS, Instruction
 from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
@@ -22,6 +21,7 @@ from ..builder import Builder
 from ..errors import NO_OPERATION, LoweringError
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
+from ..memory import Value
 from ..network import Network
 from ..operations.tables import BY_NUMBER, Choice
 from ..schedule import Span
@@ -29,41 +29,19 @@ from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
 from .masks import computes
-from .reference import BATCH, Loss, Make, Plan, Reference
+from .reference import Loss, Make, Plan, Reference
+from .updates import BATCH
 
 #: Places for a batch in DRAM, which steps use in turns, so that a host may write the next batch during a step.
 PLACES = 2
+#: The tensor that has the optimiser's numbers, where they are too many for arguments.
+NUMBERS = "numbers"
 
 
-@dataclass
-class Step:
-    """A step of training as a program, and PyTorch beside it.
-
-    Attributes
-    ----------
-    lowered : Lowered
-        The program; parameters, state and the first batch are in its memory. ``expected`` is of the first step.
-    reference : Reference
-        PyTorch, before its first step.
-    host : Host
-        What a host writes for each batch.
-    batch : range
-        Bytes of DRAM that are the first of :data:`PLACES` for a batch; the others follow.
-    """
+class OneProgram:
+    """A training whose steps are all one program."""
     lowered: Lowered
-    reference: Reference
-    host: "Host"
     batch: range
-
-    def arguments(self) -> tuple[int, ...]:
-        """What the next step's program is told: how far behind the first place its batch lies, and numbers.
-
-        Raises
-        ------
-        LoweringError
-            If the optimiser's options have changed otherwise than by learning rates.
-        """
-        return self.reference.steps % PLACES * len(self.batch), *self.reference.values()
 
     def at(self, number: int) -> Self:
         """The step of a number: each is this one."""
@@ -83,6 +61,56 @@ class Step:
     def shift(self, name: str, arguments: Sequence[int]) -> int:
         """Bytes by which a tensor that a host writes lies behind its address, where these are the arguments."""
         return arguments[BATCH - 1] if self.lowered.program.tensors[name].address in self.batch else 0
+
+
+@dataclass
+class Step(OneProgram):
+    """A step of training as a program, and PyTorch beside it.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        The program; parameters, state and the first batch are in its memory. ``expected`` is of the first step.
+    reference : Reference
+        PyTorch, before its first step.
+    host : Host
+        What a host writes for each batch.
+    batch : range
+        Bytes of DRAM that are the first of :data:`PLACES` for a batch; the others follow.
+    """
+    lowered: Lowered
+    reference: Reference
+    host: "Host"
+    batch: range
+
+    @property
+    def losses(self) -> list[str]:
+        """What the program calls the loss."""
+        return ["loss"]
+
+    @property
+    def key(self) -> int:
+        """What the register ``seed`` has in the next step."""
+        return self.reference.key
+
+    def writes(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Name of a tensor of the program -> what a host writes there for the next step; errors of :class:`Host`."""
+        return self.host.writes(batch) | numbers(self.lowered.program, self.reference.values())
+
+    def instructions(self, batch: Batch) -> dict[int, Instruction]:
+        """What :meth:`Host.instructions` gives."""
+        return self.host.instructions(batch)
+
+    def arguments(self) -> tuple[int, ...]:
+        """What the next step's program is told: how far behind the first place its batch lies, and numbers.
+
+        Raises
+        ------
+        LoweringError
+            If the optimiser's options have changed otherwise than by learning rates.
+        """
+        told = () if NUMBERS in self.lowered.program.tensors else self.reference.values()
+        return self.reference.steps % PLACES * len(self.batch), *told
 
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
@@ -176,7 +204,7 @@ class _Network(Network):
     buffers: Mapping[str, str] = field(default_factory=dict)
     arguments: Sequence[int] = ()
     given: Collection[str] = ()
-    batch: range = range(0)
+    table: Value | None = None
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -192,19 +220,17 @@ class _Network(Network):
     def copying(self, name: str) -> str:
         return f"backward {name}"
 
-    def _place_batch(self):
-        """Put what comes with a batch where an argument says."""
-        dram = self.build.dram
-        first = dram.page()
+    def title(self, name: str) -> str:
+        part, _, rest = name.partition(" ")
+        return f"{part} {self.prefix}{rest}"
+
+    def place_batch(self) -> None:
+        """Put what comes with a batch into DRAM."""
         for node, name in self.graph.inputs.items():
             if name in self.given:
                 self.value(node)
-        self.batch = range(first, dram.page())
-        dram.end += (PLACES - 1) * len(self.batch) // 4
-        self.build.schedule.moved = Span("DRAM", self.batch.start, self.batch.stop), BATCH
 
     def layer_by_layer(self) -> Iterator[Layer]:
-        self._place_batch()
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
@@ -221,7 +247,7 @@ class _Network(Network):
                 values[kept] = self.build.dram.constant(numbers[kept].numpy(), channels_last(numbers[kept].dim()))
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
             try:
-                updates.lowered(self.build, each, values, self.arguments)
+                updates.lowered(self.build, each, values, self.arguments, self.table)
             except LoweringError as error:
                 raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
             self.build.end_layer()
@@ -285,18 +311,87 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     if mixed is not None:
         reference.begin_epoch(mixed, epoch)
-    capture = captured(reference, batch)
-    graph, moved, whole = _evaluated(capture, Side.of(accelerator))
-    names = {node: name for name, node in capture.outputs.items()} | graph.inputs
-    build, arguments = Builder(accelerator), (0, *reference.values())
-    network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
-                       buffers=capture.buffers, batches=True, arguments=arguments,
-                       given={*capture.leaves(batch), *moved.values()})
-    lowered = finished(build, [network])
-    lowered.program = replace(lowered.program, arguments=arguments)
-    host = Host(capture, moved, lowered.orders, lowered.program, network.choices)
-    host.writes(batch)
-    return Step(lowered, reference, host, network.batch)
+    made = Made(reference, batch)
+    lowered, places = program_of(accelerator, [made])
+    return made.step(lowered, places)
+
+
+class Made:
+    """A model of a step that has no program yet.
+
+    Parameters
+    ----------
+    reference : Reference
+    batch : (tuple, tuple)
+        The first.
+    number : int or None
+        The model's own in a job.
+    """
+
+    def __init__(self, reference: Reference, batch: Batch, number: int | None = None) -> None:
+        self.reference, self.number, self.first = reference, number, batch
+        self.prefix = "" if number is None else f"{number}/"
+        self.capture = captured(reference, batch)
+        self.graph, self.moved, self.whole = _evaluated(self.capture, reference.side)
+        self.own: _Network | None = None
+
+    def network(self, build: Builder, arguments: Sequence[int]) -> _Network:
+        """The model on its way into a program that is told these arguments in the first step."""
+        def called(names):
+            return {node: self.prefix + name for node, name in names.items()}
+        capture, self.graph.inputs = self.capture, called(self.graph.inputs)
+        results = {self.prefix + name: node for name, node in capture.outputs.items()}
+        names = {node: name for name, node in results.items()} | self.graph.inputs
+        self.own = _Network(
+            self.graph, build, self.number, whole=self.whole, names=names, results=results, batches=True,
+            updates={self.prefix + name: each for name, each in self.reference.updates().items()},
+            buffers={self.prefix + name: self.prefix + new for name, new in capture.buffers.items()},
+            arguments=arguments, given={self.prefix + name for name in (*capture.leaves(self.first),
+                                                                        *self.moved.values())})
+        return self.own
+
+    def step(self, lowered: Lowered, places: range) -> Step:
+        """The model's own step, once the program is there."""
+        assert self.own is not None
+        orders = {name.removeprefix(self.prefix): order for name, order in self.own.orders.items()}
+        host = Host(self.capture, self.moved, orders, lowered.program, self.own.choices)
+        host.writes(self.first)
+        return Step(lowered, self.reference, host, places)
+
+
+def program_of(accelerator: Accelerator, several: Sequence[Made]) -> tuple[Lowered, range]:
+    """One program of steps of several models, and the bytes of DRAM that are the first place of their batches.
+
+    What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch.
+    """
+    build = Builder(accelerator)
+    told = [word for each in several for word in each.reference.values()]
+    arguments = (0, *told)
+    networks, dram = [each.network(build, arguments) for each in several], build.dram
+    first, table = dram.page(), None
+    for each in networks:
+        each.place_batch()
+    if len(arguments) > ARGUMENTS:
+        table = dram.constant(_floats(told))
+        for each in networks:
+            each.table = table
+        networks[0].known_as(NUMBERS, table, torch.from_numpy(_floats(told)), [0, 1], "input")
+    places = range(first, dram.page())
+    dram.end += (PLACES - 1) * len(places) // 4
+    build.schedule.moved = Span("DRAM", places.start, places.stop), BATCH
+    lowered = finished(build, networks)
+    lowered.program = replace(lowered.program, arguments=arguments if table is None else arguments[:BATCH])
+    return lowered, places
+
+
+def numbers(program: Program, told: Sequence[int]) -> dict[str, np.ndarray]:
+    """What a host writes of the numbers that optimisers tell a program; nothing if they are arguments."""
+    return {NUMBERS: _floats(told)} if NUMBERS in program.tensors else {}
+
+
+def _floats(told):
+    """Bit patterns as a column of numbers."""
+    return np.array(told, np.uint32).view(np.float32)[:, None]
 
 
 def _evaluated(capture, side):

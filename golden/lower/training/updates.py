@@ -12,14 +12,16 @@ import torch
 
 from hbfp.golden.ops.operation import Unsupported
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, check, update
-from hbfp.golden.spec.vector import Kind, VectorInstruction
+from hbfp.golden.spec.vector import Kind, VectorInstruction, scalar
 from hbfp.golden.vector import programs
-from hbfp.isa.instructions import ARGUMENTS
 
 from .. import vectors
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
+
+#: The argument of a program that says where its batch lies; those behind it are numbers of the optimiser.
+BATCH = 1
 
 
 class Numbers:
@@ -29,7 +31,8 @@ class Numbers:
     ----------
     optimiser : torch.optim.Optimizer
     first : int
-        Number of the first argument that it may use.
+        Number of the first argument that it uses. Where a program has fewer arguments than all need, all of these
+        numbers lie in DRAM instead: :func:`lowered`.
 
     Attributes
     ----------
@@ -39,7 +42,7 @@ class Numbers:
     Raises
     ------
     LoweringError
-        If there is no program for the optimiser, or it needs more arguments than there are.
+        If there is no program for the optimiser.
     """
 
     def __init__(self, optimiser: torch.optim.Optimizer, first: int) -> None:
@@ -49,10 +52,11 @@ class Numbers:
             self.updates = [self._shared(optimiser, group) for group in optimiser.param_groups]
         except Unsupported as error:
             raise LoweringError(f"The optimiser cannot be lowered: {error}") from None
-        used, there = sum(len(each) for each in self.places), ARGUMENTS + 1 - first
-        if used > there:
-            raise LoweringError(f"The optimiser cannot be lowered: {used} of its numbers change from step to step, and "
-                                f"a program has {there} arguments for them; fewer groups would do")
+
+    @property
+    def stop(self) -> int:
+        """Number of the argument behind the last that it uses."""
+        return self.first + sum(len(each) for each in self.places)
 
     def _shared(self, optimiser, group):
         """The update of a group in every step, with arguments in place of what differs; their places are kept."""
@@ -108,8 +112,13 @@ def told(each: Update, arguments: Sequence[int]) -> Update:
         for word in part.program]) for part in each.parts))
 
 
-def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int]) -> None:
-    """Emit an update of tensors that lie at ``values``, in place; ``arguments`` are those of a step."""
+def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int],
+            table: Value | None = None) -> None:
+    """Emit an update of tensors that lie at ``values``, in place; ``arguments`` are those of a step.
+
+    Where all do not fit a program, ``table`` has a row of DRAM for each but the first, which says where a batch lies;
+    the vector unit takes them into its scalars before each update.
+    """
     names = (PARAMETER, GRADIENT, *each.state)
     places = [values[name] for name in names]
     if not places[0].shape:
@@ -119,4 +128,24 @@ def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments
     flat = places[0].shape[order[-1]] % build.lanes == 0 or not any((result << 1).any() for result in zeros.values())
     parts = [(part.program, [names.index(name) for name in part.reads], [names.index(name) for name in part.writes])
              for part in each.parts]
+    if table is not None:
+        told_programs = _from_table(build, [program for program, *_ in parts], table)
+        parts = [(program, *rest) for program, (_, *rest) in zip(told_programs, parts, strict=True)]
     vectors.in_rows(build, parts, places, order, range(len(names)), [names.index(name) for name in zeros], flat)
+
+
+def _from_table(build, programs, table):
+    """Load the numbers that programs are told into scalars that none of them sets; the programs with these."""
+    words = [word for program in programs for word in program if word.kind == Kind.ARGUMENT]
+    indices = range(vectors.SPARE, vectors.SPARE - len(words), -1)
+    if words:
+        vectors.numbers(build, [table.at({0: word.immediate - BATCH - 1}) for word in words], indices)
+    left = iter(indices)
+    return [_with_scalars(program, left) for program in programs]
+
+
+def _with_scalars(program, left):
+    """A program that finds what it is told in other scalars, the next of ``left``."""
+    moved = {scalar(word.target_index): scalar(next(left)) for word in program if word.kind == Kind.ARGUMENT}
+    return [replace(word, **{name: moved.get(getattr(word, name), getattr(word, name)) for name in "abc"})
+            for word in program if word.kind != Kind.ARGUMENT]

@@ -121,20 +121,34 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noi
 
     ``name`` is the option that gave it, ``noise`` is of :func:`noise_from_args`.
     """
-    from hbfp.golden.lower.training.mixed import lower_mixed  # with PyTorch
+    from hbfp.golden.lower.training.job import lower_job_step  # with PyTorch
+    from hbfp.golden.lower.training.mixed import lower_mixed
     from hbfp.golden.lower.training.source import training
     from hbfp.golden.lower.training.step import lower_step
 
     try:
         made = training(text)
+        options = {"clip": made.clip, **noise}
+        if isinstance(made.model, list):
+            if made.mixed is not None:
+                raise ValueError("mantissas() must not be given with a job: its models have one width each")
+            each = range(len(made.model))
+            return made, lower_job_step(
+                made.model, made.loss, [partial(_numbered, made.optimiser, number) for number in each],
+                next(made.batches()), accelerator, plans=None if made.plan is None else [made.plan for _ in each],
+                **options)
         given = made.model, made.loss, made.optimiser, next(made.batches()), accelerator
-        options = {"plan": made.plan, "clip": made.clip, **noise}
-        return made, (lower_step(*given, **options) if made.mixed is None else
-                      lower_mixed(*given, made.mixed, made.epoch, **options))
+        return made, (lower_step(*given, plan=made.plan, **options) if made.mixed is None else
+                      lower_mixed(*given, made.mixed, made.epoch, plan=made.plan, **options))
     except OptionError:
         raise
     except ValueError as error:
         raise refuse(name, text, str(error)) from None
+
+
+def _numbered(optimiser, number, parameters):
+    """The optimiser of a model of a job."""
+    return optimiser(parameters, number)
 
 
 def write_files(args: Namespace, program: Any, times: Any, title: str) -> list[tuple[str, Any]]:

@@ -38,15 +38,20 @@ def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None):
 
     Of the first step every tensor has.
     """
-    step = lower_step(model, loss, optimiser or sgd(), batches[0], machine)
+    return followed(lower_step(model, loss, optimiser or sgd(), batches[0], machine), batches)
+
+
+def followed(step, batches):
+    """The same of a step, or of a job's, that is there."""
     program = step.lowered.program
+    machine = program.accelerator
     dram = Dram(program.limit, program.memory)
     for number, batch in enumerate(batches):
         arguments = step.arguments()
-        for name, values in step.host.writes(batch).items():
+        for name, values in step.writes(batch).items():
             dram.put(program.tensors[name].address + step.shift(name, arguments),
                      pack(machine, program.tensors[name], values))
-        program = replace(program.rewritten(step.host.instructions(batch)), arguments=arguments)
+        program = replace(program.rewritten(step.instructions(batch)), arguments=arguments)
         device = Machine(program, races=True, dram=dram)
         device.run()
         inner = {name: values for name, values in step.lowered.expected.items()

@@ -38,6 +38,38 @@ def test_batches_begin_again(tmp_path):
     assert all(len(inputs) == len(targets) == 1 and tuple(targets[0].shape) == (4, 2) for inputs, targets in found)
 
 
+JOB = FILE.replace("return nn.Linear(3, 2)", "return [nn.Linear(3, 2), nn.Linear(3, 2)]").replace(
+    "optimiser(parameters)", "optimiser(parameters, number)")
+
+
+def test_batches_of_a_job(tmp_path):
+    """A pair is for all models, a list has one for each."""
+    path = tmp_path / "mine.py"
+    path.write_text(JOB)
+    made = training(str(path))
+    first = next(made.batches())
+    assert isinstance(made.model, list) and len(first) == 2 and first[0] is first[1]
+    path.write_text(JOB.replace("yield torch.full((4, 3), number), [torch.zeros(4, 2)]",
+                                "yield [(torch.full((4, 3), each), torch.zeros(4, 2)) for each in range(2)]"))
+    assert [float(inputs[0][0, 0]) for inputs, _ in next(training(str(path)).batches())] == [0, 1]
+
+
+@pytest.mark.parametrize(("old", "new", "line"), [
+    ("parameters, number", "parameters", ("optimiser() of {} must take parameters and the number of a model, since "
+     "model() gives several")),
+    ("nn.Linear(3, 2), nn.Linear(3, 2)", "nn.Linear(3, 2), 7",
+     "model() of {} must give torch.nn.Modules alone, not int"),
+    ("nn.Linear(3, 2), nn.Linear(3, 2)", "", "model() of {} must give at least one model, not []"),
+    ("yield torch.full((4, 3), number), [torch.zeros(4, 2)]", "yield [3]", ("Batch 0 of {} must be a pair (inputs, "
+     "targets) for all models, or a list of a pair for each of the 2, not of 1"))])
+def test_refusals_of_jobs(old, new, line, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(JOB.replace(old, new))
+    with pytest.raises(ValueError) as error:
+        next(training(str(path)).batches())
+    assert str(error.value) == line.format(path)
+
+
 @pytest.mark.parametrize(("made", "line"), [
     ("torch.optim.lr_scheduler.StepLR(optimiser, 1, 0.5)", None),
     ("torch.optim.lr_scheduler.ReduceLROnPlateau(optimiser)",

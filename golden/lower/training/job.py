@@ -1,0 +1,122 @@
+"""Steps of several models as one program: each with weights, rates and state of its own, and the bits of it alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from hbfp.checks import check_kind
+from hbfp.golden.number.arrays import listed
+from hbfp.isa.instructions import Instruction
+from hbfp.system import Accelerator
+
+from ..errors import LoweringError
+from ..lowering import Lowered
+from ..network import of_the_job
+from .capture import Batch
+from .reference import Loss, Make, Plan, Reference
+from .step import PLACES, Made, OneProgram, Step, numbers, program_of
+from .updates import BATCH
+
+
+@dataclass
+class Job(OneProgram):
+    """A step of several models as a program, and PyTorch beside it, which trains each alone.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        The program; names of model n's tensors and layers begin with ``n/``.
+    steps : list of Step
+        That of each model: what PyTorch does, and what a host writes.
+    batch : range
+        Bytes of DRAM that are the first place of all batches.
+    """
+    lowered: Lowered
+    steps: list[Step]
+    batch: range
+
+    @property
+    def losses(self) -> list[str]:
+        """What the program calls the losses."""
+        return [f"{number}/loss" for number in range(len(self.steps))]
+
+    @property
+    def key(self) -> int:
+        """What the register ``seed`` has in the next step, for all models."""
+        return self.steps[0].key
+
+    def arguments(self) -> tuple[int, ...]:
+        """What the next step's program is told; LoweringError as of :meth:`Step.arguments`."""
+        told = self._numbers()
+        return (self.steps[0].reference.steps % PLACES * len(self.batch),
+                *(() if numbers(self.lowered.program, told) else told))
+
+    def writes(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
+        """Name of a tensor of the program -> what a host writes there for the next step, of a batch for each model."""
+        found = numbers(self.lowered.program, self._numbers())
+        for number, (step, batch) in enumerate(zip(self.steps, batches, strict=True)):
+            found |= {f"{number}/{name}": values for name, values in step.host.writes(batch).items()}
+        return found
+
+    def instructions(self, batches: Sequence[Batch]) -> dict[int, Instruction]:
+        """Number -> instruction, of those that take rows of tables, for batches."""
+        return {number: each for step, batch in zip(self.steps, batches, strict=True)
+                for number, each in step.host.instructions(batch).items()}
+
+    def advance(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
+        """Let PyTorch do a step of each model: name of each tensor that the program changes -> its numbers."""
+        found = {}
+        for number, (step, batch) in enumerate(zip(self.steps, batches, strict=True)):
+            loss = step.reference.step(*batch)
+            for name, each in step.reference.expected(loss, step.host.capture.buffers).items():
+                order = self.lowered.orders[f"{number}/{name}"]
+                found[f"{number}/{name}"] = each.permute(order).contiguous().numpy()
+        return found
+
+    def _numbers(self):
+        return [word for each in self.steps for word in each.reference.values()]
+
+
+def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Sequence[Make], batches: Sequence[Batch],
+                   accelerator: Accelerator, *, stochastic: Sequence[str] = (), seed: int = 1,
+                   plans: Sequence[Plan] | None = None, clip: float | None = None) -> Job:
+    """The program of a step of several models, which take turns layer by layer.
+
+    Parameters
+    ----------
+    models : sequence of torch.nn.Module
+        In float32; they stay as they are.
+    loss : callable
+        Of a model's output and the targets.
+    optimisers : sequence of callable
+        Of the parameters of each.
+    batches : sequence of (tuple, tuple)
+        The first of each: inputs and targets.
+    accelerator, stochastic, seed, clip
+        As for :func:`~.step.lower_step`; every model draws the numbers that it draws alone.
+    plans : sequence of callable, optional
+        Gives the schedule of each optimiser's learning rates.
+
+    Raises
+    ------
+    LoweringError
+        As :func:`~.step.lower_step` does, with the model's number before the line.
+    ValueError
+        If there are not as many optimisers, batches or schedules as models.
+    """
+    check_kind("accelerator", accelerator, Accelerator)
+    made, first = [], BATCH + 1
+    models = listed(models, "Models")
+    for number, (model, make, batch, plan) in enumerate(zip(models, optimisers, batches, plans or [None] * len(models),
+                                                            strict=True)):
+        check_kind("model", model, torch.nn.Module)
+        try:
+            reference = Reference(model, loss, make, accelerator, stochastic, seed, plan, clip, first)
+            made.append(Made(reference, batch, number))
+        except LoweringError as error:
+            raise LoweringError(f"{of_the_job(number)}{error}") from None
+        first = reference.numbers.stop
+    lowered, places = program_of(accelerator, made)
+    return Job(lowered, [each.step(lowered, places) for each in made], places)

@@ -1,0 +1,87 @@
+"""Several models as one training program: each has the bits that it has alone, whatever the others do."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from golden.lower.errors import LoweringError
+from golden.lower.training.job import lower_job_step
+from golden.lower.training.step import NUMBERS, lower_step
+
+from .steps import MACHINES, accelerator, followed, sgd
+
+BATCHES = [((torch.randn(12, 21, generator=torch.Generator().manual_seed(seed)),),
+            (torch.randint(10, (12,), generator=torch.Generator().manual_seed(seed)),)) for seed in range(6)]
+
+
+def mlp(seed, hidden=17, act=nn.ReLU):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(21, hidden), act(), nn.Linear(hidden, 10))
+
+
+def adamw(rate):
+    return lambda parameters: torch.optim.AdamW(parameters, rate, weight_decay=0.01)
+
+
+def job(models, optimisers, machine, batch=None, **options):
+    return lower_job_step(models, F.cross_entropy, optimisers, [batch or BATCHES[0]] * len(models), machine, **options)
+
+
+@pytest.mark.parametrize("machine", ["8", "8-tiles", "16-tiles"])
+@pytest.mark.parametrize("rates", [(0.1, 0.01), (0.3, 0.1, 0.03)])
+def test_each_model_trains_as_alone(machine, rates):
+    """With numbers that fit the arguments (2 x 1), and with those that do not (3 x 3), with batches of their own."""
+    adam = len(rates) == 3
+    optimisers = [adamw(rate) if adam else sgd(lr=rate) for rate in rates]
+    models = [mlp(seed) for seed in range(len(rates))]
+    batches = [[BATCHES[(step + seed) % 6] for seed in range(len(rates))] for step in range(3)]
+    step = lower_job_step(models, F.cross_entropy, optimisers, batches[0], MACHINES[machine])
+    assert (NUMBERS in step.lowered.program.tensors) == adam
+    _, last = followed(step, batches)
+    for number, (model, optimiser) in enumerate(zip(models, optimisers, strict=True)):
+        own = lower_step(model, F.cross_entropy, optimiser, batches[0][number], MACHINES[machine])
+        for each in batches:
+            alone = own.advance(each[number])
+        for name, values in alone.items():
+            np.testing.assert_array_equal(last[f"{number}/{name}"].view(np.uint32), values.view(np.uint32))
+
+
+def test_models_of_several_shapes_and_optimisers():
+    """They need not be alike; rates follow a schedule, and gradients are clipped."""
+    models = [mlp(0), mlp(1, 9, nn.GELU), mlp(2)]
+    step = job(models, [sgd(lr=0.1), adamw(0.01), sgd(momentum=0.0)], MACHINES["8"], clip=0.5,
+               plans=[lambda optimiser: torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.5)] * 3)
+    followed(step, [[each] * 3 for each in BATCHES[:3]])
+    assert step.losses == ["0/loss", "1/loss", "2/loss"]
+
+
+def test_one_model_with_more_numbers_than_arguments():
+    model = nn.Sequential(*(nn.Linear(21, 21) for _ in range(4)))
+    step = lower_step(model, F.cross_entropy,
+                      lambda parameters: torch.optim.SGD([{"params": [each], "lr": 0.1 / (1 + number)}
+                                                          for number, each in enumerate(parameters)]),
+                      BATCHES[0], MACHINES["8"])
+    assert step.lowered.program.tensors[NUMBERS].shape == (8, 1) and len(step.arguments()) == 1
+    followed(step, BATCHES[:3])
+
+
+def test_a_wrong_number_is_seen():
+    """Where the host writes another model's rate, weights differ."""
+    step = job([mlp(seed) for seed in range(8)], [sgd(lr=0.1 / (1 + seed)) for seed in range(8)], MACHINES["8"])
+    own = step.writes
+    step.writes = lambda batches: {name: values[::-1] if name == NUMBERS else values
+                                   for name, values in own(batches).items()}
+    with pytest.raises(AssertionError, match="0 0/0.weight after"):
+        followed(step, [[BATCHES[0]] * 8])
+
+
+def test_a_refusal_names_the_model():
+    line = "Model 1 of the job: Layer 'forward 1' (hardsigmoid) cannot be lowered: "
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}"):
+        job([mlp(0), mlp(1, act=nn.Hardsigmoid)], [sgd()] * 2, MACHINES["8"])
+    with pytest.raises(ValueError, match="shorter"):
+        job([mlp(0), mlp(1)], [sgd()], accelerator())
