@@ -26,7 +26,7 @@ SPARE = 15
 
 def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
     """A program's constants, which are set once, and the rest, which runs for every row."""
-    fixed = Kind.SET, Kind.ARGUMENT
+    fixed = Kind.SET, Kind.ARGUMENT, Kind.KEY, Kind.PLACE
     return ([each for each in program if each.kind in fixed], [each for each in program if each.kind not in fixed])
 
 
@@ -98,6 +98,7 @@ def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], S
     for first, count in ranges([size for size, _ in every[0]], most):
         with _rows(build, list(boxes(every, first, count)), count, words, inner, values, loaded, stored) as spans:
             for program, *places in parts:
+                program = program(first) if callable(program) else program
                 taken, given = ([spans[number] for number in numbers] for numbers in places)
                 if flat:
                     elementwise(build, program, count * words, taken, given, words if kept else 1)

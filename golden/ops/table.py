@@ -11,6 +11,7 @@ from . import (
     activations,
     choices,
     distances,
+    drops,
     elements,
     gates,
     gradients,
@@ -26,7 +27,7 @@ from .operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (*elements.OPERATIONS, *rows.OPERATIONS, *windows.OPERATIONS, *moves.OPERATIONS,
                                      *losses.OPERATIONS, *distances.OPERATIONS, *activations.OPERATIONS,
-                                     *gates.OPERATIONS, *choices.OPERATIONS, *norms.OPERATIONS, *pools.OPERATIONS,
+                                     *gates.OPERATIONS, *choices.OPERATIONS, *drops.OPERATIONS, *norms.OPERATIONS, *pools.OPERATIONS,
                                      *gradients.OPERATIONS)
 #: Torch's own decompositions, kept since to collect them takes a tenth of a second.
 _usual = cache(torch.export.default_decompositions)

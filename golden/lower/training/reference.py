@@ -70,22 +70,22 @@ class Reference:
                  stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None,
                  clip: float | None = None) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
+        self.draws = accelerator.stochastic
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
-                             noise="position" if stochastic else "lanes")
+                             noise="position")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
         self.numbers = Numbers(self.optimiser, BATCH + 1)
         self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)
 
     def begin(self) -> None:
-        """Let products draw the numbers of the next step, from its first on."""
-        if self.stochastic:
-            begin_step(self.model, self.steps)
+        """Let products and dropouts draw the numbers of the next step, from its first on."""
+        begin_step(self.model, self.steps)
 
     @property
     def key(self) -> int:
         """What the register ``seed`` has in the next step."""
-        return step_key(self.seed, self.steps) if self.stochastic else 0
+        return step_key(self.seed, self.steps) if self.draws else 0
 
     def step(self, inputs: tuple[Any, ...], targets: tuple[Any, ...]) -> torch.Tensor:
         """One step of training; its loss."""

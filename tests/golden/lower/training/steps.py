@@ -16,9 +16,9 @@ from hbfp.system import Accelerator
 
 
 @cache
-def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", **sizes):
+def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", rounding="rne", **sizes):
     """A small one, so that everything is cut."""
-    fmt = HBFPFormat(mantissa=mantissa, block=block)
+    fmt = HBFPFormat(mantissa=mantissa, block=block, rounding=rounding)
     return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
                        **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
 
@@ -33,12 +33,12 @@ def sgd(**options):
     return lambda parameters: torch.optim.SGD(parameters, **{"lr": 0.1, "momentum": 0.9} | options)
 
 
-def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None):
+def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None, **options):
     """A step for each batch, of which all that changes has PyTorch's bits; the step, and what PyTorch gave last.
 
     Of the first step every tensor has.
     """
-    step = lower_step(model, loss, optimiser or sgd(), batches[0], machine)
+    step = lower_step(model, loss, optimiser or sgd(), batches[0], machine, **options)
     program = step.lowered.program
     dram = Dram(program.limit, program.memory)
     for number, batch in enumerate(batches):
@@ -46,7 +46,8 @@ def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None):
         for name, values in step.host.writes(batch).items():
             dram.put(program.tensors[name].address + step.shift(name, arguments),
                      pack(machine, program.tensors[name], values))
-        program = replace(program.rewritten(step.host.instructions(batch)), arguments=arguments)
+        program = replace(program.rewritten(step.host.instructions(batch)), arguments=arguments,
+                          seed=step.reference.key)
         device = Machine(program, races=True, dram=dram)
         device.run()
         inner = {name: values for name, values in step.lowered.expected.items()
