@@ -1,5 +1,6 @@
-"""The number that an element draws by its place in its tensor, for stochastic rounding and for dropout: docs/numerics.md,
-section 6.
+"""The number that an element draws by its place in its tensor, for stochastic rounding and for dropout.
+
+The rule is in docs/numerics.md, section 6.
 
 Nothing here runs on from one tensor to the next: key and place say everything, so that tiles, bands, parts of a batch
 and the order of conversions change no number.

@@ -35,8 +35,8 @@ class Runner(Protocol):
     def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
         """Write a tensor to DRAM, so many bytes behind its address."""
 
-    def read(self, name: str) -> np.ndarray:
-        """A tensor of DRAM."""
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of DRAM, so many bytes behind its address."""
 
     @property
     def program(self) -> Program:
@@ -68,10 +68,10 @@ class Timed:
         data, start = pack(self.program.accelerator, tensor, values), self.base + tensor.address + shift
         self.device.memory[start:start + len(data)] = np.frombuffer(data, np.uint8)
 
-    def read(self, name: str) -> np.ndarray:
-        """A tensor of DRAM."""
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of DRAM, so many bytes behind its address."""
         tensor, accelerator = self.program.tensors[name], self.program.accelerator
-        start = self.base + tensor.address
+        start = self.base + tensor.address + shift
         return unpack(accelerator, tensor, self.device.memory[start:start + tensor.bytes(accelerator)].tobytes())
 
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
@@ -162,7 +162,8 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
         expected = step.advance(batch)
         for name in expected if every or number == steps - 1 else (LOSS,):
             compared = Comparison()
-            compared.add(f"step {number}, {name}", runner.read(name), np.ascontiguousarray(expected[name], np.float32))
+            compared.add(f"step {number}, {name}", runner.read(name, step.shift(name, arguments)),
+                         np.ascontiguousarray(expected[name], np.float32))
             found.total += compared
             found.tensors.setdefault(name, Comparison()).__iadd__(compared)
         found.losses.append(np.float32(runner.read(LOSS)))

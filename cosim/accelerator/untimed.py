@@ -38,10 +38,10 @@ class Untimed:
         tensor = self.program.tensors[name]
         self.dram.put(tensor.address + shift, pack(self.program.accelerator, tensor, values))
 
-    def read(self, name: str) -> np.ndarray:
-        """A tensor of DRAM."""
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of DRAM, so many bytes behind its address."""
         tensor = self.program.tensors[name]
-        data = self.dram.get(tensor.address, tensor.bytes(self.program.accelerator))
+        data = self.dram.get(tensor.address + shift, tensor.bytes(self.program.accelerator))
         return unpack(self.program.accelerator, tensor, data)
 
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:

@@ -81,12 +81,14 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
 
 
 def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], Sequence[int], Sequence[int]]],
-            values: Sequence[Value], order: Sequence[int], loaded: Iterable[int], stored: Iterable[int],
+            values: Sequence[Value], order: Sequence[int], loaded: Iterable[int],
+            stored: Iterable[int] | Mapping[int, Value],
             flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
     """Run programs, one after the other, over all rows of values of one shape; ``order`` and ``flat`` as above.
 
     Each part is a program, and the numbers of the values that it takes and gives, which may be the same. Those that are
-    ``loaded`` come from DRAM before the first, those that are ``stored`` go there behind the last.
+    ``loaded`` come from DRAM before the first, those that are ``stored`` go there behind the last, where they came from
+    or to values of the same strides.
     """
     *outer, inner = order
     length = values[0].shape[inner]                        # of an output the first of them may be all
@@ -115,9 +117,10 @@ def _rows(build, cut, count, words, inner, values, loaded, stored):
             build.load(values[number], (), inner, spans[number].start + done * words, words, skip=skips[number],
                        rows=lines[number])
     yield spans
-    for number in stored:
+    targets = stored if isinstance(stored, Mapping) else {number: values[number] for number in stored}
+    for number, target in targets.items():
         for done, skips, lines in cut:
-            build.store(spans[number].start + done * words, words, values[number], (), inner, skip=skips[number],
+            build.store(spans[number].start + done * words, words, target, (), inner, skip=skips[number],
                         rows=lines[number])
     build.v.release()
 

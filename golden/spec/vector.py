@@ -104,8 +104,8 @@ class VectorInstruction:
 
     ``negate_a`` negates the product of MULADD (a of MAX and GATE), ``negate_c`` the addend. The defaults pass ``a``
     on: a * 1 + -0. With ``drop`` operand b is +0 where dropout drops the element. ``immediate`` is for SET, LENGTH,
-    ARGUMENT, KEY and PLACE alone; SET and ARGUMENT write the scalar ``target_index``, and ``above`` is what stands above
-    the immediate in KEY and PLACE.
+    ARGUMENT, KEY and PLACE alone; SET and ARGUMENT write the scalar ``target_index``, and ``above`` stands above the
+    immediate in KEY and PLACE.
     """
     kind: Kind = Kind.VECTOR
     a: Operand = STREAM

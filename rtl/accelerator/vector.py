@@ -77,8 +77,8 @@ class VectorOnV(Component):
     @staticmethod
     def ports(params):
         return unit_members(Opcode.VECTOR) | {
-            "arguments": In(arguments_layout()), **({"seed": In(32)} if params.stochastic else {}), "p": Out(p_read()), "read": Out(v_read(params)),
-            "write": Out(v_write(params))}
+            "arguments": In(arguments_layout()), **({"seed": In(32)} if params.stochastic else {}),
+            "p": Out(p_read()), "read": Out(v_read(params)), "write": Out(v_write(params))}
 
     def unit(self):
         """The vector unit."""

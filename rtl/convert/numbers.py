@@ -1,4 +1,4 @@
-"""Numbers of elements by their place, for stochastic rounding and dropout; docs/numerics.md, section 6, has the rule."""
+"""Numbers of elements by their place, for stochastic rounding and dropout; the rule: docs/numerics.md, section 6."""
 
 from dataclasses import dataclass
 

@@ -34,7 +34,6 @@ from .totals import Totals
 from .waits import Waits, has_function
 
 
-
 def word_layout(unit):
     """A word, with the fields that a unit has."""
     fields = {name: width for name, width in FIELDS if unit.dropping or name not in DROPPING}

@@ -7,7 +7,18 @@ import pytest
 
 from golden.bfp import encode
 from golden.noise import mix
-from golden.position import drawn, dropout, dropout_key, dropped, factor, numbers, pitch, step_key, tensor_key, threshold
+from golden.position import (
+    drawn,
+    dropout,
+    dropout_key,
+    dropped,
+    factor,
+    numbers,
+    pitch,
+    step_key,
+    tensor_key,
+    threshold,
+)
 from golden.spec.noise import GROUP, NUMBER, SHARED, STRIDE, TAPS
 from hbfp.format import HBFPFormat
 from tests.golden.machine.plain import number, shared

@@ -16,8 +16,9 @@ from hbfp.system import Accelerator
 from ..formats import formats
 from .updates import Numbers
 
-#: The argument of a program that says where its batch lies; those behind it are numbers of the optimiser.
-BATCH = 1
+#: Arguments of a program: how far a step's batch, weights and state lie behind the first place for them, and how far
+#: before the second what they become; those behind these are numbers of the optimiser.
+PLACE, NEXT = 1, 2
 Loss = Callable[..., torch.Tensor]
 Make = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
@@ -74,7 +75,7 @@ class Reference:
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
                              noise="position")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
-        self.numbers = Numbers(self.optimiser, BATCH + 1)
+        self.numbers = Numbers(self.optimiser, NEXT + 1)
         self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)
 

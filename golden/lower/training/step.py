@@ -1,4 +1,8 @@
-"""From a step of training to one program: parameters and state are read and written in place, batches are data."""
+"""From a step of training to one program: batches are data, and parameters and state go from one place to another.
+
+There are two places for all that comes with a step, which steps use in turns: one has the batch, parameters, state and
+buffers, and what these become goes to the other. So a step that is stopped leaves those of before.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +25,7 @@ from ..builder import Builder
 from ..errors import NO_OPERATION, LoweringError
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
+from ..memory import Value
 from ..network import Network
 from ..operations.tables import BY_NUMBER, Choice
 from ..schedule import Span
@@ -28,9 +33,9 @@ from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
 from .masks import computes
-from .reference import BATCH, Loss, Make, Plan, Reference
+from .reference import NEXT, PLACE, Loss, Make, Plan, Reference
 
-#: Places for a batch in DRAM, which steps use in turns, so that a host may write the next batch during a step.
+#: Places in DRAM for what comes with a step; a host may write the next batch during a step.
 PLACES = 2
 
 
@@ -46,27 +51,32 @@ class Step:
         PyTorch, before its first step.
     host : Host
         What a host writes for each batch.
-    batch : range
-        Bytes of DRAM that are the first of :data:`PLACES` for a batch; the others follow.
+    place : range
+        Bytes of DRAM that are the first of :data:`PLACES` for a batch, parameters and state; the second follows.
     """
     lowered: Lowered
     reference: Reference
     host: "Host"
-    batch: range
+    place: range
 
     def arguments(self) -> tuple[int, ...]:
-        """What the next step's program is told: how far behind the first place its batch lies, and numbers.
+        """What the next step's program is told: how far behind the first place it begins, and how far before the second
+        it ends, modulo 2^32; and numbers. A step that was stopped, or has failed, is done again with the same.
 
         Raises
         ------
         LoweringError
             If the optimiser's options have changed otherwise than by learning rates.
         """
-        return self.reference.steps % PLACES * len(self.batch), *self.reference.values()
+        return *_turn(self.reference.steps, self.place), *self.reference.values()
 
     def shift(self, name: str, arguments: Sequence[int]) -> int:
-        """Bytes by which a tensor that a host writes lies behind its address, where these are the arguments."""
-        return arguments[BATCH - 1] if self.lowered.program.tensors[name].address in self.batch else 0
+        """Bytes by which a tensor lies behind its address in a step whose arguments these are; less than 0 for one
+        that lies before it.
+        """
+        address, further = self.lowered.program.tensors[name].address, arguments[PLACE - 1]
+        behind = range(self.place.stop, self.place.stop + len(self.place))
+        return further if address in self.place else -further if address in behind else 0
 
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
@@ -74,6 +84,12 @@ class Step:
         orders = self.lowered.orders
         return {name: each.permute(orders[name]).contiguous().numpy()
                 for name, each in self.reference.expected(loss, self.host.capture.buffers).items()}
+
+
+def _turn(step, place):
+    """The first two arguments of a step."""
+    further = step % PLACES * len(place)
+    return further, -further % (1 << 32)
 
 
 @dataclass
@@ -160,7 +176,8 @@ class _Network(Network):
     buffers: Mapping[str, str] = field(default_factory=dict)
     arguments: Sequence[int] = ()
     given: Collection[str] = ()
-    batch: range = range(0)
+    place: range = range(0)
+    states: dict[tuple[str, str], Value] = field(default_factory=dict)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -176,19 +193,27 @@ class _Network(Network):
     def copying(self, name: str) -> str:
         return f"backward {name}"
 
-    def _place_batch(self):
-        """Put what comes with a batch where an argument says."""
+    def _place(self):
+        """Put what comes with a step where arguments say."""
         dram = self.build.dram
-        first = dram.page()
-        for node, name in self.graph.inputs.items():
-            if name in self.given:
+        first, nodes = dram.page(), {name: node for node, name in self.graph.inputs.items()}
+        for name, node in nodes.items():
+            if name in self.given or name in self.updates or name in self.buffers:
                 self.value(node)
-        self.batch = range(first, dram.page())
-        dram.end += (PLACES - 1) * len(self.batch) // 4
-        self.build.schedule.moved = Span("DRAM", self.batch.start, self.batch.stop), BATCH
+        for name, each in self.updates.items():
+            shape = self.graph.results[nodes[name]].shape
+            for kept in each.state:
+                self.states[name, kept] = dram.constant(np.full(shape, start(kept), np.float32),
+                                                        channels_last(len(shape)))
+        self.place = range(first, dram.page())
+        dram.take(bytes((PLACES - 1) * len(self.place)))   # what fills up words is zeros there, too
+        stop = self.place.stop
+        self.build.schedule.moved = [(Span("DRAM", first, stop), PLACE),
+                                     (Span("DRAM", stop, stop + len(self.place)), NEXT)]
 
     def layer_by_layer(self) -> Iterator[Layer]:
-        self._place_batch()
+        self._place()
+        further = len(self.place) // 4
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
@@ -202,21 +227,22 @@ class _Network(Network):
             numbers = {part: self.graph.results[node] for part, node in parts.items()}
             for kept in each.state:
                 numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
-                values[kept] = self.build.dram.constant(numbers[kept].numpy(), channels_last(numbers[kept].dim()))
+                values[kept] = self.states[name, kept]
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
             try:
-                updates.lowered(self.build, each, values, self.arguments)
+                updates.lowered(self.build, each, values, self.arguments, further)
             except LoweringError as error:
                 raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
             self.build.end_layer()
             given = {part: patterns(number.detach()) for part, number in numbers.items()}
             for part, result in updates.told(each, self.arguments).results(given).items():
                 own = name if part == PARAMETER else f"{name} {part}"
-                self._known(f"{own} after", values[part], torch.from_numpy(result.view(np.float32)), "output")
+                self._known(f"{own} after", values[part].further(further),
+                            torch.from_numpy(result.view(np.float32)), "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
         for name, new in self.buffers.items():
-            first, value = len(self.build.schedule.instructions), self.value(nodes[name])
+            first, value = len(self.build.schedule.instructions), self.value(nodes[name]).further(further)
             self.copy(self.value(nodes[new]), value)
             self._known(f"{name} after", value, self.graph.results[nodes[new]], "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
@@ -268,7 +294,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     capture = captured(reference, batch)
     graph, moved, whole = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
-    build, arguments = Builder(accelerator), (0, *reference.values())
+    build, arguments = Builder(accelerator), (*_turn(0, range(0)), *reference.values())
     network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
                        buffers=capture.buffers, batches=True, arguments=arguments,
                        given={*capture.leaves(batch), *moved.values()})
@@ -276,7 +302,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     lowered.program = replace(lowered.program, arguments=arguments)
     host = Host(capture, moved, lowered.orders, lowered.program, network.choices)
     host.writes(batch)
-    return Step(lowered, reference, host, network.batch)
+    return Step(lowered, reference, host, network.place)
 
 
 def _evaluated(capture, side):

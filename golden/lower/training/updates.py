@@ -108,8 +108,10 @@ def told(each: Update, arguments: Sequence[int]) -> Update:
         for word in part.program]) for part in each.parts))
 
 
-def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int]) -> None:
-    """Emit an update of tensors that lie at ``values``, in place; ``arguments`` are those of a step."""
+def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int], further: int) -> None:
+    """Emit an update of tensors that lie at ``values``, whose results lie so many elements further on; ``arguments``
+    are those of a step.
+    """
     names = (PARAMETER, GRADIENT, *each.state)
     places = [values[name] for name in names]
     if not places[0].shape:
@@ -119,4 +121,5 @@ def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments
     flat = places[0].shape[order[-1]] % build.lanes == 0 or not any((result << 1).any() for result in zeros.values())
     parts = [(part.program, [names.index(name) for name in part.reads], [names.index(name) for name in part.writes])
              for part in each.parts]
-    vectors.in_rows(build, parts, places, order, range(len(names)), [names.index(name) for name in zeros], flat)
+    stored = {number: places[number].further(further) for number in map(names.index, zeros)}
+    vectors.in_rows(build, parts, places, order, range(len(names)), stored, flat)

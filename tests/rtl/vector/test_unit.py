@@ -323,7 +323,8 @@ def test_a_unit_without_dropout_refuses_its_words():
     words = [Kind.KEY << 60, Kind.PLACE << 60, programs.vector(drop=True).encode()]
     for word in words:
         assert simulate(replace(drops, dropping=False), [word], [], 2)[2]
-        with pytest.raises(ReservedInstruction, match="^VectorInstruction 0x[0-9A-F]* is reserved: (kind|unused bits)$"):
+        with pytest.raises(ReservedInstruction, match="^VectorInstruction 0x[0-9A-F]* is reserved: (kind|unused "
+                                                               "bits)$"):
             check(word, replace(drops, dropping=False))
         assert not simulate(drops, [word], rows(1, 2) if word == words[2] else [], 2)[2]
     for word in (Kind.KEY << 60 | 1 << 49, Kind.KEY << 60 | 1 << 59, words[2] | 1 << 40,

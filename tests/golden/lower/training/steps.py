@@ -8,7 +8,7 @@ import torch
 
 from golden.lower.training.step import lower_step
 from golden.machine.dram import Dram
-from golden.machine.layouts import pack
+from golden.machine.layouts import pack, unpack
 from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -33,6 +33,12 @@ def sgd(**options):
     return lambda parameters: torch.optim.SGD(parameters, **{"lr": 0.1, "momentum": 0.9} | options)
 
 
+def get(device, name, shift):
+    """A tensor of a machine's DRAM, so many bytes behind its address."""
+    tensor = device.program.tensors[name]
+    return unpack(device.accelerator, tensor, device.dram.get(tensor.address + shift, tensor.bytes(device.accelerator)))
+
+
 def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None, **options):
     """A step for each batch, of which all that changes has PyTorch's bits; the step, and what PyTorch gave last.
 
@@ -54,6 +60,7 @@ def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None, **option
                  if program.tensors[name].role != "input"} if number == 0 else {}
         expected = step.advance(batch)
         for name, values in (inner | expected).items():
-            np.testing.assert_array_equal(device.get(name).view(np.uint32), np.ascontiguousarray(
-                values, np.float32).view(np.uint32), f"{number} {name}")
+            found = get(device, name, step.shift(name, arguments))
+            np.testing.assert_array_equal(found.view(np.uint32), np.ascontiguousarray(values, np.float32).view(
+                np.uint32), f"{number} {name}")
     return step, expected
