@@ -1,6 +1,6 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -22,6 +22,8 @@ from .schedule import Span
 BODY = 255
 #: The scalar register that no program of an operation uses.
 SPARE = 15
+#: A program for each row, or what gives one for rows from that of a number on.
+OfRows = Sequence[VectorInstruction] | Callable[[int], Sequence[VectorInstruction]]
 
 
 def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
@@ -68,8 +70,8 @@ def physical(value: Value) -> list[int]:
     return order
 
 
-def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],
-            outputs: Sequence[Value], flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
+def by_rows(build: Builder, program: OfRows, operands: Sequence[Value], order: Sequence[int], outputs: Sequence[Value],
+            flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
     """Run a program over all rows of operands of one shape; the last of ``order`` is the dimension along a row.
 
     With ``flat`` the program does each element by itself and makes zeros of zeros; rows are as long as they can be.
@@ -80,7 +82,7 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
     in_rows(build, [(program, taken, given)], values, order, taken, given, flat, kept)
 
 
-def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], Sequence[int], Sequence[int]]],
+def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequence[int]]],
             values: Sequence[Value], order: Sequence[int], loaded: Iterable[int],
             stored: Iterable[int] | Mapping[int, Value],
             flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
@@ -100,12 +102,12 @@ def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], S
     for first, count in ranges([size for size, _ in every[0]], most):
         with _rows(build, list(boxes(every, first, count)), count, words, inner, values, loaded, stored) as spans:
             for program, *places in parts:
-                program = program(first) if callable(program) else program
+                own = program(first) if callable(program) else program
                 taken, given = ([spans[number] for number in numbers] for numbers in places)
                 if flat:
-                    elementwise(build, program, count * words, taken, given, words if kept else 1)
+                    elementwise(build, own, count * words, taken, given, words if kept else 1)
                 else:
-                    run(build, program, length, count, words, taken, given)
+                    run(build, own, length, count, words, taken, given)
 
 
 @contextmanager

@@ -241,7 +241,7 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
      "The optimiser cannot be lowered: amsgrad=True computes a step in another way; amsgrad=False would do"),
     (nn.Sequential(*(nn.Linear(21, 21) for _ in range(4))), F.cross_entropy,
      lambda parameters: torch.optim.SGD([{"params": [each], "lr": 0.1} for each in parameters]),
-     ("The optimiser cannot be lowered: 8 of its numbers change from step to step, and a program has 7 arguments for "
+     ("The optimiser cannot be lowered: 8 of its numbers change from step to step, and a program has 6 arguments for "
       "them; fewer groups would do")),
     (mlp(), F.cross_entropy, sgd(maximize=True, differentiable=True),
      ("The optimiser cannot be lowered: differentiable=True computes a step in another way; differentiable=False would "
