@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -177,7 +178,7 @@ def test_verilog_that_is_stopped(file):
     with Device(manifest.verilog, manifest.top, beat=ACCELERATOR.beat, memory=memory, burst=ACCELERATOR.burst,
                 level=LEVEL) as device:
         runner, before, cycles, stored = runs.Timed(device, program), {}, None, set()
-        for number, batch in enumerate(made.batches()):
+        for number, batch in enumerate(islice(made.batches(), 3)):
             arguments = step.arguments()
             for name, values in step.host.writes(batch).items():
                 runner.write(name, values, step.shift(name, arguments))
