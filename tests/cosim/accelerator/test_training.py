@@ -134,7 +134,7 @@ def dropping(layers, block):
                            f" {layers}, enable_nested_tensor=False)").replace(
         "SGD(parameters, lr=0.1, momentum=0.9)", "Adam(parameters, lr=0.01)")
     core = replace(ACCELERATOR.core, format=HBFPFormat(block=block, rounding="stochastic"))
-    return text, replace(ACCELERATOR, core=core)
+    return text, replace(ACCELERATOR, core=core, vector_rows=8)
 
 
 @pytest.mark.parametrize(("layers", "block"), [(1, (1, 8)), pytest.param(2, (8, 8), marks=pytest.mark.slow)])
@@ -210,13 +210,13 @@ def test_verilog_that_is_stopped(file):
 @pytest.mark.slow
 def test_verilog_goes_through_nan_and_inf(file):
     """A batch with NaN and one with Inf give PyTorch's bits in the model's cycles, and so do the steps behind them."""
-    file.write_text(ATTENDS)
+    file.write_text(TOLD)
     made, step = lowered(file)
 
     def batches():
-        for number, ((x, padding), classes) in enumerate(made.batches()):
-            x[number, 0, 2 * number] = (1.0, float("inf"), float("nan"))[number]
-            yield (x, padding), classes
+        for (inputs, targets), value in zip(made.batches(), (1.0, float("inf"), float("nan")), strict=False):
+            inputs[0][2, 3] = value
+            yield inputs, targets
     found = runs.on_verilog(emit_accelerator(ACCELERATOR), step, batches(), 3, every=True, level=LEVEL)
     assert found.total.mismatches == 0 and found.total.compared and found.late == []
     assert [bool(np.isfinite(loss)) for loss in found.losses] == [True, False, False]
