@@ -1,4 +1,6 @@
-"""The number that an element draws under stochastic rounding by its place in its tensor: docs/numerics.md, section 6.
+"""The number that an element draws by its place in its tensor, for stochastic rounding and for dropout.
+
+The rule is in docs/numerics.md, section 6.
 
 Nothing here runs on from one tensor to the next: key and place say everything, so that tiles, bands, parts of a batch
 and the order of conversions change no number.
@@ -13,7 +15,7 @@ from hbfp.format import HBFPFormat
 
 from .noise import mix
 from .number.arrays import check_shape
-from .spec.noise import GROUP, LANE_STEP, NUMBER, ROUNDS, STRIDE, TAPS, TURNS
+from .spec.noise import GROUP, LANE_STEP, NUMBER, ROUNDS, SHARED, STRIDE, TAPS, TURNS
 
 #: Roles of a product's tensors, in the order of their keys.
 ROLES = ("x", "w", "g")
@@ -46,7 +48,24 @@ def tensor_key(seed: int, product: int, role: str) -> int:
     role : str
         One of :data:`ROLES`.
     """
-    return mix((mix(seed) + (product << 2 | ROLES.index(role)) & _MASK) ^ LANE_STEP)
+    return _key(seed, product, ROLES.index(role))
+
+
+def dropout_key(seed: int, number: int) -> int:
+    """The part of a key that says which dropout of a model it is, as :func:`tensor_key` of a product's tensors.
+
+    Parameters
+    ----------
+    seed : int
+        Of the model, 0 to 2^32 - 1.
+    number : int
+        How many dropouts the model has begun before in this step.
+    """
+    return _key(seed, number, len(ROLES))
+
+
+def _key(seed, number, role):
+    return mix((mix(seed) + (number << 2 | role) & _MASK) ^ LANE_STEP)
 
 
 def pitch(columns: int) -> int:
@@ -71,17 +90,22 @@ def numbers(key: int, words: np.ndarray, lanes: int = GROUP) -> np.ndarray:
     ndarray of uint8
         The shape of ``words``, with the lanes as one dimension more.
     """
+    return _numbers(key, words, lanes)[0]
+
+
+def _numbers(key, words, lanes):
+    """The numbers of all places of words, and that which the places of each word's group share, with one side of 1."""
     parts = GROUP // lanes
     words = np.asarray(words, np.int64) & (1 << 32) // lanes - 1
     state, part = _state(key, (words // parts).astype(np.uint32)), words % parts
-    found = np.zeros((*words.shape, GROUP), np.uint8)
+    found, shared = np.zeros((*words.shape, GROUP), np.uint8), np.zeros((*words.shape, 1), np.uint8)
     for taps in TAPS:
         total = np.bitwise_xor.reduce([state >> np.uint64(tap) | state << np.uint64(64 - tap) for tap in taps])
         bits = np.unpackbits(total.astype("<u8")[..., None].view(np.uint8), axis=-1, bitorder="little")
-        found = found << 1 | bits[..., ::STRIDE]
+        found, shared = found << 1 | bits[..., ::STRIDE], shared << 1 | bits[..., SHARED:SHARED + 1]
     if parts == 1:
-        return found
-    return np.take_along_axis(found.reshape(*words.shape, parts, lanes), part[..., None, None], -2)[..., 0, :]
+        return found, shared
+    return np.take_along_axis(found.reshape(*words.shape, parts, lanes), part[..., None, None], -2)[..., 0, :], shared
 
 
 def _state(key, group):
@@ -91,6 +115,59 @@ def _state(key, group):
     for _ in range(ROUNDS):
         x, y = y ^ (a(x) & b(x)) ^ c(x) ^ np.uint32(LANE_STEP), x
     return x.astype(np.uint64) << np.uint64(32) | y
+
+
+def threshold(p: float) -> int:
+    """What the numbers of dropout are compared with, of the share of elements that are dropped: of 16 bits, or 2^16."""
+    return round(p * (1 << 2 * NUMBER))
+
+
+def dropped(key: int, words: np.ndarray, below: int, lanes: int = GROUP) -> np.ndarray:
+    """Which elements of some words dropout drops.
+
+    Parameters
+    ----------
+    key, words, lanes
+        As of :func:`numbers`.
+    below : int
+        As :func:`threshold` gives it.
+
+    Returns
+    -------
+    ndarray of bool
+        The shape of ``words``, with the lanes as one dimension more.
+    """
+    own, shared = _numbers(key, words, lanes)
+    return (own.astype(np.int32) << NUMBER | shared) < below
+
+
+def dropout(key: int, shape: tuple[int, ...], p: float) -> np.ndarray:
+    """What dropout multiplies the elements of a tensor by.
+
+    Parameters
+    ----------
+    key : int
+        0 to 2^32 - 1.
+    shape : tuple of int
+        (..., rows, columns). Rows are counted through all dimensions before the last.
+    p : float
+        The share of elements that are dropped, 0 to 1.
+
+    Returns
+    -------
+    ndarray of float32
+        +0, or 1 / (1 - p), rounded once, of ``shape``.
+    """
+    check_shape("Shape", shape)
+    columns = shape[-1] if shape else 1
+    rows, groups = math.prod(shape[:-1]), pitch(columns) // GROUP
+    gone = dropped(key, np.arange(rows * groups).reshape(rows, groups), threshold(p)).reshape(rows, -1)[:, :columns]
+    return np.where(gone, np.float32(0), factor(p)).reshape(shape)
+
+
+def factor(p: float) -> np.float32:
+    """What dropout multiplies the elements by that it keeps; 0 where it keeps none."""
+    return np.float32(1 / (1 - p) if p < 1 else 0)
 
 
 def drawn(key: int, shape: tuple[int, ...], fmt: HBFPFormat, *, first: int = 0) -> np.ndarray:

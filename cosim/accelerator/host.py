@@ -1,6 +1,5 @@
 """What a host does: a program and its data into DRAM, registers, the doorbell, and what came of it."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,14 +66,13 @@ def put(program: Program, memory: np.ndarray) -> None:
     replace_program(program, memory, room(program)[1])
 
 
-def replace_program(program: Program, memory: np.ndarray, base: int, kept: Collection[str] = ()) -> None:
-    """:func:`put` a program into a DRAM whose data begin at ``base``, and leave the tensors ``kept`` as they are."""
+def replace_program(program: Program, memory: np.ndarray, base: int, kept: range = range(0)) -> None:
+    """:func:`put` a program into a DRAM whose data begin at ``base``, and leave its bytes ``kept`` as they are."""
     words = program.words()
     memory[:len(words)] = np.frombuffer(words, np.uint8)
-    stay = {program.tensors[name].address for name in kept}
     for region in program.memory:
         start = base + region.address
-        if region.address not in stay:
+        if region.address not in kept:
             memory[start:start + len(region.data)] = np.frombuffer(region.data, np.uint8)
 
 

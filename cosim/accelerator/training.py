@@ -1,7 +1,7 @@
 """Training on the Verilated accelerator, or on the golden machine: steps of one program, PyTorch beside it."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,8 +34,8 @@ class Runner(Protocol):
     def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
         """Write a tensor to DRAM, so many bytes behind its address."""
 
-    def read(self, name: str) -> np.ndarray:
-        """A tensor of DRAM."""
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of DRAM, so many bytes behind its address."""
 
     @property
     def program(self) -> Program:
@@ -44,8 +44,8 @@ class Runner(Protocol):
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
         """Put instructions in place of those of these numbers."""
 
-    def turn_to(self, program: Program, kept: Collection[str]) -> None:
-        """Let another program take the place of this one; the tensors ``kept`` stay as they are."""
+    def turn_to(self, program: Program, kept: range) -> None:
+        """Let another program take the place of this one; the bytes ``kept`` of its DRAM stay as they are."""
 
     def run(self, arguments: Sequence[int], seed: int = 0) -> Result:
         """Run the program with these arguments to its end, where the register ``seed`` has that value."""
@@ -72,10 +72,10 @@ class Timed:
         data, start = pack(self.program.accelerator, tensor, values), self.base + tensor.address + shift
         self.device.memory[start:start + len(data)] = np.frombuffer(data, np.uint8)
 
-    def read(self, name: str) -> np.ndarray:
-        """A tensor of DRAM."""
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of DRAM, so many bytes behind its address."""
         tensor, accelerator = self.program.tensors[name], self.program.accelerator
-        start = self.base + tensor.address
+        start = self.base + tensor.address + shift
         return unpack(accelerator, tensor, self.device.memory[start:start + tensor.bytes(accelerator)].tobytes())
 
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
@@ -85,8 +85,8 @@ class Timed:
             data = each.encode().to_bytes(BYTES, "little")
             self.device.memory[number * BYTES:(number + 1) * BYTES] = np.frombuffer(data, np.uint8)
 
-    def turn_to(self, program: Program, kept: Collection[str]) -> None:
-        """Let another program take the place of this one; the tensors ``kept`` stay as they are."""
+    def turn_to(self, program: Program, kept: range) -> None:
+        """Let another program take the place of this one; the bytes ``kept`` of its DRAM stay as they are."""
         self.program = program
         replace_program(program, self.device.memory, self.base, kept)
 
@@ -164,7 +164,7 @@ def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any
     for number, batch in enumerate(islice(batches, steps)):
         step = whole.at(number)
         if turns := step is not before:
-            runner.turn_to(step.lowered.program, step.stays)
+            runner.turn_to(step.lowered.program, step.kept)
             found.turns.append(number)
         before, arguments = step, step.arguments()
         for name, values in step.writes(batch).items():
@@ -181,7 +181,8 @@ def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any
         expected = step.advance(batch)
         for name in expected if every or number == steps - 1 else step.losses:
             compared = Comparison()
-            compared.add(f"step {number}, {name}", runner.read(name), np.ascontiguousarray(expected[name], np.float32))
+            compared.add(f"step {number}, {name}", runner.read(name, step.shift(name, arguments)),
+                         np.ascontiguousarray(expected[name], np.float32))
             found.total += compared
             found.tensors.setdefault(name, Comparison()).__iadd__(compared)
         for losses, read in ((found.losses, runner.read), (found.wanted, expected.__getitem__)):

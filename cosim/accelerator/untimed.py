@@ -1,7 +1,7 @@
 """A lowered program on the golden machine in place of the Verilog: bits, and no cycles."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,22 +40,21 @@ class Untimed:
         tensor = self.program.tensors[name]
         self.dram.put(tensor.address + shift, pack(self.program.accelerator, tensor, values))
 
-    def read(self, name: str) -> np.ndarray:
-        """A tensor of DRAM."""
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of DRAM, so many bytes behind its address."""
         tensor = self.program.tensors[name]
-        data = self.dram.get(tensor.address, tensor.bytes(self.program.accelerator))
+        data = self.dram.get(tensor.address + shift, tensor.bytes(self.program.accelerator))
         return unpack(self.program.accelerator, tensor, data)
 
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
         """Put instructions in place of those of these numbers."""
         self.program = self.program.rewritten(instructions)
 
-    def turn_to(self, program: Program, kept: Collection[str]) -> None:
-        """Let another program take the place of this one; the tensors ``kept`` stay as they are."""
+    def turn_to(self, program: Program, kept: range) -> None:
+        """Let another program take the place of this one; the bytes ``kept`` of its DRAM stay as they are."""
         self.program = program
-        stay = {program.tensors[name].address for name in kept}
         for region in program.memory:
-            if region.address not in stay:
+            if region.address not in kept:
                 self.dram.put(region.address, region.data)
 
     def run(self, arguments: Sequence[int] = (), seed: int = 0) -> Result:

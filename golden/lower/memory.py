@@ -53,6 +53,11 @@ class Value:
             where = where.narrow(dim, place, 1)
         return Value(where, self.home)
 
+    def further(self, elements: int) -> "Value":
+        """The same so many elements further on in DRAM."""
+        home = Home(self.home.address + elements, self.home.rows, self.home.length, self.home.pitch)
+        return Value(located(self.where.shape, self.where.stride(), self.address + elements), home)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Its shape."""

@@ -80,14 +80,14 @@ class Schedule:
     ----------
     instructions : list of Instruction
         All so far, in order, with their waits.
-    moved : (Span, int) or None
+    moved : list of (Span, int)
         Bytes of DRAM that lie further by an argument, and its number.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
         self.instructions: list[Instruction] = []
-        self.moved: tuple[Span, int] | None = None
+        self.moved: list[tuple[Span, int]] = []
         self._restart()
 
     def _restart(self):
@@ -101,8 +101,9 @@ class Schedule:
         """Append an instruction, and NOPs before it if it needs more waits than it can hold."""
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
-        if self.moved is not None and any(span in self.moved[0] for span, _ in uses):
-            values = {**values, "argument": self.moved[1]}
+        for place, argument in self.moved:
+            if any(span in place for span, _ in uses):
+                values = {**values, "argument": argument}
         need = _NONE
         for span, write in uses:
             need = merged(need, self._uses[span.memory].before(span, write))

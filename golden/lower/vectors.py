@@ -1,6 +1,6 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,11 +23,13 @@ from .schedule import Span
 BODY = 255
 #: The scalar register that no program of an operation uses.
 SPARE = 15
+#: A program for each row, or what gives one for rows from that of a number on.
+OfRows = Sequence[VectorInstruction] | Callable[[int], Sequence[VectorInstruction]]
 
 
 def split(program: Sequence[VectorInstruction]) -> tuple[list[VectorInstruction], list[VectorInstruction]]:
     """A program's constants, which are set once, and the rest, which runs for every row."""
-    fixed = Kind.SET, Kind.ARGUMENT
+    fixed = Kind.SET, Kind.ARGUMENT, Kind.KEY, Kind.PLACE
     return ([each for each in program if each.kind in fixed], [each for each in program if each.kind not in fixed])
 
 
@@ -84,8 +86,8 @@ def physical(value: Value) -> list[int]:
     return order
 
 
-def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequence[Value], order: Sequence[int],
-            outputs: Sequence[Value], flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
+def by_rows(build: Builder, program: OfRows, operands: Sequence[Value], order: Sequence[int], outputs: Sequence[Value],
+            flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
     """Run a program over all rows of operands of one shape; the last of ``order`` is the dimension along a row.
 
     With ``flat`` the program does each element by itself and makes zeros of zeros; rows are as long as they can be.
@@ -96,13 +98,15 @@ def by_rows(build: Builder, program: Sequence[VectorInstruction], operands: Sequ
     in_rows(build, [(program, taken, given)], values, order, taken, given, flat, kept)
 
 
-def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], Sequence[int], Sequence[int]]],
-            values: Sequence[Value], order: Sequence[int], loaded: Iterable[int], stored: Iterable[int],
+def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequence[int]]],
+            values: Sequence[Value], order: Sequence[int], loaded: Iterable[int],
+            stored: Iterable[int] | Mapping[int, Value],
             flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
     """Run programs, one after the other, over all rows of values of one shape; ``order`` and ``flat`` as above.
 
     Each part is a program, and the numbers of the values that it takes and gives, which may be the same. Those that are
-    ``loaded`` come from DRAM before the first, those that are ``stored`` go there behind the last.
+    ``loaded`` come from DRAM before the first, those that are ``stored`` go there behind the last, where they came from
+    or to values of the same strides.
     """
     *outer, inner = order
     length = values[0].shape[inner]                        # of an output the first of them may be all
@@ -114,11 +118,12 @@ def in_rows(build: Builder, parts: Sequence[tuple[Sequence[VectorInstruction], S
     for first, count in ranges([size for size, _ in every[0]], most):
         with _rows(build, list(boxes(every, first, count)), count, words, inner, values, loaded, stored) as spans:
             for program, *places in parts:
+                own = program(first) if callable(program) else program
                 taken, given = ([spans[number] for number in numbers] for numbers in places)
                 if flat:
-                    elementwise(build, program, count * words, taken, given, words if kept else 1)
+                    elementwise(build, own, count * words, taken, given, words if kept else 1)
                 else:
-                    run(build, program, length, count, words, taken, given)
+                    run(build, own, length, count, words, taken, given)
 
 
 @contextmanager
@@ -130,9 +135,10 @@ def _rows(build, cut, count, words, inner, values, loaded, stored):
             build.load(values[number], (), inner, spans[number].start + done * words, words, skip=skips[number],
                        rows=lines[number])
     yield spans
-    for number in stored:
+    targets = stored if isinstance(stored, Mapping) else {number: values[number] for number in stored}
+    for number, target in targets.items():
         for done, skips, lines in cut:
-            build.store(spans[number].start + done * words, words, values[number], (), inner, skip=skips[number],
+            build.store(spans[number].start + done * words, words, target, (), inner, skip=skips[number],
                         rows=lines[number])
     build.v.release()
 

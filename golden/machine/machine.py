@@ -50,7 +50,7 @@ class Machine:
         self.dram = Dram(program.limit, program.memory) if dram is None else dram
         self.order = Order(self.accelerator.queue, races)
         self.core = Core(self.accelerator, self.memories, self.order)
-        self.vector = Vector(self.accelerator, self.memories, program.arguments)
+        self.vector = Vector(self.accelerator, self.memories, program.arguments, program.seed)
         if races:
             for memory in (*self.memories.all, self.dram):
                 memory.watch = self.order.watch

@@ -17,7 +17,7 @@ from ..spec.vector import (
     register,
     scalar,
 )
-from ..vector.programs import argument, bits, length
+from ..vector.programs import argument, bits, dropping, length, place
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Maker:
 
     def __init__(self, unit, width, pick):
         self.unit, self.width, self.pick = unit, width, pick
-        self.registers, self.scalars = [], []
+        self.registers, self.scalars, self.drops = [], [], False
         self.reads = self.writes = 0
         self.elements = pick.choice((unit.longest, pick.randint(1, unit.longest), pick.randint(1, width)))
 
@@ -71,6 +71,10 @@ class _Maker:
         """Instructions before the loop, and its body: at most 12 together."""
         pick = self.pick
         setting = [length(self.elements), *(self._set() for _ in range(pick.randint(0, 2)))]
+        if self.unit.dropping and pick.random() < 0.5:
+            self.drops = True
+            setting += [dropping(pick.getrandbits(32), pick.choice((0, 1 << 16, pick.getrandbits(16)))),
+                        place(pick.getrandbits(32), pick.randint(0, 9))]
         if pick.random() < 0.5:    # the body takes length, scalars and registers from what came before
             setting += [self._begin() for _ in range(pick.randint(0, 2))]
             return setting, self._passes()
@@ -115,7 +119,8 @@ class _Maker:
         index = pick.randrange(self.unit.registers) if target == Target.REGISTER else 0
         reduce = pick.choice((Reduce.NONE, Reduce.NONE, Reduce.SUM, Reduce.MAX))
         reduced = pick.randrange(16) if reduce else 0
-        made = VectorInstruction(a=a, b=b, c=c, op=pick.choice(list(Op)), negate_a=pick.random() < 0.3,
+        drop = self.drops and pick.random() < 0.6
+        made = VectorInstruction(a=a, b=b, c=c, op=pick.choice(list(Op)), drop=drop, negate_a=pick.random() < 0.3,
                                  negate_c=pick.random() < 0.3, post=self._post(), target=target, target_index=index,
                                  reduce=reduce, reduce_index=reduced)
         if target == Target.REGISTER:

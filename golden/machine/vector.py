@@ -9,7 +9,7 @@ from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Instruction
 from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator
 
-from ..spec.vector import Kind, Source, Target, VectorUnit, field_values
+from ..spec.vector import KIND, Kind, Source, Target, VectorUnit, field_values
 from ..vector import unit as golden
 from ..vector.side import ascending
 from . import sums
@@ -22,9 +22,12 @@ _AT_ONCE = 1 << 22
 
 @dataclass
 class _Known:
-    """What registers and scalars hold: how many elements of each register are defined, and which scalars."""
+    """What registers and scalars hold: how many elements of each register are defined, which scalars, and which of
+    what dropout draws with.
+    """
     registers: dict[int, int] = field(default_factory=dict)
     scalars: set[int] = field(default_factory=set)
+    drawing: set[int] = field(default_factory=set)
 
     def write(self, f, word, length):
         """Note what an instruction writes."""
@@ -32,6 +35,7 @@ class _Known:
             index = f["target_index"]
             self.registers[index] = max(self.registers.get(index, 0), length)
         self.scalars.update(_scalars_written(f, word))
+        self.drawing.update({f["kind"]} & {Kind.KEY, Kind.PLACE})
 
 
 @dataclass
@@ -59,10 +63,13 @@ class Vector:
     memories : Memories
     arguments : sequence of int
         Values of the registers ``argument1`` and so on, as many as are defined.
+    seed : int
+        Value of the register ``seed``.
     """
 
-    def __init__(self, accelerator: Accelerator, memories: Memories, arguments: Sequence[int] = ()) -> None:
-        self.arguments = arguments
+    def __init__(self, accelerator: Accelerator, memories: Memories, arguments: Sequence[int] = (), seed: int = 0
+                 ) -> None:
+        self.arguments, self.seed = arguments, seed
         self.lanes, self.memories, self.unit = accelerator.lanes, memories, VectorUnit.of(accelerator)
         self.row_words = accelerator.row_words
         self.restart()
@@ -70,6 +77,7 @@ class Vector:
     def restart(self) -> None:
         """Set the length to the longest and all else to undefined, as at the start of a program."""
         self.machine = golden.Machine(self.unit)
+        self.machine.seed = self.seed
         self.known = _Known()
 
     def run(self, instruction: Instruction) -> None:
@@ -150,6 +158,9 @@ class Vector:
             if index not in self.known.scalars:
                 raise MachineError(f"Scalar {index} is read, which nothing has written")
             plan.carried |= index in every.scalars and index not in fresh.scalars
+        plan.carried |= f["drop"] > 0 and every.drawing != fresh.drawing
+        if f["drop"] and len(self.known.drawing) < 2:
+            raise MachineError("A pass drops elements, of which nothing has set the key or the place")
 
     # --- Addresses ------------------------------------------------------------------------------
 
@@ -199,6 +210,9 @@ class Vector:
         side, state = golden.Machine(self.unit, (count,)), self.machine
         side.registers[...], side.scalars[...] = state.registers[:, None], state.scalars[:, None]
         side.length, side.arguments = state.length, self.arguments
+        side.seed, side.key, side.below, side.step = state.seed, state.key, state.below, state.step
+        drops = sum(field_values(word)["drop"] for word in words if word >> KIND == Kind.VECTOR)
+        side.place = state.place + np.arange(count) * drops * state.step
         inputs = []
         for addresses, (_, length) in zip(reads, plan.reads, strict=True):
             self._check_read(addresses, length)
@@ -215,6 +229,7 @@ class Vector:
         for index, rows in totals.items():
             state.registers[index, :rows.shape[-1]] = ascending(rows)
         state.length = side.length
+        state.key, state.below, state.step, state.place = side.key, side.below, side.step, side.place[-1]
 
     def _check_read(self, addresses, length):
         """Check what a pass reads; of the last word the lanes within the row."""

@@ -13,6 +13,7 @@ from torch.autograd import forward_ad
 
 from ..noise import Stream
 from . import library
+from .dropout import dropped
 from .formats import FormatLike, Formats
 from .memory import check_dense
 from .record import note
@@ -108,7 +109,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     """
     scores = matmul(query, key.transpose(-1, -2), formats, stream=stream)
     scores = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
-    weights = torch.dropout(shares(scores, mask), dropout, dropout > 0)
+    weights = dropped(shares(scores, mask), dropout)
     return matmul(weights, value, formats, stream=stream), weights
 
 

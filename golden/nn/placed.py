@@ -79,10 +79,11 @@ def read(text: str) -> tuple[Formats, Product | None]:
 class Places:
     """What all layers of a model share: seed and number of the step, and how many products each layer has begun in it.
 
-    Layers are known by their seeds.
+    Layers are known by their seeds. Dropouts are counted through the model.
     """
     seed: int = 1
     step: int = 0
+    dropouts: int = 0
     begun: dict[int, int] = field(default_factory=dict)
 
 
@@ -145,7 +146,8 @@ def check_formats(formats: Formats) -> None:
 def begin_step(module: torch.nn.Module, number: int) -> None:
     """Say which step of training comes next, to a model that :func:`golden.nn.convert` gave ``noise="position"``.
 
-    Its products draw the numbers of that step, whatever it has computed before: a step that is done again has the same.
+    Its products and dropouts draw the numbers of that step, whatever it has computed before: a step that is done again
+    has the same.
 
     Parameters
     ----------
@@ -166,5 +168,5 @@ def begin_step(module: torch.nn.Module, number: int) -> None:
         raise ValueError("Steps are for models with noise by position; golden.nn.convert(..., noise='position') "
                          "gives it")
     for each in found.values():
-        each.step = number
+        each.step, each.dropouts = number, 0
         each.begun.clear()

@@ -10,6 +10,7 @@ import torch
 
 from ..noise import Stream
 from . import functional
+from .dropout import dropped
 from .formats import Formats
 
 #: The state after a step, from the sums of the input and of the state and from the state before.
@@ -82,7 +83,7 @@ def run(kind: str, rows: torch.Tensor, sizes: Sequence[int], state: tuple[torch.
             last.append(end)
         rows = torch.cat(outputs, -1) if sides == 2 else outputs[0]
         if dropout and layer < layers - 1:
-            rows = torch.dropout(rows, dropout, True)
+            rows = dropped(rows, dropout)
     return rows, tuple(torch.stack(parts) for parts in zip(*last, strict=True))
 
 

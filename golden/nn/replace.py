@@ -63,7 +63,9 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
     noise : str
         What ``stochastic`` draws by: ``lanes``, the generators of each layer's converter, or ``position``, the place of
         an element in its tensor, as an accelerator does. That is for linear layers and products of matrices, with seed
-        ``seed`` or 1, and :func:`~golden.nn.begin_step` says which step is next.
+        ``seed`` or 1, and :func:`~golden.nn.begin_step` says which step is next. Then dropout (``nn.Dropout``,
+        ``torch.nn.functional.dropout``, of attention and between recurrent layers) draws by position, too, in any
+        rounding; without it, of torch's generator.
     options
         Further arguments of :meth:`~golden.nn.Formats.of`: ``w``, ``g``, ``order``, ``accumulate``,
         ``guard``, ``growth``, ``mode``.
@@ -125,7 +127,9 @@ def _set_side(module, side):
 
 
 def _set_places(module, places):
-    """Let all that computes in HBFP draw by position, or of lanes."""
+    """Let all that computes in HBFP draw by position, or of lanes; the outermost module also catches dropouts."""
+    if places is not None and not isinstance(module, HBFPState):
+        scope.enter(module, None, name="", seed=1, strict=False)
     for part in module.modules():
         if isinstance(part, HBFPState):
             part.hbfp_place(places)

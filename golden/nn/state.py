@@ -17,6 +17,7 @@ import torch
 from hbfp.checks import check_kind
 
 from ..noise import Stream, lane_starts, mix
+from .dropout import drops_by_position
 from .formats import FormatLike, Formats
 from .memory import array
 from .placed import Placed, Places, check_formats
@@ -64,15 +65,18 @@ class _Repeated(Stream):
 def untraced_noise(forward: Any) -> Any:
     """Decorator of methods: where torch.compile traces, what draws noise or has side arithmetic runs as it is.
 
-    Within, the module's side arithmetic is in force, if it has one.
+    Within, the module's side arithmetic is in force, if it has one, and dropouts are by position where noise is.
     """
     @functools.wraps(forward)
     def method(self, *args, **kwargs):
         formats = self._hbfp_formats
         noisy = formats is not None and formats.stochastic and self.training
-        if torch.compiler.is_dynamo_compiling() and (noisy or self.hbfp_side is not None):
-            return outside(self, *args, **kwargs)
-        return call(self.hbfp_side, forward, self, *args, **kwargs)
+        noisy |= self.hbfp_places is not None and self.training
+        if torch.compiler.is_dynamo_compiling():
+            return outside(self, *args, **kwargs) if noisy or self.hbfp_side is not None else forward(
+                self, *args, **kwargs)
+        with drops_by_position(self):
+            return call(self.hbfp_side, forward, self, *args, **kwargs)
     outside = torch.compiler.disable(method)
     return method
 
@@ -163,7 +167,7 @@ class HBFPState(torch.nn.Module):
             raise ValueError(NO_NOISE)
         elif self.hbfp_places is not None:
             begun = self.hbfp_places.begun.get(self.hbfp_seed, -1) + 1
-            yield formats, Placed(self.hbfp_places, self.hbfp_seed, self._earlier(begun))
+            yield formats, Placed(self.hbfp_places, self.hbfp_seed, self.hbfp_earlier(begun))
         else:
             stream = self._noise()
             try:
@@ -175,10 +179,10 @@ class HBFPState(torch.nn.Module):
     def _noise(self):
         """The stream of one forward pass."""
         live = _BufferStream(self.noise_state)
-        earlier = self._earlier(live.state.copy())
+        earlier = self.hbfp_earlier(live.state.copy())
         return live if earlier is None else _Repeated(earlier, live)
 
-    def _earlier(self, now):
+    def hbfp_earlier(self, now: Any) -> Any:
         """Where the noise of a pass that runs again began the first time; None if this is the first, from ``now`` on.
         """
         if runs_once():

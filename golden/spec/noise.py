@@ -25,3 +25,6 @@ ROUNDS, TURNS = 12, (1, 8, 2)
 #: further left, so that any five numbers of a group are independent: their 40 sums are of full rank.
 TAPS = ((4, 11, 59), (19, 24, 25), (31, 49, 51), (3, 20, 37), (23, 46, 58), (4, 32, 60), (15, 40, 54), (5, 21, 50))
 STRIDE = 2
+#: How many places further left than the group's first number that one stands which the group shares, for dropout; with
+#: any three of the group's it is independent.
+SHARED = 1

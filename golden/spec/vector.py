@@ -7,6 +7,7 @@ from hbfp.checks import check_choice, check_range
 from hbfp.isa.instructions import ARGUMENTS
 from hbfp.system import Accelerator
 
+from .noise import GROUP
 from .tables import FUNCTIONS
 
 
@@ -17,6 +18,8 @@ class Kind(IntEnum):
     SET = 3        # scalar := immediate
     LENGTH = 4     # elements of a row := immediate
     ARGUMENT = 5   # scalar := a value from outside, by its number from 1 on
+    KEY = 6        # of what dropout draws, and what the numbers are compared with := immediates
+    PLACE = 7      # of the next pass that drops, and the steps from each to the next := immediates
 
 
 class Source(IntEnum):
@@ -61,8 +64,13 @@ REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 8192)
 #: Fields of an instruction from bit 0 up; the kind is in the top four bits, all others must be zero.
 FIELDS = (("a_source", 2), ("a", 4), ("b_source", 2), ("b", 4), ("c_source", 2), ("c", 4), ("target", 2),
           ("target_index", 4), ("op", 3), ("negate_a", 1), ("negate_c", 1), ("post", 4), ("reduce", 2),
-          ("reduce_index", 4))
+          ("reduce_index", 4), ("drop", 1))
+#: Fields that only units with dropout have; they come last, and in all others their bits are zero.
+DROPPING = ("drop",)
 WORD, KIND = 64, 60
+#: Bits of KEY: of the key, and of what numbers are compared with, above it. Of PLACE: of the first beat's place in its
+#: tensor, in beats, and of the beats from it to the next pass's, above it.
+KEY_BITS, BELOW_BITS, PLACE_BITS, STEP_BITS = 32, 17, 32, 28
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,9 @@ class VectorInstruction:
     """``u = post(op(a, b, c))`` over a row (or once), its target, and a reduction of u into a scalar.
 
     ``negate_a`` negates the product of MULADD (a of MAX and GATE), ``negate_c`` the addend. The defaults pass ``a``
-    on: a * 1 + -0. ``immediate`` is for SET, LENGTH and ARGUMENT alone; SET and ARGUMENT write the scalar
-    ``target_index``.
+    on: a * 1 + -0. With ``drop`` operand b is +0 where dropout drops the element. ``immediate`` is for SET, LENGTH,
+    ARGUMENT, KEY and PLACE alone; SET and ARGUMENT write the scalar ``target_index``, and ``above`` stands above the
+    immediate in KEY and PLACE.
     """
     kind: Kind = Kind.VECTOR
     a: Operand = STREAM
@@ -111,6 +120,8 @@ class VectorInstruction:
     reduce: Reduce = Reduce.NONE
     reduce_index: int = 0
     immediate: int = 0
+    drop: bool = False
+    above: int = 0
 
     def encode(self) -> int:
         """The 64-bit word."""
@@ -118,6 +129,8 @@ class VectorInstruction:
             return self.kind << KIND | self.target_index << 32 | self.immediate
         if self.kind == Kind.LENGTH:
             return self.kind << KIND | self.immediate
+        if self.kind in (Kind.KEY, Kind.PLACE):
+            return self.kind << KIND | self.above << 32 | self.immediate
         values = {"post": POSTS.index(self.post)}
         for name in "abc":
             operand = getattr(self, name)
@@ -161,6 +174,8 @@ class VectorUnit:
         Values from outside that programs may read, 0 to 15.
     multiplier : str
         How the hardware forms products, ``plain`` or ``recoded``: equal bits.
+    dropping : bool
+        Whether passes may drop elements; such a unit has at most 32 lanes.
 
     Raises
     ------
@@ -175,6 +190,7 @@ class VectorUnit:
     function_lanes: int = 0
     arguments: int = field(default=0, metadata={"rare": True})
     multiplier: str = field(default="plain", metadata={"rare": True})
+    dropping: bool = field(default=False, metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -196,6 +212,8 @@ class VectorUnit:
             raise ValueError(f"Function lanes must be 0 where the unit has no function, not {self.function_lanes}")
         check_range("Arguments", self.arguments, 0, 15)
         check_choice("Multiplier", self.multiplier, ("plain", "recoded"))
+        if self.dropping:
+            check_range("Lanes of dropout", self.lanes, 1, GROUP)
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "VectorUnit":
@@ -203,7 +221,7 @@ class VectorUnit:
         return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
                    registers=accelerator.vector_rows, functions=accelerator.functions,
                    function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
-                   multiplier=accelerator.core.multiplier)
+                   multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic)
 
     @property
     def longest(self) -> int:

@@ -5,10 +5,14 @@ from collections.abc import Callable
 
 from .vector import (
     BEATS_RANGE,
+    BELOW_BITS,
     FIELDS,
+    KEY_BITS,
     KIND,
     LANES_RANGE,
+    PLACE_BITS,
     POSTS,
+    STEP_BITS,
     WORD,
     Kind,
     Op,
@@ -24,6 +28,8 @@ _FIELD = dict(FIELDS)
 _NAMES = {"post": POSTS, "op": tuple(each.name.lower() for each in Op),
           "reduce": tuple(each.name.lower() for each in Reduce), "target": tuple(each.name.lower() for each in Target)}
 _SOURCES = tuple(each.name.lower() for each in Source)
+#: Kind -> the names and bits of its two immediates, from bit 0 up.
+_TWO = {Kind.KEY: (("key", KEY_BITS), ("below", BELOW_BITS)), Kind.PLACE: (("place", PLACE_BITS), ("step", STEP_BITS))}
 
 
 class TextError(ValueError):
@@ -36,7 +42,8 @@ def line(word: int) -> str:
     A pass, or its like on scalars, has the operands ``a``, ``b`` and ``c``, the operation, and of all else what is not
     0. What no unit may execute, whatever its size, is ``RESERVED`` and the bits.
     """
-    kinds: dict[int, Callable[[int], str | None]] = {Kind.SET: _set, Kind.LENGTH: _length, Kind.ARGUMENT: _argument}
+    kinds: dict[int, Callable[[int], str | None]] = {Kind.SET: _set, Kind.LENGTH: _length, Kind.ARGUMENT: _argument,
+                                                          Kind.KEY: _two, Kind.PLACE: _two}
     found = kinds.get(word >> KIND, _step)(word)
     return found or f"RESERVED 0x{word:016X}"
 
@@ -52,6 +59,15 @@ def _argument(word):
     if not word & 15 or word & (1 << KIND) - 1 & ~(15 << 32 | 15):
         return None
     return f"ARGUMENT scalar{word >> 32 & 15}={word & 15}"
+
+
+def _two(word):
+    kind = Kind(word >> KIND)
+    (one, low), (two, high) = _TWO[kind]
+    if word >> low + high & (1 << KIND - low - high) - 1:
+        return None
+    shown = f"0x{word & (1 << low) - 1:08X}" if kind == Kind.KEY else word & (1 << low) - 1
+    return f"{kind.name} {one}={shown} {two}={word >> low & (1 << high) - 1}"
 
 
 def _length(word):
@@ -70,14 +86,15 @@ def _step(word):
     if any(source == Source.CONSTANT and index >= len(CONSTANTS) or source == Source.STREAM and index
            or scalar and source in (Source.REGISTER, Source.STREAM) for source, index in sources):
         return None
-    if f["target"] in ((Target.REGISTER, Target.STREAM) if scalar else (Target.SCALAR,)) or scalar and f["reduce"]:
+    if f["target"] in ((Target.REGISTER, Target.STREAM) if scalar else (Target.SCALAR,)) or scalar and (
+            f["reduce"] or f["drop"]):
         return None
     words = [Kind(f["kind"]).name]
     for name, (source, index) in zip("abc", sources, strict=True):
         words.append(f"{name}={CONSTANTS[index] if source == Source.CONSTANT else _SOURCES[source]}"
                      f"{index if source in (Source.REGISTER, Source.SCALAR) else ''}")
     words.append(f"op={_NAMES['op'][f['op']]}")
-    words += [f"{name}=1" for name in ("negate_a", "negate_c") if f[name]]
+    words += [f"{name}=1" for name in ("drop", "negate_a", "negate_c") if f[name]]
     if f["post"]:
         words.append(f"post={POSTS[f['post']]}")
     for name in ("target", "reduce"):
@@ -100,6 +117,10 @@ def parse(text: str) -> int:
             (name, value), = (word.split("=") for word in words)
             bits = 32 if head == "SET" else 4
             return Kind[head] << KIND | _number(4, name.removeprefix("scalar")) << 32 | _number(bits, value)
+        if head in ("KEY", "PLACE"):
+            (one, low), (two, high) = _TWO[Kind[head]]
+            given = dict(word.split("=") for word in words)
+            return Kind[head] << KIND | _number(high, given.pop(two)) << low | _number(low, given[one])
         return _word(Kind[head], dict(word.split("=") for word in words))
     except (KeyError, ValueError, TypeError):
         raise TextError(f"An instruction of the vector unit must be as the disassembler writes it, not "

@@ -50,6 +50,16 @@ def length(elements: int) -> VectorInstruction:
     return VectorInstruction(kind=Kind.LENGTH, immediate=elements)
 
 
+def dropping(key: int, below: int) -> VectorInstruction:
+    """Set the key of what dropout draws, without the step's part, and what the numbers are compared with."""
+    return VectorInstruction(kind=Kind.KEY, immediate=key, above=below)
+
+
+def place(first: int, step: int) -> VectorInstruction:
+    """Set the place of the first beat of the next pass that drops, and the beats from it to that of the one after."""
+    return VectorInstruction(kind=Kind.PLACE, immediate=first, above=step)
+
+
 def vector(a: Operand = STREAM, b: Operand = _1, c: Operand = _NIL, *, to: int | str | None = None,
            sum: int | None = None, max: int | None = None, **rest: Any) -> VectorInstruction:
     """A pass: ``to`` is a register number, ``"out"`` or None; ``sum`` or ``max`` the scalar of a reduction."""
@@ -105,6 +115,11 @@ def negate() -> list[VectorInstruction]:
 def difference_from(number: float) -> list[VectorInstruction]:
     """number - i0."""
     return [load(0, number), vector(negate_a=True, c=scalar(0), to="out")]
+
+
+def dropped(factor: float) -> list[VectorInstruction]:
+    """i0 * factor, or i0 * +0 where the element is dropped; key and place are set before."""
+    return [load(0, factor), vector(b=scalar(0), drop=True, to="out")]
 
 
 def multiply() -> list[VectorInstruction]:

@@ -15,11 +15,17 @@ from hbfp.checks import check_kind, check_range
 from .. import fp32, functions
 from ..fast import functions as fast
 from ..number.arrays import check_shape, listed, patterns
+from ..position import dropped
 from ..spec.vector import (
+    BELOW_BITS,
     CONSTANTS,
+    DROPPING,
+    KEY_BITS,
     KIND,
+    PLACE_BITS,
     POSTS,
     SCALARS,
+    STEP_BITS,
     Kind,
     Op,
     Reduce,
@@ -54,7 +60,7 @@ def check(word: int, unit: VectorUnit) -> None:
         if not condition:
             raise ReservedInstruction(f"VectorInstruction 0x{word:016X} is reserved: {what}")
 
-    need(f["kind"] in tuple(Kind), "kind")
+    need(f["kind"] in tuple(Kind) and (unit.dropping or f["kind"] not in (Kind.KEY, Kind.PLACE)), "kind")
     if f["kind"] == Kind.SET:
         need(word >> 36 & 0xFFFFFF == 0, "unused bits")
     elif f["kind"] == Kind.LENGTH:
@@ -63,9 +69,11 @@ def check(word: int, unit: VectorUnit) -> None:
     elif f["kind"] == Kind.ARGUMENT:
         need(word & (1 << KIND) - 1 & ~(15 << 32 | 15) == 0, "unused bits")
         need(1 <= word & 15 <= unit.arguments, "argument")
-    else:
+    elif f["kind"] == Kind.KEY:
+        need(word >> KEY_BITS + BELOW_BITS & (1 << KIND - KEY_BITS - BELOW_BITS) - 1 == 0, "unused bits")
+    elif f["kind"] != Kind.PLACE:
         scalar = f["kind"] == Kind.SCALAR
-        need(f["spare"] == 0, "unused bits")
+        need(f["spare"] == 0 and (unit.dropping and not scalar or not any(f[name] for name in DROPPING)), "unused bits")
         need(f["op"] in tuple(Op), "operation")
         need(f["post"] in unit.posts, "function")
         need(f["reduce"] in tuple(Reduce) and not (scalar and f["reduce"]), "reduction")
@@ -96,6 +104,12 @@ class Machine:
         Elements of a row; ``unit.longest`` at reset.
     arguments : sequence of int
         Bit patterns of the values from outside; the first has number 1.
+    seed : int
+        The part of every key that comes from outside.
+    key, below : int
+        The other part, and what the numbers of dropout are compared with.
+    place : int array, (shape)
+        Of the first beat of the next pass that drops, in its tensor, in beats; ``step`` further of the one after it.
     """
 
     def __init__(self, unit: VectorUnit | None = None, shape: tuple[int, ...] = ()) -> None:
@@ -107,6 +121,8 @@ class Machine:
         self.scalars = np.full((SCALARS, *self.shape), UNDEFINED, dtype=np.uint32)
         self.length = self.unit.longest
         self.arguments: Sequence[int] = (UNDEFINED,) * self.unit.arguments
+        self.seed = self.key = self.below = self.step = 0
+        self.place = np.zeros(self.shape, np.int64)
 
     def run(self, program: Iterable[VectorInstruction | int], inputs: Iterable[np.ndarray] = ()) -> list[np.ndarray]:
         """Execute a program.
@@ -153,6 +169,13 @@ class Machine:
         if f["kind"] == Kind.LENGTH:
             self.length = word & (1 << 60) - 1
             return None
+        if f["kind"] == Kind.KEY:
+            self.key, self.below = word & (1 << KEY_BITS) - 1, word >> KEY_BITS & (1 << BELOW_BITS) - 1
+            return None
+        if f["kind"] == Kind.PLACE:
+            self.place = np.full(self.shape, word & (1 << PLACE_BITS) - 1, np.int64)
+            self.step = word >> PLACE_BITS & (1 << STEP_BITS) - 1
+            return None
         whole = (*self.shape, 1 if f["kind"] == Kind.SCALAR else self.length)
         row = None
         if Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
@@ -165,7 +188,10 @@ class Machine:
                 row = np.broadcast_to(row, whole)
             except ValueError:
                 raise ValueError(f"Input row must broadcast to shape {whole}, not {row.shape}") from None
-        result = self._compute(f, *(self._operand(f[f"{name}_source"], f[name], row, whole) for name in "abc"))
+        a, b, c = (self._operand(f[f"{name}_source"], f[name], row, whole) for name in "abc")
+        if f["drop"]:
+            b = np.where(self._dropped(), np.uint32(0), b)
+        result = self._compute(f, a, b, c)
         if f["reduce"]:
             self.scalars[f["reduce_index"]] = self._reduce(Reduce(f["reduce"]), result)
         match f["target"]:
@@ -176,6 +202,13 @@ class Machine:
             case Target.STREAM:
                 return result
         return None
+
+    def _dropped(self):
+        """Which elements of the row of this pass are dropped; the next one's are further on."""
+        beats = self.place[..., None] + np.arange(-(-self.length // self.unit.lanes))
+        found = dropped(self.key ^ self.seed, beats, self.below, self.unit.lanes)
+        self.place = self.place + self.step
+        return found.reshape(*self.shape, -1)[..., :self.length]
 
     def _operand(self, source, index, row, whole):
         match source:

@@ -150,7 +150,7 @@ REGISTERS = (
              several=True),
     Register("share_size", 0x78, Access.WRITE, "sixteenths of its share of each memory, 0 to 16; all at reset",
              _shares(5), several=True, reset=sum(SHARES << field.low for field in _shares(5))),
-    Register("seed", 0x7C, Access.WRITE, "part of the key of every stochastic conversion", stochastic=True),
+    Register("seed", 0x7C, Access.WRITE, "part of the key of all numbers that are drawn", stochastic=True),
     Register("cycles", 0x80, Access.READ, "that it has had the machine, from the doorbell to the end"),
     *_counters(),
     *_arguments(),

@@ -139,7 +139,7 @@ class Accelerator(Component):
             reader.abort.eq(abort), writer.abort.eq(abort),
         ]
         if self.params.stochastic:
-            m.d.comb += inside["convert"].seed.eq(registers.seed)
+            m.d.comb += [inside[name].seed.eq(registers.seed) for name in ("convert", "vector")]
 
     def _memories(self, m, inside):
         """Units at their memories; unit -> its ports."""

@@ -12,7 +12,7 @@ from hbfp.system import FUNCTIONS
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
-from ..vector.unit import WORD_LAYOUT, Vector
+from ..vector.unit import Vector, word_layout
 from .layouts import arguments_layout
 from .loops import Loops
 from .signatures import p_read, unit_members, v_read, v_write
@@ -49,6 +49,8 @@ class VectorOnV(Component):
         :func:`~rtl.accelerator.signatures.unit_members`. ``fault`` is high from a reserved word on.
     arguments : ``In(arguments_layout())``
         What programs may read.
+    seed : ``In(32)``
+        Only with stochastic rounding: the register, a part of every key.
     p, read, write : ``Out(p_read)``, ``Out(v_read)``, ``Out(v_write)``
         The data of ``p`` must stay until its next grant: P has no other reader.
     """
@@ -63,6 +65,7 @@ class VectorOnV(Component):
         function_turns: int = parameter("ft", 1)
         functions: tuple[str, ...] = parameter("fn", FUNCTIONS)
         multiplier: str = parameter("", "plain", rare=True)
+        stochastic: bool = parameter("sr", False, rare=True)
 
         @property
         def unit(self):
@@ -70,13 +73,13 @@ class VectorOnV(Component):
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
                               functions=self.functions, function_lanes=lanes // self.function_turns,
-                              arguments=ARGUMENTS, multiplier=self.multiplier)
+                              arguments=ARGUMENTS, multiplier=self.multiplier, dropping=self.stochastic)
 
     @staticmethod
     def ports(params):
         return unit_members(Opcode.VECTOR) | {
-            "arguments": In(arguments_layout()), "p": Out(p_read()), "read": Out(v_read(params)),
-            "write": Out(v_write(params))}
+            "arguments": In(arguments_layout()), **({"seed": In(32)} if params.stochastic else {}),
+            "p": Out(p_read()), "read": Out(v_read(params)), "write": Out(v_write(params))}
 
     def unit(self):
         """The vector unit."""
@@ -88,6 +91,8 @@ class VectorOnV(Component):
         new, held = self.instruction.payload, self.held
         active, finishing, start, taken, blocked = (
             Signal(name=name) for name in ("active", "finishing", "start", "taken", "blocked"))
+        if self.params.stochastic:
+            m.d.comb += unit.seed.eq(self.seed)
         tags = self._fetch(m, new, held, active, start, taken)
         m.d.comb += [
             self.instruction.ready.eq(~active), start.eq(self.instruction.valid & ~active),
@@ -103,7 +108,7 @@ class VectorOnV(Component):
         with m.If(start):
             m.d.sync += [active.eq(1)]
 
-        word = Signal(WORD_LAYOUT)
+        word = Signal(word_layout(unit.params))
         reads = Signal()
         writes = Signal()
         length = Signal(range(unit.params.longest + 1), init=unit.params.longest)

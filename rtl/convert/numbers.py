@@ -1,11 +1,11 @@
-"""Numbers of elements by their place, for stochastic rounding; the rule is in docs/numerics.md, section 6."""
+"""Numbers of elements by their place, for stochastic rounding and dropout; the rule: docs/numerics.md, section 6."""
 
 from dataclasses import dataclass
 
 from amaranth import Array, Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from hbfp.golden.spec.noise import GROUP, LANE_STEP, NUMBER, ROUNDS, STRIDE, TAPS, TURNS
+from hbfp.golden.spec.noise import GROUP, LANE_STEP, NUMBER, ROUNDS, SHARED, STRIDE, TAPS, TURNS
 
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout
@@ -25,6 +25,8 @@ class Numbers(Component):
     ----------
     lanes : int
         Elements of a word, a power of two up to 32.
+    shared : bool
+        Whether there is the number that all elements of a group share.
 
     Members
     -------
@@ -32,12 +34,15 @@ class Numbers(Component):
         Draw for this word, in this cycle.
     o : ``Out(ArrayLayout(8, lanes))``
         The numbers of the word that came last, from the next cycle on.
+    common : ``Out(8)``
+        With ``shared``, that of its group.
     """
     kind, area, apart = "numbers", "converter", True
 
     @dataclass(frozen=True)
     class Parameters:
         lanes: int = parameter("l")
+        shared: bool = parameter("sh", False, rare=True)
 
         @classmethod
         def of(cls, design):
@@ -47,7 +52,7 @@ class Numbers(Component):
     @staticmethod
     def ports(params):
         return {"en": In(1), "key": In(32), "word": In(place_bits(params.lanes)),
-                "o": Out(ArrayLayout(NUMBER, params.lanes))}
+                "o": Out(ArrayLayout(NUMBER, params.lanes)), **({"common": Out(NUMBER)} if params.shared else {})}
 
     @property
     def latencies(self):
@@ -75,10 +80,15 @@ class Numbers(Component):
             turned = Signal(64, name="turned")
             m.d.comb += turned.eq(Array(state.rotate_right(STRIDE * lanes * n) for n in range(GROUP // lanes))[part])
         for lane in range(lanes):
-            m.d.comb += self.o[lane].eq(Cat(self._sum(turned, taps, lane) for taps in reversed(TAPS)))
+            m.d.comb += self.o[lane].eq(self._number(turned, STRIDE * lane))
+        if self.params.shared:
+            m.d.comb += self.common.eq(self._number(state, SHARED))
         return m
 
+    def _number(self, state, further):
+        return Cat(self._sum(state, taps, further) for taps in reversed(TAPS))
+
     @staticmethod
-    def _sum(state, taps, lane):
-        one, two, three = (state[(tap + STRIDE * lane) % len(state)] for tap in taps)
+    def _sum(state, taps, further):
+        one, two, three = (state[(tap + further) % len(state)] for tap in taps)
         return one ^ two ^ three

@@ -7,8 +7,11 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.vector import (
+    BELOW_BITS,
     CONSTANTS,
+    DROPPING,
     FIELDS,
+    KEY_BITS,
     KIND,
     SCALARS,
     WORD,
@@ -24,13 +27,19 @@ from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout, index
 from ..lib.memory import Ram
 from ..lib.pick import pick
+from .dropping import Dropping
 from .lane import VectorLane, evaluator
 from .line import Line
 from .totals import Totals
 from .waits import Waits, has_function
 
-WORD_LAYOUT = StructLayout({name: width for name, width in FIELDS} | {
-    "spare": KIND - sum(width for _, width in FIELDS), "kind": WORD - KIND})
+
+def word_layout(unit):
+    """A word, with the fields that a unit has."""
+    fields = {name: width for name, width in FIELDS if unit.dropping or name not in DROPPING}
+    return StructLayout(fields | {"spare": KIND - sum(fields.values()), "kind": WORD - KIND})
+
+
 #: What a lane needs to know of a beat with its operands.
 OPERATION = StructLayout({name: width for name, width in FIELDS if name in (
     "a_source", "a", "b_source", "b", "c_source", "c", "op", "negate_a", "negate_c")})
@@ -44,7 +53,7 @@ class Vector(Component):
 
     Parameters
     ----------
-    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier
+    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier, dropping
         As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
         in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
         results behind the lanes, without the cycles of the functions.
@@ -59,6 +68,8 @@ class Vector(Component):
         Beats of the rows that passes give; lanes beyond the length of a row are undefined.
     arguments : ``In(32 bits x arguments)``
         What programs may read, number 1 first; there is no such port where there are none.
+    seed : ``In(32)``
+        Only of a unit that drops: a part of the key of every number that is drawn.
     error : ``Out(1)``
         A reserved instruction was met; holds until ``clear``.
     clear : ``In(1)``
@@ -73,6 +84,7 @@ class Vector(Component):
     def ports(params):
         beat = ArrayLayout(32, params.lanes)
         arguments = {"arguments": In(ArrayLayout(32, params.arguments))} if params.arguments else {}
+        arguments |= {"seed": In(32)} if params.dropping else {}
         return {"i_program": In(stream.Signature(WORD)), "i": In(stream.Signature(beat)),
                 "o": Out(stream.Signature(beat)), "error": Out(1), "clear": In(1), "busy": Out(1),
                 **arguments}
@@ -98,8 +110,8 @@ class Vector(Component):
 
     def body(self, platform):
         m, unit = Module(), self.params
-        word = Signal(WORD_LAYOUT)
-        current = Signal(WORD_LAYOUT)
+        word = Signal(word_layout(unit))
+        current = Signal(word_layout(unit))
         m.d.comb += word.eq(self.i_program.payload)
         scalars = Array(Signal(32, name=f"scalar_{n}", reset_less=True) for n in range(SCALARS))
         # the one write port of the scalars
@@ -146,6 +158,9 @@ class Vector(Component):
             taken.eq(self.i_program.ready & self.i_program.valid)]
         with m.If(self.clear):
             m.d.sync += self.error.eq(0)
+        dropping = None
+        if unit.dropping:
+            dropping = Dropping(m, unit, self.seed, word, self.i_program.payload, taken & legal, begins, issue & en)
         with m.If(taken):
             with m.If(~legal):
                 m.d.sync += self.error.eq(1)
@@ -158,7 +173,7 @@ class Vector(Component):
                                  put_value.eq(Array([0, *self.arguments])[self.i_program.payload[:4]])]
             with m.Elif(word.kind == Kind.LENGTH):
                 m.d.sync += length.eq(self.i_program.payload[:len(length)])
-            with m.Else():
+            with m.Elif(passes) if unit.dropping else m.Else():
                 m.d.comb += begins.eq(1)
                 m.d.sync += [current.eq(word), running.eq(1), beat.eq(0)]
 
@@ -169,6 +184,11 @@ class Vector(Component):
             m.d.sync += [row.eq(self.i.payload), *(operation[name].eq(current[name]) for name in OPERATION.members)]
         stored = line.stored
         operands = self._operands(m, current, operation, scalars, row, beat, en, result, line)
+        if unit.dropping:
+            drops = Signal(reset_less=True)
+            with m.If(en):
+                m.d.sync += drops.eq(current.drop)
+            operands[1] = self._kept(m, operands[1], drops, dropping.gone)
         lanes = [self._lane(m, lane, operation, line, operands, en) for lane in range(unit.lanes)]
         if unit.function_turns > 1:
             self._share(m, lanes, line, en, result)
@@ -193,6 +213,8 @@ class Vector(Component):
         good = [~word.spare.any(), word.op <= max(Op), posts.any(), word.reduce <= max(Reduce),
                 ~(once & word.reduce.any()), Mux(once, ~word.target[0], word.target != Target.SCALAR),
                 (word.target != Target.REGISTER) | (word.target_index < unit.registers)]
+        if unit.dropping:
+            good.append(~(once & word.drop))
         for name in "abc":
             source, number = getattr(word, f"{name}_source"), getattr(word, name)
             good += [(source != Source.CONSTANT) | (number < len(CONSTANTS)),
@@ -204,6 +226,11 @@ class Vector(Component):
                 m.d.comb += legal.eq(Cat(good).all())
             with m.Case(Kind.SET):
                 m.d.comb += legal.eq(~bits[36:KIND].any())
+            if unit.dropping:
+                with m.Case(Kind.KEY):
+                    m.d.comb += legal.eq(~bits[KEY_BITS + BELOW_BITS:KIND].any())
+                with m.Case(Kind.PLACE):
+                    m.d.comb += legal.eq(1)
             with m.Case(Kind.LENGTH):
                 m.d.comb += legal.eq(bits[:KIND].any() & ~bits[32:KIND].any() & (bits[:32] <= unit.longest))
             if unit.arguments:
@@ -238,6 +265,13 @@ class Vector(Component):
             ]
             operands.append(operand)
         return operands
+
+    @staticmethod
+    def _kept(m, operand, drops, gone):
+        """Operand b, of which +0 is left where an element is dropped."""
+        kept = Signal.like(operand, name="operand_kept")
+        m.d.comb += kept.eq(operand & Cat((~(drops & each)).replicate(32) for each in gone))
+        return kept
 
     def _pace(self, m, current, running, issue, en):
         """Whether a beat may go: it waits for those whose function lanes share, for their results if it has none."""

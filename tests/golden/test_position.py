@@ -7,10 +7,21 @@ import pytest
 
 from golden.bfp import encode
 from golden.noise import mix
-from golden.position import drawn, numbers, pitch, step_key, tensor_key
-from golden.spec.noise import GROUP, NUMBER, STRIDE, TAPS
+from golden.position import (
+    drawn,
+    dropout,
+    dropout_key,
+    dropped,
+    factor,
+    numbers,
+    pitch,
+    step_key,
+    tensor_key,
+    threshold,
+)
+from golden.spec.noise import GROUP, NUMBER, SHARED, STRIDE, TAPS
 from hbfp.format import HBFPFormat
-from tests.golden.machine.plain import number
+from tests.golden.machine.plain import number, shared
 
 FMT = HBFPFormat(rounding="stochastic")
 
@@ -66,6 +77,55 @@ def test_five_numbers_of_a_state_are_independent(step):
     rows = [sums(lane) for lane in range(GROUP)]
     for lanes in itertools.islice(itertools.combinations(range(1, GROUP), 4), 0, None, step):
         assert rank(itertools.chain(rows[0], *(rows[lane] for lane in lanes))) == 5 * NUMBER
+
+
+def test_the_number_of_a_group_is_independent_of_any_three():
+    own = [sum(1 << (tap + SHARED) % 64 for tap in taps) for taps in TAPS]
+    for lanes in itertools.combinations(range(GROUP), 3):
+        assert rank(itertools.chain(own, *(sums(lane) for lane in lanes))) == 4 * NUMBER
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 32])
+@pytest.mark.parametrize("below", [0, 1, 255, 256, 1 << 14, (1 << 16) - 1, 1 << 16])
+def test_what_is_dropped_is_what_the_page_says(lanes, below):
+    """Where 256 n + u is less, up to the last place: none at 0, all at 2^16."""
+    words = np.array([*range(32 // lanes + 1), 1000, (1 << 32) // lanes - 1, (1 << 32) // lanes])
+    found = dropped(0xDEADBEEF, words, below, lanes)
+    places = [[(int(word) * lanes + lane) % (1 << 32) for lane in range(lanes)] for word in words]
+    assert found.tolist() == [[256 * number(0xDEADBEEF, place) + shared(0xDEADBEEF, place) < below for place in row]
+                              for row in places]
+    assert found.any() if below >= 1 << 14 else below or not found.any()
+    assert found.all() or below < 1 << 16
+
+
+def test_dropout_of_a_tensor():
+    """By rows and columns, whatever the dimensions; shares are 16 bits, ties to even, and what is kept is 1 / (1 - p).
+    """
+    found = dropout(7, (3, 70), 0.3)
+    gone = [[256 * number(7, 96 * r + c) + shared(7, 96 * r + c) < 19661 for c in range(70)] for r in range(3)]
+    assert found.dtype == np.float32 and found.tolist() == np.where(gone, 0, np.float32(1 / 0.7)).tolist()
+    assert (dropout(7, (2, 6, 40), 0.3) == dropout(7, (12, 40), 0.3).reshape(2, 6, 40)).all()
+    assert (dropout(7, (40,), 0.3) == dropout(7, (1, 40), 0.3)).all() and dropout(7, (), 0).tolist() == 1
+    assert [threshold(p) for p in (0, 0.3, 0.5, 2.5 / 65536, 1)] == [0, 19661, 32768, 2, 65536]
+    assert [factor(p) for p in (0, 0.5, 0.1, 1)] == [1, 2, np.float32(1 / 0.9), 0]
+    assert not dropout(7, (3, 70), 1).any() and (dropout(7, (3, 70), 0) == 1).all()
+
+
+def test_shares_of_dropout():
+    """As many as the share says, over keys, rows and columns: within four standard deviations."""
+    for p in (0.1, 0.5, 0.9):
+        gone = np.array([dropout(key, (64, 64), p) == 0 for key in range(64)])
+        for axis in ((0, 1, 2), (0, 1), (0, 2), (1, 2)):
+            shares = gone.mean(axis)
+            assert abs(shares - p).max() < 4.5 * (p * (1 - p) * shares.size / gone.size) ** 0.5
+
+
+def test_keys_of_dropouts_are_no_tensors():
+    seeds = [3, 4, 5]
+    drops = {dropout_key(seed, number) for seed in seeds for number in range(50)}
+    tensors = {tensor_key(seed, number, role) for seed in seeds for number in range(50) for role in "xwg"}
+    assert len(drops) == 150 and not drops & tensors
+    assert dropout_key(5, 2) == mix((mix(5) + 11) % (1 << 32) ^ 0x9E3779B9)
 
 
 def chi(values, bins):

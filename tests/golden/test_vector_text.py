@@ -1,6 +1,7 @@
 """Words of the vector unit as text: every word comes back, and ``RESERVED`` is what no unit executes."""
 
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -9,7 +10,7 @@ from golden.spec.vector_text import TextError, line, parse
 from golden.vector import programs as vector_programs
 from golden.vector.unit import ReservedInstruction, check
 
-LARGEST = VectorUnit(lanes=64, beats=8192, registers=16, arguments=15)
+LARGEST = [VectorUnit(lanes=lanes, beats=8192, registers=16, arguments=15, dropping=lanes < 64) for lanes in (64, 32)]
 PROGRAMS = (vector_programs.softmax(), vector_programs.layer_norm(64), vector_programs.gelu_gradient(),
             vector_programs.adam_step(0.1, 3), [vector_programs.length(65)])
 
@@ -22,7 +23,8 @@ def random_words(count, seed):
         word = pick.getrandbits(KIND)
         if pick.random() < 0.8:    # no spare bit
             word &= 15 << 32 | 15 if kind == Kind.ARGUMENT else (
-                1 << 36 if kind == Kind.SET else 1 << 20 if kind == Kind.LENGTH else 1 << 39) - 1
+                1 << 36 if kind == Kind.SET else 1 << 20 if kind == Kind.LENGTH else 1 << 49 if kind == Kind.KEY else
+                1 << 60 if kind == Kind.PLACE else 1 << 40) - 1
         if pick.random() < 0.6:    # operation, function and reduction that many words lack
             word &= ~(7 << 24 | 15 << 29 | 3 << 33)
         yield kind << KIND | word
@@ -30,11 +32,11 @@ def random_words(count, seed):
 
 def is_legal(word):
     """Whether a unit executes it."""
-    try:
-        check(word, LARGEST)
-    except ReservedInstruction:
-        return False
-    return True
+    for unit in LARGEST:
+        with suppress(ReservedInstruction):
+            check(word, unit)
+            return True
+    return False
 
 
 def test_every_word_comes_back():
@@ -59,11 +61,16 @@ def test_programs():
         "VECTOR a=register0 b=scalar2 c=-0 op=muladd target=stream"]
     assert line(vector_programs.load(6, 1.5).encode()) == "SET scalar6=0x3FC00000    # 1.5"
     assert line(vector_programs.argument(6, 3).encode()) == "ARGUMENT scalar6=3"
+    drops = [vector_programs.dropping(0xBEEF, 1 << 16), vector_programs.place(7, 3), *vector_programs.dropped(2)]
+    assert [line(each.encode()) for each in drops] == [
+        "KEY key=0x0000BEEF below=65536", "PLACE place=7 step=3", "SET scalar0=0x40000000    # 2",
+        "VECTOR a=stream b=scalar0 c=-0 op=muladd drop=1 target=stream"]
 
 
 @pytest.mark.parametrize("text", ["", "LOAD", "LENGTH", "LENGTH x", "SET scalar16=0x0", "SET scalar1=0x100000000",
                                   "VECTOR a=register16", "VECTOR a=stream b=2", "VECTOR op=divide", "VECTOR x=1",
-                                  "VECTOR negate_a=2", "SET", "RESERVED"])
+                                  "VECTOR negate_a=2", "SET", "RESERVED",
+                                  "KEY key=1", "PLACE place=1 step=268435456"])
 def test_what_is_no_line(text):
     with pytest.raises(TextError, match="^An instruction of the vector unit must be as the disassembler writes it"):
         parse(text)

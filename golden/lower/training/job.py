@@ -16,8 +16,8 @@ from ..lowering import Lowered
 from ..network import of_the_job
 from .capture import Batch
 from .reference import Loss, Make, Plan, Reference
-from .step import PLACES, Made, OneProgram, Step, numbers, program_of
-from .updates import BATCH
+from .step import Made, OneProgram, Step, numbers, program_of, turn
+from .updates import NEXT
 
 
 @dataclass
@@ -30,12 +30,12 @@ class Job(OneProgram):
         The program; names of model n's tensors and layers begin with ``n/``.
     steps : list of Step
         That of each model: what PyTorch does, and what a host writes.
-    batch : range
-        Bytes of DRAM that are the first place of all batches.
+    place : range
+        Bytes of DRAM that are the first place of what comes with a step, of all models.
     """
     lowered: Lowered
     steps: list[Step]
-    batch: range
+    place: range
 
     @property
     def losses(self) -> list[str]:
@@ -50,7 +50,7 @@ class Job(OneProgram):
     def arguments(self) -> tuple[int, ...]:
         """What the next step's program is told; LoweringError as of :meth:`Step.arguments`."""
         told = self._numbers()
-        return (self.steps[0].reference.steps % PLACES * len(self.batch),
+        return (*turn(self.steps[0].reference.steps, self.place),
                 *(() if numbers(self.lowered.program, told) else told))
 
     def writes(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
@@ -107,7 +107,7 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         If there are not as many optimisers, batches or schedules as models.
     """
     check_kind("accelerator", accelerator, Accelerator)
-    made, first = [], BATCH + 1
+    made, first = [], NEXT + 1
     models = listed(models, "Models")
     for number, (model, make, batch, plan) in enumerate(zip(models, optimisers, batches, plans or [None] * len(models),
                                                             strict=True)):
@@ -118,5 +118,5 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         except LoweringError as error:
             raise LoweringError(f"{of_the_job(number)}{error}") from None
         first = reference.numbers.stop
-    lowered, places = program_of(accelerator, made)
-    return Job(lowered, [each.step(lowered, places) for each in made], places)
+    lowered, place = program_of(accelerator, made)
+    return Job(lowered, [each.step(lowered, place) for each in made], place)

@@ -86,6 +86,6 @@ def lower_mixed(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batc
 def _check_places(first: Step, other: Step) -> None:
     """LoweringError unless two steps have what stays between them in the same place of DRAM, and batches, too."""
     places = [{name: each.lowered.program.tensors[name] for name in each.stays} for each in (first, other)]
-    if first.batch != other.batch or places[0] != places[1]:
+    if first.place != other.place or places[0] != places[1]:
         raise LoweringError("A training with this schedule of widths cannot be lowered: its programs would have "
                             "weights in other places; one width would do")

@@ -15,7 +15,7 @@ from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
 from ..formats import formats
-from .updates import BATCH, Numbers
+from .updates import NEXT, Numbers
 
 Loss = Callable[..., torch.Tensor]
 Make = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
@@ -69,10 +69,11 @@ class Reference:
 
     def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator,
                  stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None,
-                 clip: float | None = None, first: int = BATCH + 1) -> None:
+                 clip: float | None = None, first: int = NEXT + 1) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
+        self.draws = accelerator.stochastic
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
-                             noise="position" if stochastic else "lanes")
+                             noise="position")
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
         self.numbers = Numbers(self.optimiser, first)
         self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
@@ -83,14 +84,13 @@ class Reference:
         mixed.apply(hbfp_layers(self.model), epoch)
 
     def begin(self) -> None:
-        """Let products draw the numbers of the next step, from its first on."""
-        if self.stochastic:
-            begin_step(self.model, self.steps)
+        """Let products and dropouts draw the numbers of the next step, from its first on."""
+        begin_step(self.model, self.steps)
 
     @property
     def key(self) -> int:
         """What the register ``seed`` has in the next step."""
-        return step_key(self.seed, self.steps) if self.stochastic else 0
+        return step_key(self.seed, self.steps) if self.draws else 0
 
     def step(self, inputs: tuple[Any, ...], targets: tuple[Any, ...]) -> torch.Tensor:
         """One step of training; its loss."""

@@ -1,4 +1,8 @@
-"""From a step of training to one program: parameters and state are read and written in place, batches are data."""
+"""From a step of training to one program: batches are data, and parameters and state go from one place to another.
+
+There are two places for all that comes with a step, which steps use in turns: one has the batch, parameters, state and
+buffers, and what these become goes to the other. So a step that is stopped leaves those of before.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,9 +34,9 @@ from . import updates
 from .capture import Batch, Capture, captured
 from .masks import computes
 from .reference import Loss, Make, Plan, Reference
-from .updates import BATCH
+from .updates import NEXT, PLACE
 
-#: Places for a batch in DRAM, which steps use in turns, so that a host may write the next batch during a step.
+#: Places in DRAM for what comes with a step; a host may write the next batch during a step.
 PLACES = 2
 #: The tensor that has the optimiser's numbers, where they are too many for arguments.
 NUMBERS = "numbers"
@@ -41,7 +45,7 @@ NUMBERS = "numbers"
 class OneProgram:
     """A training whose steps are all one program."""
     lowered: Lowered
-    batch: range
+    place: range
 
     def at(self, number: int) -> Self:
         """The step of a number: each is this one."""
@@ -58,9 +62,18 @@ class OneProgram:
         names = self.lowered.program.tensors
         return {name for name in names if f"{name} after" in names}
 
+    @property
+    def kept(self) -> range:
+        """Bytes of DRAM that a step finds as the one before, and the host, leave them."""
+        return range(self.place.start, self.place.start + PLACES * len(self.place))
+
     def shift(self, name: str, arguments: Sequence[int]) -> int:
-        """Bytes by which a tensor that a host writes lies behind its address, where these are the arguments."""
-        return arguments[BATCH - 1] if self.lowered.program.tensors[name].address in self.batch else 0
+        """Bytes by which a tensor lies behind its address in a step whose arguments these are; less than 0 for one
+        that lies before it.
+        """
+        address, further = self.lowered.program.tensors[name].address, arguments[PLACE - 1]
+        behind = range(self.place.stop, self.kept.stop)
+        return further if address in self.place else -further if address in behind else 0
 
 
 @dataclass
@@ -75,13 +88,13 @@ class Step(OneProgram):
         PyTorch, before its first step.
     host : Host
         What a host writes for each batch.
-    batch : range
-        Bytes of DRAM that are the first of :data:`PLACES` for a batch; the others follow.
+    place : range
+        Bytes of DRAM that are the first of :data:`PLACES` for a batch, parameters and state; the second follows.
     """
     lowered: Lowered
     reference: Reference
     host: "Host"
-    batch: range
+    place: range
 
     @property
     def losses(self) -> list[str]:
@@ -102,7 +115,8 @@ class Step(OneProgram):
         return self.host.instructions(batch)
 
     def arguments(self) -> tuple[int, ...]:
-        """What the next step's program is told: how far behind the first place its batch lies, and numbers.
+        """What the next step's program is told: how far behind the first place it begins, and how far before the second
+        it ends, modulo 2^32; and numbers. A step that was stopped, or has failed, is done again with the same.
 
         Raises
         ------
@@ -110,7 +124,7 @@ class Step(OneProgram):
             If the optimiser's options have changed otherwise than by learning rates.
         """
         told = () if NUMBERS in self.lowered.program.tensors else self.reference.values()
-        return self.reference.steps % PLACES * len(self.batch), *told
+        return *turn(self.reference.steps, self.place), *told
 
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
@@ -118,6 +132,12 @@ class Step(OneProgram):
         orders = self.lowered.orders
         return {name: each.permute(orders[name]).contiguous().numpy()
                 for name, each in self.reference.expected(loss, self.host.capture.buffers).items()}
+
+
+def turn(step, place):
+    """The first two arguments of a step, counted from 0."""
+    further = step % PLACES * len(place)
+    return further, -further % (1 << 32)
 
 
 @dataclass
@@ -205,6 +225,8 @@ class _Network(Network):
     arguments: Sequence[int] = ()
     given: Collection[str] = ()
     table: Value | None = None
+    place: range = range(0)
+    states: dict[tuple[str, str], Value] = field(default_factory=dict)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -224,13 +246,20 @@ class _Network(Network):
         part, _, rest = name.partition(" ")
         return f"{part} {self.prefix}{rest}"
 
-    def place_batch(self) -> None:
-        """Put what comes with a batch into DRAM."""
-        for node, name in self.graph.inputs.items():
-            if name in self.given:
+    def put(self) -> None:
+        """Put what comes with a step into DRAM: its batch, parameters, state and buffers."""
+        nodes = {name: node for node, name in self.graph.inputs.items()}
+        for name, node in nodes.items():
+            if name in self.given or name in self.updates or name in self.buffers:
                 self.value(node)
+        for name, each in self.updates.items():
+            shape = self.graph.results[nodes[name]].shape
+            for kept in each.state:
+                self.states[name, kept] = self.build.dram.constant(np.full(shape, start(kept), np.float32),
+                                                                   channels_last(len(shape)))
 
     def layer_by_layer(self) -> Iterator[Layer]:
+        further = len(self.place) // 4
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
@@ -244,21 +273,22 @@ class _Network(Network):
             numbers = {part: self.graph.results[node] for part, node in parts.items()}
             for kept in each.state:
                 numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
-                values[kept] = self.build.dram.constant(numbers[kept].numpy(), channels_last(numbers[kept].dim()))
+                values[kept] = self.states[name, kept]
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
             try:
-                updates.lowered(self.build, each, values, self.arguments, self.table)
+                updates.lowered(self.build, each, values, self.arguments, further, self.table)
             except LoweringError as error:
                 raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
             self.build.end_layer()
             given = {part: patterns(number.detach()) for part, number in numbers.items()}
             for part, result in updates.told(each, self.arguments).results(given).items():
                 own = name if part == PARAMETER else f"{name} {part}"
-                self._known(f"{own} after", values[part], torch.from_numpy(result.view(np.float32)), "output")
+                self._known(f"{own} after", values[part].further(further),
+                            torch.from_numpy(result.view(np.float32)), "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
         for name, new in self.buffers.items():
-            first, value = len(self.build.schedule.instructions), self.value(nodes[name])
+            first, value = len(self.build.schedule.instructions), self.value(nodes[name]).further(further)
             self.copy(self.value(nodes[new]), value)
             self._known(f"{name} after", value, self.graph.results[nodes[new]], "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
@@ -312,8 +342,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     if mixed is not None:
         reference.begin_epoch(mixed, epoch)
     made = Made(reference, batch)
-    lowered, places = program_of(accelerator, [made])
-    return made.step(lowered, places)
+    lowered, place = program_of(accelerator, [made])
+    return made.step(lowered, place)
 
 
 class Made:
@@ -350,38 +380,41 @@ class Made:
                                                                         *self.moved.values())})
         return self.own
 
-    def step(self, lowered: Lowered, places: range) -> Step:
+    def step(self, lowered: Lowered, place: range) -> Step:
         """The model's own step, once the program is there."""
         assert self.own is not None
         orders = {name.removeprefix(self.prefix): order for name, order in self.own.orders.items()}
         host = Host(self.capture, self.moved, orders, lowered.program, self.own.choices)
         host.writes(self.first)
-        return Step(lowered, self.reference, host, places)
+        return Step(lowered, self.reference, host, place)
 
 
 def program_of(accelerator: Accelerator, several: Sequence[Made]) -> tuple[Lowered, range]:
-    """One program of steps of several models, and the bytes of DRAM that are the first place of their batches.
+    """One program of steps of several models, and the bytes of DRAM that are the first place of what comes with one.
 
     What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch.
     """
     build = Builder(accelerator)
     told = [word for each in several for word in each.reference.values()]
-    arguments = (0, *told)
+    arguments = (*turn(0, range(0)), *told)
     networks, dram = [each.network(build, arguments) for each in several], build.dram
     first, table = dram.page(), None
     for each in networks:
-        each.place_batch()
+        each.put()
     if len(arguments) > ARGUMENTS:
         table = dram.constant(_floats(told))
         for each in networks:
             each.table = table
         networks[0].known_as(NUMBERS, table, torch.from_numpy(_floats(told)), [0, 1], "input")
-    places = range(first, dram.page())
-    dram.end += (PLACES - 1) * len(places) // 4
-    build.schedule.moved = Span("DRAM", places.start, places.stop), BATCH
+    place = range(first, dram.page())
+    dram.take(bytes((PLACES - 1) * len(place)))    # what fills up words is zeros there, too
+    build.schedule.moved = [(Span("DRAM", first, place.stop), PLACE),
+                            (Span("DRAM", place.stop, place.stop + len(place)), NEXT)]
+    for each in networks:
+        each.place = place
     lowered = finished(build, networks)
-    lowered.program = replace(lowered.program, arguments=arguments if table is None else arguments[:BATCH])
-    return lowered, places
+    lowered.program = replace(lowered.program, arguments=arguments if table is None else arguments[:NEXT])
+    return lowered, place
 
 
 def numbers(program: Program, told: Sequence[int]) -> dict[str, np.ndarray]:

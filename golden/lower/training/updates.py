@@ -20,8 +20,9 @@ from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
 
-#: The argument of a program that says where its batch lies; those behind it are numbers of the optimiser.
-BATCH = 1
+#: Arguments of a program: how far a step's batch, weights and state lie behind the first place for them, and how far
+#: before the second what they become; those behind these are numbers of the optimiser.
+PLACE, NEXT = 1, 2
 
 
 class Numbers:
@@ -112,12 +113,13 @@ def told(each: Update, arguments: Sequence[int]) -> Update:
         for word in part.program]) for part in each.parts))
 
 
-def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int],
+def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int], further: int,
             table: Value | None = None) -> None:
-    """Emit an update of tensors that lie at ``values``, in place; ``arguments`` are those of a step.
+    """Emit an update of tensors that lie at ``values``, whose results lie so many elements further on; ``arguments``
+    are those of a step.
 
-    Where all do not fit a program, ``table`` has a row of DRAM for each but the first, which says where a batch lies;
-    the vector unit takes them into its scalars before each update.
+    Where all do not fit a program, ``table`` has a row of DRAM for each but those that say where things lie; the vector
+    unit takes them into its scalars before each update.
     """
     names = (PARAMETER, GRADIENT, *each.state)
     places = [values[name] for name in names]
@@ -131,7 +133,8 @@ def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments
     if table is not None:
         told_programs = _from_table(build, [program for program, *_ in parts], table)
         parts = [(program, *rest) for program, (_, *rest) in zip(told_programs, parts, strict=True)]
-    vectors.in_rows(build, parts, places, order, range(len(names)), [names.index(name) for name in zeros], flat)
+    stored = {number: places[number].further(further) for number in map(names.index, zeros)}
+    vectors.in_rows(build, parts, places, order, range(len(names)), stored, flat)
 
 
 def _from_table(build, programs, table):
@@ -139,7 +142,7 @@ def _from_table(build, programs, table):
     words = [word for program in programs for word in program if word.kind == Kind.ARGUMENT]
     indices = range(vectors.SPARE, vectors.SPARE - len(words), -1)
     if words:
-        vectors.numbers(build, [table.at({0: word.immediate - BATCH - 1}) for word in words], indices)
+        vectors.numbers(build, [table.at({0: word.immediate - NEXT - 1}) for word in words], indices)
     left = iter(indices)
     return [_with_scalars(program, left) for program in programs]
 

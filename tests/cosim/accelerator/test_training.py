@@ -1,16 +1,22 @@
 """Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle."""
 
 import json
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from cosim.__main__ import main
+from cosim.accelerator import host
 from cosim.accelerator import training as runs
+from cosim.accelerator.device import Device
 from cosim.emit import emit_accelerator
 from golden.lower.training.source import training
 from golden.lower.training.step import lower_step
 from golden.perf.accelerator.layers import by_part
+from hbfp.format import HBFPFormat
+from hbfp.isa.registers import Cause
 
 from .built import ACCELERATOR, LEVEL
 
@@ -121,6 +127,101 @@ def test_verilog(file):
         "forward": 8 * (120 + 72), "backward": 0, "gx": 8 * 72, "gw": 8 * (120 + 72), "update": 0}
 
 
+def dropping(layers, block):
+    """The text of a transformer with dropout and Adam, and an accelerator that draws by position."""
+    text = ATTENDS.replace("nn.TransformerEncoderLayer(10, 2, 12, dropout=0.0, batch_first=True)",
+                           "nn.TransformerEncoder(nn.TransformerEncoderLayer(10, 2, 12, dropout=0.3, batch_first=True),"
+                           f" {layers}, enable_nested_tensor=False)").replace(
+        "SGD(parameters, lr=0.1, momentum=0.9)", "Adam(parameters, lr=0.01)")
+    core = replace(ACCELERATOR.core, format=HBFPFormat(block=block, rounding="stochastic"))
+    return text, replace(ACCELERATOR, core=core, vector_rows=8)
+
+
+@pytest.mark.parametrize(("layers", "block"), [(1, (1, 8)), pytest.param(2, (8, 8), marks=pytest.mark.slow)])
+def test_dropout_on_the_machine(layers, block, file):
+    """Another part of the key of the step drops other elements."""
+    text, accelerator = dropping(layers, block)
+    file.write_text(text)
+    for wrong in (False, True):
+        made, step = lowered(file, accelerator)
+        machine = runs.Untimed(step.lowered.program)
+        if wrong:
+            machine.run = lambda arguments, seed, run=machine.run: run(arguments, seed ^ 1)
+        found = runs.train(machine, step, made.batches(), 2, every=True)
+        assert (found.total.mismatches > 0) == wrong
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [(1, 8), (8, 8)])
+def test_dropout_on_verilog(block, file):
+    """One and two layers of a transformer, with Adam: every number of five steps, and every cycle."""
+    for layers in (1, 2):
+        text, accelerator = dropping(layers, block)
+        file.write_text(text)
+        made, step = lowered(file, accelerator)
+        found = runs.on_verilog(emit_accelerator(accelerator), step, made.batches(), 5, every=True, level=LEVEL)
+        assert found.total.mismatches == 0 and found.total.compared and found.late == []
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+def test_verilog_that_is_stopped(file):
+    """By the control register, early, late and while weights are stored: those of the step before are there, and the
+    next doorbell does the step.
+    """
+    file.write_text(TOLD)
+    made, step = lowered(file)
+    program, manifest = step.lowered.program, emit_accelerator(ACCELERATOR)
+    memory = np.empty(host.room(program)[0], np.uint8)
+    host.place(program, memory)
+    with Device(manifest.verilog, manifest.top, beat=ACCELERATOR.beat, memory=memory, burst=ACCELERATOR.burst,
+                level=LEVEL) as device:
+        runner, before, cycles, stored = runs.Timed(device, program), {}, None, set()
+        for number, batch in enumerate(islice(made.batches(), 3)):
+            arguments = step.arguments()
+            for name, values in step.host.writes(batch).items():
+                runner.write(name, values, step.shift(name, arguments))
+            for part in (0.3, 0.9, 0.97, 0.99) if cycles else ():
+                host.ring(device, replace(program, arguments=arguments))
+                assert not device.run(round(part * cycles))
+                host.write(device, "control", 2)
+                while not device.run(10_000):
+                    pass
+                assert host.read(device, "cause") == Cause.STOPPED
+                stored.add(host.read(device, "store_completed"))
+                for name, values in before.items():
+                    own = name.removesuffix(" after")
+                    found = runner.read(own, step.shift(own, arguments))
+                    np.testing.assert_array_equal(found.view(np.uint32), values.view(np.uint32), f"{number} {name}")
+            result = runner.run(arguments)
+            assert result.cause is None and cycles in (None, result.cycles)
+            cycles, expected = result.cycles, step.advance(batch)
+            for name, values in expected.items():
+                found = runner.read(name, step.shift(name, arguments))
+                np.testing.assert_array_equal(found.view(np.uint32), np.ascontiguousarray(values, np.float32).view(
+                    np.uint32), f"{number} {name}")
+            before = {name: np.array(values, np.float32) for name, values in expected.items()
+                      if name.endswith(" after")}
+    assert len(before) == 12 and len(stored) > 3
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+def test_verilog_goes_through_nan_and_inf(file):
+    """A batch with NaN and one with Inf give PyTorch's bits in the model's cycles, and so do the steps behind them."""
+    file.write_text(TOLD)
+    made, step = lowered(file)
+
+    def batches():
+        for (inputs, targets), value in zip(made.batches(), (1.0, float("inf"), float("nan")), strict=False):
+            inputs[0][2, 3] = value
+            yield inputs, targets
+    found = runs.on_verilog(emit_accelerator(ACCELERATOR), step, batches(), 3, every=True, level=LEVEL)
+    assert found.total.mismatches == 0 and found.total.compared and found.late == []
+    assert [bool(np.isfinite(loss)) for loss in found.losses] == [True, False, False]
+
+
 @pytest.mark.cosim
 def test_verilog_is_told_rates(file):
     """New rates, clipped gradients, and batches in two places, without another program; cycles stay the model's."""
@@ -131,17 +232,17 @@ def test_verilog_is_told_rates(file):
 
 
 def test_a_step_that_is_told_something_else_is_found(file):
-    """Another argument changes weights: that of the batch, and those of rates."""
+    """Another argument changes weights: that of the step's place, and those of rates."""
     file.write_text(TOLD)
-    for place in (None, 0, 1, 2):
+    for place in (None, 0, 2, 3):
         made, step = lowered(file)
         told, batch = list(step.arguments()), next(made.batches())
         if place is not None:
-            told[place] = told[place] ^ 1 << 23 if place else len(step.batch)
+            told[place] = told[place] ^ 1 << 23 if place else len(step.place)
         machine = runs.Untimed(step.lowered.program)
         for name, values in step.host.writes(batch).items():
             machine.write(name, values)
-            machine.write(name, -values, len(step.batch))
+            machine.write(name, -values, len(step.place))
         machine.run(told)
         differ = any((machine.read(name) != values).any() for name, values in step.advance(batch).items())
         assert differ == (place is not None), place

@@ -16,7 +16,7 @@ from golden.lower.chains import (
     simple,
     with_operands,
 )
-from golden.spec.vector import VectorUnit, register, scalar
+from golden.spec.vector import STREAM, Op, VectorUnit, constant, register, scalar
 from golden.vector import programs
 from golden.vector.side import elements
 from golden.vector.unit import Machine
@@ -95,6 +95,37 @@ def test_rows_and_numbers_that_stay(name, place):
                              [fixed if operand == register(7) else y[5:6], x])
         np.testing.assert_array_equal(found, elements(program, *((x, fixed) if place else (fixed, x))))
     assert rows_of(program) <= 3
+
+
+def chosen(a, b, to):
+    """Where a > 0, b as it is: subnormals and the bits of NaN, too."""
+    return programs.vector(a, b=b, op=Op.GATE, to=to)
+
+
+ONE, X, Y, Z = constant(1), register(0), register(1), register(2)
+
+
+@pytest.mark.parametrize(("program", "count", "passes"), [
+    # A row that is chosen as it is needs its copy; one that is summed or multiplied does not.
+    ([programs.vector(to=0), chosen(ONE, X, "out")], 1, 2),
+    ([programs.vector(to=0), programs.vector(X, c=X, to="out")], 1, 1),
+    # So with a copy of what was chosen; what was computed has no such numbers.
+    ([chosen(ONE, STREAM, 1), programs.vector(Y, to=2), chosen(ONE, Z, "out")], 1, 3),
+    ([chosen(ONE, STREAM, 1), programs.vector(Y, to=2), programs.vector(Z, c=Z, to="out")], 1, 2),
+    ([programs.vector(b=STREAM, to=1), programs.vector(Y, to=2), chosen(ONE, Z, "out")], 1, 2),
+    # What is written again behind a copy is another number then.
+    ([programs.vector(b=STREAM, to=0), programs.vector(X, to=1), programs.vector(c=X, to=0),
+      programs.vector(X, Y, to="out")], 2, 4)])
+def test_spared_copies(program, count, passes):
+    shorter = with_operands(program, [None] * count)
+    assert passes_of(shorter) == passes
+    np.testing.assert_array_equal(elements(shorter, *rows(count)), elements(program, *rows(count)))
+
+
+def test_spared_copies_of_rows_that_stay():
+    """They were loaded by a copy, so that they may be chosen as they are."""
+    program = [programs.vector(to=0), chosen(STREAM, X, "out")]
+    assert passes_of(with_operands(program, [register(7), None])) == 1
 
 
 def test_what_is_no_part():

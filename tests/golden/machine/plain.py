@@ -21,13 +21,23 @@ def loops(*counts):
 
 def number(key, place):
     """The number of 8 bits that is drawn at a place, as numerics says it."""
+    return sums(key, place, 2 * (place % 32))
+
+
+def shared(key, place):
+    """That which the places of a group share."""
+    return sums(key, place, 1)
+
+
+def sums(key, place, further):
+    """Sums of three bits of a group's state, all of them so many places further left."""
     x, y = key, place // 32
     for _ in range(12):
         one, eight, two = ((x << by | x >> 32 - by) % (1 << 32) for by in (1, 8, 2))
         x, y = y ^ one & eight ^ two ^ 0x9E3779B9, x
     state, found = x << 32 | y, 0
     for taps in TAPS:
-        found = 2 * found + sum(state >> (tap + 2 * (place % 32)) % 64 for tap in taps) % 2
+        found = 2 * found + sum(state >> (tap + further) % 64 for tap in taps) % 2
     return found
 
 
@@ -44,7 +54,7 @@ class Plain:
         self.x, self.w, self.scales, self.p = {}, {}, {}, {}
         self.tiles, self.commands, self.drains, self.passes = [], [], [], []
         self.unit = vector.Machine(VectorUnit.of(self.system))
-        self.unit.arguments = program.arguments
+        self.unit.arguments, self.unit.seed = program.arguments, program.seed
 
     def run(self):
         for each in self.program.instructions:

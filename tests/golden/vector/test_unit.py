@@ -247,7 +247,7 @@ def test_words_hold_their_fields():
                                     target=Target.REGISTER, target_index=3, reduce=Reduce.MAX, reduce_index=12)
     got = field_values(instruction.encode())
     assert got == dict(kind=1, a_source=1, a=5, b_source=2, b=9, c_source=3, c=0, target=1, target_index=3, op=2,
-                       negate_a=1, negate_c=0, post=POSTS.index("silu"), reduce=2, reduce_index=12, spare=0)
+                       negate_a=1, negate_c=0, post=POSTS.index("silu"), reduce=2, reduce_index=12, drop=0, spare=0)
 
 
 def _word(**changes):

@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """The vector unit's programs equal golden.vector.unit, element by element, and golden.vector.cycles, cycle by cycle.
 
-Covers: rtl/vector/lane.py, rtl/vector/line.py, rtl/vector/totals.py, rtl/vector/waits.py.
+Covers: rtl/vector/dropping.py, rtl/vector/lane.py, rtl/vector/line.py, rtl/vector/totals.py, rtl/vector/waits.py.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from golden.spec.vector import (
     VectorUnit,
 )
 from golden.vector.cycles import cycles, schedule
-from golden.vector.unit import Machine
+from golden.vector.unit import Machine, ReservedInstruction, check
 from rtl.vector.lane import VectorLane
 from rtl.vector.unit import VECTOR_UNITS, Vector
 from tests.golden.vector.test_unit import RESERVED
@@ -57,7 +57,7 @@ def chance(share):
     return RNG.random() >= share
 
 
-def simulate(unit, program, data, length, idle=0.0, stall=0.0, arguments=()):
+def simulate(unit, program, data, length, idle=0.0, stall=0.0, arguments=(), seed=0):
     """Rows given, cycle of each instruction's acceptance, error flag; in Amaranth's simulator."""
     dut, out, accepted = Vector.made(unit), [], []
     words = [item.encode() if isinstance(item, VectorInstruction) else item for item in program]
@@ -72,6 +72,8 @@ def simulate(unit, program, data, length, idle=0.0, stall=0.0, arguments=()):
         taken, offered, wait = 0, False, 0
         for number, value in enumerate(arguments):
             ctx.set(dut.arguments[number], value)
+        if unit.dropping:
+            ctx.set(dut.seed, seed)
         for cycle in range(200 * (len(words) + len(beats))):
             ready = chance(stall)
             offered = taken < len(beats) and (offered or chance(idle))
@@ -287,6 +289,50 @@ def test_reserved_instructions_raise_error_and_change_nothing():
     sim.run()
     got = [value >> 32 * lane & 0xFFFFFFFF for value in seen for lane in range(2)]
     assert got == np.concatenate(want).tolist()
+
+
+@pytest.mark.parametrize("lanes, shared, idle, stall", [(1, 1, 0, 0), (2, 2, 0.4, 0.4), (8, 2, 0, 0), (4, 4, 0.3, 0)])
+def test_passes_drop_elements_by_their_place(lanes, shared, idle, stall):
+    """Places go on from pass to pass by the step, modulo all of them, whatever waits; passes between that drop nothing
+    leave them. So dropping takes no cycle.
+    """
+    unit = VectorUnit(lanes=lanes, beats=5, registers=2, functions=("exp",), pipeline=1, dropping=True,
+                      function_lanes=lanes // shared)
+    length, seed, last = 5 * lanes - (lanes > 1), 0x12345678, (1 << 32) // lanes - 1
+    drop = programs.vector(b=programs.scalar(0), drop=True, to="out")
+    gate = replace(drop, a=programs.register(0), b=STREAM, op=Op.GATE)
+
+    def program(drop, gate):
+        return [programs.length(length), programs.load(0, 4 / 3), programs.dropping(0xC0FFEE, 1 << 14),
+                programs.place(last - 2, 7), drop, replace(drop, post="exp"), replace(drop, drop=False), drop,
+                programs.vector(to=0), gate, programs.place(77, 3), drop, drop, programs.dropping(1, 1 << 16), drop,
+                programs.dropping(2, 0), drop, programs.dropping(3, (1 << 16) - 1), drop]
+    data = rows(11, length, special=0.1)
+    machine = Machine(unit)
+    machine.seed = seed
+    want = machine.run(program(drop, gate), data)
+    got, accepted, error = simulate(unit, program(drop, gate), data, length, idle, stall, seed=seed)
+    assert not error and (np.array(want) != np.array(data)[[*range(4), *range(5, 11)]]).any()
+    compare(got, want)
+    if not idle and not stall:
+        keeps = [replace(each, drop=False) for each in program(drop, gate)]
+        assert accepted == simulate(unit, keeps, data, length)[1]
+
+
+def test_a_unit_without_dropout_refuses_its_words():
+    drops = VectorUnit(lanes=2, beats=2, functions=(), dropping=True)
+    words = [Kind.KEY << 60, Kind.PLACE << 60, programs.vector(drop=True).encode()]
+    for word in words:
+        assert simulate(replace(drops, dropping=False), [word], [], 2)[2]
+        with pytest.raises(ReservedInstruction, match="^VectorInstruction 0x[0-9A-F]* is reserved: (kind|unused "
+                                                               "bits)$"):
+            check(word, replace(drops, dropping=False))
+        assert not simulate(drops, [word], rows(1, 2) if word == words[2] else [], 2)[2]
+    for word in (Kind.KEY << 60 | 1 << 49, Kind.KEY << 60 | 1 << 59, words[2] | 1 << 40,
+                 replace(programs.single(programs.scalar(0), to=0), drop=True).encode()):
+        assert simulate(drops, [word], [], 2)[2]
+        with pytest.raises(ReservedInstruction, match="^VectorInstruction 0x[0-9A-F]* is reserved: unused bits$"):
+            check(word, drops)
 
 
 def test_scalars_from_outside():

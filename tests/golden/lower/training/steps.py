@@ -8,7 +8,7 @@ import torch
 
 from golden.lower.training.step import lower_step
 from golden.machine.dram import Dram
-from golden.machine.layouts import pack
+from golden.machine.layouts import pack, unpack
 from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -16,9 +16,9 @@ from hbfp.system import Accelerator
 
 
 @cache
-def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", **sizes):
+def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", rounding="rne", **sizes):
     """A small one, so that everything is cut."""
-    fmt = HBFPFormat(mantissa=mantissa, block=block)
+    fmt = HBFPFormat(mantissa=mantissa, block=block, rounding=rounding)
     return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
                        **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
 
@@ -33,12 +33,18 @@ def sgd(**options):
     return lambda parameters: torch.optim.SGD(parameters, **{"lr": 0.1, "momentum": 0.9} | options)
 
 
-def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None):
+def get(device, name, shift):
+    """A tensor of a machine's DRAM, so many bytes behind its address."""
+    tensor = device.program.tensors[name]
+    return unpack(device.accelerator, tensor, device.dram.get(tensor.address + shift, tensor.bytes(device.accelerator)))
+
+
+def follow(model, loss, batches, machine=MACHINES["8"], optimiser=None, **options):
     """A step for each batch, of which all that changes has PyTorch's bits; the step, and what PyTorch gave last.
 
     Of the first step every tensor has.
     """
-    return followed(lower_step(model, loss, optimiser or sgd(), batches[0], machine), batches)
+    return followed(lower_step(model, loss, optimiser or sgd(), batches[0], machine, **options), batches)
 
 
 def followed(step, batches):
@@ -51,13 +57,14 @@ def followed(step, batches):
         for name, values in step.writes(batch).items():
             dram.put(program.tensors[name].address + step.shift(name, arguments),
                      pack(machine, program.tensors[name], values))
-        program = replace(program.rewritten(step.instructions(batch)), arguments=arguments)
+        program = replace(program.rewritten(step.instructions(batch)), arguments=arguments, seed=step.key)
         device = Machine(program, races=True, dram=dram)
         device.run()
         inner = {name: values for name, values in step.lowered.expected.items()
                  if program.tensors[name].role != "input"} if number == 0 else {}
         expected = step.advance(batch)
         for name, values in (inner | expected).items():
-            np.testing.assert_array_equal(device.get(name).view(np.uint32), np.ascontiguousarray(
-                values, np.float32).view(np.uint32), f"{number} {name}")
+            found = get(device, name, step.shift(name, arguments))
+            np.testing.assert_array_equal(found.view(np.uint32), np.ascontiguousarray(values, np.float32).view(
+                np.uint32), f"{number} {name}")
     return step, expected

@@ -65,7 +65,7 @@ def test_one_model_with_more_numbers_than_arguments():
                       lambda parameters: torch.optim.SGD([{"params": [each], "lr": 0.1 / (1 + number)}
                                                           for number, each in enumerate(parameters)]),
                       BATCHES[0], MACHINES["8"])
-    assert step.lowered.program.tensors[NUMBERS].shape == (8, 1) and len(step.arguments()) == 1
+    assert step.lowered.program.tensors[NUMBERS].shape == (8, 1) and len(step.arguments()) == 2
     followed(step, BATCHES[:3])
 
 

@@ -81,9 +81,9 @@ def test_weights_stay_where_they_are():
     runner = runs.Untimed(step.programs[0], max(each.limit for each in step.programs))
     values = np.ones((16, 21), np.float32)
     runner.write("0.weight", values)
-    runner.turn_to(step.programs[1], steps[1].stays)
+    runner.turn_to(step.programs[1], steps[1].kept)
     np.testing.assert_array_equal(runner.read("0.weight"), values)
-    runner.turn_to(step.programs[0], ())
+    runner.turn_to(step.programs[0], range(0))
     assert not np.array_equal(runner.read("0.weight"), values)
 
 
