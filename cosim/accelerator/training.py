@@ -122,7 +122,8 @@ class TrainingRun:
 
 
 def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, every: bool = False,
-          modelled: Callable[[Program], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
+          layers: bool = False, modelled: Callable[[Program], Times] | None = None,
+          progress: Progress | None = None) -> TrainingRun:
     """Do steps of training on a device, and in PyTorch beside it.
 
     Parameters
@@ -136,6 +137,8 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
         How many; fewer are done if the device ends with an error, or there are no more batches.
     every : bool
         Compare gradients, parameters and state at every step, not at the last alone. The loss always is.
+    layers : bool
+        Compare at every step what each layer gives, forward and backward, too.
     modelled : callable
         Gives the cycles of a step's program by the cycle model; None if the device has none.
     progress : callable, optional
@@ -159,10 +162,12 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
         found.results.append(result)
         if result.cause is not None:
             break
+        inner = step.layers(batch) if layers else {}
         expected = step.advance(batch)
-        for name in expected if every or number == steps - 1 else (LOSS,):
+        changed = expected if every or layers or number == steps - 1 else {LOSS: expected[LOSS]}
+        for name, values in (inner | changed).items():
             compared = Comparison()
-            compared.add(f"step {number}, {name}", runner.read(name), np.ascontiguousarray(expected[name], np.float32))
+            compared.add(f"step {number}, {name}", runner.read(name), np.ascontiguousarray(values, np.float32))
             found.total += compared
             found.tensors.setdefault(name, Comparison()).__iadd__(compared)
         found.losses.append(np.float32(runner.read(LOSS)))

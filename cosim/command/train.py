@@ -44,7 +44,7 @@ examples:
   python -m cosim train mine.py --rows 16 --mantissa 4 --block 16,16 --check steps --curve losses.png
   python -m cosim train mine.py --steps 200 --machine
 """
-CHECKS = ("last", "steps")
+CHECKS = ("last", "steps", "layers")
 STEPS_RANGE = (1, 1_000_000)
 
 
@@ -57,7 +57,8 @@ def make_parser() -> Parser:
     group.add_argument("--steps", default="10", metavar="N", help="steps, one batch each (default 10)")
     add_memory_options(group)
     group.add_argument("--check", default="last", metavar="WHAT", help="last: every gradient, weight and state behind "
-                       "the last step, or steps: behind each (default last); losses are compared at each")
+                       "the last step; steps: behind each; layers: what each layer gives in each step, forward and "
+                       "backward, too (default last); losses are compared at each")
     add_noise_options(group)
     add_machine(group)
     add_outputs(group)
@@ -88,7 +89,7 @@ def _work(args, accelerator, timing, steps, noise):
     with bar.progress:
         bar("lower")
         made, step = lowered_step(args.model, accelerator, **noise)
-        options = {"every": args.check == "steps"}
+        options = {"every": args.check == "steps", "layers": args.check == "layers"}
 
         from ..accelerator import training
 

@@ -27,6 +27,7 @@ from ..schedule import Span
 from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
+from .layers import layers
 from .masks import computes
 from .reference import BATCH, Loss, Make, Plan, Reference
 
@@ -48,11 +49,14 @@ class Step:
         What a host writes for each batch.
     batch : range
         Bytes of DRAM that are the first of :data:`PLACES` for a batch; the others follow.
+    inner : mapping
+        Node of the capture -> name of the program's tensor, of what layers give that no step changes for good.
     """
     lowered: Lowered
     reference: Reference
     host: "Host"
     batch: range
+    inner: Mapping[fx.Node, str] = field(default_factory=dict)
 
     def arguments(self) -> tuple[int, ...]:
         """What the next step's program is told: how far behind the first place its batch lies, and numbers.
@@ -68,12 +72,21 @@ class Step:
         """Bytes by which a tensor that a host writes lies behind its address, where these are the arguments."""
         return arguments[BATCH - 1] if self.lowered.program.tensors[name].address in self.batch else 0
 
+    def layers(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Name of each tensor that a layer of the next step gives, forward and backward -> its numbers, by torch's
+        graph of the step. They are those of :attr:`Lowered.expected` in the first step.
+        """
+        return self._laid(layers(self.host.capture, self.reference, self.inner, batch))
+
+    def _laid(self, tensors):
+        """Tensors as the program has them."""
+        orders = self.lowered.orders
+        return {name: each.float().permute(orders[name]).contiguous().numpy() for name, each in tensors.items()}
+
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
         loss = self.reference.step(*batch)
-        orders = self.lowered.orders
-        return {name: each.permute(orders[name]).contiguous().numpy()
-                for name, each in self.reference.expected(loss, self.host.capture.buffers).items()}
+        return self._laid(self.reference.expected(loss, self.host.capture.buffers))
 
 
 @dataclass
@@ -276,7 +289,9 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     lowered.program = replace(lowered.program, arguments=arguments)
     host = Host(capture, moved, lowered.orders, lowered.program, network.choices)
     host.writes(batch)
-    return Step(lowered, reference, host, network.batch)
+    own, tensors = {network.name(node): node for node in graph.nodes}, lowered.program.tensors
+    inner = {own[name]: name for name, tensor in tensors.items() if tensor.role == "inner"}
+    return Step(lowered, reference, host, network.batch, inner)
 
 
 def _evaluated(capture, side):

@@ -11,7 +11,7 @@ from golden.perf.accelerator import curves
 
 @pytest.mark.parametrize("words, message", [
     (["x", "--steps", "0"], "--steps 0: must be 1 to 1000000"),
-    (["x", "--check", "all"], "--check all: must be one of last, steps"),
+    (["x", "--check", "all"], "--check all: must be one of last, steps, layers"),
     (["x", "--stochastic", "g"],
      "--stochastic g must be none without --rounding stochastic, with which the accelerator would have it"),
     (["x", "--rounding", "stochastic", "--stochastic", "g,y"],
