@@ -19,6 +19,7 @@ from hbfp.system import Accelerator
 
 from ..builder import Builder
 from ..errors import NO_OPERATION, LoweringError
+from ..formats import check_formats
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
 from ..network import Network
@@ -277,6 +278,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
+    check_formats(model, batch[0], accelerator)
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     capture = captured(reference, batch)
     graph, moved, whole = _evaluated(capture, Side.of(accelerator))

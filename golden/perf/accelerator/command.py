@@ -124,6 +124,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noi
 
     try:
         made = training(text)
+        made.check()
         return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
                                 plan=made.plan, clip=made.clip, **noise)
     except OptionError:
