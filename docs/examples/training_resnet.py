@@ -8,8 +8,8 @@ from torch import nn
 
 from hbfp.golden.study.resnet import resnet20
 
-#: Images of a batch.
-BATCH = 8
+#: Images of a batch, and those that are trained with; the others are for :func:`test`.
+BATCH, TRAINED = 8, 1437
 
 
 def model() -> nn.Module:
@@ -24,18 +24,25 @@ def loss(output: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
 
 
 def images() -> tuple[torch.Tensor, torch.Tensor]:
-    """All digits, enlarged: (N, 3, 32, 32) and classes (N)."""
+    """All digits, enlarged, in an order drawn at random: (N, 3, 32, 32) and classes (N)."""
     digits = load_digits()
+    order = torch.randperm(len(digits.images), generator=torch.Generator().manual_seed(0))
     small = torch.tensor(digits.images, dtype=torch.float32).unsqueeze(1) / 16
-    return nn.functional.interpolate(small, size=(32, 32)).repeat(1, 3, 1, 1), torch.tensor(digits.target)
+    return nn.functional.interpolate(small, size=(32, 32)).repeat(1, 3, 1, 1)[order], torch.tensor(digits.target)[order]
 
 
 def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Images (N, 3, 32, 32) and classes, the same at every call; all batches have one size."""
     pictures, classes = images()
-    order = torch.randperm(len(pictures), generator=torch.Generator().manual_seed(1))
+    order = torch.randperm(TRAINED, generator=torch.Generator().manual_seed(1))
     for chosen in order.split(BATCH)[:-1]:
         yield pictures[chosen], classes[chosen]
+
+
+def test() -> tuple[torch.Tensor, torch.Tensor]:
+    """Images and classes that no batch has, for python -m benchmarks.accuracy."""
+    pictures, classes = images()
+    return pictures[TRAINED:], classes[TRAINED:]
 
 
 def optimiser(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
