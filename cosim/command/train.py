@@ -18,6 +18,7 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.machine.errors import MachineError
+from hbfp.golden.perf.accelerator import products
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_noise_options,
@@ -111,7 +112,9 @@ def _work(args, accelerator, timing, steps, noise):
     if last.cause is not None:
         console.print(f"[red]FAILED[/red]: error {last.cause.name.lower()} at instruction {last.error_pc} of "
                       f"{len(program.instructions)} in step {done}, after {last.cycles} cycles")
+    modules = products.by_product(outcome.rows, [name for name, _ in made.model.named_modules()])
     if outcome.rows:
+        console.print(products.table(modules))
         console.print(table(by_part(outcome.rows, size), last.cycles, size, title))
     if outcome.losses:
         console.print(f"loss {outcome.losses[0]:.6g} in the first step, {outcome.losses[-1]:.6g} in the last")
@@ -138,7 +141,7 @@ def _work(args, accelerator, timing, steps, noise):
             "model_cycles": outcome.model and outcome.model.cycles * done,
             "cycles_by_step": [each.cycles for each in outcome.results],
             "utilisation": macs * done / (size * cycles) if cycles else 0.0,
-            "parts": by_part(outcome.rows, size), "counters": last.counters}
+            "parts": by_part(outcome.rows, size), "modules": modules, "counters": last.counters}
         data = {"model": args.model, "accelerator": accelerator.name, "steps": done,
                 "losses": [int(each.view(np.uint32)) for each in outcome.losses], "compared": total.compared,
                 "mismatches": total.mismatches, "first": total.first,

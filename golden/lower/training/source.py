@@ -123,7 +123,8 @@ def training(text: str) -> Training:
     clip = called(text, made["clip"]) if "clip" in made else None
     if clip is not None and not (isinstance(clip, (int, float)) and clip > 0):
         raise ValueError(f"clip() of {text} must give a number above 0, not {clip!r}")
-    return Training(model, made["loss"], partial(_optimiser, text, made["optimiser"]), text, made["batches"], plan, clip)
+    optimiser = partial(_optimiser, text, made["optimiser"])
+    return Training(model, made["loss"], optimiser, text, made["batches"], plan, clip)
 
 
 def _check_parameters(model, text):

@@ -1,7 +1,11 @@
-"""The command line of trainings: what is refused, before anything long begins.
+"""The command line of trainings: what is refused, before anything long begins; the tutorial's file trains.
 
 Covers: golden/perf/accelerator/curves.py.
 """
+
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +34,15 @@ def test_wrong_option(words, message, capsys):
 def test_curves(tmp_path):
     path = curves.draw(tmp_path / "a.png", {"accelerator": [2.0, 1.5], "PyTorch": [2.0, 1.5]}, "a training")
     assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_tutorial(tmp_path, monkeypatch, capsys):
+    """The page's own file, and what the page says that its first command prints."""
+    page = (Path(__file__).parents[3] / "docs/training.md").read_text()
+    (file,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def model" in code)
+    line, shown = re.search(r"\n    python -m cosim (train mine\.py .*--machine.*)\n\n```text\n(.*?)```", page,
+                            re.DOTALL).groups()
+    (tmp_path / "mine.py").write_text(file)
+    monkeypatch.chdir(tmp_path)
+    assert main([*shlex.split(line), "--quiet"]) == 0
+    assert capsys.readouterr().out == shown
