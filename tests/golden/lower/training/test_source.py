@@ -88,16 +88,16 @@ def test_what_a_file_must_be(old, new, line, tmp_path):
 
 @pytest.mark.parametrize(("old", "new", "line"), [
     ("number in", "number in", None),
-    ("nn.functional.mse_loss(output, targets)", "output", "loss() of {} must give a tensor of one number of float32, "
-     "not (4, 2) of float32; a mean of float32 would do"),
+    ("nn.functional.mse_loss(output, targets)", "output",
+     "loss() of {} must give a tensor of one number of float32, not (4, 2) of float32; a mean of float32 would do"),
     ("nn.functional.mse_loss(output, targets)", "output.sum().item()",
      "loss() of {} must give a tensor of one number of float32, not float"),
     ("nn.functional.mse_loss(output, targets)", "targets.sum()",
      "loss() of {} must depend on parameters that are trained; what it gives depends on none"),
     ("nn.Linear(3, 2)", "nn.Linear(2, 2)",
      "Model {} does not run: RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x2)"),
-    ("(output, targets):", "(output):", "Model {} does not run: TypeError: loss() takes 1 positional argument but 2 were "
-     "given")])
+    ("(output, targets):", "(output):",
+     "Model {} does not run: TypeError: loss() takes 1 positional argument but 2 were given")])
 def test_the_first_loss_is_computed(old, new, line, tmp_path):
     """Before anything is lowered, in float32; the model and torch's random numbers stay as they are."""
     path = tmp_path / "mine.py"
