@@ -89,6 +89,8 @@ def _leaves(part, number, text):
     if not all(isinstance(each, torch.Tensor) for each in part):
         raise ValueError(f"Batch {number} of {text} must have tensors, and tuples of them, alone")
     for each in part:
+        if not each.numel():
+            raise ValueError(f"Batch {number} of {text} must have numbers, and a tensor of it is {tuple(each.shape)}")
         if not _whole_or_float32(each):
             raise ValueError(f"Batch {number} of {text} must have real numbers of float32, not {_kind(each)}; "
                              ".float() would do")
@@ -128,7 +130,9 @@ def training(text: str) -> Training:
 
 
 def _check_parameters(model, text):
-    """ValueError unless a model has parameters to train, and all its numbers are float32."""
+    """ValueError unless a model has parameters to train, all its numbers are float32, and torch can trace it."""
+    if hasattr(model, "_orig_mod"):
+        raise ValueError(f"model() of {text} must give a module that is not compiled; leave torch.compile out")
     for name, each in (*model.named_parameters(), *model.named_buffers()):
         if not _whole_or_float32(each):
             raise ValueError(f"model() of {text} must have numbers of float32, and {name} has {_kind(each)}; .float() "

@@ -315,7 +315,7 @@ def _evaluated(capture, side):
                 results[node] = getattr(capture.graph, node.target).detach()
                 fixed.add(node)
             elif node.op == "call_function":
-                if isinstance(node.target, torch._ops.HigherOrderOperator):
+                if isinstance(node.target, torch._ops.HigherOrderOperator) or "out" in node.kwargs:
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = _called(node, args, options)

@@ -72,12 +72,18 @@ def test_a_schedule_goes_on_by_steps(made, line, tmp_path):
     ("[torch.zeros(4, 2)]", "['a']", "Batch 0 of {} must have tensors, and tuples of them, alone"),
     ("torch.full((4, 3), number)", "torch.zeros(4, 3).double()",
      "Batch 0 of {} must have real numbers of float32, not float64; .float() would do"),
+    ("torch.full((4, 3), number)", "torch.zeros(0, 3)",
+     "Batch 0 of {} must have numbers, and a tensor of it is (0, 3)"),
+    ("nn.Linear(3, 2)", "torch.compile(nn.Linear(3, 2))",
+     "model() of {} must give a module that is not compiled; leave torch.compile out"),
+    ("nn.Linear(3, 2)", "exit(3)", "Model {} does not run: SystemExit: 3"),
     ("nn.Linear(3, 2)", "nn.Linear(3, 2).half()",
      "model() of {} must have numbers of float32, and weight has float16; .float() would do"),
     ("nn.Linear(3, 2)", "nn.Linear(3, 2).requires_grad_(False)",
      "model() of {} must have a parameter to train; requires_grad_() would do"),
     ("    for number", "    for number in 3:\n        pass\n    for number",
      "Model {} does not run: TypeError: 'int' object is not iterable")])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_a_file_must_be(old, new, line, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(FILE.replace(old, new))
