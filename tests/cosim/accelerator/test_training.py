@@ -1,4 +1,7 @@
-"""Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle."""
+"""Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle.
+
+Covers: golden/lower/training/layers.py.
+"""
 
 import json
 from dataclasses import replace
