@@ -46,7 +46,7 @@ def recognised(reference, images, classes):
 def trained(accelerator, most, every, tell):
     """Steps until the goal is reached, ``most`` at most: (steps, accuracy, mean loss since the last) every so many."""
     made, test = training(FILE), runpy.run_path(FILE)["test"]()
-    reference = Reference(made.model, made.loss, made.optimiser, accelerator)
+    reference = Reference(made.model, made.loss, made.optimiser, accelerator, plan=made.plan, clip=made.clip)
     losses, found = [], [(0, recognised(reference, *test), None)]
     tell(*found[-1])
     for number, batch in enumerate(islice(made.batches(), most), 1):
