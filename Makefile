@@ -11,12 +11,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable
 
-.PHONY: all test regression matrix area docs clean simulator
+.PHONY: all test train regression matrix area docs clean simulator
 all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
 test: simulator $(VENV)/.test
 	$(BIN)/python -m pytest -m "not slow" -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations=30
+
+# A network learns on the Verilog of a small accelerator: an epoch of digits, of which every number is compared.
+train: $(VENV)/.main
+	mkdir -p build/training
+	$(BIN)/python -m cosim train docs/examples/training.py --rows 8 --block 1,8 --steps 56 --check layers \
+		--curve build/training/losses.png --timeline build/training/timeline.png --json build/training/training.json
 
 # Hours, not minutes: every case of the long sweeps; what touches files changed since SINCE comes first. One of twelve
 # parts that take equally long: make regression PART=3/12; their times, measured anew: OPTIONS=--store-durations

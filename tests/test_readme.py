@@ -20,10 +20,18 @@ def run(words):
     return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
 
 
-def test_readme_names_both_commands():
-    assert "make" in SHELL and "make test" in SHELL
+def test_readme_names_commands_of_the_makefile():
+    assert {"make", "make train", "make test"} <= set(SHELL)
     makefile = (ROOT / "Makefile").read_text()
-    assert re.search(r"^all:", makefile, re.MULTILINE) and re.search(r"^test:", makefile, re.MULTILINE)
+    assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in ("all", "train", "test"))
+
+
+def test_make_train_is_the_first_training_shown():
+    """The README's line, with places for what it writes."""
+    line = next(line for line in SHELL if line.startswith("python -m cosim train"))
+    command = re.search(r"\$\(BIN\)/(python -m cosim train .*?[^\\])\n", (ROOT / "Makefile").read_text(), re.DOTALL)[1]
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[:words.index("--curve")] == shlex.split(line)[:-2]
 
 
 @pytest.mark.parametrize("line", GENERATED)

@@ -137,7 +137,8 @@ class TrainingRun:
 
 
 def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any], steps: int, *, every: bool = False,
-          modelled: Callable[[Program], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
+          layers: bool = False, modelled: Callable[[Program], Times] | None = None,
+          progress: Progress | None = None) -> TrainingRun:
     """Do steps of training on a device, and in PyTorch beside it.
 
     Parameters
@@ -151,6 +152,8 @@ def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any
         How many; fewer are done if the device ends with an error, or there are no more batches.
     every : bool
         Compare gradients, parameters and state at every step, not at the last alone. The loss always is.
+    layers : bool
+        Compare at every step what each layer gives, forward and backward, too.
     modelled : callable
         Gives the cycles of a step's program by the cycle model; None if the device has none.
     progress : callable, optional
@@ -178,11 +181,13 @@ def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any
         found.results.append(result)
         if result.cause is not None:
             break
+        inner = step.layers(batch) if layers else {}
         expected = step.advance(batch)
-        for name in expected if every or number == steps - 1 else step.losses:
+        changed = expected if every or layers or number == steps - 1 else {name: expected[name] for name in step.losses}
+        for name, values in (inner | changed).items():
             compared = Comparison()
             compared.add(f"step {number}, {name}", runner.read(name, step.shift(name, arguments)),
-                         np.ascontiguousarray(expected[name], np.float32))
+                         np.ascontiguousarray(values, np.float32))
             found.total += compared
             found.tensors.setdefault(name, Comparison()).__iadd__(compared)
         for losses, read in ((found.losses, runner.read), (found.wanted, expected.__getitem__)):

@@ -19,6 +19,7 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.machine.errors import MachineError
+from hbfp.golden.perf.accelerator import products
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_noise_options,
@@ -45,7 +46,7 @@ examples:
   python -m cosim train mine.py --rows 16 --mantissa 4 --block 16,16 --check steps --curve losses.png
   python -m cosim train mine.py --steps 200 --machine
 """
-CHECKS = ("last", "steps")
+CHECKS = ("last", "steps", "layers")
 STEPS_RANGE = (1, 1_000_000)
 
 
@@ -58,7 +59,8 @@ def make_parser() -> Parser:
     group.add_argument("--steps", default="10", metavar="N", help="steps, one batch each (default 10)")
     add_memory_options(group)
     group.add_argument("--check", default="last", metavar="WHAT", help="last: every gradient, weight and state behind "
-                       "the last step, or steps: behind each (default last); losses are compared at each")
+                       "the last step; steps: behind each; layers: what each layer gives in each step, forward and "
+                       "backward, too (default last); losses are compared at each")
     add_noise_options(group)
     add_machine(group)
     add_outputs(group)
@@ -92,7 +94,7 @@ def _work(args, accelerator, timing, steps, noise):
         if made.mixed is not None and steps > (most := made.mixed.epochs * step.batches):
             raise refuse("steps", steps, f"must be at most {most}, the batches of the {made.mixed.epochs} epochs of "
                          f"mantissas() of {args.model}")
-        options = {"every": args.check == "steps"}
+        options = {"every": args.check == "steps", "layers": args.check == "layers"}
 
         from ..accelerator import training
 
@@ -114,7 +116,9 @@ def _work(args, accelerator, timing, steps, noise):
     if last.cause is not None:
         console.print(f"[red]FAILED[/red]: error {last.cause.name.lower()} at instruction {last.error_pc} of "
                       f"{len(program.instructions)} in step {done}, after {last.cycles} cycles")
+    modules = products.by_product(outcome.rows, [name for name, _ in made.model.named_modules()])
     if outcome.rows:
+        console.print(products.table(modules))
         console.print(table(by_part(outcome.rows, size), last.cycles, size, title))
     if outcome.losses:
         many = len(step.losses) > 1
@@ -146,7 +150,7 @@ def _work(args, accelerator, timing, steps, noise):
             "model_cycles": outcome.modelled or None,
             "cycles_by_step": [each.cycles for each in outcome.results],
             "utilisation": macs * done / (size * cycles) if cycles else 0.0,
-            "parts": by_part(outcome.rows, size), "counters": last.counters}
+            "parts": by_part(outcome.rows, size), "modules": modules, "counters": last.counters}
         data = {"model": args.model, "accelerator": accelerator.name, "steps": done,
                 "losses": [bits if len(bits) > 1 else bits[0] for bits in (
                     each.view(np.uint32).tolist() for each in outcome.losses)], "compared": total.compared,

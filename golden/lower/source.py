@@ -45,7 +45,7 @@ def functions(text: str, names: Sequence[str], others: Sequence[str] = ()) -> di
         raise ValueError(f"Model {text} is no file")
     try:
         made = runpy.run_path(text)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"Model {text} does not run: {line(error)}") from error
     wanted = [*names, *(name for name in others if name in made)]
     for name in wanted:
@@ -58,7 +58,7 @@ def called(text: str, function: Callable[..., Any], *args: Any) -> Any:
     """What a function of a file gives; ValueError, one line, if it raises an error."""
     try:
         return function(*args)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"Model {text} does not run: {line(error)}") from error
 
 

@@ -75,6 +75,14 @@ def read(text: str) -> tuple[Formats, Product | None]:
     return Formats.read(text), None if draws is None else Product(tuple((role, Draw(*each)) for role, *each in draws))
 
 
+def at_step(text: str, step: int) -> str:
+    """The text of formats, with the numbers of another step's key where it says what they draw."""
+    formats, product = read(text)
+    if product is None:
+        return text
+    return Product(tuple((role, replace(each, step=step)) for role, each in product.draws)).text(formats)
+
+
 @dataclass
 class Places:
     """What all layers of a model share: seed and number of the step, and how many products each layer has begun in it.

@@ -55,7 +55,8 @@ def sums_of(net: Nodes, node: Any, form: Rows, operand: fx.Node) -> Made:
     chain = net.chains.pop(operand)
     streams, kept, program = _placed(net, chain, shape, inner)
     short = shape[inner] <= _SHORT * net.build.lanes and passes_of(program) > 1
-    if (short or rows_of(program) + 2 > net.accelerator.vector_rows) and chain.run is not None:
+    if (short or rows_of(program) + 2 > net.accelerator.vector_rows or len(streams) > len(VECTOR_INPUTS)
+            ) and chain.run is not None:
         chain.run()
         streams, kept, program = [net.value(operand)], {}, programs.activation()
     result = form.results[0]
@@ -147,9 +148,14 @@ def _run(net, node, chain):
     """Run a chain; its result goes to DRAM."""
     result = net.graph.results[node]
     values = [net.value(each) for each in chain.operands]
-    output = net.fresh(node, order_of(values, result))
-    order = vectors.physical(output) if result.dim() else [0]
-    streams, kept, program = _placed(net, chain, result.shape, order[-1])
+    for dims in (order_of(values, result), channels_last(result.dim())):     # rows in registers lie along the channels
+        output = net.fresh(node, dims)
+        order = vectors.physical(output) if result.dim() else [0]
+        streams, kept, program = _placed(net, chain, result.shape, order[-1])
+        if len(streams) <= len(VECTOR_INPUTS):
+            break
+    else:
+        raise LoweringError(f"its program takes {len(streams)} tensors at a time; {len(VECTOR_INPUTS)} would do")
     if not result.dim():
         *streams, output = (Value(each.where[None], each.home) for each in (*streams, output))
     flat = result.dim() > 0 and result.shape[order[-1]] % net.build.lanes == 0 or not kept and len(streams) == len(

@@ -78,6 +78,9 @@ def captured(reference: Reference, batch: Batch) -> Capture:
         raise
     except Exception as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        if "FakeTensor" in reason:
+            raise LoweringError("The step cannot be lowered: it uses tensors that are no parameters, buffers or inputs "
+                                "of the model; register_buffer or register_parameter would do") from error
         raise LoweringError(f"The step cannot be lowered: torch cannot trace it ({reason}); a forward and a loss whose "
                             "path does not depend on values would do") from error
     places = [node for node in graph.graph.nodes if node.op == "placeholder"]

@@ -65,6 +65,11 @@ class Job(OneProgram):
         return {number: each for step, batch in zip(self.steps, batches, strict=True)
                 for number, each in step.host.instructions(batch).items()}
 
+    def layers(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
+        """What :meth:`Step.layers` gives, of all models."""
+        return {name: values for step, batch in zip(self.steps, batches, strict=True)
+                for name, values in step.layers(batch).items()}
+
     def advance(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
         """Let PyTorch do a step of each model: name of each tensor that the program changes -> its numbers."""
         found = {}

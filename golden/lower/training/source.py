@@ -1,5 +1,6 @@
 """Trainings of a user's file: its model, or the models of a job, loss, batches and optimiser."""
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from torch import nn
 
 from hbfp.golden.schedule import MixedMantissa
 
+from ..export import quiet
 from ..source import called, functions, job
 from .reference import Loss, Plan
 
@@ -86,11 +88,52 @@ class Training:
         return [self._pair(pair, number) for pair in batch]
 
 
+    def check(self) -> None:
+        """Let PyTorch compute the first loss in float32, before anything else is done with it.
+
+        Raises
+        ------
+        ValueError
+            In PyTorch's own words if it cannot, or if it is no number that parameters can follow.
+        """
+        first = next(self.batches())
+        several = zip(self.model, first, strict=True) if isinstance(self.model, list) else [(self.model, first)]
+        for model, batch in several:
+            self._check_loss(model, *batch)
+
+    def _check_loss(self, model, inputs, targets):
+        with torch.random.fork_rng(), quiet():
+            own = called(self.text, copy.deepcopy, model).train()
+            loss = called(self.text, lambda: self.loss(own(*inputs), *targets))
+        wanted = f"loss() of {self.text} must give a tensor of one number of float32"
+        if not isinstance(loss, torch.Tensor):
+            raise ValueError(f"{wanted}, not {type(loss).__name__}")
+        if loss.dim() or loss.dtype != torch.float32:
+            raise ValueError(f"{wanted}, not {tuple(loss.shape)} of {_kind(loss)}; a mean of float32 would do")
+        if not loss.requires_grad:
+            raise ValueError(f"loss() of {self.text} must depend on parameters that are trained; what it gives depends "
+                             "on none")
+
+
 def _leaves(part, number, text):
     part = tuple(part) if isinstance(part, (tuple, list)) else (part,)
     if not all(isinstance(each, torch.Tensor) for each in part):
         raise ValueError(f"Batch {number} of {text} must have tensors, and tuples of them, alone")
+    for each in part:
+        if not each.numel():
+            raise ValueError(f"Batch {number} of {text} must have numbers, and a tensor of it is {tuple(each.shape)}")
+        if not _whole_or_float32(each):
+            raise ValueError(f"Batch {number} of {text} must have real numbers of float32, not {_kind(each)}; "
+                             ".float() would do")
     return part
+
+
+def _whole_or_float32(tensor):
+    return tensor.dtype == torch.float32 or not (tensor.is_floating_point() or tensor.is_complex())
+
+
+def _kind(tensor):
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def training(text: str) -> Training:
@@ -120,6 +163,8 @@ def training(text: str) -> Training:
         except TypeError:
             raise ValueError(f"optimiser() of {text} must take parameters and the number of a model, since model() "
                              "gives several") from None
+    for each in model if isinstance(model, list) else [model]:
+        _check_parameters(each, text)
     plan = partial(_schedule, text, made["schedule"]) if "schedule" in made else None
     clip = called(text, made["clip"]) if "clip" in made else None
     if clip is not None and not (isinstance(clip, (int, float)) and clip > 0):
@@ -128,7 +173,32 @@ def training(text: str) -> Training:
     if not isinstance(mixed, MixedMantissa | None):
         raise ValueError(f"mantissas() of {text} must give a golden.schedule.MixedMantissa, not "
                          f"{type(mixed).__name__}")
-    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan, clip, mixed)
+    optimiser = partial(_optimiser, text, made["optimiser"])
+    return Training(model, made["loss"], optimiser, text, made["batches"], plan, clip, mixed)
+
+
+def _check_parameters(model, text):
+    """ValueError unless a model has parameters to train, all its numbers are float32, and torch can trace it."""
+    if hasattr(model, "_orig_mod"):
+        raise ValueError(f"model() of {text} must give a module that is not compiled; leave torch.compile out")
+    for name, each in (*model.named_parameters(), *model.named_buffers()):
+        if not _whole_or_float32(each):
+            raise ValueError(f"model() of {text} must have numbers of float32, and {name} has {_kind(each)}; .float() "
+                             "would do")
+    if not any(each.requires_grad for each in model.parameters()):
+        raise ValueError(f"model() of {text} must have a parameter to train; requires_grad_() would do")
+
+
+def _optimiser(text, make, parameters, *number):
+    """What ``optimiser()`` gives; ValueError unless it is an optimiser of parameters that it was given."""
+    given = list(parameters)
+    made = called(text, make, iter(given), *number)
+    if not isinstance(made, torch.optim.Optimizer):
+        raise ValueError(f"optimiser() of {text} must give a torch.optim optimiser, not {type(made).__name__}")
+    known = {id(each) for each in given}
+    if not all(id(each) in known for group in made.param_groups for each in group["params"]):
+        raise ValueError(f"optimiser() of {text} must be of the parameters that it is given alone")
+    return made
 
 
 def _schedule(text, make, optimiser):

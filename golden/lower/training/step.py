@@ -23,6 +23,7 @@ from hbfp.system import Accelerator
 
 from ..builder import Builder
 from ..errors import NO_OPERATION, LoweringError
+from ..formats import check_formats
 from ..graph import Graph, needed, refusal
 from ..lowering import Lowered, finished
 from ..memory import Value
@@ -32,6 +33,7 @@ from ..schedule import Span
 from ..tensors import channels_last
 from . import updates
 from .capture import Batch, Capture, captured
+from .layers import layers
 from .masks import computes
 from .reference import Loss, Make, Plan, Reference
 from .updates import NEXT, PLACE
@@ -90,11 +92,14 @@ class Step(OneProgram):
         What a host writes for each batch.
     place : range
         Bytes of DRAM that are the first of :data:`PLACES` for a batch, parameters and state; the second follows.
+    inner : mapping
+        Node of the capture -> name of the program's tensor, of what layers give that no step changes for good.
     """
     lowered: Lowered
     reference: Reference
     host: "Host"
     place: range
+    inner: Mapping[fx.Node, str] = field(default_factory=dict)
 
     @property
     def losses(self) -> list[str]:
@@ -126,12 +131,21 @@ class Step(OneProgram):
         told = () if NUMBERS in self.lowered.program.tensors else self.reference.values()
         return *turn(self.reference.steps, self.place), *told
 
+    def layers(self, batch: Batch) -> dict[str, np.ndarray]:
+        """Name of each tensor that a layer of the next step gives, forward and backward -> its numbers, by torch's
+        graph of the step. They are those of :attr:`Lowered.expected` in the first step.
+        """
+        return self._laid(layers(self.host.capture, self.reference, self.inner, batch))
+
+    def _laid(self, tensors):
+        """Tensors as the program has them."""
+        orders = self.lowered.orders
+        return {name: each.float().permute(orders[name]).contiguous().numpy() for name, each in tensors.items()}
+
     def advance(self, batch: Batch) -> dict[str, np.ndarray]:
         """Let PyTorch do a step: name of each tensor of the program that it changes -> its numbers."""
         loss = self.reference.step(*batch)
-        orders = self.lowered.orders
-        return {name: each.permute(orders[name]).contiguous().numpy()
-                for name, each in self.reference.expected(loss, self.host.capture.buffers).items()}
+        return self._laid(self.reference.expected(loss, self.host.capture.buffers))
 
 
 def turn(step, place):
@@ -338,6 +352,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
+    check_formats(model, batch[0], accelerator)
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     if mixed is not None:
         reference.begin_epoch(mixed, epoch)
@@ -386,7 +401,9 @@ class Made:
         orders = {name.removeprefix(self.prefix): order for name, order in self.own.orders.items()}
         host = Host(self.capture, self.moved, orders, lowered.program, self.own.choices)
         host.writes(self.first)
-        return Step(lowered, self.reference, host, place)
+        own, tensors = {self.own.name(node): node for node in self.graph.nodes}, lowered.program.tensors
+        inner = {own[name]: name for name, tensor in tensors.items() if tensor.role == "inner" and name in own}
+        return Step(lowered, self.reference, host, place, inner)
 
 
 def program_of(accelerator: Accelerator, several: Sequence[Made]) -> tuple[Lowered, range]:
@@ -446,7 +463,7 @@ def _evaluated(capture, side):
                 results[node] = getattr(capture.graph, node.target).detach()
                 fixed.add(node)
             elif node.op == "call_function":
-                if isinstance(node.target, torch._ops.HigherOrderOperator):
+                if isinstance(node.target, torch._ops.HigherOrderOperator) or "out" in node.kwargs:
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = _called(node, args, options)

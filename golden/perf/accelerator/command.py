@@ -128,6 +128,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noi
 
     try:
         made = training(text)
+        made.check()
         options = {"clip": made.clip, **noise}
         if isinstance(made.model, list):
             if made.mixed is not None:

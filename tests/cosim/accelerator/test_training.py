@@ -1,4 +1,7 @@
-"""Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle."""
+"""Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle.
+
+Covers: golden/lower/training/layers.py.
+"""
 
 import json
 from dataclasses import replace
@@ -246,6 +249,35 @@ def test_a_step_that_is_told_something_else_is_found(file):
         machine.run(told)
         differ = any((machine.read(name) != values).any() for name, values in step.advance(batch).items())
         assert differ == (place is not None), place
+
+
+@pytest.mark.parametrize("text", [FILE, TOLD, WORDS])
+def test_layers_of_every_step(text, file):
+    """What layers give is torch's in each step, not in the first alone, and is found out where it differs."""
+    file.write_text(text)
+    made, step = lowered(file)
+    inner = {name for name, each in step.lowered.program.tensors.items() if each.role == "inner"}
+    first = step.layers(next(made.batches()))
+    assert first.keys() == inner and {"relu", "log_softmax", "mul"} <= inner
+    for name, values in first.items():
+        np.testing.assert_array_equal(values.view(np.uint32), step.lowered.expected[name].view(np.uint32))
+    found = runs.on_machine(step, made.batches(), 3, layers=True)
+    assert found.total.mismatches == 0 and inner | {"loss", "2.weight after"} <= found.tensors.keys()
+    assert found.tensors["relu"].compared == 3 * first["relu"].size
+    made, step = lowered(file)
+    own, first["relu"] = step.layers, first["relu"] + 1
+    step.layers = lambda batch: {**own(batch), "relu": first["relu"]}
+    found = runs.on_machine(step, made.batches(), 1, layers=True)
+    assert found.tensors["relu"].mismatches and found.total.first[0].startswith("step 0, relu: ")
+
+
+@pytest.mark.parametrize("role", ["x", "w", "g"])
+def test_layers_of_every_step_draw_its_numbers(role, file):
+    made, machine = training(str(file)), replace(ACCELERATOR, core=replace(
+        ACCELERATOR.core, format=replace(ACCELERATOR.core.format, rounding="stochastic")))
+    step = lower_step(made.model, made.loss, made.optimiser, next(made.batches()), machine, stochastic=(role,))
+    found = runs.on_machine(step, made.batches(), 3, layers=True)
+    assert found.total.mismatches == 0 and found.tensors["relu"].compared
 
 
 def test_a_wrong_weight_is_found(file):

@@ -64,6 +64,7 @@ CASES = {
     "maximum": before(nn.MaxPool2d(2), nn.ReLU()), "overlapping": before(nn.MaxPool2d(3, 2), nn.ReLU()),
     "bordered": before(nn.MaxPool2d(3, 2, 1)), "average": before(nn.AvgPool2d(2), nn.ReLU()),
     "norm": before(nn.BatchNorm2d(16), nn.ReLU()), "no parameters": before(nn.BatchNorm2d(16, affine=False)),
+    "instances": before(nn.InstanceNorm2d(16), nn.ReLU()),
     "no statistics": before(nn.BatchNorm2d(16, track_running_stats=False)), "frozen": Frozen,
     "rows": lambda: nn.Sequential(nn.Flatten(), nn.Linear(150, 20), nn.BatchNorm1d(20, 1e-3, 0.3), nn.Linear(20, 10)),
     "blocks": lambda: nn.Sequential(nn.Conv2d(5, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), *head(32))}
@@ -80,6 +81,13 @@ def test_steps(name, machine):
     """Sums over 90 pixels straddle lines, images and blocks."""
     torch.manual_seed(2)
     follow(CASES[name](), F.cross_entropy, [draw(3), draw(3)], MACHINES[machine])
+
+
+def test_rows_in_registers_leave_streams_for_others():
+    """A gradient in torch's own order, of statistics for each image: five operands, of which three lie in registers."""
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Conv2d(5, 4, 3, padding=1), nn.InstanceNorm2d(4), nn.Flatten(), nn.Linear(120, 10))
+    follow(model, F.cross_entropy, [draw(3)], MACHINES["8"])
 
 
 def test_running_statistics_are_state_of_the_program():

@@ -3,6 +3,7 @@
 from itertools import islice
 
 import pytest
+import torch
 
 from golden.lower.training.source import training
 
@@ -101,11 +102,71 @@ def test_a_schedule_goes_on_by_steps(made, line, tmp_path):
     ("range(2)", "range(0)", "batches() of {} must give at least one pair (inputs, targets)"),
     ("yield torch", "yield 1, 2, torch", "Batch 0 of {} must be a pair (inputs, targets)"),
     ("[torch.zeros(4, 2)]", "['a']", "Batch 0 of {} must have tensors, and tuples of them, alone"),
+    ("torch.full((4, 3), number)", "torch.zeros(4, 3).double()",
+     "Batch 0 of {} must have real numbers of float32, not float64; .float() would do"),
+    ("torch.full((4, 3), number)", "torch.zeros(0, 3)",
+     "Batch 0 of {} must have numbers, and a tensor of it is (0, 3)"),
+    ("nn.Linear(3, 2)", "torch.compile(nn.Linear(3, 2))",
+     "model() of {} must give a module that is not compiled; leave torch.compile out"),
+    ("nn.Linear(3, 2)", "exit(3)", "Model {} does not run: SystemExit: 3"),
+    ("nn.Linear(3, 2)", "nn.Linear(3, 2).half()",
+     "model() of {} must have numbers of float32, and weight has float16; .float() would do"),
+    ("nn.Linear(3, 2)", "nn.Linear(3, 2).requires_grad_(False)",
+     "model() of {} must have a parameter to train; requires_grad_() would do"),
     ("    for number", "    for number in 3:\n        pass\n    for number",
      "Model {} does not run: TypeError: 'int' object is not iterable")])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_a_file_must_be(old, new, line, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(FILE.replace(old, new))
     with pytest.raises(ValueError) as error:
         next(training(str(path)).batches())
+    assert str(error.value) == line.format(path)
+
+
+@pytest.mark.parametrize(("old", "new", "line"), [
+    ("number in", "number in", None),
+    ("nn.functional.mse_loss(output, targets)", "output",
+     "loss() of {} must give a tensor of one number of float32, not (4, 2) of float32; a mean of float32 would do"),
+    ("nn.functional.mse_loss(output, targets)", "output.sum().item()",
+     "loss() of {} must give a tensor of one number of float32, not float"),
+    ("nn.functional.mse_loss(output, targets)", "targets.sum()",
+     "loss() of {} must depend on parameters that are trained; what it gives depends on none"),
+    ("nn.Linear(3, 2)", "nn.Linear(2, 2)",
+     "Model {} does not run: RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x2)"),
+    ("(output, targets):", "(output):",
+     "Model {} does not run: TypeError: loss() takes 1 positional argument but 2 were given")])
+def test_the_first_loss_is_computed(old, new, line, tmp_path):
+    """Before anything is lowered, in float32; the model and torch's random numbers stay as they are."""
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.replace("number)", "number / 2)").replace(
+        "nn.Linear(3, 2)", "nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Dropout())").replace(old, new))
+    made = training(str(path))
+    before = torch.get_rng_state(), [each.clone() for each in made.model.buffers()]
+    if line is None:
+        made.check()
+        assert torch.equal(before[0], torch.get_rng_state())
+        assert all(map(torch.equal, before[1], made.model.buffers()))
+        return
+    with pytest.raises(ValueError) as error:
+        made.check()
+    assert str(error.value) == line.format(path)
+
+
+@pytest.mark.parametrize(("made", "line"), [
+    ("torch.optim.SGD(list(parameters)[:1], lr=0.1)", None),
+    ("None", "optimiser() of {} must give a torch.optim optimiser, not NoneType"),
+    ("torch.optim.SGD(model().parameters(), lr=0.1)",
+     "optimiser() of {} must be of the parameters that it is given alone"),
+    ("torch.optim.SGD(parameters, rate=0.1)",
+     "Model {} does not run: TypeError: SGD.__init__() got an unexpected keyword argument 'rate'")])
+def test_an_optimiser_is_of_the_parameters(made, line, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.replace("torch.optim.SGD(parameters, lr=0.1)", made))
+    found = training(str(path))
+    if line is None:
+        assert len(found.optimiser(found.model.parameters()).param_groups[0]["params"]) == 1
+        return
+    with pytest.raises(ValueError) as error:
+        found.optimiser(found.model.parameters())
     assert str(error.value) == line.format(path)
