@@ -10,8 +10,9 @@ from hbfp.command import Parser, run
 from hbfp.design import Design
 from hbfp.files import write_json
 from hbfp.options import add_design_options
-from hbfp.values import refuse, writable_file, writing
+from hbfp.values import choice, writable_file, writing
 
+from ..tools import recipes
 from ..tools.errors import FAILURES
 from ..tools.library import Library
 from .options import add_flow_options, check_unit, choose_target, jobs, least_area, make_console
@@ -48,9 +49,10 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     check_unit(args.unit)
     design, processes = least_area(args), jobs(args)
-    recipe, library = choose_target(args.recipe, args.liberty)
-    if library is None:
-        raise refuse("recipe", recipe, "must be one with the cells of a library, to lay them out")
+    if args.recipe is not None:
+        choice("recipe", args.recipe, recipes.CELL_RECIPES)
+    recipe, library = choose_target(args.recipe or "area", args.liberty)
+    assert library is not None, "a recipe with cells has a library"
     for name in ("picture", "json"):
         if getattr(args, name) is not None:
             setattr(args, name, writable_file(name, getattr(args, name)))
