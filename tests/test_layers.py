@@ -56,10 +56,11 @@ MAY = {
     "synth/tools": {"hbfp", "golden/spec"},
     "synth/measure": {"hbfp", "golden/spec", "synth/tools"},
     "synth/power": {"hbfp", "golden/spec", "synth/tools", "synth/measure"},
+    "synth/layout": {"hbfp", "synth/tools", "synth/measure", "synth/power"},
     "synth/compare": {"hbfp", "golden/spec", "synth/tools", "synth/measure", "synth/power"},
     "synth/report": {"hbfp", "golden/spec", "synth/tools", "synth/measure", "synth/power", "synth/compare"},
-    "synth/command": {"hbfp", "golden/spec", "synth/tools", "synth/measure", "synth/power", "synth/compare",
-                      "synth/report"},
+    "synth/command": {"hbfp", "golden/spec", "synth/tools", "synth/measure", "synth/power", "synth/layout",
+                      "synth/compare", "synth/report"},
     "flow": {"hbfp", "golden/spec"},
 }
 #: Libraries that only one part may need, so that the others start without them.

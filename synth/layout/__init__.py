@@ -1,0 +1,1 @@
+"""A block laid out: cells in rows, wires between them, and what these add."""
