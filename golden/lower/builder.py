@@ -29,6 +29,8 @@ class Builder:
     ----------
     accelerator : Accelerator
         The accelerator that will run the program.
+    filled : bool
+        As of :class:`~golden.lower.memory.Dram`.
 
     Attributes
     ----------
@@ -40,9 +42,9 @@ class Builder:
         Memories, given out piece by piece. A piece is good until the ring has come round.
     """
 
-    def __init__(self, accelerator: Accelerator) -> None:
+    def __init__(self, accelerator: Accelerator, filled: bool = True) -> None:
         self.accelerator, self.lanes, self.beat = accelerator, accelerator.lanes, accelerator.beat
-        self.schedule, self.dram = Schedule(accelerator), Dram(accelerator)
+        self.schedule, self.dram = Schedule(accelerator), Dram(accelerator, filled)
         self._v_kept = 0
         self.v = Ring("V", 0, accelerator.v_words)
         self.x = Ring("X", 0, accelerator.x_words)

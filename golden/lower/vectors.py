@@ -162,22 +162,28 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
     second gives the rows of ``outputs``, the last those of ``totals``. ``kept`` are rows for registers, the same for
     all.
     """
-    keep_rows(build, kept or {})
     before, body, after = parts
-    length = operands[0].shape[inner]
-    words = -(-length // build.lanes)
     once, each = split(body)
-    begin = [*once, programs.length(length), *before]
     values, read = (*operands, *outputs), len(operands)
     every = joint([[value.dims()[d] for d in over] for value in values])
-    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(values)) // words)):
-        with _rows(build, list(boxes(every, first, count)), count, words, inner, values, range(read),
-                   range(read, len(values))) as spans:
-            _pass(build, [] if first else begin, each, count, words, spans[:read], spans[read:])
-    for one, total in zip(after, totals, strict=True):
-        result = build.v.take(words)
-        _pass(build, [], [one], 1, words, [], [result])
-        build.store(result.start, words, total, (), inner, rows=[])
+    longest, wide = build.accelerator.row_words, -(-operands[0].shape[inner] // build.lanes)
+    for word in range(0, wide, longest):                   # columns that are added up at a time
+        words = min(longest, wide - word)
+
+        def part(value, along=inner, word=word, words=words):
+            return value if wide <= longest else value.words(along, word, words, build.lanes)
+        own, sums_ = [part(value) for value in values], [part(value) for value in totals]
+        length = own[0].shape[inner]
+        keep_rows(build, {index: part(value, 0) for index, value in (kept or {}).items()})
+        begin = [*once, programs.length(length), *before]
+        for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(values)) // words)):
+            with _rows(build, list(boxes(every, first, count)), count, words, inner, own, range(read),
+                       range(read, len(values))) as spans:
+                _pass(build, [] if first else begin, each, count, words, spans[:read], spans[read:])
+        for one, total in zip(after, sums_, strict=True):
+            result = build.v.take(words)
+            _pass(build, [], [one], 1, words, [], [result])
+            build.store(result.start, words, total, (), inner, rows=[])
 
 
 def copy(build: Builder, value: Value, output: Value) -> None:

@@ -29,6 +29,7 @@ from . import updates
 from .capture import Batch, Capture, captured
 from .masks import computes
 from .reference import BATCH, Loss, Make, Plan, Reference
+from .space import Space, crowded
 
 #: Places for a batch in DRAM, which steps use in turns, so that a host may write the next batch during a step.
 PLACES = 2
@@ -161,6 +162,7 @@ class _Network(Network):
     arguments: Sequence[int] = ()
     given: Collection[str] = ()
     batch: range = range(0)
+    space: Space | None = None
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -169,6 +171,10 @@ class _Network(Network):
         """What follows from a batch, such as a mask, has no channels."""
         follows = node in self.whole and node.op != "placeholder"
         return list(range(self.graph.results[node].dim())) if follows else super().order(node)
+
+    def give_back(self) -> None:
+        if self.space is not None:
+            self.space.give_back()
 
     def copied(self, name: str) -> str:
         return name
@@ -188,13 +194,15 @@ class _Network(Network):
         self.build.schedule.moved = Span("DRAM", self.batch.start, self.batch.stop), BATCH
 
     def layer_by_layer(self) -> Iterator[Layer]:
+        self.space = Space(self) if crowded(self) else None
         self._place_batch()
         yield from super().layer_by_layer()
         nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
             own = self.names[node]
             self.tensors[name], self.orders[name] = self.tensors[own], self.orders[own]
-            self.expected[name] = self.expected[own]
+            if own in self.expected:
+                self.expected[name] = self.expected[own]
         for name, each in self.updates.items():
             first = len(self.build.schedule.instructions)
             parts = {PARAMETER: nodes[name], GRADIENT: nodes[f"{name} gradient"]}
@@ -202,17 +210,18 @@ class _Network(Network):
             numbers = {part: self.graph.results[node] for part, node in parts.items()}
             for kept in each.state:
                 numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
-                values[kept] = self.build.dram.constant(numbers[kept].numpy(), channels_last(numbers[kept].dim()))
+                order = channels_last(numbers[kept].dim())
+                values[kept] = (self.build.dram.empty(numbers[kept].shape, order) if numbers[kept].is_meta else
+                                self.build.dram.constant(numbers[kept].numpy(), order))
                 self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
             try:
                 updates.lowered(self.build, each, values, self.arguments)
             except LoweringError as error:
                 raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
             self.build.end_layer()
-            given = {part: patterns(number.detach()) for part, number in numbers.items()}
-            for part, result in updates.told(each, self.arguments).results(given).items():
+            for part, result in self._after(each, numbers).items():
                 own = name if part == PARAMETER else f"{name} {part}"
-                self._known(f"{own} after", values[part], torch.from_numpy(result.view(np.float32)), "output")
+                self._known(f"{own} after", values[part], result, "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
         for name, new in self.buffers.items():
@@ -222,13 +231,22 @@ class _Network(Network):
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
 
+    def _after(self, each, numbers):
+        """What an update makes of numbers, by part; without values where they have none."""
+        kept = (PARAMETER, *each.state)
+        if numbers[PARAMETER].is_meta:
+            return {part: numbers[part] for part in kept}
+        given = {part: patterns(number.detach()) for part, number in numbers.items()}
+        return {part: torch.from_numpy(result.view(np.float32))
+                for part, result in updates.told(each, self.arguments).results(given).items()}
+
     def _known(self, name, value, result, role):
         self.known_as(name, value, result, channels_last(result.dim()), role)
 
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
-               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None
-               ) -> Step:
+               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None,
+               values: bool = True) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -250,6 +268,9 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
         Gives the schedule of the optimiser's learning rates.
     clip : float, optional
         Gradients are clipped to this norm, as :func:`torch.nn.utils.clip_grad_norm_` does.
+    values : bool
+        Whether memory and what is expected have numbers; without them the same instructions are there sooner, for the
+        cycle model.
 
     Returns
     -------
@@ -266,9 +287,9 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     check_kind("model", model, torch.nn.Module)
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     capture = captured(reference, batch)
-    graph, moved, whole = _evaluated(capture, Side.of(accelerator))
+    graph, moved, whole = _evaluated(capture, Side.of(accelerator), values)
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
-    build, arguments = Builder(accelerator), (0, *reference.values())
+    build, arguments = Builder(accelerator, values), (0, *reference.values())
     network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
                        buffers=capture.buffers, batches=True, arguments=arguments,
                        given={*capture.leaves(batch), *moved.values()})
@@ -279,8 +300,10 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     return Step(lowered, reference, host, network.batch)
 
 
-def _evaluated(capture, side):
-    """The graph with what each node gives in the first step; its inputs and all nodes that whole numbers decide."""
+def _evaluated(capture, side, values):
+    """The graph with what each node gives in the first step, or without ``values`` its shape; its inputs and all nodes
+    that whole numbers decide.
+    """
     results, fixed, whole, nodes = {}, set(), set(), []
     inputs, moved, moving, same = {}, {}, set(), {}
     with torch.no_grad(), sided(side):
@@ -292,6 +315,7 @@ def _evaluated(capture, side):
                 elif results[node].is_floating_point():
                     inputs[node] = capture.names[node.name]
                     moving.add(node)
+                    results[node] = results[node] if values else _shaped(results[node])
                 else:
                     whole.add(node)
             elif node.op == "get_attr":
@@ -300,8 +324,11 @@ def _evaluated(capture, side):
             elif node.op == "call_function":
                 if isinstance(node.target, torch._ops.HigherOrderOperator):
                     raise refusal(node, NO_OPERATION)
-                args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
-                results[node] = _called(node, args, options)
+                if values or moving.isdisjoint(node.all_input_nodes):
+                    args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
+                    results[node] = _called(node, args, options)
+                else:
+                    results[node] = torch.utils._pytree.tree_map_only(torch.Tensor, _shaped, node.meta["val"])
                 free = whole.isdisjoint(node.all_input_nodes)
                 if moving.isdisjoint(node.all_input_nodes) and (free or not computes(node)):
                     node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
@@ -315,6 +342,11 @@ def _evaluated(capture, side):
     outputs = list(capture.outputs.values())
     wanted = [results[each] for each in outputs]
     return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved, whole
+
+
+def _shaped(tensor):
+    """A tensor of the same shape, without values."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
 def _called(node, args, options):

@@ -114,10 +114,12 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
     return {"stochastic": roles, "seed": seed}
 
 
-def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noise: Any) -> tuple[Any, Any]:
+def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", values: bool = True, **noise: Any
+                 ) -> tuple[Any, Any]:
     """The training of a file, and its step as a program; OptionError if it cannot be one.
 
-    ``name`` is the option that gave it, ``noise`` is of :func:`noise_from_args`.
+    ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
+    of :func:`noise_from_args`.
     """
     from hbfp.golden.lower.training.source import training  # with PyTorch
     from hbfp.golden.lower.training.step import lower_step
@@ -125,7 +127,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noi
     try:
         made = training(text)
         return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
-                                plan=made.plan, clip=made.clip, **noise)
+                                plan=made.plan, clip=made.clip, values=values, **noise)
     except OptionError:
         raise
     except ValueError as error:
@@ -188,7 +190,7 @@ def _perf(args, accelerator, memory, estimate, noise):
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.model}")
-        program = (lowered_step(args.model, accelerator, **noise)[1].lowered if args.train else
+        program = (lowered_step(args.model, accelerator, values=False, **noise)[1].lowered if args.train else
                    lowered(args.model, accelerator)).program
 
         from .layers import busy, by_layer, by_part, table
