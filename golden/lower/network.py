@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 import torch
+from torch import fx
 
 from hbfp.golden.ops.table import operation_of
-from hbfp.program import Layer, Tensor
+from hbfp.program import Layer, Product, Tensor
 
 from .errors import NO_OPERATION, LoweringError
 from .graph import named, place, refusal
@@ -35,13 +36,14 @@ class Network(Nodes):
             If a node cannot be lowered, or the model gives other numbers than its graph.
         """
         for node in self.graph.nodes:
+            yield from self.before(node)
             first = len(self.build.schedule.instructions)
             try:
                 last, made = self._node(node)
             except LoweringError as error:
                 raise LoweringError(f"{of_the_job(self.number)}{refusal(node, str(error))}") from None
             self.build.end_layer()
-            self.give_back()
+            self.behind(node, last, made)
             stop = len(self.build.schedule.instructions)
             if stop > first:
                 name = self.prefix + (place(node) or named(last))
@@ -52,9 +54,12 @@ class Network(Nodes):
         self.outputs = [self._output(node) for node in self.graph.outputs]
         self._compare()
 
-    def give_back(self) -> None:
-        """Give space in DRAM back that nothing reads any more, once a node is lowered; a model in evaluation does not.
-        """
+    def before(self, node: fx.Node) -> Iterator[Layer]:
+        """What is done before a node is lowered, and the layers that this makes: a step of training has some."""
+        yield from ()
+
+    def behind(self, node: fx.Node, last: fx.Node, made: tuple[Product, ...]) -> None:
+        """The same behind it: ``last`` of those that were lowered with it, and the products that it has become."""
 
     def _output(self, node):
         """Make a node's result an output, a tensor of its own, and give its name."""

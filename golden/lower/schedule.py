@@ -29,6 +29,15 @@ class Span:
         return self.memory == other.memory and self.start <= other.start and other.stop <= self.stop
 
 
+@dataclass(frozen=True)
+class Emission:
+    """An instruction to be emitted: what :meth:`Schedule.emit` takes."""
+    opcode: Opcode
+    values: Mapping[str, int]
+    reads: tuple[Span, ...]
+    writes: tuple[Span, ...]
+
+
 class _Uses:
     """Who wrote each address of a memory last, and who has read it since; pieces of addresses, in order."""
 
@@ -82,12 +91,15 @@ class Schedule:
         All so far, in order, with their waits.
     moved : (Span, int) or None
         Bytes of DRAM that lie further by an argument, and its number.
+    tape : list of Emission or None
+        If there is one, what is emitted goes there, and not yet into the program.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
         self.instructions: list[Instruction] = []
         self.moved: tuple[Span, int] | None = None
+        self.tape: list[Emission] | None = None
         self._restart()
 
     def _restart(self):
@@ -99,6 +111,9 @@ class Schedule:
     def emit(self, opcode: Opcode, values: Mapping[str, int], reads: Iterable[Span] = (),
              writes: Iterable[Span] = ()) -> None:
         """Append an instruction, and NOPs before it if it needs more waits than it can hold."""
+        if self.tape is not None:
+            self.tape.append(Emission(opcode, values, tuple(reads), tuple(writes)))
+            return
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
         if self.moved is not None and any(span in self.moved[0] for span, _ in uses):

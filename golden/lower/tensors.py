@@ -68,7 +68,7 @@ class Tensors:
         return self.prefix + named(node)
 
     def known_as(self, name: str, value: Value, result: Any, order: list[int], role: str) -> None:
-        """Give a value a name in the program: a tensor of this role that must have the numbers of ``result``, if any."""
+        """Give a value a name in the program: a tensor of this role that must have the numbers of ``result``."""
         laid = first_of(result).float().permute(order)
         self.orders[name] = list(order)
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)

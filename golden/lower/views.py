@@ -9,7 +9,6 @@ import torch
 from .errors import NO_OPERATION, LoweringError
 from .memory import Value
 
-
 aten = torch.ops.aten
 #: Views that go by an element's place in the shape alone, not by where it lies or what it is.
 _BY_PLACE = {each for packet in (aten.view, aten._unsafe_view, aten.permute, aten.transpose, aten.t, aten.expand,

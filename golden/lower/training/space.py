@@ -6,7 +6,6 @@ each can be looked at behind the step.
 
 from collections.abc import Iterator
 
-
 from ..memory import Home, Value
 from ..network import Network
 from ..tensors import first_of
@@ -39,17 +38,20 @@ class Space:
         self.place = place
         self.lowered = -1
 
-    def give_back(self) -> None:
-        """Give back what nothing reads behind the node that has been lowered, which is the next in order."""
+    def give_back(self, emitted: bool) -> None:
+        """Give back what nothing reads behind the node that has been lowered, which is the next in order.
+
+        Unless all of them are ``emitted``: what is not yet in the program may be read behind what comes next.
+        """
         net, dram = self.net, self.net.build.dram
         self.lowered += 1
-        if not dram.pieces:
+        if not emitted:
             return
         waiting = {node for chain in net.chains.values() for node in chain.operands} | set(net.chains)
         used: set[int] = set()
         for node, value in net.values.items():
             if self.last.get(node, len(self.place)) > self.lowered or node in waiting:
-                used |= {id(home) for home in _homes(value)}
+                used |= {id(home) for home in homes(value)}
         for (node, _), value in net.bordered.items():
             if self.last.get(node, len(self.place)) > self.lowered:
                 used.add(id(value.home))
@@ -62,7 +64,7 @@ class Space:
     def _forget(self, gone):
         """Nodes whose results are gone have no value, and no name by which to look at it."""
         net = self.net
-        for node in [node for node, value in net.values.items() if any(id(home) in gone for home in _homes(value))]:
+        for node in [node for node, value in net.values.items() if any(id(home) in gone for home in homes(value))]:
             del net.values[node]
             name = net.name(node)
             if node not in net.graph.inputs and name in net.tensors and net.tensors[name].role == "inner":
@@ -70,7 +72,7 @@ class Space:
                     known.pop(name, None)
 
 
-def _homes(value: object) -> Iterator[Home]:
+def homes(value: object) -> Iterator[Home]:
     """The pieces of a node's value, or values."""
     if isinstance(value, Value):
         yield value.home

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, start
 from hbfp.golden.vector.side import Side
 from hbfp.isa.instructions import Instruction
-from hbfp.program import Layer, Program
+from hbfp.program import Layer, Product, Program
 from hbfp.system import Accelerator
 
 from ..builder import Builder
@@ -26,6 +27,7 @@ from ..operations.tables import BY_NUMBER, Choice
 from ..schedule import Span
 from ..tensors import channels_last
 from . import updates
+from .beside import BESIDE, Beside
 from .capture import Batch, Capture, captured
 from .masks import computes
 from .reference import BATCH, Loss, Make, Plan, Reference
@@ -163,6 +165,14 @@ class _Network(Network):
     given: Collection[str] = ()
     batch: range = range(0)
     space: Space | None = None
+    overlaps: bool = True
+    beside: Beside | None = None
+    updated: set[str] = field(default_factory=set)
+
+    @cached_property
+    def nodes(self) -> dict[str, fx.Node]:
+        """Name -> node, of the step's inputs and results."""
+        return {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -172,9 +182,15 @@ class _Network(Network):
         follows = node in self.whole and node.op != "placeholder"
         return list(range(self.graph.results[node].dim())) if follows else super().order(node)
 
-    def give_back(self) -> None:
+    def before(self, node: fx.Node) -> Iterator[Layer]:
+        if self.beside is not None:
+            yield from self.beside.before(node)
+
+    def behind(self, node: fx.Node, last: fx.Node, made: tuple[Product, ...]) -> None:
+        if self.beside is not None:
+            self.beside.behind(node, last, made)
         if self.space is not None:
-            self.space.give_back()
+            self.space.give_back(self.beside is None or not self.beside.held)
 
     def copied(self, name: str) -> str:
         return name
@@ -195,41 +211,50 @@ class _Network(Network):
 
     def layer_by_layer(self) -> Iterator[Layer]:
         self.space = Space(self) if crowded(self) else None
+        self.beside = Beside(self) if self.overlaps else None
         self._place_batch()
         yield from super().layer_by_layer()
-        nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
             own = self.names[node]
             self.tensors[name], self.orders[name] = self.tensors[own], self.orders[own]
             if own in self.expected:
                 self.expected[name] = self.expected[own]
-        for name, each in self.updates.items():
-            first = len(self.build.schedule.instructions)
-            parts = {PARAMETER: nodes[name], GRADIENT: nodes[f"{name} gradient"]}
-            values = {part: self.value(node) for part, node in parts.items()}
-            numbers = {part: self.graph.results[node] for part, node in parts.items()}
-            for kept in each.state:
-                numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
-                order = channels_last(numbers[kept].dim())
-                values[kept] = (self.build.dram.empty(numbers[kept].shape, order) if numbers[kept].is_meta else
-                                self.build.dram.constant(numbers[kept].numpy(), order))
-                self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
-            try:
-                updates.lowered(self.build, each, values, self.arguments)
-            except LoweringError as error:
-                raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
-            self.build.end_layer()
-            for part, result in self._after(each, numbers).items():
-                own = name if part == PARAMETER else f"{name} {part}"
-                self._known(f"{own} after", values[part], result, "output")
-            self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
-            yield self.layers[-1]
+        if self.beside is not None:
+            yield from self.beside.rest()
+        for name in self.updates:
+            if name not in self.updated:
+                first = len(self.build.schedule.instructions)
+                self.update(name)
+                self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
+                yield self.layers[-1]
         for name, new in self.buffers.items():
-            first, value = len(self.build.schedule.instructions), self.value(nodes[name])
-            self.copy(self.value(nodes[new]), value)
-            self._known(f"{name} after", value, self.graph.results[nodes[new]], "output")
+            first, value = len(self.build.schedule.instructions), self.value(self.nodes[name])
+            self.copy(self.value(self.nodes[new]), value)
+            self._known(f"{name} after", value, self.graph.results[self.nodes[new]], "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
+
+    def update(self, name: str) -> None:
+        """Lower the step of the optimiser of a parameter, whose gradient is there."""
+        self.updated.add(name)
+        each = self.updates[name]
+        parts = {PARAMETER: self.nodes[name], GRADIENT: self.nodes[f"{name} gradient"]}
+        values = {part: self.value(node) for part, node in parts.items()}
+        numbers = {part: self.graph.results[node] for part, node in parts.items()}
+        for kept in each.state:
+            numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
+            order = channels_last(numbers[kept].dim())
+            values[kept] = (self.build.dram.empty(numbers[kept].shape, order) if numbers[kept].is_meta else
+                            self.build.dram.constant(numbers[kept].numpy(), order))
+            self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
+        try:
+            updates.lowered(self.build, each, values, self.arguments)
+        except LoweringError as error:
+            raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
+        self.build.end_layer()
+        for part, result in self._after(each, numbers).items():
+            own = name if part == PARAMETER else f"{name} {part}"
+            self._known(f"{own} after", values[part], result, "output")
 
     def _after(self, each, numbers):
         """What an update makes of numbers, by part; without values where they have none."""
@@ -289,11 +314,20 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     capture = captured(reference, batch)
     graph, moved, whole = _evaluated(capture, Side.of(accelerator), values)
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs
-    build, arguments = Builder(accelerator, values), (0, *reference.values())
-    network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
-                       buffers=capture.buffers, batches=True, arguments=arguments,
-                       given={*capture.leaves(batch), *moved.values()})
-    lowered = finished(build, [network])
+    arguments = 0, *reference.values()
+
+    def made(overlaps):
+        build = Builder(accelerator, values)
+        network = _Network(graph, build, whole=whole, names=names, results=capture.outputs, updates=reference.updates(),
+                           buffers=capture.buffers, batches=True, arguments=arguments, overlaps=overlaps,
+                           given={*capture.leaves(batch), *moved.values()})
+        return finished(build, [network]), network
+    try:
+        lowered, network = made(accelerator.v_words >= BESIDE)
+    except LoweringError:                                  # it may need all of V
+        if accelerator.v_words < BESIDE:
+            raise
+        lowered, network = made(False)
     lowered.program = replace(lowered.program, arguments=arguments)
     host = Host(capture, moved, lowered.orders, lowered.program, network.choices)
     host.writes(batch)
