@@ -1,6 +1,6 @@
 """Products of matrices: rows of X, band after band, with all column tiles."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from math import lcm
@@ -73,6 +73,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     wanted = build.x.size // 2 // tiles
     if not core.resident and pitch(rows) * tiles <= build.x.size:
         wanted = rows                                      # else the weight would be brought in again
+    elif core.plan.streamed and not core.divisible:
+        wanted = build.x.size // tiles                     # its conversion takes longer than what comes to X anew
     passing = not whole and core.plan.streamed and pitch(min(step, rows)) * tiles > build.x.size
     if passing:
         wanted = machine.core.depth
@@ -91,21 +93,45 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
     places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
 
-    def bring(start, x, high, word, words, most):
-        """Words of rows to X, at most so many rows at a time."""
+    def pieces_of(start, x, high, word, words, most):
+        """Bring words of rows to X, at most so many rows at a time; yields behind each piece."""
         for row in range(0, high, most):
             lower, target = min(most, high - row), x + word * pitch(high) + row
             if turned is not None:
                 turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn)
+                yield
                 continue
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
                 load(skips[0], lines[0], here.start + done * words, word, words)
             to_x(build, here, lower, words, target, 1, high, fields_of(drawn, start + row, word))
+            yield
 
-    last = len(output.shape) - 1
-    for start, count in ranges(sizes, chunk, step):
-        x = build.x.take(pitch(count) * (core.plan.side if passing else tiles))
+    def bring(*what):
+        for _ in pieces_of(*what):
+            pass
+
+    def ahead(start, count, x):
+        """Bring a band's rows to X while the one before it is multiplied; yields behind each piece."""
+        for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, False):
+            for word in range(0, tiles, across):
+                yield from pieces_of(start + at, x.start + at * tiles, high, word, min(across, tiles - word), down)
+
+    last, bands = len(output.shape) - 1, list(ranges(sizes, chunk, step))
+    early = not passing and 2 * pitch(chunk) * tiles <= build.x.size
+    x, meanwhile, here = None, None, False
+    for number, (start, count) in enumerate(bands):
+        if meanwhile is not None:
+            x, here = meanwhile.close(), True
+        else:
+            x = build.x.take(pitch(count) * (core.plan.side if passing else tiles))
+        meanwhile = None
+        if early and number + 1 < len(bands):
+            next_x = build.x.take(pitch(bands[number + 1][1]) * tiles)
+            commands = sum(len(list(_shares(wide, False, False))) for _, wide in core.groups()) * len(list(
+                _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0)))
+            parts = -(-bands[number + 1][1] // down) * -(-tiles // across)
+            meanwhile = _Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / commands)
         for group, (first, wide) in enumerate(core.groups()):
             where, there = core.place(first, wide)
             for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
@@ -126,7 +152,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                 def source(part, each=each):
                     return Span("X", part.fields["base"], part.fields["base"] + part.tiles * each)
 
-                def before(part, row=row, new=passing or group == 0, few=few, opening=opening, once=once, where=where,
+                def before(part, row=row, new=passing or group == 0 and not here, few=few, opening=opening, once=once, where=where,
                            first=first, each=each):
                     if opening:
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
@@ -151,6 +177,27 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                     for done, skips, lines in box:
                         store(build, result.start + done * some, some, output, last, first + column, skips[1], lines[1])
                     build.v.release()
+                    if meanwhile is not None:
+                        meanwhile.go_on()
+
+
+class _Meanwhile:
+    """Pieces of the next band, some of them behind each command of this one."""
+
+    def __init__(self, pieces: Iterator[None], x: Span, share: float) -> None:
+        self.pieces, self.x, self.share, self.due = pieces, x, share, 0.0
+
+    def go_on(self) -> None:
+        """Bring the share of a command."""
+        self.due += self.share
+        while self.due >= 1 and next(self.pieces, self) is not self:
+            self.due -= 1
+
+    def close(self) -> Span:
+        """Bring what is left, and say where all of it is."""
+        for _ in self.pieces:
+            pass
+        return self.x
 
 
 def _parts(count, part, most, step, side, columns, first):

@@ -2,7 +2,7 @@
 
 Nothing of the backward pass reads the gradient of a weight but its update. So such a product is held back, and its
 instructions stand among those of the layers behind it, up to the next product, and of updates whose gradients are
-there: these are for the vector unit and for DRAM, and the array multiplies meanwhile. Either side has half of V.
+there: these are for the vector unit and for DRAM, and the array multiplies meanwhile. Each side has a part of V.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +21,10 @@ from ..operations.tables import BY_NUMBER
 from ..schedule import Emission, Span
 from .space import homes
 
-#: Words of V from which on a half of it holds pieces that are long enough.
+#: Words of V from which on a quarter of it holds pieces that are long enough.
 BESIDE = 2048
+#: Quarters of V that the product has: with less, what it brings waits for words.
+SHARE = 3
 hbfp = torch.ops.hbfp
 _PRODUCTS = (hbfp.linear.default, hbfp.matmul.default, hbfp.conv2d.default, input_gradient, weight_gradient)
 
@@ -38,6 +40,7 @@ class Beside:
 
     def __init__(self, net: Any) -> None:
         self.net, self.build = net, net.build
+        self.split = net.accelerator.v_words * SHARE // 4  # the first word of V that the others have
         self.product: list[Emission] = []
         self.others: list[Emission] = []
         self.held: tuple[str, fx.Node, fx.Node, tuple[Product, ...]] | None = None
@@ -62,15 +65,14 @@ class Beside:
             return
         if product and place(node).startswith("gw ") and node not in self.net.done:
             self.build.schedule.tape = self.product
-            self.build.confine(0, self.build.accelerator.v_words // 2)
+            self.build.confine(0, self.split)
 
     def behind(self, node: fx.Node, last: fx.Node, made: tuple[Product, ...]) -> None:
         """What a node that was lowered has become: held back, if it went to the product's tape."""
         if self.held is None and self.build.schedule.tape is self.product:
             self.held = place(node), node, last, made
             self.build.schedule.tape = self.others
-            words = self.build.accelerator.v_words
-            self.build.confine(words // 2, words)
+            self.build.confine(self.split, self.build.accelerator.v_words)
 
     def rest(self) -> Iterator[Layer]:
         """Let go what is held behind the last node."""
