@@ -12,7 +12,7 @@ from hbfp.golden.ops.table import operation_of
 from hbfp.program import Layer, Product, Tensor
 
 from .errors import NO_OPERATION, LoweringError
-from .graph import named, place, refusal
+from .graph import kind, named, place, refusal
 from .memory import Value
 from .nodes import Nodes
 from .operations.table import handler_of
@@ -37,6 +37,7 @@ class Network(Nodes):
         """
         for node in self.graph.nodes:
             yield from self.before(node)
+            self.build.schedule.kind = f"{place(node).partition(' ')[0]} {kind(node)}"
             first = len(self.build.schedule.instructions)
             try:
                 last, made = self._node(node)

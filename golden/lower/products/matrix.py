@@ -1,6 +1,6 @@
 """Products of matrices: rows of X, band after band, with all column tiles."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from math import lcm
@@ -15,8 +15,9 @@ from ..boxes import Loops, boxes, joint, ranges
 from ..builder import Builder, merged
 from ..errors import LoweringError
 from ..memory import Value
-from ..schedule import Span
+from ..schedule import Ring, Span
 from .after import After
+from .bands import Meanwhile, band, commands, shares
 from .core import Core
 from .draw import Drawn, in_v
 from .draw import fields as fields_of
@@ -31,6 +32,8 @@ LONG = 4
 PORTIONS = 4
 #: Rows that are converted at a time where the core waits for the first ones.
 FEW = 16
+#: Columns whose results may wait to be stored while weights stream.
+RESULTS = 4
 #: Most places in V for rows that do not fill their words.
 PLACES = 3
 
@@ -78,7 +81,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     passing = not whole and core.plan.streamed and pitch(min(step, rows)) * tiles > build.x.size
     if passing:
         wanted = machine.core.depth
-    chunk = _band(rows, step, wanted, build.x.size // (2 * core.plan.side if passing else tiles))
+    chunk = band(rows, step, wanted, build.x.size // (2 * core.plan.side if passing else tiles))
     if chunk < 1:
         raise LoweringError(f"{min(step, rows)} rows of {tiles} words, which a block has, need more than the "
                             f"{build.x.size} words of memory X; larger --x-words would do")
@@ -90,6 +93,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     part = even(chunk, most_rows, step)
     most = build.v.size - core.plan.group * step * (1 + after.operands)
     down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
+    ring = _for_results(build, part * (1 + after.operands)) if core.plan.streamed else build.v
     several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
     places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
 
@@ -113,28 +117,30 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
     def ahead(start, count, x):
         """Bring a band's rows to X while the one before it is multiplied; yields behind each piece."""
-        for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, False):
+        for at, high in commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, False):
             for word in range(0, tiles, across):
                 yield from pieces_of(start + at, x.start + at * tiles, high, word, min(across, tiles - word), down)
 
     last, bands = len(output.shape) - 1, list(ranges(sizes, chunk, step))
     early = not passing and 2 * pitch(chunk) * tiles <= build.x.size
-    x, meanwhile, here = None, None, False
+    if early:
+        build.x.next = build.x.start                       # so that no band lies where the one before it does
+    x, meanwhile, there_already = None, None, False
     for number, (start, count) in enumerate(bands):
         if meanwhile is not None:
-            x, here = meanwhile.close(), True
+            x, there_already = meanwhile.close(), True
         else:
             x = build.x.take(pitch(count) * (core.plan.side if passing else tiles))
         meanwhile = None
         if early and number + 1 < len(bands):
             next_x = build.x.take(pitch(bands[number + 1][1]) * tiles)
-            commands = sum(len(list(_shares(wide, False, False))) for _, wide in core.groups()) * len(list(
-                _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0)))
+            many = sum(len(list(shares(wide, False, False))) for _, wide in core.groups()) * len(list(
+                commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0)))
             parts = -(-bands[number + 1][1] // down) * -(-tiles // across)
-            meanwhile = _Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / commands)
+            meanwhile = Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / many)
         for group, (first, wide) in enumerate(core.groups()):
             where, there = core.place(first, wide)
-            for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
+            for at, high in commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
                 base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
                 closes = start + at + high == rows and first + wide == core.plan.columns
                 fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,
@@ -152,8 +158,10 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                 def source(part, each=each):
                     return Span("X", part.fields["base"], part.fields["base"] + part.tiles * each)
 
-                def before(part, row=row, new=passing or group == 0 and not here, few=few, opening=opening, once=once, where=where,
-                           first=first, each=each):
+                new = passing or group == 0 and not there_already
+
+                def before(part, row=row, new=new, few=few, opening=opening, once=once, where=where, first=first,
+                           each=each):
                     if opening:
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
                     if passing:
@@ -164,13 +172,13 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
                 if where is not None and at == 0 and not there and not (opens and core.divisible):
                     core.bring(where, first, wide)
-                for column, some in _shares(wide, opens and tiles >= LONG, closes and tiles >= LONG):
+                for column, some in shares(wide, opens and tiles >= LONG, closes and tiles >= LONG):
                     own = where and Span("W", where.start + column * core.height,
                                          where.start + (column + some) * core.height)
                     if opens and core.divisible and own is not None and (column or not opening):
                         core.bring(own, first + column, some)
-                    extra = after.bring(box, high, some, first + column)
-                    result = build.v.take(high * some, kept=True)
+                    extra = after.bring(box, high, some, first + column, ring)
+                    result = ring.take(high * some, kept=ring is build.v)
                     core.multiply(source, fields, own, some, result, some, first + column,
                                   cut=() if column else cut, before=None if column else before)
                     after.work(result, extra, high, some)
@@ -181,47 +189,15 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                         meanwhile.go_on()
 
 
-class _Meanwhile:
-    """Pieces of the next band, some of them behind each command of this one."""
-
-    def __init__(self, pieces: Iterator[None], x: Span, share: float) -> None:
-        self.pieces, self.x, self.share, self.due = pieces, x, share, 0.0
-
-    def go_on(self) -> None:
-        """Bring the share of a command."""
-        self.due += self.share
-        while self.due >= 1 and next(self.pieces, self) is not self:
-            self.due -= 1
-
-    def close(self) -> Span:
-        """Bring what is left, and say where all of it is."""
-        for _ in self.pieces:
-            pass
-        return self.x
-
-
-def _parts(count, part, most, step, side, columns, first):
-    """First row and rows of the commands of a band. The very first has few rows, if that costs little."""
-    begin, few = 0, -(-side // step) * step
-    left = count - few
-    if first and few < part and left > 0 and (left >= side or columns * (side - left) < 2 * left):
-        yield 0, few
-        begin = few
-        part = even(left, most, step)
-    for at in range(begin, count, part):
-        yield at, min(part, count - at)
-
-
-def _shares(wide, opens, closes):
-    """First column tile and column tiles of the commands of a group: one to begin with, and not all at the end."""
-    sizes = [1, min(2, wide - 1), max(0, wide - 3)] if opens else [wide]
-    if closes and sizes[-1] > 3:
-        sizes[-1:] = [sizes[-1] - sizes[-1] // 2, sizes[-1] // 2]
-    column = 0
-    for size in sizes:
-        if size:
-            yield column, size
-            column += size
+def _for_results(build, words):
+    """Where rows of results go if each column's weights take most of V: a part of it, so that no weight waits for
+    what has yet to be stored. All of V if a quarter of it holds less than two columns of ``words``.
+    """
+    most = build.v.size // 4 // words
+    if most < 2:
+        return build.v
+    kept = build.keep(min(most, RESULTS) * words)
+    return Ring("V", kept.start, kept.stop)
 
 
 def _zeros(build, words):
@@ -274,13 +250,3 @@ def store(build: Builder, source: int, words: int, output: Value, inner: int, fi
     """Column tiles ``first`` on of rows of an output, from ``source`` in V."""
     part = output.words(inner, first, words, build.lanes)
     build.store(source, words, part, (), inner, skip=skip, rows=lines)
-
-
-def _band(rows, step, wanted, most, limit=1 << 30):
-    """Rows at a time: as many as wanted, at most ``most``, and whole blocks of ``step`` unless that is all."""
-    wanted, most = min(max(wanted, step), limit), min(most, limit)
-    if rows <= wanted:
-        return rows
-    if wanted > most:
-        wanted = most
-    return wanted // step * step

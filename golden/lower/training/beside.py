@@ -108,6 +108,7 @@ class Beside:
         first = len(schedule.instructions)
         merged = [*self.product, *self.others] if touch(self.product, self.others) else among(self.product, self.others)
         for each in merged:
+            schedule.kind = each.kind
             schedule.emit(each.opcode, each.values, each.reads, each.writes)
         self.product, self.others, self.held = [], [], None
         used = {layer.name for layer in net.layers}

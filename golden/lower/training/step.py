@@ -228,6 +228,7 @@ class _Network(Network):
                 self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
                 yield self.layers[-1]
         for name, new in self.buffers.items():
+            self.build.schedule.kind = "update"
             first, value = len(self.build.schedule.instructions), self.value(self.nodes[name])
             self.copy(self.value(self.nodes[new]), value)
             self._known(f"{name} after", value, self.graph.results[self.nodes[new]], "output")
@@ -237,6 +238,7 @@ class _Network(Network):
     def update(self, name: str) -> None:
         """Lower the step of the optimiser of a parameter, whose gradient is there."""
         self.updated.add(name)
+        self.build.schedule.kind = "update"
         each = self.updates[name]
         parts = {PARAMETER: self.nodes[name], GRADIENT: self.nodes[f"{name} gradient"]}
         values = {part: self.value(node) for part, node in parts.items()}

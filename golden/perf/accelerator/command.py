@@ -190,8 +190,10 @@ def _perf(args, accelerator, memory, estimate, noise):
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.model}")
-        program = (lowered_step(args.model, accelerator, values=False, **noise)[1].lowered if args.train else
-                   lowered(args.model, accelerator)).program
+        begun = time.process_time()
+        made = (lowered_step(args.model, accelerator, values=False, **noise)[1].lowered if args.train else
+                lowered(args.model, accelerator))
+        program, lowering = made.program, time.process_time() - begun
 
         from .layers import busy, by_layer, by_part, table
         from .model import times  # with Numba
@@ -199,14 +201,20 @@ def _perf(args, accelerator, memory, estimate, noise):
         bar("generate the core")
         latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
         bar(f"{len(program.instructions):,} instructions")
-        begun = time.perf_counter()
+        begun, processor = time.perf_counter(), time.process_time()
         found = times(program, latency, *memory)
-        seconds = time.perf_counter() - begun
+        seconds, processor = time.perf_counter() - begun, time.process_time() - processor
     size, macs = core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     rows = by_layer(program, found)
-    parts = {"parts": by_part(rows, size)} if args.train else {}
+    parts: dict[str, Any] = {}
+    if args.train:
+        from . import shares
+
+        parts = {"parts": by_part(rows, size), "shares": shares.shares(program, made.kinds, found)}
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
     console.print(table(parts.get("parts", rows), found.cycles, size, title))
+    if args.train:
+        console.print(shares.table(parts["shares"], found.cycles))
     extra = _estimated(console, program, rows, estimate) if estimate else {}
     for name, path in write_files(args, program, found, title):
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
@@ -216,7 +224,8 @@ def _perf(args, accelerator, memory, estimate, noise):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
                 "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
-                "layers": rows, "busy": busy(program, found), "seconds": seconds} | parts | extra
+                "layers": rows, "busy": busy(program, found), "seconds": seconds, "processor_seconds": processor,
+                "lowering_seconds": lowering} | parts | extra
         with writing("json", args.json):
             files.write_json(args.json, data)
 
