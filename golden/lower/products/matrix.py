@@ -22,7 +22,7 @@ from .core import Core
 from .draw import Drawn, in_v
 from .draw import fields as fields_of
 from .passes import even, portions
-from .weights import Steps, Weights, pieces, tall
+from .weights import Steps, Weights, pieces, set_apart, tall
 
 #: Rows of a command, in rows of the array: more hide the change of weights, fewer begin earlier.
 PASS = 2
@@ -32,6 +32,8 @@ LONG = 4
 PORTIONS = 4
 #: Rows that are converted at a time where the core waits for the first ones.
 FEW = 16
+#: Bands from which on a weight that streams is copied first, so that each column tile comes in long bursts.
+BANDS = 4
 #: Columns whose results may wait to be stored while weights stream.
 RESULTS = 4
 #: Most places in V for rows that do not fill their words.
@@ -93,6 +95,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     part = even(chunk, most_rows, step)
     most = build.v.size - core.plan.group * step * (1 + after.operands)
     down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
+    if core.plan.group == 1 and weights_lie_apart(core, build.lanes) and -(-rows // chunk) >= BANDS:
+        set_apart(build, core.weights)
     ring = _for_results(build, part * (1 + after.operands)) if core.plan.streamed else build.v
     several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
     places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
@@ -187,6 +191,13 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                     build.v.release()
                     if meanwhile is not None:
                         meanwhile.go_on()
+
+
+def weights_lie_apart(core: Core, lanes: int) -> bool:
+    """Whether words of a column tile of a matrix that is computed, which fill their lanes, are no neighbours."""
+    weights = core.weights
+    return (weights.value is not None and not weights.by_columns and weights.columns % lanes == 0
+            and weights.columns > lanes)
 
 
 def _for_results(build, words):
