@@ -35,7 +35,8 @@ def add_perf(commands: Any) -> None:
     add_memory_options(perf)
     add_outputs(perf)
     perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
-                      "and optimiser(), as for python -m cosim train")
+                      "and optimiser(), as for python -m cosim train; or resnet50, bert-base or bert-layer (one of its "
+                      "layers), with the size of the batch behind a colon, as resnet50:4, if it is another than 32 or 8")
     add_noise_options(perf)
     perf.add_argument("--area", metavar="FILE", help="what python -m synth accelerator --json FILE wrote: also print "
                       "throughput by area, and an estimate of the energy")
@@ -116,13 +117,16 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
 
 def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", values: bool = True, **noise: Any
                  ) -> tuple[Any, Any]:
-    """The training of a file, and its step as a program; OptionError if it cannot be one.
+    """The training of a file or a name, and its step as a program; OptionError if it cannot be one.
+
+    ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
+    of :func:`noise_from_args`.
 
     ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
     of :func:`noise_from_args`.
     """
-    from hbfp.golden.lower.training.source import training  # with PyTorch
-    from hbfp.golden.lower.training.step import lower_step
+    from hbfp.golden.lower.training.step import lower_step  # with PyTorch
+    from hbfp.golden.lower.training.zoo import training
 
     try:
         made = training(text)
