@@ -36,7 +36,8 @@ def add_perf(commands: Any) -> None:
     add_outputs(perf)
     perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
                       "and optimiser(), as for python -m cosim train; or resnet50, bert-base or bert-layer (one of its "
-                      "layers), with the size of the batch behind a colon, as resnet50:4, if it is another than 32 or 8")
+                      "layers), with the size of the batch behind a colon, as resnet50:4, else 32 images or 8 "
+                      "sentences")
     add_noise_options(perf)
     perf.add_argument("--area", metavar="FILE", help="what python -m synth accelerator --json FILE wrote: also print "
                       "throughput by area, and an estimate of the energy")

@@ -17,6 +17,8 @@ ROLES = ("forward", "gx", "gw")
 UPDATE = "update"
 #: What a cycle counts as in which no instruction is under way.
 NOTHING = "instructions on their way"
+#: Products, the vector unit beside the update, the update, conversions, what moves alone between DRAM and memories.
+GROUPS = ("product", "vector", UPDATE, "conversion", "DRAM", "nothing")
 
 
 def shares(program: Program, kinds: Sequence[str], times: Times) -> dict[str, Any]:
@@ -36,7 +38,8 @@ def shares(program: Program, kinds: Sequence[str], times: Times) -> dict[str, An
     Returns
     -------
     dict
-        ``cycles``: kind -> cycles, which add up to the run's, the most first; ``bytes``: part -> bytes that loads and
+        ``cycles``: kind -> cycles, which add up to the run's, the most first; ``groups``: the same added up to those
+        of :data:`GROUPS`; ``bytes``: part -> bytes that loads and
         stores move; ``products``: of each of forward, gx and gw its ``macs``, the cycles in which its products are
         ``under_way``, and ``utilisation``, the share of what the array could do in these.
     """
@@ -66,7 +69,11 @@ def shares(program: Program, kinds: Sequence[str], times: Times) -> dict[str, An
             layer.macs for layer in program.layers if layer.name.partition(" ")[0] == role)
         products[role] = {"macs": macs, "under_way": under_way, "utilisation": macs / max(size * under_way, 1)}
     spent = sorted(((name, cycles) for name, cycles in found.items() if cycles), key=lambda item: -item[1])
-    return {"cycles": dict(spent), "bytes": traffic, "products": products}
+    groups = dict.fromkeys(GROUPS, 0)
+    for name, cycles in spent:
+        first, _, second = name.partition(" ")
+        groups[UPDATE if second == UPDATE else first if first in GROUPS else "nothing"] += cycles
+    return {"cycles": dict(spent), "groups": groups, "bytes": traffic, "products": products}
 
 
 _RANKS = ("product", "vector", "conversion", "DRAM")

@@ -31,8 +31,9 @@ def test_a_cycle_counts_for_the_product_before_the_vector_unit_and_for_that_befo
     found = shares(*program((Opcode.MULTIPLY, "gw matmul", 2, 8), (Opcode.VECTOR, "backward mul", 6, 11),
                             (Opcode.LOAD, "backward mul", 0, 12), (Opcode.CONVERT, "gx matmul", 11, 14),
                             (Opcode.VECTOR, "update", 13, 15), (Opcode.STORE, "update", 14, 18)))
-    assert found["cycles"] == {"product gw": 6, "vector mul": 3, "DRAM backward": 2, "conversion gx": 2, "DRAM update": 3,
-                               "vector update": 2, NOTHING: 2}
+    assert found["cycles"] == {"product gw": 6, "vector mul": 3, "DRAM backward": 2, "conversion gx": 2,
+                               "DRAM update": 3, "vector update": 2, NOTHING: 2}
+    assert found["groups"] == {"product": 6, "vector": 3, "update": 5, "conversion": 2, "DRAM": 2, "nothing": 2}
     assert sum(found["cycles"].values()) == 20
     assert list(found["cycles"].values()) == sorted(found["cycles"].values(), reverse=True)
 
