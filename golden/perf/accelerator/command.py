@@ -122,9 +122,6 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", value
 
     ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
     of :func:`noise_from_args`.
-
-    ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
-    of :func:`noise_from_args`.
     """
     from hbfp.golden.lower.training.step import lower_step  # with PyTorch
     from hbfp.golden.lower.training.zoo import training
