@@ -20,7 +20,7 @@ __all__ = ["file"]
 def test_products_beside_the_vector_unit_on_verilog(file):
     """Linear layers and attention, forward, gx and gw."""
     file.write_text(ATTENDS)
-    large = replace(ACCELERATOR, v_words=BESIDE)
+    large = replace(ACCELERATOR, v_words=BESIDE, vector_rows=8)
     made, step = lowered(file, large)
     program = step.lowered.program
     beside = [layer for layer in program.layers if layer.name.startswith("gw") and any(
