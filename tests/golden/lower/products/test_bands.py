@@ -44,7 +44,7 @@ def test_pieces_come_behind_commands_and_the_rest_at_the_end(share, brought):
 
 @pytest.mark.parametrize("before", [False, True])
 def test_rows_of_the_next_band_come_between_commands_of_one(before):
-    """With K of 24 a band of 21 rows is half of X less a word; one before must not make two of them share words."""
+    """With K of 24 a band of 21 rows is half of X less a word, behind a layer or not."""
     fmt = HBFPFormat(mantissa=8, block=(1, 8))
     machine = Accelerator(core=Design(format=fmt, rows=8, depth=32), x_words=128, w_words=64, v_words=256)
     torch.manual_seed(1)
