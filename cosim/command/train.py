@@ -116,7 +116,7 @@ def _work(args, accelerator, timing, steps, noise):
     if last.cause is not None:
         console.print(f"[red]FAILED[/red]: error {last.cause.name.lower()} at instruction {last.error_pc} of "
                       f"{len(program.instructions)} in step {done}, after {last.cycles} cycles")
-    modules = products.by_product(outcome.rows, [name for name, _ in made.model.named_modules()])
+    modules = products.by_product(outcome.rows, made.modules)
     if outcome.rows:
         console.print(products.table(modules))
         console.print(table(by_part(outcome.rows, size), last.cycles, size, title))

@@ -114,8 +114,8 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
     check_kind("accelerator", accelerator, Accelerator)
     made, first = [], NEXT + 1
     models = listed(models, "Models")
-    for number, (model, make, batch, plan) in enumerate(zip(models, optimisers, batches, plans or [None] * len(models),
-                                                            strict=True)):
+    each_plan: Sequence[Plan | None] = plans or [None] * len(models)
+    for number, (model, make, batch, plan) in enumerate(zip(models, optimisers, batches, each_plan, strict=True)):
         check_kind("model", model, torch.nn.Module)
         try:
             reference = Reference(model, loss, make, accelerator, stochastic, seed, plan, clip, first)

@@ -88,6 +88,13 @@ class Training:
         return [self._pair(pair, number) for pair in batch]
 
 
+    @property
+    def modules(self) -> list[str]:
+        """Names of the layers, as a step's program has them: of model n of a job with ``n/`` before."""
+        job = isinstance(self.model, list)
+        return [f"{number}/{name}" if job else name for number, model in enumerate(self.model if job else [self.model])
+                for name, _ in model.named_modules()]
+
     def check(self) -> None:
         """Let PyTorch compute the first loss in float32, before anything else is done with it.
 

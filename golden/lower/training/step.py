@@ -151,7 +151,7 @@ class Step(OneProgram):
         return self._laid(self.reference.expected(loss, self.host.capture.buffers))
 
 
-def turn(step, place):
+def turn(step: int, place: range) -> tuple[int, int]:
     """The first two arguments of a step, counted from 0."""
     further = step % PLACES * len(place)
     return further, -further % (1 << 32)
