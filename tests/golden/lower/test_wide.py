@@ -46,8 +46,20 @@ class Attends(nn.Module):
         return torch.matmul(torch.matmul(y, y.transpose(-1, -2)), x)
 
 
+class Turns(nn.Module):
+    """Stacked products of which the transpose alone is read: where widths allow, it is multiplied so."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(20, 24)
+
+    def forward(self, x):
+        y = self.first(x).reshape(2, -1, 24)
+        return torch.matmul(torch.matmul(y, y.transpose(-1, -2)).transpose(-1, -2), y)
+
+
 MODELS = {"mlp": lambda: nn.Sequential(nn.Linear(20, 40), nn.ReLU(), nn.Linear(40, 36), nn.ReLU(), nn.Linear(36, 10)),
-          "attends": Attends}
+          "attends": Attends, "turns": Turns}
 
 
 def converted(model, machine, **roles):
@@ -85,11 +97,21 @@ def check(model, machine, count=20):
 def test_widths_by_role(model, machine, x, w):
     machine = MACHINES[machine]
     bits = 4, machine.core.wide
-    if model == "attends" and (x, w) == (1, 0):
+    if model != "mlp" and (x, w) == (1, 0):
         with pytest.raises(LoweringError, match="which is computed, is not; one width for both would do$"):
             lower(converted(MODELS[model], machine, x=bits[x], w=bits[w]), (torch.randn(20, 20),), machine)
         return
     assert check(converted(MODELS[model], machine, x=bits[x], w=bits[w]), machine) == {(x, w)}
+
+
+def test_both_digits_of_the_next_band_come_between_commands_of_one():
+    """A row is 3 words of high digits and 3 of low ones: X has two bands of 10 rows."""
+    machine = accelerator((1, 8), x_words=128, w_words=64, v_words=256)
+    model = converted(lambda: nn.Linear(20, 40), machine, x=6, w=6)
+    assert check(model, machine, 62) == {(1, 1)}
+    opcodes = [each.opcode for each in lower(model, (torch.randn(62, 20),), machine).program.instructions]
+    places = [place for place, each in enumerate(opcodes) if each == Opcode.MULTIPLY]
+    assert sum(Opcode.CONVERT in opcodes[a:b] for a, b in zip(places, places[1:], strict=False)) > 3
 
 
 def test_layers_of_their_own_widths():

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from golden.lower.errors import LoweringError
+from golden.lower.training import space
 from golden.lower.training.job import lower_job_step
 from golden.lower.training.step import NUMBERS, lower_step
 
@@ -57,6 +58,26 @@ def test_models_of_several_shapes_and_optimisers():
                plans=[lambda optimiser: torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.5)] * 3)
     followed(step, [[each] * 3 for each in BATCHES[:3]])
     assert step.losses == ["0/loss", "1/loss", "2/loss"]
+
+
+def test_space_of_a_job_is_kept_and_it_needs_no_values(monkeypatch):
+    """What one model gives back may be what another still reads."""
+    def made(**options):
+        return job([mlp(0), mlp(1)], [sgd(), sgd()], MACHINES["8"], **options).lowered.program
+    program = made()
+    assert made(values=False).instructions == program.instructions
+    monkeypatch.setattr(space, "CROWDED", 0)
+    assert made() == program
+
+
+def test_sums_of_rows_longer_than_the_vector_units_are_cut():
+    """Rows have 4 words at most; biases of 40 numbers have 5: no two of them fit a row, but what is left of them."""
+    step = job([mlp(0, 40), mlp(1, 40)], [sgd(), sgd()], accelerator(row_words=4))
+    followed(step, [[each] * 2 for each in BATCHES[:2]])
+    program = step.lowered.program
+    layer = next(each for each in program.layers if each.name == "backward 0.bias")
+    given = [each for each in program.instructions[layer.first:layer.stop] if each.opcode.name == "VECTOR"]
+    assert len(given) == 2 * 2 + 2                         # 4 words of each alone, and of both the last one together
 
 
 def test_one_model_with_more_numbers_than_arguments():

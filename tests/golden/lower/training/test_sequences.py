@@ -153,7 +153,7 @@ def test_parts_of_a_step():
 @pytest.mark.parametrize(("model", "line"), [
     (pooled(nn.PReLU()), "Layer 'forward layer' (prelu_kernel) cannot be lowered"),
     (Made(lambda own, x: own.classes(own.hidden(x).cumsum(1)).mean(1)), "Layer 'forward cumsum' (cumsum) cannot be"),
-    (pooled(nn.Dropout(0.5)), "Layer 'forward layer' (bernoulli) cannot be lowered: it draws random numbers")])
+    (pooled(nn.Dropout(0.5)), "Layer 'forward layer' (dropout) cannot be lowered: it drops elements at random")])
 def test_refusals(model, line):
     with pytest.raises(LoweringError, match="^" + re.escape(line)):
         follow(model, F.cross_entropy, [((torch.randn(4, 3, 11),), (torch.randint(10, (4,)),))])

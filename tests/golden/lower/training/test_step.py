@@ -248,8 +248,8 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
     (mlp(), lambda y, t: y.sum(1), sgd(),
      "The loss cannot be lowered: it has the shape (12,); one number of float32 would do"),
     (mlp(nn.Hardsigmoid), F.cross_entropy, sgd(), f"Layer 'forward 1' (hardsigmoid) cannot be lowered: {NO_OPERATION}"),
-    (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (bernoulli) cannot be lowered: it draws random "
-     "numbers, others in each run; a model without it, or with training=False where it has that, would do")),
+    (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (dropout) cannot be lowered: it drops elements at "
+     "random, and the accelerator draws no numbers; --rounding stochastic would do")),
     (Unused(), F.cross_entropy, sgd(), ("Parameter spare.weight cannot be trained: the loss does not depend on it; "
      "requires_grad_(False) would do"))])
 def test_refusals(model, loss, optimiser, line):
