@@ -30,6 +30,8 @@ class Builder:
     ----------
     accelerator : Accelerator
         The accelerator that will run the program.
+    filled : bool
+        As of :class:`~golden.lower.memory.Dram`.
 
     Attributes
     ----------
@@ -43,10 +45,10 @@ class Builder:
         Sums that models of a job do together at the end of a turn; None where they do none.
     """
 
-    def __init__(self, accelerator: Accelerator) -> None:
+    def __init__(self, accelerator: Accelerator, filled: bool = True) -> None:
         self.accelerator, self.lanes, self.beat = accelerator, accelerator.lanes, accelerator.beat
-        self.schedule, self.dram = Schedule(accelerator), Dram(accelerator)
-        self._v_kept = 0
+        self.schedule, self.dram = Schedule(accelerator), Dram(accelerator, filled)
+        self._v_kept, self._v_top = 0, accelerator.v_words
         self.v = Ring("V", 0, accelerator.v_words)
         self.x = Ring("X", 0, accelerator.x_words)
         self.w = Ring("W", 0, accelerator.w_words, accelerator.core.rows)
@@ -67,16 +69,20 @@ class Builder:
         """
         if words > self.v.size:
             raise LoweringError(f"it needs {words} words of memory V that stay, beside {self._v_kept} others, of "
-                                f"{self.accelerator.v_words}; larger --v-words would do")
+                                f"{self._v_top}; larger --v-words would do")
         self._v_kept += words
-        stop = self.accelerator.v_words - self._v_kept
+        stop = self._v_top - self._v_kept
         self.v.stop = stop
         self.v.next = min(self.v.next, stop)
         return Span("V", stop, stop + words)
 
     def forget(self) -> None:
         """Give back what was kept."""
-        self._v_kept, self.v.stop = 0, self.accelerator.v_words
+        self._v_kept, self.v.stop = 0, self._v_top
+
+    def confine(self, first: int, stop: int) -> None:
+        """Give out words ``first`` to ``stop - 1`` of V alone, from here on."""
+        self._v_kept, self._v_top, self.v = 0, stop, Ring("V", first, stop)
 
     def end_layer(self) -> None:
         """Give back what was kept for a layer, once all its instructions are there."""

@@ -39,12 +39,15 @@ class Lowered:
     distances : dict
         Operation beside products -> how far the accelerator's results are from PyTorch's own function of the same
         operands.
+    kinds : tuple of str
+        What each instruction is for: of a step of training its part, and the operation behind a space.
     """
     program: Program
     expected: dict[str, np.ndarray]
     orders: dict[str, list[int]]
     outputs: list[str]
     distances: dict[str, Distance] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
 
     def torch_order(self, name: str, values: np.ndarray) -> np.ndarray:
         """A tensor of the program as torch has it."""
@@ -136,7 +139,8 @@ def finished(build: Builder, parts: Sequence[Network], yields: bool = False) -> 
                       memory=tuple(sorted(build.dram.regions, key=lambda each: each.address)),
                       tensors=_united(each.tensors for each in parts), layers=tuple(layers))
     return Lowered(program, _united(each.expected for each in parts), _united(each.orders for each in parts),
-                   [name for each in parts for name in each.outputs], _total(each.graph.distances for each in parts))
+                   [name for each in parts for name in each.outputs], _total(each.graph.distances for each in parts),
+                   tuple(build.schedule.kinds))
 
 
 def together(build: Builder, layers: list[Layer]) -> None:

@@ -98,6 +98,8 @@ class Dram:
     Parameters
     ----------
     accelerator : Accelerator
+    filled : bool
+        Whether tensors have numbers; else it holds no more than programs of the vector unit.
 
     Attributes
     ----------
@@ -105,12 +107,16 @@ class Dram:
         The first element that is not given out.
     regions : list of Region
         What lies there before the program runs, by address in bytes.
+    pieces : list of Home
+        Pieces that tensors have, in order; not those with numbers before the program runs, which stay.
     """
 
-    def __init__(self, accelerator: Accelerator) -> None:
-        self.accelerator, self.lanes = accelerator, accelerator.lanes
+    def __init__(self, accelerator: Accelerator, filled: bool = True) -> None:
+        self.accelerator, self.lanes, self.filled = accelerator, accelerator.lanes, filled
         self.end = 0
         self.regions: list[Region] = []
+        self.pieces: list[Home] = []
+        self._free: list[tuple[int, int]] = []             # address and elements
 
     def take(self, data: bytes) -> int:
         """Put bytes into DRAM before the program runs, and give their address in bytes, a multiple of the beat."""
@@ -123,17 +129,57 @@ class Dram:
         self.end = -(-self.end // PAGE) * PAGE
         return 4 * self.end
 
-    def home(self, rows: int, length: int, pitch: int | None = None) -> Home:
-        """Space for rows of ``length`` numbers, which begin ``pitch`` apart; by default each fills whole words."""
-        pitch = -(-length // self.lanes) * self.lanes if pitch is None else pitch
-        return Home(self._more(rows * pitch), rows, length, pitch)
+    def home(self, rows: int, length: int, pitch: int | None = None, again: bool = False) -> Home:
+        """Space for rows of ``length`` numbers, which begin ``pitch`` apart; by default each fills whole words.
 
-    def empty(self, shape: Sequence[int], order: Sequence[int] | None = None) -> Value:
-        """Space for a tensor whose dimensions lie in ``order``, outermost first; rows run along the last of them."""
+        With ``again`` it may be space that was given back, if there is nothing between rows: that would have to be
+        zeros.
+        """
+        pitch = -(-length // self.lanes) * self.lanes if pitch is None else pitch
+        address = self._again(rows * pitch) if again and length == pitch else None
+        made = Home(self._more(rows * pitch) if address is None else address, rows, length, pitch)
+        self.pieces.append(made)
+        return made
+
+    def free(self, home: Home) -> None:
+        """Let a piece be given out again, unless there is something between its rows: that has to stay zeros."""
+        self.pieces = [each for each in self.pieces if each is not home]
+        if home.length != home.pitch:
+            return
+        size = -(-home.rows * home.pitch // self.lanes) * self.lanes
+        merged: list[tuple[int, int]] = []
+        for at, count in sorted([*self._free, (home.address, size)]):
+            if merged and sum(merged[-1]) == at:
+                merged[-1] = merged[-1][0], merged[-1][1] + count
+            else:
+                merged.append((at, count))
+        self._free = merged
+
+    def _again(self, elements):
+        """The address of the smallest free piece that holds so many elements; None if there is none."""
+        needed = -(-elements // self.lanes) * self.lanes
+        fits = [(count, at) for at, count in self._free if count >= needed]
+        if not fits:
+            return None
+        count, at = min(fits)
+        self._free = [each for each in self._free if each[0] != at]
+        if count > needed:
+            self._free.append((at + needed, count - needed))
+        return at
+
+    def stays(self, home: Home) -> None:
+        """A piece has numbers before the program runs, in its rows or around them, and is never given out again."""
+        self.pieces = [each for each in self.pieces if each is not home]
+
+    def empty(self, shape: Sequence[int], order: Sequence[int] | None = None, again: bool = False) -> Value:
+        """Space for a tensor whose dimensions lie in ``order``, outermost first; rows run along the last of them.
+
+        ``again`` as of :meth:`home`.
+        """
         order = list(range(len(shape))) if order is None else list(order)
         length = shape[order[-1]] if order else 1
         rows = int(np.prod([shape[d] for d in order[:-1]], dtype=np.int64))
-        home = self.home(rows, length)
+        home = self.home(rows, length, again=again)
         strides, step = [1] * len(shape), home.pitch
         for d in reversed(order[:-1]):
             strides[d], step = step, step * shape[d]
@@ -143,6 +189,9 @@ class Dram:
         """A tensor that is there before the program runs."""
         values = np.asarray(values, np.float32)
         value = self.empty(values.shape, order)
+        self.stays(value.home)
+        if not self.filled:
+            return value
         data = np.zeros((value.home.rows, value.home.pitch), np.float32)
         laid = values.transpose(order) if order is not None else values
         data[:, :value.home.length] = laid.reshape(value.home.rows, value.home.length)
@@ -151,6 +200,9 @@ class Dram:
 
     def zeros(self, home: Home, number: float = 0.0) -> None:
         """Fill a piece with zeros before the program runs, or its rows with another number."""
+        self.stays(home)
+        if not self.filled:
+            return
         data = np.zeros((home.rows, home.pitch), np.float32)
         data[:, :home.length] = number
         self.regions.append(Region(4 * home.address, data.tobytes()))

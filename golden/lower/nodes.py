@@ -13,6 +13,7 @@ from hbfp.program import Product
 from hbfp.system import Accelerator
 
 from .chains import Chain
+from .graph import kind, place
 from .memory import Value
 from .tensors import Tensors
 
@@ -46,7 +47,10 @@ class Nodes(Tensors):
     def value(self, node: fx.Node) -> Value:
         """Where a node's result lies; what was put off is done first."""
         if node in self.chains and (run := self.chains.pop(node).run) is not None:
+            schedule = self.build.schedule
+            own, schedule.kind = schedule.kind, f"{place(node).partition(' ')[0]} {kind(node)}"
             run()
+            schedule.kind = own
         return super().value(node)
 
     @property

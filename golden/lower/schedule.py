@@ -29,6 +29,16 @@ class Span:
         return self.memory == other.memory and self.start <= other.start and other.stop <= self.stop
 
 
+@dataclass(frozen=True)
+class Emission:
+    """An instruction to be emitted: what :meth:`Schedule.emit` takes."""
+    opcode: Opcode
+    values: Mapping[str, int]
+    reads: tuple[Span, ...]
+    writes: tuple[Span, ...]
+    kind: str = ""
+
+
 class _Uses:
     """Who wrote each address of a memory last, and who has read it since; pieces of addresses, in order."""
 
@@ -82,12 +92,21 @@ class Schedule:
         All so far, in order, with their waits.
     moved : list of (Span, int)
         Bytes of DRAM that lie further by an argument, and its number.
+    kind : str
+        What instructions that are emitted are for.
+    kinds : list of str
+        The same of all so far.
+    tape : list of Emission or None
+        If there is one, what is emitted goes there, and not yet into the program.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
         self.instructions: list[Instruction] = []
         self.moved: list[tuple[Span, int]] = []
+        self.tape: list[Emission] | None = None
+        self.kind = ""
+        self.kinds: list[str] = []
         self._restart()
 
     def _restart(self):
@@ -99,6 +118,9 @@ class Schedule:
     def emit(self, opcode: Opcode, values: Mapping[str, int], reads: Iterable[Span] = (),
              writes: Iterable[Span] = ()) -> None:
         """Append an instruction, and NOPs before it if it needs more waits than it can hold."""
+        if self.tape is not None:
+            self.tape.append(Emission(opcode, values, tuple(reads), tuple(writes), self.kind))
+            return
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
         for place, argument in self.moved:
@@ -119,13 +141,16 @@ class Schedule:
     def give_way(self) -> None:
         """Append a YIELD: all before it is complete before all behind it starts."""
         self.instructions.append(Instruction(Opcode.YIELD, {}))
+        self.kinds.append("")
         self._restart()
 
     def halt(self) -> None:
         """Append a HALT; it replaces a YIELD at the end."""
         if self.instructions and self.instructions[-1].opcode == Opcode.YIELD:
             self.instructions.pop()
+            self.kinds.pop()
         self.instructions.append(Instruction(Opcode.HALT, {}))
+        self.kinds.append("")
 
     def _waits(self, unit, need):
         """Waits for what is needed, not known, and not implied by another of them."""
@@ -136,6 +161,7 @@ class Schedule:
 
     def _append(self, opcode, values, unit, waits):
         self.instructions.append(Instruction(opcode, values, tuple(Wait(Unit(other), count) for other, count in waits)))
+        self.kinds.append(self.kind)
         known = self._known[unit][-1]
         for other, count in waits:
             known = merged(known, self._known[other][count])

@@ -49,7 +49,8 @@ class Tensors:
         if node not in self.values:
             result = self.graph.results[node]
             order = self.order(node)
-            self.values[node] = self.build.dram.constant(result.detach().float().numpy(), order)
+            self.values[node] = (self.build.dram.empty(result.shape, order) if result.is_meta else
+                                 self.build.dram.constant(result.detach().float().numpy(), order))
             if node in self.graph.inputs:
                 self.known_as(self.name(node), self.values[node], result, order, "input")
         return self.values[node]
@@ -71,13 +72,18 @@ class Tensors:
         laid = first_of(result).float().permute(order)
         self.orders[name] = list(order)
         self.tensors[name] = Tensor(4 * value.address, tuple(laid.shape), "word", role)
-        self.expected[name] = laid.contiguous().numpy()
+        if not laid.is_meta:
+            self.expected[name] = laid.contiguous().numpy()
 
-    def fresh(self, node: fx.Node, order: list[int] | None = None) -> Value:
-        """Space for a node's result, or the first of several, which gets the node's name."""
+    def fresh(self, node: fx.Node, order: list[int] | None = None, filled: float | None = None) -> Value:
+        """Space for a node's result, or the first of several, which gets the node's name; before the program runs its
+        rows have the number ``filled``, if there is one, with zeros around.
+        """
         result = first_of(self.graph.results[node])
         order = channels_last(result.dim()) if order is None else order
-        value = self.build.dram.empty(result.shape, order)
+        value = self.build.dram.empty(result.shape, order, again=filled is None)
+        if filled is not None:
+            self.build.dram.zeros(value.home, filled)
         self.values[node] = value
         self.known_as(self.name(node), value, result, order, "inner")
         return value

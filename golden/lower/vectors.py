@@ -194,22 +194,36 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
     if build.waiting is not None and not alone:
         build.waiting.append(Sum(parts, operands, over, inner, totals))
         return
-    keep_rows(build, kept or {})
     before, body, after = parts
-    length = operands[0].shape[inner]
-    words = -(-length // build.lanes)
     once, each = split(body)
-    begin = [*once, programs.length(length), *before]
     values, read = (*operands, *outputs), len(operands)
     every = joint([[value.dims()[d] for d in over] for value in values])
-    for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(values)) // words)):
-        with _rows(build, list(boxes(every, first, count)), count, words, inner, values, range(read),
-                   range(read, len(values))) as spans:
-            _pass(build, [] if first else begin, each, count, words, spans[:read], spans[read:])
-    for one, total in zip(after, totals, strict=True):
-        result = build.v.take(words)
-        _pass(build, [], [one], 1, words, [], [result])
-        build.store(result.start, words, total, (), inner, rows=[])
+    for words, part in _columns(build, operands[0].shape[inner]):
+        own, sums_ = [part(value, inner) for value in values], [part(value, inner) for value in totals]
+        length = own[0].shape[inner]
+        keep_rows(build, {index: part(value, 0) for index, value in (kept or {}).items()})
+        begin = [*once, programs.length(length), *before]
+        for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(values)) // words)):
+            with _rows(build, list(boxes(every, first, count)), count, words, inner, own, range(read),
+                       range(read, len(values))) as spans:
+                _pass(build, [] if first else begin, each, count, words, spans[:read], spans[read:])
+        for one, total in zip(after, sums_, strict=True):
+            result = build.v.take(words)
+            _pass(build, [], [one], 1, words, [], [result])
+            build.store(result.start, words, total, (), inner, rows=[])
+
+
+def _columns(build, length):
+    """Of rows that are longer than the vector unit's, the words that are added up at a time, and what gives these
+    columns of a value along a dimension.
+    """
+    longest, wide = build.accelerator.row_words, -(-length // build.lanes)
+    for word in range(0, wide, longest):
+        words = min(longest, wide - word)
+
+        def part(value, along, word=word, words=words):
+            return value if wide <= longest else value.words(along, word, words, build.lanes)
+        yield words, part
 
 
 @dataclass
@@ -236,10 +250,12 @@ def sums_together(build: Builder, several: Sequence[Sum]) -> None:
     is as long as its words, and lanes behind the end of a sum's own are stored nowhere.
     """
     one = several[0]
-    words = -(-one.operands[0].shape[one.inner] // build.lanes)
-    most = min(build.accelerator.row_words // words, build.v.size // (4 * len(one.operands) * words))
-    for first in range(0, len(several), max(1, most)):
-        _together(build, several[first:first + max(1, most)], words)
+    for words, part in _columns(build, one.operands[0].shape[one.inner]):
+        own = [replace(each, operands=[part(value, each.inner) for value in each.operands],
+                       totals=[part(value, each.inner) for value in each.totals]) for each in several]
+        most = min(build.accelerator.row_words // words, build.v.size // (4 * len(one.operands) * words))
+        for first in range(0, len(own), max(1, most)):
+            _together(build, own[first:first + max(1, most)], words)
 
 
 def _together(build, several, words):

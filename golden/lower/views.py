@@ -9,6 +9,13 @@ import torch
 from .errors import NO_OPERATION, LoweringError
 from .memory import Value
 
+aten = torch.ops.aten
+#: Views that go by an element's place in the shape alone, not by where it lies or what it is.
+_BY_PLACE = {each for packet in (aten.view, aten._unsafe_view, aten.permute, aten.transpose, aten.t, aten.expand,
+                                 aten.slice, aten.select, aten.squeeze, aten.unsqueeze, aten.split,
+                                 aten.split_with_sizes, aten.unbind, aten.alias, aten.detach)
+             for each in (getattr(packet, name) for name in packet.overloads()) if each != aten.view.dtype}
+
 
 def is_view(target: Any) -> bool:
     """Whether an operation gives a view of its first operand where strides can say it, and a copy elsewhere."""
@@ -41,6 +48,9 @@ def seen(target: Any, args: Any, options: Any, source: Value, operand: torch.Ten
     parts = list(found) if isinstance(found, (tuple, list)) else [found]
     if any(part.untyped_storage()._cdata != source.where.untyped_storage()._cdata for part in parts):
         raise RuntimeError("a copy")
+    if target in _BY_PLACE:
+        made = [Value(part, source.home) for part in parts]
+        return made if isinstance(found, (tuple, list)) else made[0]
     numbers = target(_numbered(operand), *args, **options)
     places = _addresses(source.where).ravel()
     for part, each in zip(parts, numbers if isinstance(found, (tuple, list)) else [numbers], strict=True):

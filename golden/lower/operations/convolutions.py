@@ -76,7 +76,7 @@ def conv2d(net: Nodes, node: Any) -> Made:
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
     window = _window(shape, stride, padding, dilation)
     kernel = _constant(net, net.constant(w), groups) if net.is_constant(w) else _forward(net, net.value(w), groups)
-    output = net.fresh(last)
+    output = _space(net, last, groups)
     _convolve(net, x, shape[1], kernel, window, groups, steps, output, after)
     return last, (_work(result, shape, groups),)
 
@@ -99,7 +99,7 @@ def images_gradient(net: Nodes, node: Any) -> Made:
                             "that would do")
     after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
     kernel = _turned(net, net.value(w), groups)
-    output = net.fresh(last)
+    output = _space(net, last, groups)
     outs = shape[0] // groups
     if window.stride == (1, 1):
         turned = Window(window.size, (1, 1), around, window.dilation)
@@ -160,6 +160,12 @@ def _gathers(net, window, channels, groups, plain):
     return not plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
 
 
+def _space(net, node, groups):
+    """Space for a convolution's result; of groups that share words it is zeros at first."""
+    outs = net.graph.results[node].shape[1] // groups
+    return net.fresh(node, filled=0.0 if groups > 1 and outs % net.build.lanes else None)
+
+
 def _convolve(net, x, channels, kernel, window, groups, steps, output, after):
     """A convolution of a node's images, or of those at a value with their borders, group after group."""
     build, outs = net.build, output.shape[1] // groups
@@ -170,8 +176,6 @@ def _convolve(net, x, channels, kernel, window, groups, steps, output, after):
     planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
         build, net.value(x), Weights(size[0] * size[1] * channels, outs), size, stride, padding, dilation)
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
-    if groups > 1 and outs % build.lanes:
-        build.dram.zeros(output.home)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)

@@ -20,8 +20,7 @@ def cat(net: Nodes, node: Any) -> Made:
     """Copy parts one behind the other along a dimension."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
     values = [net.value(each) for each in parts]
-    output = net.fresh(node, vectors.physical(values[0]) if len(values[0].shape) == 4 else None)
-    net.build.dram.zeros(output.home)
+    output = net.fresh(node, vectors.physical(values[0]) if len(values[0].shape) == 4 else None, 0.0)
     start = 0
     for value in values:
         size = value.shape[dim]
@@ -39,8 +38,7 @@ def _padded(net, node, x, sides, value):
     """The same, with ``sides`` as torch has them: before and behind, of the last dimension first."""
     if min(sides) < 0:
         raise LoweringError(f"it pads by {sides}; sides of 0 or more would do")
-    source, output = net.value(x), net.fresh(node)
-    net.build.dram.zeros(output.home, value)
+    source, output = net.value(x), net.fresh(node, filled=value)
     inner = output.where
     for n, size in enumerate(reversed(source.shape)):
         if 2 * n < len(sides):
@@ -59,8 +57,7 @@ def pad_mode(net: Nodes, node: Any) -> Made:
 def stack(net: Nodes, node: Any) -> Made:
     """Copy parts into a new dimension, which lies next to the one before it, so that the two can be one."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
-    output = net.fresh(node, _stacked(net.value(parts[0]), dim))
-    net.build.dram.zeros(output.home)
+    output = net.fresh(node, _stacked(net.value(parts[0]), dim), 0.0)
     for number, each in enumerate(parts):
         net.copy(net.value(each), Value(output.where.select(dim, number), output.home))
     return node, ()
@@ -101,8 +98,7 @@ def _with(order, dim):
 
 def _within(net, node, part, order, view):
     source = net.value(part)
-    output = net.fresh(node, order)
-    net.build.dram.zeros(output.home)
+    output = net.fresh(node, order, 0.0)
     net.copy(source, output.view(view))
     return node, ()
 

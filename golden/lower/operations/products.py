@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from hbfp.golden.nn.placed import Draw, part
 from hbfp.golden.vector import programs
@@ -50,15 +51,26 @@ def matmul(net: Nodes, node: Any) -> Made:
     steps, last = steps_behind(net, node, -1)
     order = list(range(len(a.shape)))
     after, last = steps_after(net, last, order)
-    output = net.fresh(last, order)
     of_a, of_b = draws(node.args[2], "x", "w")
     wide = widths(node.args[2], net.build.accelerator)
+    turned = of_a is of_b is None and wide.x == wide.w and _is_turned(net, node)
+    output = net.fresh(last, [*order[:-2], *reversed(order[-2:])] if turned else order)
     for number, place_ in enumerate(np.ndindex(*a.shape[:-2])):
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
+        if turned:                                         # b^T a^T is the transpose, of the same sums
+            left, right, own = (Value(each.where.t(), each.home) for each in (right, left, own))
         weights = computed_weights(right, net.build.lanes, _stacked(of_b, number, b.shape), wide)
         matrix(net.build, left, weights, steps, own, after.part(place_), _stacked(of_a, number, a.shape))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
+
+
+def _is_turned(net, node):
+    """Whether all that reads stacked matrices is their transpose, which then is to lie row by row."""
+    user = net.only_user(node)
+    dims = net.graph.results[node].dim()
+    return user is not None and user.target == torch.ops.aten.transpose.int and {
+        each % dims for each in user.args[1:]} == {dims - 2, dims - 1}
 
 
 def add_bias(net: Nodes, node: Any) -> Made:

@@ -69,7 +69,8 @@ def _rows(net, node, form, values):
     sources = [_seen(net, each, form.rows) for each in values]
     shape = sources[0].shape
     inner = form.dim % len(shape)
-    _row_fits(net, shape[inner])
+    if not adds_rows(form):
+        _row_fits(net, shape[inner])
     if form.numbers:
         vectors.constant_rows(net.build, _numbers(net, node, form))
     readers = net.readers(node)

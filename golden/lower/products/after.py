@@ -9,7 +9,7 @@ from .. import vectors
 from ..boxes import Loops
 from ..builder import Builder
 from ..memory import Value
-from ..schedule import Span
+from ..schedule import Ring, Span
 
 Box = tuple[int, list[int], list[list[tuple[int, int]]]]
 
@@ -62,11 +62,15 @@ class After:
         """Of each other tensor, the loops over its rows."""
         return [value.dims()[rows] for value in self.others]
 
-    def bring(self, box: Sequence[Box], rows: int, words: int, first: int) -> list[Span]:
-        """Load words ``first`` on of rows of the other tensors, whose loops stand behind two others; kept in V."""
+    def bring(self, box: Sequence[Box], rows: int, words: int, first: int, ring: Ring | None = None) -> list[Span]:
+        """Load words ``first`` on of rows of the other tensors, whose loops stand behind two others.
+
+        They are kept in V, or come to another ring of it.
+        """
         spans = []
         for number, value in enumerate(self.others, 2):
-            span = self.build.v.take(rows * words, kept=True)
+            span = self.build.v.take(rows * words, kept=True) if ring in (None, self.build.v) else ring.take(
+                rows * words)
             for done, skips, lines in box:
                 self.build.load_words(value, first, words, span.start + done * words, skip=skips[number],
                                       rows=lines[number])

@@ -15,13 +15,14 @@ from ..boxes import Loops, boxes, joint, ranges
 from ..builder import Builder, merged
 from ..errors import LoweringError
 from ..memory import Value
-from ..schedule import Span
+from ..schedule import Ring, Span
 from .after import After
+from .bands import Meanwhile, band, commands, shares
 from .core import Core
 from .draw import Drawn, in_v
 from .draw import fields as fields_of
 from .passes import even, portions
-from .weights import Steps, Weights, pieces, tall
+from .weights import Steps, Weights, pieces, set_apart, tall
 from .wide import Wide
 
 #: Rows of a command, in rows of the array: more hide the change of weights, fewer begin earlier.
@@ -32,6 +33,10 @@ LONG = 4
 PORTIONS = 4
 #: Rows that are converted at a time where the core waits for the first ones.
 FEW = 16
+#: Bands from which on a weight that streams is copied first, so that each column tile comes in long bursts.
+BANDS = 4
+#: Columns whose results may wait to be stored while weights stream.
+RESULTS = 4
 #: Most places in V for rows that do not fill their words.
 PLACES = 3
 
@@ -75,10 +80,12 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     wanted = build.x.size // 2 // cells
     if not core.resident and pitch(rows) * cells <= build.x.size:
         wanted = rows                                      # else the weight would be brought in again
+    elif core.plan.streamed and not core.divisible:
+        wanted = build.x.size // cells                     # its conversion takes longer than what comes to X anew
     passing = not whole and core.plan.streamed and pitch(min(step, rows)) * cells > build.x.size
     if passing:
         wanted = machine.core.depth
-    chunk = _band(rows, step, wanted, build.x.size // (2 * core.plan.side * wide.digits if passing else cells))
+    chunk = band(rows, step, wanted, build.x.size // (2 * core.plan.side * wide.digits if passing else cells))
     if chunk < 1:
         raise LoweringError(f"{min(step, rows)} rows of {cells} words, which a block has, need more than the "
                             f"{build.x.size} words of memory X; larger --x-words would do")
@@ -90,15 +97,21 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     part = even(chunk, most_rows, step)
     most = build.v.size - core.plan.group * step * (1 + after.operands)
     down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
+    if core.plan.group == 1 and weights_lie_apart(core, build.lanes) and -(-rows // chunk) >= BANDS:
+        set_apart(build, core.weights)
+    ring = _for_results(build, part * (1 + after.operands)) if core.plan.streamed else build.v
     several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
     places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
 
-    def bring(start, x, low, high, word, words, most):
-        """Words of rows to X, at most so many rows at a time; low digits ``low`` words behind the high ones."""
+    def pieces_of(start, x, low, high, word, words, most):
+        """Bring words of rows to X, at most so many rows at a time, low digits ``low`` words behind the high ones;
+        yields behind each piece.
+        """
         for row in range(0, high, most):
             lower, target = min(most, high - row), x + word * pitch(high) + row
             if turned is not None:
                 turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn, wide, low)
+                yield
                 continue
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
@@ -106,14 +119,40 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
             for part, fields in enumerate(wide.rows()):
                 to_x(build, here, lower, words, target + part * low, 1, high,
                      {**fields_of(drawn, start + row, word), **fields})
+            yield
 
-    last = len(output.shape) - 1
-    for start, count in ranges(sizes, chunk, step):
+    def bring(*what):
+        for _ in pieces_of(*what):
+            pass
+
+    def ahead(start, count, x):
+        """Bring a band's rows to X while the one before it is multiplied; yields behind each piece."""
+        low = pitch(count) * tiles
+        for at, high in commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, False):
+            for word in range(0, tiles, across):
+                yield from pieces_of(start + at, x.start + at * tiles, low, high, word, min(across, tiles - word), down)
+
+    last, bands = len(output.shape) - 1, list(ranges(sizes, chunk, step))
+    early = not passing and 2 * pitch(chunk) * cells <= build.x.size
+    if early:
+        build.x.next = build.x.start                       # so that no band lies where the one before it does
+    x, meanwhile, there_already = None, None, False
+    for number, (start, count) in enumerate(bands):
         plane = pitch(count) * (core.plan.side if passing else tiles)
-        x = build.x.take(plane * wide.digits)
+        if meanwhile is not None:
+            x, there_already = meanwhile.close(), True
+        else:
+            x = build.x.take(plane * wide.digits)
+        meanwhile = None
+        if early and number + 1 < len(bands):
+            next_x = build.x.take(pitch(bands[number + 1][1]) * cells)
+            many = sum(len(list(shares(columns, False, False))) for _, columns in core.groups()) * len(list(
+                commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0)))
+            parts = -(-bands[number + 1][1] // down) * -(-tiles // across)
+            meanwhile = Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / many)
         for group, (first, columns) in enumerate(core.groups()):
             where, there = core.place(first, columns)
-            for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
+            for at, high in commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
                 base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
                 closes = start + at + high == rows and first + columns == core.plan.columns
                 fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,
@@ -136,7 +175,9 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                     return [Span("X", begin + digit * low, begin + digit * low + part.tiles * each)
                             for digit in range(wide.digits)]
 
-                def before(part, half, row=row, new=group == 0, few=few, opening=opening, once=once, where=where,
+                new = group == 0 and not there_already
+
+                def before(part, half, row=row, new=new, few=few, opening=opening, once=once, where=where,
                            first=first, each=each):
                     if opening:
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
@@ -148,43 +189,39 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
                 if where is not None and at == 0 and not there and not (opens and core.divisible):
                     core.bring(where, first, columns)
-                for column, some in _shares(columns, opens and tiles >= LONG, closes and tiles >= LONG):
+                for column, some in shares(columns, opens and tiles >= LONG, closes and tiles >= LONG):
                     own = where and Span("W", where.start + column * core.height,
                                          where.start + (column + some) * core.height)
                     if opens and core.divisible and own is not None and (column or not opening):
                         core.bring(own, first + column, some)
-                    extra = after.bring(box, high, some, first + column)
-                    result = build.v.take(high * some, kept=True)
+                    extra = after.bring(box, high, some, first + column, ring)
+                    result = ring.take(high * some, kept=ring is build.v)
                     core.multiply(source, fields, own, some, result, some, first + column,
                                   cut=() if column else cut, before=None if column else before)
                     after.work(result, extra, high, some)
                     for done, skips, lines in box:
                         store(build, result.start + done * some, some, output, last, first + column, skips[1], lines[1])
                     build.v.release()
+                    if meanwhile is not None:
+                        meanwhile.go_on()
 
 
-def _parts(count, part, most, step, side, columns, first):
-    """First row and rows of the commands of a band. The very first has few rows, if that costs little."""
-    begin, few = 0, -(-side // step) * step
-    left = count - few
-    if first and few < part and left > 0 and (left >= side or columns * (side - left) < 2 * left):
-        yield 0, few
-        begin = few
-        part = even(left, most, step)
-    for at in range(begin, count, part):
-        yield at, min(part, count - at)
+def weights_lie_apart(core: Core, lanes: int) -> bool:
+    """Whether words of a column tile of a matrix that is computed, which fill their lanes, are no neighbours."""
+    weights = core.weights
+    return (weights.value is not None and not weights.by_columns and weights.columns % lanes == 0
+            and weights.columns > lanes)
 
 
-def _shares(wide, opens, closes):
-    """First column tile and column tiles of the commands of a group: one to begin with, and not all at the end."""
-    sizes = [1, min(2, wide - 1), max(0, wide - 3)] if opens else [wide]
-    if closes and sizes[-1] > 3:
-        sizes[-1:] = [sizes[-1] - sizes[-1] // 2, sizes[-1] // 2]
-    column = 0
-    for size in sizes:
-        if size:
-            yield column, size
-            column += size
+def _for_results(build, words):
+    """Where rows of results go if each column's weights take most of V: a part of it, so that no weight waits for
+    what has yet to be stored. All of V if a quarter of it holds less than two columns of ``words``.
+    """
+    most = build.v.size // 4 // words
+    if most < 2:
+        return build.v
+    kept = build.keep(min(most, RESULTS) * words)
+    return Ring("V", kept.start, kept.stop)
 
 
 def _zeros(build, words):
@@ -242,13 +279,3 @@ def store(build: Builder, source: int, words: int, output: Value, inner: int, fi
     """Column tiles ``first`` on of rows of an output, from ``source`` in V."""
     part = output.words(inner, first, words, build.lanes)
     build.store(source, words, part, (), inner, skip=skip, rows=lines)
-
-
-def _band(rows, step, wanted, most, limit=1 << 30):
-    """Rows at a time: as many as wanted, at most ``most``, and whole blocks of ``step`` unless that is all."""
-    wanted, most = min(max(wanted, step), limit), min(most, limit)
-    if rows <= wanted:
-        return rows
-    if wanted > most:
-        wanted = most
-    return wanted // step * step

@@ -8,6 +8,7 @@ import numpy as np
 from hbfp.golden.nn.placed import Draw
 from hbfp.isa.instructions import Memory, Opcode
 
+from .. import vectors
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
@@ -41,7 +42,10 @@ class Lines(Protocol):
 
 @dataclass
 class Weights:
-    """A matrix (K, N) for memory W: in DRAM as records, or a value or lines that are converted on the device."""
+    """A matrix (K, N) for memory W: in DRAM as records, or a value or lines that are converted on the device.
+
+    ``apart`` is a copy of the value, (column tiles, K, lanes).
+    """
     terms: int
     columns: int
     records: int = 0
@@ -50,6 +54,7 @@ class Weights:
     lines: Lines | None = None
     drawn: Drawn | None = None
     wide: Wide = NARROW
+    apart: Value | None = None
 
     @property
     def constant(self) -> bool:
@@ -200,10 +205,29 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
                                     [Span("W", own, own + size)])
 
 
+def set_apart(build: Builder, weights: Weights) -> None:
+    """Copy a matrix that streams so that the words of a column tile lie side by side.
+
+    Else each of them would be a burst of its own every time that the tile comes.
+    """
+    assert weights.value is not None
+    lanes = build.lanes
+    tiles = -(-weights.columns // lanes)
+    copied = build.dram.empty((tiles, weights.terms, lanes))
+    for tile in range(tiles):
+        wide = min(lanes, weights.columns - tile * lanes)
+        vectors.copy(build, Value(weights.value.where.narrow(1, tile * lanes, wide), weights.value.home),
+                     Value(copied.where[tile].narrow(1, 0, wide), copied.home))
+    weights.apart = copied
+
+
 def _bring(build, weights, row, word, rows, words, target):
     """Words of rows of a matrix that is computed, as they lie in DRAM, to V."""
     if weights.lines is not None:
         weights.lines.load(build, row, rows, word, words, target)
+        return
+    if weights.apart is not None and words == 1:
+        build.load_words(Value(weights.apart.where[word].narrow(0, row, rows), weights.apart.home), 0, 1, target)
         return
     where = weights.value.where.t() if weights.by_columns else weights.value.where
     build.load_words(Value(where.narrow(0, row, rows), weights.value.home), word, words, target)

@@ -86,7 +86,7 @@ class Job(OneProgram):
 
 def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Sequence[Make], batches: Sequence[Batch],
                    accelerator: Accelerator, *, stochastic: Sequence[str] = (), seed: int = 1,
-                   plans: Sequence[Plan] | None = None, clip: float | None = None) -> Job:
+                   plans: Sequence[Plan] | None = None, clip: float | None = None, values: bool = True) -> Job:
     """The program of a step of several models, which take turns layer by layer.
 
     Parameters
@@ -99,7 +99,7 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         Of the parameters of each.
     batches : sequence of (tuple, tuple)
         The first of each: inputs and targets.
-    accelerator, stochastic, seed, clip
+    accelerator, stochastic, seed, clip, values
         As for :func:`~.step.lower_step`; every model draws the numbers that it draws alone.
     plans : sequence of callable, optional
         Gives the schedule of each optimiser's learning rates.
@@ -119,7 +119,7 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         check_kind("model", model, torch.nn.Module)
         try:
             reference = Reference(model, loss, make, accelerator, stochastic, seed, plan, clip, first)
-            made.append(Made(reference, batch, number))
+            made.append(Made(reference, batch, number, values))
         except LoweringError as error:
             raise LoweringError(f"{of_the_job(number)}{error}") from None
         first = reference.numbers.stop

@@ -6,6 +6,7 @@ buffers, and what these become goes to the other. So a step that is stopped leav
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, start
 from hbfp.golden.schedule import MixedMantissa
 from hbfp.isa.instructions import ARGUMENTS, Instruction
-from hbfp.program import Layer, Program
+from hbfp.program import Layer, Product, Program
 from hbfp.system import Accelerator
 
 from ..builder import Builder
@@ -32,10 +33,12 @@ from ..operations.tables import BY_NUMBER, Choice
 from ..schedule import Span
 from ..tensors import channels_last
 from . import updates
+from .beside import BESIDE, Beside
 from .capture import Batch, Capture, captured
 from .layers import layers
 from .masks import computes
 from .reference import Loss, Make, Plan, Reference
+from .space import Space, crowded
 from .updates import NEXT, PLACE
 
 #: Places in DRAM for what comes with a step; a host may write the next batch during a step.
@@ -241,6 +244,20 @@ class _Network(Network):
     table: Value | None = None
     place: range = range(0)
     states: dict[tuple[str, str], Value] = field(default_factory=dict)
+    overlaps: bool = True
+    space: Space | None = None
+    beside: Beside | None = None
+    updated: set[str] = field(default_factory=set)
+
+    @cached_property
+    def nodes(self) -> dict[str, fx.Node]:
+        """Name -> node, of the step's inputs and results."""
+        return {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
+
+    @property
+    def further(self) -> int:
+        """Elements from the first place of what comes with a step to the second."""
+        return len(self.place) // 4
 
     def name(self, node: fx.Node) -> str:
         return self.names.get(node) or super().name(node)
@@ -249,6 +266,16 @@ class _Network(Network):
         """What follows from a batch, such as a mask, has no channels."""
         follows = node in self.whole and node.op != "placeholder"
         return list(range(self.graph.results[node].dim())) if follows else super().order(node)
+
+    def before(self, node: fx.Node) -> Iterator[Layer]:
+        if self.beside is not None:
+            yield from self.beside.before(node)
+
+    def behind(self, node: fx.Node, last: fx.Node, made: tuple[Product, ...]) -> None:
+        if self.beside is not None:
+            self.beside.behind(node, last, made)
+        if self.space is not None:
+            self.space.give_back(self.beside is None or not self.beside.held)
 
     def copied(self, name: str) -> str:
         return name
@@ -262,51 +289,70 @@ class _Network(Network):
 
     def put(self) -> None:
         """Put what comes with a step into DRAM: its batch, parameters, state and buffers."""
-        nodes = {name: node for node, name in self.graph.inputs.items()}
-        for name, node in nodes.items():
+        for node, name in self.graph.inputs.items():
             if name in self.given or name in self.updates or name in self.buffers:
                 self.value(node)
         for name, each in self.updates.items():
-            shape = self.graph.results[nodes[name]].shape
+            shape = self.graph.results[self.nodes[name]].shape
             for kept in each.state:
                 self.states[name, kept] = self.build.dram.constant(np.full(shape, start(kept), np.float32),
                                                                    channels_last(len(shape)))
 
     def layer_by_layer(self) -> Iterator[Layer]:
-        further = len(self.place) // 4
+        if self.number is None:                            # models of a job take turns in one DRAM
+            self.space = Space(self) if crowded(self) else None
+            self.beside = Beside(self) if self.overlaps else None
         yield from super().layer_by_layer()
-        nodes = {name: node for node, name in self.graph.inputs.items()} | dict(self.results)
         for name, node in self.results.items():            # parameters of which only the sum is read have one gradient
             own = self.names[node]
             self.tensors[name], self.orders[name] = self.tensors[own], self.orders[own]
-            self.expected[name] = self.expected[own]
-        for name, each in self.updates.items():
-            first = len(self.build.schedule.instructions)
-            parts = {PARAMETER: nodes[name], GRADIENT: nodes[f"{name} gradient"]}
-            values = {part: self.value(node) for part, node in parts.items()}
-            numbers = {part: self.graph.results[node] for part, node in parts.items()}
-            for kept in each.state:
-                numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
-                values[kept] = self.states[name, kept]
-                self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
-            try:
-                updates.lowered(self.build, each, values, self.arguments, further, self.table)
-            except LoweringError as error:
-                raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
-            self.build.end_layer()
-            given = {part: patterns(number.detach()) for part, number in numbers.items()}
-            for part, result in updates.told(each, self.arguments).results(given).items():
-                own = name if part == PARAMETER else f"{name} {part}"
-                self._known(f"{own} after", values[part].further(further),
-                            torch.from_numpy(result.view(np.float32)), "output")
-            self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
-            yield self.layers[-1]
+            if own in self.expected:
+                self.expected[name] = self.expected[own]
+        if self.beside is not None:
+            yield from self.beside.rest()
+        for name in self.updates:
+            if name not in self.updated:
+                first = len(self.build.schedule.instructions)
+                self.update(name)
+                self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
+                yield self.layers[-1]
         for name, new in self.buffers.items():
-            first, value = len(self.build.schedule.instructions), self.value(nodes[name]).further(further)
-            self.copy(self.value(nodes[new]), value)
-            self._known(f"{name} after", value, self.graph.results[nodes[new]], "output")
+            self.build.schedule.kind = "update"
+            first, value = len(self.build.schedule.instructions), self.value(self.nodes[name]).further(self.further)
+            self.copy(self.value(self.nodes[new]), value)
+            self._known(f"{name} after", value, self.graph.results[self.nodes[new]], "output")
             self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
             yield self.layers[-1]
+
+    def update(self, name: str) -> None:
+        """Lower the step of the optimiser of a parameter, whose gradient is there."""
+        self.updated.add(name)
+        self.build.schedule.kind = "update"
+        each = self.updates[name]
+        parts = {PARAMETER: self.nodes[name], GRADIENT: self.nodes[f"{name} gradient"]}
+        values = {part: self.value(node) for part, node in parts.items()}
+        numbers = {part: self.graph.results[node] for part, node in parts.items()}
+        for kept in each.state:
+            numbers[kept] = torch.full_like(numbers[PARAMETER], start(kept))
+            values[kept] = self.states[name, kept]
+            self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
+        try:
+            updates.lowered(self.build, each, values, self.arguments, self.further, self.table)
+        except LoweringError as error:
+            raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
+        self.build.end_layer()
+        for part, result in self._after(each, numbers).items():
+            own = name if part == PARAMETER else f"{name} {part}"
+            self._known(f"{own} after", values[part].further(self.further), result, "output")
+
+    def _after(self, each, numbers):
+        """What an update makes of numbers, by part; without values where they have none."""
+        kept = (PARAMETER, *each.state)
+        if numbers[PARAMETER].is_meta:
+            return {part: numbers[part] for part in kept}
+        given = {part: patterns(number.detach()) for part, number in numbers.items()}
+        return {part: torch.from_numpy(result.view(np.float32))
+                for part, result in updates.told(each, self.arguments).results(given).items()}
 
     def _known(self, name, value, result, role):
         self.known_as(name, value, result, channels_last(result.dim()), role)
@@ -314,7 +360,7 @@ class _Network(Network):
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
                stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None,
-               mixed: MixedMantissa | None = None, epoch: int = 0) -> Step:
+               mixed: MixedMantissa | None = None, epoch: int = 0, values: bool = True) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -338,6 +384,9 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
         Gradients are clipped to this norm, as :func:`torch.nn.utils.clip_grad_norm_` does.
     mixed : MixedMantissa, optional
         Mantissas of the layers, in ``epoch``; each of them the accelerator's, or its wide one.
+    values : bool
+        Whether memory and what is expected have numbers; without them the same instructions are there sooner, for the
+        cycle model.
 
     Returns
     -------
@@ -356,7 +405,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
     if mixed is not None:
         reference.begin_epoch(mixed, epoch)
-    made = Made(reference, batch)
+    made = Made(reference, batch, values=values)
     lowered, place = program_of(accelerator, [made])
     return made.step(lowered, place)
 
@@ -371,28 +420,29 @@ class Made:
         The first.
     number : int or None
         The model's own in a job.
+    values : bool
+        As of :func:`lower_step`.
     """
 
-    def __init__(self, reference: Reference, batch: Batch, number: int | None = None) -> None:
-        self.reference, self.number, self.first = reference, number, batch
+    def __init__(self, reference: Reference, batch: Batch, number: int | None = None, values: bool = True) -> None:
+        self.reference, self.number, self.first, self.values = reference, number, batch, values
         self.prefix = "" if number is None else f"{number}/"
         self.capture = captured(reference, batch)
-        self.graph, self.moved, self.whole = _evaluated(self.capture, reference.side)
+        self.graph, self.moved, self.whole = _evaluated(self.capture, reference.side, values)
+        self.graph.inputs = {node: self.prefix + name for node, name in self.graph.inputs.items()}
         self.own: _Network | None = None
 
-    def network(self, build: Builder, arguments: Sequence[int]) -> _Network:
+    def network(self, build: Builder, arguments: Sequence[int], overlaps: bool) -> _Network:
         """The model on its way into a program that is told these arguments in the first step."""
-        def called(names):
-            return {node: self.prefix + name for node, name in names.items()}
-        capture, self.graph.inputs = self.capture, called(self.graph.inputs)
+        capture = self.capture
         results = {self.prefix + name: node for name, node in capture.outputs.items()}
         names = {node: name for name, node in results.items()} | self.graph.inputs
         self.own = _Network(
             self.graph, build, self.number, whole=self.whole, names=names, results=results, batches=True,
             updates={self.prefix + name: each for name, each in self.reference.updates().items()},
             buffers={self.prefix + name: self.prefix + new for name, new in capture.buffers.items()},
-            arguments=arguments, given={self.prefix + name for name in (*capture.leaves(self.first),
-                                                                        *self.moved.values())})
+            arguments=arguments, overlaps=overlaps,
+            given={self.prefix + name for name in (*capture.leaves(self.first), *self.moved.values())})
         return self.own
 
     def step(self, lowered: Lowered, place: range) -> Step:
@@ -411,10 +461,21 @@ def program_of(accelerator: Accelerator, several: Sequence[Made]) -> tuple[Lower
 
     What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch.
     """
-    build = Builder(accelerator)
+    overlaps = len(several) == 1 and accelerator.v_words >= BESIDE
+    try:
+        return _program_of(accelerator, several, overlaps)
+    except LoweringError:                                  # it may need all of V
+        if not overlaps:
+            raise
+        return _program_of(accelerator, several, False)
+
+
+def _program_of(accelerator, several, overlaps):
+    """The same, with gradients of weights beside other layers or without."""
+    build = Builder(accelerator, several[0].values)
     told = [word for each in several for word in each.reference.values()]
     arguments = (*turn(0, range(0)), *told)
-    networks, dram = [each.network(build, arguments) for each in several], build.dram
+    networks, dram = [each.network(build, arguments, overlaps) for each in several], build.dram
     first, table = dram.page(), None
     for each in networks:
         each.put()
@@ -424,7 +485,8 @@ def program_of(accelerator: Accelerator, several: Sequence[Made]) -> tuple[Lower
             each.table = table
         networks[0].known_as(NUMBERS, table, torch.from_numpy(_floats(told)), [0, 1], "input")
     place = range(first, dram.page())
-    dram.take(bytes((PLACES - 1) * len(place)))    # what fills up words is zeros there, too
+    size = (PLACES - 1) * len(place) // 4
+    dram.zeros(dram.home(1, size, size))                   # what fills up words is zeros there, too
     build.schedule.moved = [(Span("DRAM", first, place.stop), PLACE),
                             (Span("DRAM", place.stop, place.stop + len(place)), NEXT)]
     for each in networks:
@@ -444,8 +506,10 @@ def _floats(told):
     return np.array(told, np.uint32).view(np.float32)[:, None]
 
 
-def _evaluated(capture, side):
-    """The graph with what each node gives in the first step; its inputs and all nodes that whole numbers decide."""
+def _evaluated(capture, side, values):
+    """The graph with what each node gives in the first step, or without ``values`` its shape; its inputs and all nodes
+    that whole numbers decide.
+    """
     results, fixed, whole, nodes = {}, set(), set(), []
     inputs, moved, moving, same = {}, {}, set(), {}
     with torch.no_grad(), sided(side):
@@ -457,6 +521,7 @@ def _evaluated(capture, side):
                 elif results[node].is_floating_point():
                     inputs[node] = capture.names[node.name]
                     moving.add(node)
+                    results[node] = results[node] if values else _shaped(results[node])
                 else:
                     whole.add(node)
             elif node.op == "get_attr":
@@ -465,8 +530,11 @@ def _evaluated(capture, side):
             elif node.op == "call_function":
                 if isinstance(node.target, torch._ops.HigherOrderOperator) or "out" in node.kwargs:
                     raise refusal(node, NO_OPERATION)
-                args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
-                results[node] = _called(node, args, options)
+                if values or moving.isdisjoint(node.all_input_nodes):
+                    args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
+                    results[node] = _called(node, args, options)
+                else:
+                    results[node] = torch.utils._pytree.tree_map_only(torch.Tensor, _shaped, node.meta["val"])
                 free = whole.isdisjoint(node.all_input_nodes)
                 if moving.isdisjoint(node.all_input_nodes) and (free or not computes(node)):
                     node.replace_all_uses_with(same.setdefault(repr((node.target, node.args, node.kwargs)), node))
@@ -480,6 +548,11 @@ def _evaluated(capture, side):
     outputs = list(capture.outputs.values())
     wanted = [results[each] for each in outputs]
     return Graph(needed(nodes, fixed, outputs), results, fixed, inputs, outputs, wanted, {}), moved, whole
+
+
+def _shaped(tensor):
+    """A tensor of the same shape, without values."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
 def _called(node, args, options):

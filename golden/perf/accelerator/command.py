@@ -35,7 +35,9 @@ def add_perf(commands: Any) -> None:
     add_memory_options(perf)
     add_outputs(perf)
     perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
-                      "and optimiser(), as for python -m cosim train")
+                      "and optimiser(), as for python -m cosim train; or resnet50, bert-base or bert-layer (one of its "
+                      "layers), with the size of the batch behind a colon, as resnet50:4, else 32 images or 8 "
+                      "sentences")
     perf.add_argument("--epoch", default="0", metavar="N", help="with --train, where mantissas() of FILE.py gives "
                       "layers other widths from epoch to epoch: of which epoch, counted from 0 (default 0)")
     add_noise_options(perf)
@@ -116,20 +118,21 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
     return {"stochastic": roles, "seed": seed}
 
 
-def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noise: Any) -> tuple[Any, Any]:
-    """The training of a file, and its step as a program, or as several; OptionError if it cannot be one.
+def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", values: bool = True, **noise: Any
+                 ) -> tuple[Any, Any]:
+    """The training of a file or a name, and its step as a program, or as several; OptionError if it cannot be one.
 
-    ``name`` is the option that gave it, ``noise`` is of :func:`noise_from_args`.
+    ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
+    of :func:`noise_from_args`.
     """
     from hbfp.golden.lower.training.job import lower_job_step  # with PyTorch
     from hbfp.golden.lower.training.mixed import lower_mixed
-    from hbfp.golden.lower.training.source import training
     from hbfp.golden.lower.training.step import lower_step
+    from hbfp.golden.lower.training.zoo import training
 
     try:
         made = training(text)
-        made.check()
-        options = {"clip": made.clip, **noise}
+        options = {"clip": made.clip, "values": values, **noise}
         if isinstance(made.model, list):
             if made.mixed is not None:
                 raise ValueError("mantissas() must not be given with a job: its models have one width each")
@@ -208,8 +211,10 @@ def _perf(args, accelerator, memory, estimate, noise):
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.model}")
-        program = (_of_epoch(args, *lowered_step(args.model, accelerator, **noise)) if args.train else
-                   lowered(args.model, accelerator)).program
+        begun = time.process_time()
+        made = (_of_epoch(args, *lowered_step(args.model, accelerator, values=False, **noise)) if args.train else
+                lowered(args.model, accelerator))
+        program, lowering = made.program, time.process_time() - begun
 
         from .layers import busy, by_layer, by_part, table
         from .model import times  # with Numba
@@ -217,14 +222,20 @@ def _perf(args, accelerator, memory, estimate, noise):
         bar("generate the core")
         latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
         bar(f"{len(program.instructions):,} instructions")
-        begun = time.perf_counter()
+        begun, processor = time.perf_counter(), time.process_time()
         found = times(program, latency, *memory)
-        seconds = time.perf_counter() - begun
+        seconds, processor = time.perf_counter() - begun, time.process_time() - processor
     size, macs = core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     rows = by_layer(program, found)
-    parts = {"parts": by_part(rows, size)} if args.train else {}
+    parts: dict[str, Any] = {}
+    if args.train:
+        from . import shares
+
+        parts = {"parts": by_part(rows, size), "shares": shares.shares(program, made.kinds, found)}
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
     console.print(table(parts.get("parts", rows), found.cycles, size, title))
+    if args.train:
+        console.print(shares.table(parts["shares"], found.cycles))
     extra = _estimated(console, program, rows, estimate) if estimate else {}
     for name, path in write_files(args, program, found, title):
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
@@ -234,7 +245,8 @@ def _perf(args, accelerator, memory, estimate, noise):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
                 "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
-                "layers": rows, "busy": busy(program, found), "seconds": seconds} | parts | extra
+                "layers": rows, "busy": busy(program, found), "seconds": seconds, "processor_seconds": processor,
+                "lowering_seconds": lowering} | parts | extra
         with writing("json", args.json):
             files.write_json(args.json, data)
 

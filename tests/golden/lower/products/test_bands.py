@@ -1,0 +1,61 @@
+"""Bands of rows: commands cut them without a gap, and the next one comes while one is multiplied."""
+
+import pytest
+import torch
+
+from golden.lower.lowering import lower
+from golden.lower.products.bands import Meanwhile, band, commands, shares
+from golden.lower.schedule import Span
+from golden.machine.machine import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("count", [1, 8, 9, 40])
+def test_commands_take_all_rows(count, first):
+    found = list(commands(count, 16, 16, 1, 8, 4, first))
+    assert [at for at, _ in found] == [sum(high for _, high in found[:n]) for n in range(len(found))]
+    assert sum(high for _, high in found) == count and max(high for _, high in found) <= 16
+    assert sum(wide for _, wide in shares(9, first, first)) == 9
+
+
+@pytest.mark.parametrize("rows, wanted, most, found", [(10, 16, 32, 10), (40, 16, 32, 16), (40, 18, 12, 12)])
+def test_a_band_has_whole_blocks_unless_it_is_all(rows, wanted, most, found):
+    assert band(rows, 4, wanted, most) == found
+
+
+@pytest.mark.parametrize("share, brought", [(0.5, [0, 1, 1, 2]), (1.5, [1, 3, 4, 5]), (9, [5, 5, 5, 5])])
+def test_pieces_come_behind_commands_and_the_rest_at_the_end(share, brought):
+    done, span = [], Span("X", 0, 8)
+
+    def pieces():
+        for each in range(5):
+            done.append(each)
+            yield
+    meanwhile = Meanwhile(pieces(), span, share)
+    for count in brought:
+        meanwhile.go_on()
+        assert len(done) == count
+    assert meanwhile.close() is span and len(done) == 5
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_rows_of_the_next_band_come_between_commands_of_one(before):
+    """With K of 24 a band of 21 rows is half of X less a word, behind a layer or not."""
+    fmt = HBFPFormat(mantissa=8, block=(1, 8))
+    machine = Accelerator(core=Design(format=fmt, rows=8, depth=32), x_words=128, w_words=64, v_words=256)
+    torch.manual_seed(1)
+    layers = [torch.nn.Linear(8, 24)] if before else []
+    model, x = torch.nn.Sequential(*layers, torch.nn.Linear(24, 40)), torch.randn(62, 8 if before else 24)
+    made = lower(model, (x,), machine)
+    device = Machine(made.program, races=True)
+    device.run()
+    assert all((device.get(name) == made.expected[name]).all() for name in made.outputs)
+    layer = made.program.layers[-1]
+    opcodes = [each.opcode for each in made.program.instructions[layer.first:layer.stop]]
+    multiplies = [n for n, each in enumerate(opcodes) if each == Opcode.MULTIPLY]
+    converts = [n for n, each in enumerate(opcodes) if each == Opcode.CONVERT]
+    assert sum(any(a < n < b for n in converts) for a, b in zip(multiplies, multiplies[1:], strict=False)) > 3
