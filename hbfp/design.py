@@ -130,7 +130,7 @@ class Design(describe.Description):
         tag="", place=7, always=True, where="blocked", serves=(BLOCKS, ACCELERATOR))
     arithmetic: str = choice(
         "hbfp", ARITHMETICS, title="Arithmetic", text="block floating point, or a baseline with the same dataflow",
-        tag="", place=0, always=True)
+        tag="", place=0, always=True, serves=(*CORES, ACCELERATOR))
     group: tuple[int, int] = pair(
         None, *SIDE_RANGE, title="Group", text="rows,columns of elements without registers between them",
         usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True,

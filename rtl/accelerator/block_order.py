@@ -57,10 +57,12 @@ class BlockOrder:
         The instruction that is taken, and that which is executed.
     start, step : Value
         See :class:`~rtl.accelerator.loops.Loops`.
+    shared : bool
+        Whether elements share exponents; if not, every word comes once.
     """
 
-    def __init__(self, m: Module, fmt, side, new, held, start, step):
-        self.m, self.new, self.held, self.start, self.step = m, new, held, start, step
+    def __init__(self, m: Module, fmt, side, new, held, start, step, shared=True):
+        self.m, self.new, self.held, self.start, self.step, self.shared = m, new, held, start, step, shared
         self.side, self.terms, self.square = side, fmt.terms, fmt.square
         self.stochastic = fmt.rounding == "stochastic"
         self.bits = (side - 1).bit_length()
@@ -101,7 +103,7 @@ class BlockOrder:
         r, phase, g, k, j = loops.counter
         row = Cat(r, *([g] if terms < side else []), j)
         reach, pad = self._ends(row)
-        twice = self.columns if not self.square else 1
+        twice = (self.columns if not self.square else 1) if self.shared else 0
         stop = self.plain & reach
         m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
             r.all() | stop, phase == twice, g.all() | stop if terms < side else 1, k + 1 == held.words, reach),
