@@ -65,7 +65,7 @@ class Design(describe.Description):
         (``aligned``).
     arithmetic : str
         ``hbfp``, or a baseline with the same dataflow: ``fp32`` (product and sum rounded, subnormals flushed),
-        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` (FP32 sums), ``int``.
+        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` and ``fp16`` (FP32 sums), ``int``.
     group : tuple of int, optional
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
@@ -142,7 +142,7 @@ class Design(describe.Description):
     pipeline: int = whole(
         0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
         text="registers inside each FP32 multiply-add, or adder of block sums (7: inside groups, too); fp32 takes up "
-             "to 8, hbfp and fma 7, bf16 6",
+             "to 8, hbfp and fma 7, bf16 and fp16 6",
         tag="p", place=14, serves=(BLOCKS, FLOATS, ACCELERATOR))
     depth: int = whole(
         512, *DEPTH_RANGE, title="Depth", unit=" rows", text="rows of X that one command may stream",

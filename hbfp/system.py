@@ -12,7 +12,7 @@ from .format import HBFPFormat
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (4, 8, 16, 32)
 #: Kinds of number that its array may compute with.
-NUMBERS = ("hbfp", "fp32", "bf16")
+NUMBERS = ("hbfp", "fp32", "bf16", "fp16")
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
 FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 #: Equal parts of each memory, of which contexts have shares.

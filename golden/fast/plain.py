@@ -65,7 +65,7 @@ def _fp32(x, w, rows, result):
 
 
 @njit
-def _bf16(x, w, rows, result):
+def _halves(x, w, rows, result):
     """Exact products, each added with one rounding: the sum is rounded to odd first, in float64."""
     terms, columns = w.shape
     psum, one = np.empty(columns, np.float32), np.empty(1, np.float64)
@@ -89,4 +89,4 @@ def _bf16(x, w, rows, result):
                 acc[n] = _flushed(acc[n] + psum[n])
 
 
-_STEPS = {"fp32": _fp32, "bf16": _bf16}
+_STEPS = {"fp32": _fp32, "bf16": _halves, "fp16": _halves}

@@ -18,7 +18,7 @@ from ..matmul import check_widths
 ORDERS = ("block", "quick")
 #: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator;
 #: the others are numbers that share no exponents, in the order of an array with as many rows as a block has terms.
-PLAIN = ("fp32", "bf16")
+PLAIN = ("fp32", "bf16", "fp16")
 MODES = ("hbfp", "emulator", *PLAIN)
 #: Widths of an ``aligned`` accumulator where none are given.
 GUARD, GROWTH = 4, 8

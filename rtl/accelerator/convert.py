@@ -12,7 +12,7 @@ from hbfp.isa.instructions import Opcode
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
 from ..convert.numbers import Numbers
-from ..fp32.convert import ToBf16
+from ..fp32.convert import ToBf16, ToFp16
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
@@ -23,6 +23,10 @@ from .layouts import ADDRESS_BITS
 from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
 from .sizes import Sizes
 from .transposer import Transposer
+
+
+#: Numbers of fewer bits than FP32, which share no exponents -> what rounds to them.
+_ROUNDED = {"bf16": ToBf16, "fp16": ToFp16}
 
 
 class Convert(Component):
@@ -127,8 +131,8 @@ class Convert(Component):
         for n, value in enumerate(self.read.data):
             given = named(m, value & ~word.pad.replicate(len(value)), f"element{n}")
             element = Signal(params.mantissa, name=f"mantissa{n}", reset_less=True)
-            if params.plain == "bf16":
-                m.submodules[f"lane{n}"] = lane = ToBf16(subnormals="flush", enable=False)
+            if params.plain in _ROUNDED:
+                m.submodules[f"lane{n}"] = lane = _ROUNDED[params.plain](subnormals="flush", enable=False)
                 m.d.comb += lane.a.eq(given)
                 given = lane.o
             m.d.sync += element.eq(given)
