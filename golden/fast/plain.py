@@ -1,37 +1,12 @@
-"""Products of numbers that share no exponents, compiled: the bits of :mod:`golden.core.baselines`, whose order it is."""
+"""Products of numbers that share no exponents, compiled; :mod:`golden.floats` calls them."""
 
 import numpy as np
 from numba import njit
 
-from ..core.baselines import BASELINES
-from ..matmul import check_operands
-from ..number.blocks import as_float32, canonical
 from ..number.to_fp32 import FLUSHED_BELOW
 
 _NORMAL = np.float32(2.0 ** -126)
 _ZERO = np.float32(0)
-
-
-def matmul(name: str, x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
-    """``x @ w`` of float32 as the core of a kind of number in :data:`~golden.core.baselines.BASELINES` gives it.
-
-    Parameters
-    ----------
-    name : str
-        Of the kind; one without compiled steps is multiplied by its definition.
-    x, w : ndarray of float32
-        (M, K) and (K, N).
-    rows : int
-        Of the array.
-    """
-    kind = BASELINES[name]
-    if name not in _STEPS:
-        return kind.matmul(x, w, rows)
-    x, w = check_operands(as_float32(x), as_float32(w, "w"))
-    x, w = (np.ascontiguousarray(kind.rounded(part)) for part in (x, w))
-    result = np.empty((x.shape[0], w.shape[1]), np.float32)
-    _STEPS[name](x, w, rows, result)
-    return canonical(result)
 
 
 @njit
@@ -89,4 +64,5 @@ def _halves(x, w, rows, result):
                 acc[n] = _flushed(acc[n] + psum[n])
 
 
-_STEPS = {"fp32": _fp32, "bf16": _halves, "fp16": _halves}
+#: Arithmetic -> its product: x (M, K), w (K, N), rows of the array, and where (M, N) of float32 goes.
+STEPS = {"fp32": _fp32, "bf16": _halves, "fp16": _halves}

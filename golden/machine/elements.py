@@ -7,7 +7,7 @@ from hbfp.format import HBFPFormat
 
 from .. import bfp
 from ..core.baselines import BASELINES
-from ..fast import plain
+from ..floats import matmul
 from ..matmul import matmul_blocks
 from ..number.blocks import Blocks
 
@@ -40,4 +40,4 @@ def product(design: Design, x: Blocks, w: Blocks) -> np.ndarray:
     if design.blocked:
         return matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
     kind = BASELINES[design.arithmetic]
-    return plain.matmul(kind.name, *(kind.values(part.mantissa.view(np.uint32)) for part in (x, w)), design.rows)
+    return matmul(kind.name, *(kind.values(part.mantissa.view(np.uint32)) for part in (x, w)), design.rows)

@@ -17,7 +17,7 @@ from hbfp.format import HBFPFormat
 
 from ..bfp import decode, encode
 from ..fast import kernels, lanes, products
-from ..fast import plain as plain_numbers
+from ..floats import matmul
 from ..matmul import matmul_blocks
 from ..noise import Stream
 from ..number.blocks import Blocks
@@ -177,7 +177,7 @@ def _product(a, b, formats, turn_a, turn_b):
         if not a.on_host:
             raise ValueError(f"Mode {formats.mode!r} needs CPU tensors, not {a.source.device.type}")
         left, right = a.source.T if turn_a else a.source, b.source.T if turn_b else b.source
-        return torch.from_numpy(plain_numbers.matmul(formats.mode, left, right, a.fmt.terms))
+        return torch.from_numpy(matmul(formats.mode, left, right, a.fmt.terms))
     if not a.on_host:
         if formats.order == "quick":
             return (a.values.T if turn_a else a.values) @ (b.values.T if turn_b else b.values)

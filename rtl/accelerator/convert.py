@@ -24,7 +24,6 @@ from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
 from .sizes import Sizes
 from .transposer import Transposer
 
-
 #: Numbers of fewer bits than FP32, which share no exponents -> what rounds to them.
 _ROUNDED = {"bf16": ToBf16, "fp16": ToFp16}
 

@@ -24,7 +24,8 @@ def test_words(mantissa, block, stored, packed, beats):
     assert (found.mantissa, found.exponent, found.plain) == (mantissa, 10, "")
 
 
-@pytest.mark.parametrize("arithmetic, bits, packed, beats", [("fp32", 32, 1, 16), ("bf16", 16, 2, 8), ("fp16", 16, 2, 8)])
+@pytest.mark.parametrize("arithmetic, bits, packed, beats", [
+    ("fp32", 32, 1, 16), ("bf16", 16, 2, 8), ("fp16", 16, 2, 8)])
 def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
     """A record has no beat of exponents; a column is one segment, whatever the option for blocks says."""
     found = Accelerator(core=core(block=(4, 4), arithmetic=arithmetic))

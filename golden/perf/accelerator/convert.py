@@ -21,7 +21,8 @@ STATE = record(
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
     # are read, and leave.
     "row later_row column leaving",
-    # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit was busy in the last cycle.
+    # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
+    # was busy in the last cycle.
     "shared square active by_columns turned to_w was_busy "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
     # one cycle later; the transposer's columns are read, leave.

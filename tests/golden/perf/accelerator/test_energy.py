@@ -34,7 +34,8 @@ def test_rows():
     assert whole["energy_uj"] == pytest.approx(1131.2e-6) and whole["energy_pj_mac"] == pytest.approx(1131.2 / 2048)
 
 
-@pytest.mark.parametrize("name, values", [("hbfp4", {"format": HBFPFormat(mantissa=4)}), ("fp32", {"arithmetic": "fp32"})])
+@pytest.mark.parametrize("name, values", [("hbfp4", {"format": HBFPFormat(mantissa=4)}),
+                                          ("fp32", {"arithmetic": "fp32"})])
 def test_energy_of_a_product_is_the_measured_one(name, values):
     """Without the accumulators' accesses, which are counted apart, and with the leakage of a period at 1 GHz."""
     constants, sources = constants_for(Design(rows=32, cols=32, **values), CORE / 2, None)
