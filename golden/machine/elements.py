@@ -39,5 +39,5 @@ def product(design: Design, x: Blocks, w: Blocks) -> np.ndarray:
     """FP32 sums (M, N) of blocks (M, K) and (K, N), before the side unit."""
     if design.blocked:
         return matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
-    kind = BASELINES[design.arithmetic]
-    return matmul(kind.name, *(kind.values(part.mantissa.view(np.uint32)) for part in (x, w)), design.rows)
+    a, b = (BASELINES[design.arithmetic].values(part.mantissa.view(np.uint32)) for part in (x, w))
+    return matmul(design.arithmetic, a, b, design.rows)
