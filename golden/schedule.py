@@ -75,6 +75,13 @@ class MixedMantissa:
         asked = self._end(layer, layers)
         return max([self.boosted, *asked]) if self._whole(epoch) else max(asked, default=self.base)
 
+    def kinds(self) -> list[int]:
+        """The first epoch of each kind: of those in which every layer is boosted, and of the others."""
+        found: dict[bool, int] = {}
+        for epoch in range(self.epochs):
+            found.setdefault(self._whole(epoch), epoch)
+        return list(found.values())
+
     def _whole(self, epoch):
         """Whether every layer is boosted in an epoch."""
         return epoch >= self.epochs - self.last_epochs or any(start <= epoch < stop for start, stop in self.intervals)
@@ -119,7 +126,7 @@ class MixedMantissa:
         for count in macs:
             check_range("Multiply-accumulates", count, 0, MOST)
         done: dict[int, int] = {}
-        kinds = {self._whole(epoch): epoch for epoch in range(self.epochs)}
+        kinds = {self._whole(epoch): epoch for epoch in self.kinds()}
         whole = sum(map(self._whole, range(self.epochs)))
         for kind, epoch in kinds.items():
             epochs = whole if kind else self.epochs - whole

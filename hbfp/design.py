@@ -72,7 +72,8 @@ class Design(describe.Description):
     multiplier : str
         How products are formed; equal bits. ``plain``: ``*`` and ``+``, quick to simulate. ``recoded``:
         activations recoded once a row, one tree of full adders for a column of a group, least area; bit by bit, so
-        slow to build and to simulate (docs/decisions/0101-dot-product.md).
+        slow to build and to simulate (docs/decisions/0101-dot-product.md); in lanes that columns share and in an
+        accelerator's vector unit, too (docs/decisions/0140-least-logic.md).
     pipeline : int
         Registers inside each multiply-add of floats, whose groups are then one row tall, or inside the adders that
         accumulate block sums in FP32, and with more of them inside converter, side unit and, from 7 on, each group of
@@ -164,7 +165,7 @@ class Design(describe.Description):
     wide: int = whole(
         0, 0, MANTISSA_RANGE[1], title="Wide mantissa", unit=" bits",
         text="mantissa bits, sign included, of operands that a command runs as two digits; 0 for none",
-        tag="wide", place=18, serves=(BLOCKS,))
+        tag="wide", place=18, serves=(BLOCKS, ACCELERATOR))
     side_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
         usual="as many as columns", tag="side", place=19, where="sided",

@@ -194,9 +194,21 @@ class Accelerator(describe.Description):
         return self.core.format.rounding == "stochastic"
 
     @property
+    def extras(self) -> tuple[str, ...]:
+        """What its instructions have that not all accelerators' have: of :data:`hbfp.isa.instructions.EXTRAS`."""
+        has = {"stochastic": self.stochastic, "wide": bool(self.core.wide)}
+        return tuple(name for name, there in has.items() if there)
+
+    @property
     def nearest(self) -> HBFPFormat:
         """The format of conversions that draw no numbers."""
         return replace(self.core.format, rounding="rne") if self.stochastic else self.core.format
+
+    def conversion(self, wide: bool, stochastic: bool = False) -> HBFPFormat:
+        """The format of a conversion to wide mantissas or not, which draws numbers or does not."""
+        core = self.core
+        return replace(core.widest if wide else core.format,
+                       rounding=core.format.rounding if stochastic or not self.stochastic else "rne")
 
     @property
     def mantissa(self) -> int:

@@ -1,5 +1,6 @@
 """What a host does: a program and its data into DRAM, registers, the doorbell, and what came of it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +64,18 @@ def place(program: Program, memory: np.ndarray) -> None:
 
 def put(program: Program, memory: np.ndarray) -> None:
     """Put a program and what it finds into a DRAM, as :func:`place`, and leave the rest as it is."""
-    _, base = room(program)
+    replace_program(program, memory, room(program)[1])
+
+
+def replace_program(program: Program, memory: np.ndarray, base: int, kept: Collection[str] = ()) -> None:
+    """:func:`put` a program into a DRAM whose data begin at ``base``, and leave the tensors ``kept`` as they are."""
     words = program.words()
     memory[:len(words)] = np.frombuffer(words, np.uint8)
+    stay = {program.tensors[name].address for name in kept}
     for region in program.memory:
         start = base + region.address
-        memory[start:start + len(region.data)] = np.frombuffer(region.data, np.uint8)
+        if region.address not in stay:
+            memory[start:start + len(region.data)] = np.frombuffer(region.data, np.uint8)
 
 
 def _address(name, context):
@@ -86,14 +93,14 @@ def write(device: Device, name: str, value: int, context: int = 0) -> None:
     device.write(_address(name, context), value)
 
 
-def settings(program: Program, *, address: int = 0, watchdog: int = WATCHDOG, share: Share | None = None
-             ) -> dict[str, int]:
+def settings(program: Program, *, address: int = 0, base: int | None = None, watchdog: int = WATCHDOG,
+             share: Share | None = None) -> dict[str, int]:
     """Registers, name -> value, for a program that is in DRAM, with its instructions at ``address``, whole pages.
 
-    ``share`` is that of its context, if not everything.
+    Its data begin at ``base``, usually behind the instructions. ``share`` is that of its context, if not everything.
     """
-    _, base = room(program)
-    return {"program_low": address, "program_high": 0, "base_low": address + base, "base_high": 0,
+    base = address + room(program)[1] if base is None else base
+    return {"program_low": address, "program_high": 0, "base_low": base, "base_high": 0,
             "limit": program.limit, "instructions": len(program.instructions), "watchdog": watchdog,
             "interrupt_status": 3, "interrupt_enable": 3, **program.registers(),
             **(share.registers() if share else {})}

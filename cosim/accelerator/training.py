@@ -1,7 +1,7 @@
 """Training on the Verilated accelerator, or on the golden machine: steps of one program, PyTorch beside it."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,11 +19,12 @@ from ..bench.comparison import Comparison
 from ..manifest import Manifest
 from ..simulate.verilator import Progress
 from .device import Device, Timing
-from .host import Result, execute, place, room
+from .host import UNDEFINED, Result, execute, replace_program, room
 from .untimed import Untimed
 
 if TYPE_CHECKING:
-    from hbfp.golden.lower.training.step import Step  # takes torch
+    from hbfp.golden.lower.training.mixed import MixedStep  # takes torch
+    from hbfp.golden.lower.training.step import Step
 
 #: Name of the loss among a program's tensors.
 LOSS = "loss"
@@ -45,6 +46,9 @@ class Runner(Protocol):
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
         """Put instructions in place of those of these numbers."""
 
+    def turn_to(self, program: Program, kept: Collection[str]) -> None:
+        """Let another program take the place of this one; the tensors ``kept`` stay as they are."""
+
     def run(self, arguments: Sequence[int], seed: int = 0) -> Result:
         """Run the program with these arguments to its end, where the register ``seed`` has that value."""
 
@@ -56,11 +60,13 @@ class Timed:
     ----------
     device : Device
     program : Program
-        The program in its memory.
+        The first program in its memory.
+    base : int
+        Where the data of all its programs begin.
     """
 
-    def __init__(self, device: Device, program: Program) -> None:
-        self.device, self.program, self.base = device, program, room(program)[1]
+    def __init__(self, device: Device, program: Program, base: int) -> None:
+        self.device, self.program, self.base = device, program, base
 
     def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
         """Write a tensor to DRAM, so many bytes behind its address."""
@@ -81,9 +87,14 @@ class Timed:
             data = each.encode().to_bytes(BYTES, "little")
             self.device.memory[number * BYTES:(number + 1) * BYTES] = np.frombuffer(data, np.uint8)
 
+    def turn_to(self, program: Program, kept: Collection[str]) -> None:
+        """Let another program take the place of this one; the tensors ``kept`` stay as they are."""
+        self.program = program
+        replace_program(program, self.device.memory, self.base, kept)
+
     def run(self, arguments: Sequence[int], seed: int = 0) -> Result:
         """Ring the doorbell, and wait for the end; raises as :func:`cosim.accelerator.host.execute`."""
-        return execute(self.device, replace(self.program, arguments=tuple(arguments), seed=seed))
+        return execute(self.device, replace(self.program, arguments=tuple(arguments), seed=seed), base=self.base)
 
 
 @dataclass
@@ -107,7 +118,11 @@ class TrainingRun:
     rows : list of dict
         The table by layer, of the last step; empty without times.
     model : Times or None
-        What the cycle model says of a step.
+        What the cycle model says of the last step.
+    modelled : int
+        What it says of all steps, in cycles.
+    turns : list of int
+        Steps, from 0 on, before which another program has taken the place of the one before.
     """
     losses: list[np.float32] = field(default_factory=list)
     wanted: list[np.float32] = field(default_factory=list)
@@ -119,17 +134,19 @@ class TrainingRun:
     processor: float = 0.0
     rows: list[dict[str, Any]] = field(default_factory=list)
     model: Times | None = None
+    modelled: int = 0
+    turns: list[int] = field(default_factory=list)
 
 
-def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, every: bool = False,
+def train(runner: Runner, whole: "Step | MixedStep", batches: Iterator[Any], steps: int, *, every: bool = False,
           modelled: Callable[[Program], Times] | None = None, progress: Progress | None = None) -> TrainingRun:
     """Do steps of training on a device, and in PyTorch beside it.
 
     Parameters
     ----------
     runner : Runner
-        A device with the step's program.
-    step : Step
+        A device with the first step's program.
+    whole : Step or MixedStep
     batches : iterator
         As the step takes them.
     steps : int
@@ -145,9 +162,13 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
     -------
     TrainingRun
     """
-    found = TrainingRun()
+    found, before = TrainingRun(), whole.at(0)
     for number, batch in enumerate(islice(batches, steps)):
-        arguments = step.arguments()
+        step = whole.at(number)
+        if turns := step is not before:
+            runner.turn_to(step.lowered.program, step.stays)
+            found.turns.append(number)
+        before, arguments = step, step.arguments()
         for name, values in step.host.writes(batch).items():
             runner.write(name, values, step.shift(name, arguments))
         if chosen := step.host.instructions(batch):
@@ -168,20 +189,23 @@ def train(runner: Runner, step: "Step", batches: Iterator[Any], steps: int, *, e
         found.losses.append(np.float32(runner.read(LOSS)))
         found.wanted.append(np.float32(expected[LOSS]))
         if modelled is not None:
-            found.model = modelled(runner.program) if chosen or found.model is None else found.model
+            found.model = modelled(runner.program) if chosen or turns or found.model is None else found.model
+            found.modelled += found.model.cycles
             found.late += [number] if found.model != result.times else []
         if progress is not None:
             progress(number + 1, steps)
     return found
 
 
-def on_machine(step: "Step", batches: Iterator[Any], steps: int, **options: Any) -> TrainingRun:
+def on_machine(step: "Step | MixedStep", batches: Iterator[Any], steps: int, **options: Any) -> TrainingRun:
     """:func:`train` on the golden machine."""
-    return train(Untimed(step.lowered.program), step, batches, steps, **options)
+    programs = step.programs
+    return train(Untimed(programs[0], max(each.limit for each in programs)), step, batches, steps, **options)
 
 
-def on_verilog(manifest: Manifest, step: "Step", batches: Iterator[Any], steps: int, *, timing: Timing | None = None,
-               level: str = "-O3", building: Progress | None = None, **options: Any) -> TrainingRun:
+def on_verilog(manifest: Manifest, step: "Step | MixedStep", batches: Iterator[Any], steps: int, *,
+               timing: Timing | None = None, level: str = "-O3", building: Progress | None = None,
+               **options: Any) -> TrainingRun:
     """:func:`train` on the Verilated accelerator of a manifest, built if it is not yet; with the table by layer.
 
     Raises
@@ -189,16 +213,18 @@ def on_verilog(manifest: Manifest, step: "Step", batches: Iterator[Any], steps: 
     BuildError, BusError, TimesError
         If a tool fails, the accelerator breaks a rule or does not end, or does other work than the program's.
     """
-    program, timing = step.lowered.program, timing or Timing()
-    memory = np.empty(room(program)[0], np.uint8)
-    place(program, memory)
-    accelerator = program.accelerator
+    programs, timing = step.programs, timing or Timing()
+    base, accelerator = max(room(each)[1] for each in programs), programs[0].accelerator
+    memory = np.full(base + max(each.limit for each in programs), UNDEFINED, np.uint8)
+    replace_program(programs[0], memory, base)
 
     def modelled(program):
         return times(program, manifest.data.latency, timing.latency, timing.bandwidth)
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory, burst=accelerator.burst,
                 contexts=accelerator.contexts, timing=timing, level=level, progress=building) as device:
-        found = train(Timed(device, program), step, batches, steps, modelled=modelled, **options)
+        runner = Timed(device, programs[0], base)
+        found = train(runner, step, batches, steps, modelled=modelled, **options)
+    program = runner.program
     if found.results and found.results[-1].times is not None and found.model is not None:
         found.rows = by_layer(program, found.results[-1].times)
         for row, other in zip(found.rows, by_layer(program, found.model), strict=True):

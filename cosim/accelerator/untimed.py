@@ -1,7 +1,7 @@
 """A lowered program on the golden machine in place of the Verilog: bits, and no cycles."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,12 @@ class Untimed:
     Parameters
     ----------
     program : Program
+    limit : int
+        Bytes of its DRAM, the program's if not given.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program, self.dram = program, Dram(program.limit, program.memory)
+    def __init__(self, program: Program, limit: int = 0) -> None:
+        self.program, self.dram = program, Dram(limit or program.limit, program.memory)
 
     def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
         """Write a tensor to DRAM, so many bytes behind its address."""
@@ -47,6 +49,14 @@ class Untimed:
     def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
         """Put instructions in place of those of these numbers."""
         self.program = self.program.rewritten(instructions)
+
+    def turn_to(self, program: Program, kept: Collection[str]) -> None:
+        """Let another program take the place of this one; the tensors ``kept`` stay as they are."""
+        self.program = program
+        stay = {program.tensors[name].address for name in kept}
+        for region in program.memory:
+            if region.address not in stay:
+                self.dram.put(region.address, region.data)
 
     def run(self, arguments: Sequence[int] = (), seed: int = 0) -> Result:
         """Execute the program, with nothing in its memories but what DRAM has; MachineError if it is undefined.

@@ -88,6 +88,9 @@ def _work(args, accelerator, timing, steps, noise):
     with bar.progress:
         bar("lower")
         made, step = lowered_step(args.model, accelerator, **noise)
+        if made.mixed is not None and steps > (most := made.mixed.epochs * step.batches):
+            raise refuse("steps", steps, f"must be at most {most}, the batches of the {made.mixed.epochs} epochs of "
+                         f"mantissas() of {args.model}")
         options = {"every": args.check == "steps"}
 
         from ..accelerator import training
@@ -103,7 +106,7 @@ def _work(args, accelerator, timing, steps, noise):
             raise refuse("MODEL", args.model, f"has no defined result: {error}") from None
         except ValueError as error:
             raise error if isinstance(error, OptionError) else refuse("MODEL", args.model, str(error)) from None
-    program, total, last = step.lowered.program, outcome.total, outcome.results[-1]
+    program, total, last = step.at(max(len(outcome.losses) - 1, 0)).lowered.program, outcome.total, outcome.results[-1]
     title = f"{args.model} on {accelerator.name}, latency {timing.latency}, {timing.bandwidth} bytes a cycle"
     size, macs = accelerator.core.rows * accelerator.core.cols, sum(layer.macs for layer in program.layers)
     cycles, done = sum(each.cycles for each in outcome.results), len(outcome.losses)
@@ -134,7 +137,7 @@ def _work(args, accelerator, timing, steps, noise):
     if args.json:
         timed = {} if args.machine else {
             "latency": timing.latency, "bandwidth": timing.bandwidth, "cycles": cycles,
-            "model_cycles": outcome.model and outcome.model.cycles * done,
+            "model_cycles": outcome.modelled or None,
             "cycles_by_step": [each.cycles for each in outcome.results],
             "utilisation": macs * done / (size * cycles) if cycles else 0.0,
             "parts": by_part(outcome.rows, size), "counters": last.counters}

@@ -9,7 +9,9 @@ import torch
 from hbfp.format import HBFPFormat
 from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.inspect import Watch, names_running
+from hbfp.golden.nn.placed import ROLES
 from hbfp.golden.nn.record import listening
+from hbfp.golden.nn.replace import hbfp_layers
 from hbfp.golden.nn.report import evaluating
 from hbfp.golden.nn.state import HBFPState
 from hbfp.system import Accelerator
@@ -37,6 +39,21 @@ def formats(accelerator: Accelerator, stochastic: Sequence[str] = ()) -> Formats
     return replace(made, **roles)
 
 
+def keep_widths(model: torch.nn.Module, twin: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
+    """A model's copy that was converted anew, with the wide mantissas that layers of the model have."""
+    others = dict(hbfp_layers(twin, own=True))
+    for name, own in hbfp_layers(model, own=True):
+        others[name].formats = with_widths(others[name].formats, own.formats, accelerator)
+    return twin
+
+
+def with_widths(made: Formats, own: Formats, accelerator: Accelerator) -> Formats:
+    """Formats, wide in the roles in which others are as wide as the accelerator's wide mantissas."""
+    wide: dict[str, Any] = {role: replace(getattr(made, role), mantissa=accelerator.core.wide) for role in ROLES
+                            if getattr(own, role).mantissa == accelerator.core.wide}
+    return replace(made, **wide)
+
+
 def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> None:
     """Run a model once, and refuse it if it is converted to other products than an accelerator's.
 
@@ -54,7 +71,7 @@ def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: 
     different: list[str] = []
 
     def hear(_operation: str, own: Formats | None, _macs: int, _reason: str) -> None:
-        found = _difference(own, theirs) if own is not None else None
+        found = _difference(own, theirs, accelerator.core.wide) if own is not None else None
         if found:
             different.append(f"{layer(running())} has {found}")
 
@@ -67,12 +84,17 @@ def check_formats(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: 
         raise LoweringError(different[0])
 
 
-def _difference(own, theirs):
-    """What of a product differs from the accelerator's, and what would work; None if nothing does."""
+def _difference(own, theirs, wide):
+    """What of a product differs from the accelerator's, and what would work; None if nothing does.
+
+    ``wide``: a mantissa's width that is not the format's, but may be a product's.
+    """
     for role in ("x", "w"):
         mine, wanted = getattr(own, role), getattr(theirs, role)
         for name in (each.name for each in fields(HBFPFormat)):
-            if name != "noise_bits" and getattr(mine, name) != getattr(wanted, name):    # no noise in evaluation
+            if name == "noise_bits" or (name, getattr(mine, name)) == ("mantissa", wide):    # no noise in evaluation
+                continue
+            if getattr(mine, name) != getattr(wanted, name):
                 return _words(name, f" for {role}", getattr(mine, name), getattr(wanted, name), role == "x")
     for name in ("accumulate", "guard", "growth", "order", "mode"):
         if getattr(own, name) != getattr(theirs, name):
@@ -84,4 +106,6 @@ def _words(name, role, own, wanted, option):
     """A line's end; ``option``: whether an accelerator could have what the model has."""
     own, wanted = (",".join(map(str, each)) if isinstance(each, tuple) else each for each in (own, wanted))
     other = f", or a program of its own with --{name} {own}," if option else ""
+    if name == "mantissa" and wanted < own < 2 * wanted:
+        other += f" or an accelerator with --wide {own}{',' * option}"
     return f"{name} {own}{role}, the accelerator {wanted}; golden.nn.convert to that{other} would do"

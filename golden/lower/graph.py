@@ -19,7 +19,7 @@ from hbfp.system import Accelerator
 
 from .errors import NO_OPERATION, LoweringError, layer
 from .export import exported
-from .formats import check_formats, formats
+from .formats import check_formats, formats, keep_widths
 from .same import draws, shorten, spared
 
 
@@ -56,7 +56,8 @@ class Graph:
 
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
     """A copy of a model, in evaluation, with which PyTorch computes the accelerator's bits."""
-    return convert(copy.deepcopy(model).eval(), formats(accelerator), side=Side.of(accelerator))
+    twin = convert(copy.deepcopy(model).eval(), formats(accelerator), side=Side.of(accelerator))
+    return keep_widths(model, twin, accelerator)
 
 
 def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> Graph:
@@ -65,7 +66,8 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     Parameters
     ----------
     model : torch.nn.Module
-        In float32; it stays as it is. If :func:`golden.nn.convert` has converted it, then to the accelerator's formats.
+        In float32; it stays as it is. If :func:`golden.nn.convert` has converted it, then to the accelerator's formats,
+        of which layers may have wide mantissas.
     inputs : tuple
         What its ``forward`` takes.
 
@@ -75,7 +77,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
         If torch cannot trace it, it has other formats than the accelerator, it draws random numbers, or it has control
         flow as an operation.
     """
-    twin = convert(copy.deepcopy(model).eval(), formats(accelerator))
+    twin = keep_widths(model, convert(copy.deepcopy(model).eval(), formats(accelerator)), accelerator)
     program = exported(twin, inputs, pure=True)
     check_formats(model, inputs, accelerator)
     signature = program.graph_signature

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, scalar
+from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, VectorUnit, scalar
 from hbfp.golden.vector import programs
+from hbfp.golden.vector.pairs import paired
 from hbfp.golden.vector.side import registers
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
@@ -39,14 +40,29 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
         inputs: Sequence[Span], outputs: Sequence[Span], whole: Span | None = None) -> None:
     """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V.
 
-    With ``whole`` any of this span may be what is read and written, besides.
+    With ``whole`` any of this span may be what is read and written, besides. A program that waits for sums of a row
+    runs for two rows at a time, where it can.
     """
     once, each = split(program)
-    _pass(build, [*once, programs.length(length)], each, rows, words, inputs, outputs, [whole] if whole else [])
+    once = [*once, programs.length(length)]
+    pairs = paired(each, VectorUnit.of(build.accelerator), length, SPARE) if rows > 1 and whole is None else None
+    if pairs:
+        taken, given = ([part for span in spans for part in (span, _from(span, words))] for spans in (inputs, outputs))
+        _pass(build, once, pairs, rows // 2, words, taken, given, apart=2)
+        if rows % 2:
+            taken, given = ([_from(span, (rows - 1) * words) for span in spans] for spans in (inputs, outputs))
+            _pass(build, once, each, 1, words, taken, given)
+        return
+    _pass(build, once, each, rows, words, inputs, outputs, [whole] if whole else [])
 
 
-def _pass(build, once, each, rows, words, inputs, outputs, whole=()):
-    """An instruction: what runs once, and what runs for each of rows that stand behind each other in V."""
+def _from(span, words):
+    """A span without its first words."""
+    return Span(span.memory, span.start + words, span.stop)
+
+
+def _pass(build, once, each, rows, words, inputs, outputs, whole=(), apart=1):
+    """An instruction: what runs once, and what runs for each of rows in V of which each stands ``apart`` behind."""
     used, there = registers([*once, *each]), build.accelerator.vector_rows
     if used > there:
         raise LoweringError(f"its program keeps {used} rows in the vector unit, which has {there}; --vector-rows "
@@ -54,7 +70,7 @@ def _pass(build, once, each, rows, words, inputs, outputs, whole=()):
     place = build.program([*once, *each])
     values = {"program": place.start, "before": len(once), "body": len(each), "count0": rows, "count1": 1}
     for name, span in (*zip(VECTOR_INPUTS, inputs, strict=False), *zip(VECTOR_OUTPUTS, outputs, strict=False)):
-        values |= slot(name, span.start, words, words)
+        values |= slot(name, span.start, words, apart * words)
     build.schedule.emit(Opcode.VECTOR, values, [place, *inputs, *whole], [*outputs, *whole])
 
 

@@ -8,6 +8,7 @@ from hbfp.design import Design
 from hbfp.isa.instructions import Instruction
 from hbfp.system import Accelerator
 
+from ..core.digits import split
 from ..number.blocks import Blocks, per_line
 from ..position import numbers
 from ..spec.noise import NUMBER
@@ -23,9 +24,9 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
     """Execute a CONVERT, where the register ``seed`` has that value; raises as ``Machine.run``."""
     design, rows, words = accelerator.core, instruction["rows"], instruction["words"]
     source = memories.v.reads(nest((words, rows), (1, instruction["stride"]), instruction["base"]))
-    given, fmt = [memories.v_data[source].reshape(rows, -1).view(np.float32)], accelerator.nearest
+    given = [memories.v_data[source].reshape(rows, -1).view(np.float32)]
+    fmt = accelerator.conversion(bool(instruction["wide"]), bool(instruction["stochastic"]))
     if instruction["stochastic"]:
-        fmt = design.format
         places = nest((words, rows), (1, instruction["place_row"]), instruction["place"])
         drawn = numbers(instruction["key"] ^ seed, places, accelerator.lanes).reshape(rows, -1)
         given.append(drawn.astype(np.int32) >> NUMBER - fmt.noise_bits)
@@ -49,11 +50,26 @@ def _segments(design: Design, blocks: Blocks, per_block: np.ndarray, line: int, 
     return lines.take(np.arange(size), axis=1 - line)
 
 
+def _digits(design, instruction, mantissa):
+    """What of mantissas is written: themselves, or digits.
+
+    Of wide mantissas X gets one digit of each, part 0 the high ones. W gets both digits of every other column of each
+    column tile, part 0 of the even ones: the low ones in an even column, the high ones in the next.
+    """
+    if not instruction["wide"]:
+        return mantissa
+    digits, part = split(mantissa, design.format.mantissa, design.wide), instruction["part"]
+    if not instruction["to_w"]:
+        return digits[part]
+    high, low = (each[:, part::2] for each in digits)
+    return np.stack([low, high], axis=-1).reshape(len(mantissa), -1)
+
+
 def _rows_to_x(design, memories, instruction, encode):
     """Blocks along the lanes; a word of X for each word of V."""
     rows, words = instruction["rows"], instruction["words"]
     target = nest((words, rows), (instruction["target_word"], instruction["target_row"]), instruction["target"])
-    _write_x(design, memories, encode(1, False, -1), target)
+    _write_x(design, memories, instruction, encode(1, False, -1), target)
 
 
 def _columns_to_x(design, memories, instruction, encode):
@@ -62,13 +78,14 @@ def _columns_to_x(design, memories, instruction, encode):
     rows, terms = blocks.mantissa.shape
     target = nest((terms // design.rows, design.rows, instruction["words"]),
                   (instruction["target_row"], 1, instruction["target_word"]), instruction["target"])
-    _write_x(design, memories, blocks, target.reshape(rows, -1))
+    _write_x(design, memories, instruction, blocks, target.reshape(rows, -1))
 
 
-def _write_x(design, memories, blocks, words):
+def _write_x(design, memories, instruction, blocks, words):
     """Write blocks (rows, K); ``words`` are addresses in X (rows, words of a row)."""
     words = memories.x.writes(words)
-    memories.x_data[words] = blocks.mantissa.reshape(*words.shape, design.rows)
+    digits = _digits(design, instruction, blocks.mantissa)
+    memories.x_data[words] = digits.reshape(*words.shape, design.rows)
     for name, values in (("x_exponent", blocks.exponent), ("x_invalid", blocks.invalid)):
         lines = _segments(design, blocks, values, 0, words.shape[1] * design.segments)
         getattr(memories, name)[words] = lines.reshape(*words.shape, design.segments)
@@ -78,7 +95,7 @@ def _rows_to_w(design, memories, instruction, encode):
     """Rows along K: a column tile for each word, filled up to whole tiles and whole blocks."""
     blocks = encode(max(design.rows, design.format.terms), False, -2)
     start = nest((instruction["words"],), (instruction["target_word"],), instruction["target"])
-    _write(design, memories, blocks, start[:, None] + np.arange(len(blocks.mantissa)))
+    _write(design, memories, instruction, blocks, start[:, None] + np.arange(len(blocks.mantissa)))
 
 
 def _columns_to_w(design, memories, instruction, encode):
@@ -86,15 +103,18 @@ def _columns_to_w(design, memories, instruction, encode):
     blocks = encode(design.cols, True, -2)
     terms, columns = blocks.mantissa.shape
     start = nest((columns // design.cols,), (instruction["target_row"],), instruction["target"])
-    _write(design, memories, blocks, start[:, None] + np.arange(terms))
+    _write(design, memories, instruction, blocks, start[:, None] + np.arange(terms))
 
 
-def _write(design, memories, blocks, rows):
+def _write(design, memories, instruction, blocks, rows):
     """Write blocks (K, N); ``rows`` are addresses in W (column tiles, K)."""
     rows = memories.w.writes(rows)
     tiles, terms = rows.shape
-    memories.w_data[rows] = blocks.mantissa.reshape(terms, tiles, design.cols).transpose(1, 0, 2)
+    digits = _digits(design, instruction, blocks.mantissa)
+    memories.w_data[rows] = digits.reshape(terms, tiles, design.cols).transpose(1, 0, 2)
     segments = rows[:, ::design.height] // design.height
     for name, values in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
         lines = _segments(design, blocks, values, 1, terms // design.height)
+        if instruction["wide"]:
+            lines = lines[:, instruction["part"]::2].repeat(2, axis=1)
         getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)

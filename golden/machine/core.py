@@ -15,6 +15,7 @@ from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator
 
 from ..core import core as golden
+from ..core.digits import joined
 from ..number.blocks import Blocks
 from . import elements
 from .errors import Fault, MachineError
@@ -22,13 +23,13 @@ from .loops import nest
 from .memories import Memories, once
 from .order import Order
 
-#: Steps of the side unit, as fields of instructions.
-_STEPS = ("scale", "bias")
+#: Steps of the side unit, and which operands are wide, as fields of instructions.
+_STEPS, _WIDE = ("scale", "bias"), ("wide_x", "wide_w")
 
 
 @dataclass
 class _Rows:
-    """The rows of X of commands: mantissas (M, passes, R), and exponents and flags (M, passes, S)."""
+    """The rows of X of commands: mantissas (M, passes, R), wide ones joined, exponents and flags (M, passes, S)."""
     mantissa: np.ndarray
     exponent: np.ndarray
     invalid: np.ndarray
@@ -41,6 +42,7 @@ class _Commands:
     tiles: int
     columns: int
     steps: tuple[int, ...]
+    wide: tuple[int, ...]
     relu: bool
     parts: list[_Rows] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)    # of MULTIPLY instructions
@@ -72,10 +74,14 @@ class _Tiles:
 
 @dataclass
 class _Drain:
-    """Where results go, as words of V (columns, rows), and the side unit's factors and biases, each (columns, C)."""
+    """Where results go, as words of V (columns, rows), and the side unit's factors and biases, each (columns, C).
+
+    If the commands are ``wide``, columns take turns in the even and the odd lanes of words.
+    """
     target: np.ndarray
     vectors: tuple[np.ndarray | None, ...]
     number: int
+    wide: bool = False
     done: int = 0
 
 
@@ -128,16 +134,17 @@ class Core:
         if instruction["tiles"] > self.design.max_tiles:
             raise Fault(Cause.REFUSED, f"tiles of a command must be 1 to {self.design.max_tiles}, not "
                         f"{instruction['tiles']}")
-        steps, relu = tuple(instruction[name] for name in _STEPS), bool(instruction["relu"])
+        steps, wide = (tuple(instruction[name] for name in names) for names in (_STEPS, _WIDE))
+        relu = bool(instruction["relu"])
         if instruction["first"]:
             if self.open is not None:
                 raise MachineError("MULTIPLY must not begin a command before the last one has ended")
-            self.open = _Commands(rows, instruction["tiles"], instruction["columns"], steps, relu)
+            self.open = _Commands(rows, instruction["tiles"], instruction["columns"], steps, wide, relu)
         if self.open is None:
             raise MachineError("MULTIPLY must begin a command: none is open")
-        if (rows, steps, relu, instruction["tiles"]) != (self.open.rows, self.open.steps, self.open.relu,
-                                                         self.open.tiles):
-            raise MachineError("MULTIPLY must have the rows, tiles and steps of the command that is open")
+        if (rows, steps, wide, relu, instruction["tiles"]) != (self.open.rows, self.open.steps, self.open.wide,
+                                                               self.open.relu, self.open.tiles):
+            raise MachineError("MULTIPLY must have the rows, tiles, steps and widths of the command that is open")
         self.open.parts.append(self._rows(instruction))
         self.open.numbers.append(number)
         if instruction["last"]:
@@ -155,20 +162,22 @@ class Core:
         MachineError
             If a word is written twice, or is both a result and a factor or bias.
         """
-        columns = instruction["columns"]
-        places = [self.memories.v.reads(instruction[f"{name}_base"] + np.arange(columns)) if instruction[name] else None
+        columns, wide = instruction["columns"], instruction["wide"]
+        word = np.arange(columns) >> wide
+        places = [self.memories.v.reads(instruction[f"{name}_base"] + word) if instruction[name] else None
                   for name in _STEPS]
-        target = nest((instruction["rows0"], instruction["rows1"], columns),
+        target = nest((instruction["rows0"], instruction["rows1"], word[-1] + 1),
                       (instruction["row0"], instruction["row1"], instruction["column"]), instruction["base"])
-        target = self.memories.v.address(target.reshape(columns, -1))
+        target = self.memories.v.address(target.reshape(word[-1] + 1, -1))
         once(self.memories.v, target)
+        target = target[word]
         for place in places:
             own = np.intersect1d(target, [] if place is None else place)
             if own.size:
                 raise MachineError(f"{self.memories.v.at(own[0])} must not be both a result of a DRAIN and its factors "
                                    "or biases")
         vectors = tuple(None if place is None else self.memories.v_data[place] for place in places)
-        self.drains.append(_Drain(target, vectors, number))
+        self.drains.append(_Drain(target, vectors, number, bool(wide)))
         self._progress()
 
     def finish(self) -> None:
@@ -183,23 +192,37 @@ class Core:
 
     def _rows(self, instruction):
         """What an instruction reads of X: axes M, passes."""
-        get, design, memories = instruction.__getitem__, self.design, self.memories
+        get, design = instruction.__getitem__, self.design
         rows, passes = (get("rows0"), get("rows1")), (get("passes0"), get("passes1"), get("passes2"))
         address = nest((*passes, *rows), (get("pass0"), get("pass1"), get("pass2"), get("row0"), get("row1")),
                        get("base")).reshape(prod(rows), prod(passes))
         if not get("bounded"):
-            address = memories.x.reads(address)
-            return _Rows(memories.x_data[address], memories.x_exponent[address], memories.x_invalid[address])
+            return _Rows(*self._words(instruction, address))
         x = nest((*passes, *rows), (0, get("x_pass"), 0, get("x_row"), 0), get("x")).reshape(address.shape)
         y = nest((*passes, *rows), (0, 0, get("y_pass"), 0, get("y_row")), get("y")).reshape(address.shape)
         inside = (x >= 0) & (x < get("width")) & (y >= 0) & (y < get("height"))
         mantissa = np.zeros((*address.shape, design.rows), np.int32)
         exponent = np.full((*address.shape, design.segments), max(-126, self.format.exponent_range[0]), np.int32)
         invalid = np.zeros(exponent.shape, bool)
-        used = memories.x.reads(address[inside])
-        mantissa[inside], exponent[inside] = memories.x_data[used], memories.x_exponent[used]
-        invalid[inside] = memories.x_invalid[used]
+        mantissa[inside], exponent[inside], invalid[inside] = self._words(instruction, address[inside])
         return _Rows(mantissa, exponent, invalid)
+
+    def _words(self, instruction, address):
+        """Mantissas, exponents and flags of rows of X; where they are wide, addresses are those of high digits."""
+        memories = self.memories
+        own = memories.x.reads(address)
+        if not instruction["wide_x"]:
+            return memories.x_data[own], memories.x_exponent[own], memories.x_invalid[own]
+        low = memories.x.reads(address + instruction["low"])    # the second beat's exponents count
+        mantissa = self._joined(memories.x_data[own], memories.x_data[low])
+        return mantissa, memories.x_exponent[low], memories.x_invalid[low]
+
+    def _joined(self, high, low):
+        """Wide mantissas from digits; MachineError if these are not those of wide mantissas."""
+        mantissa = joined(high, low, self.design.format.mantissa).astype(np.int32)
+        if mantissa.size and int(np.abs(mantissa).max()) > self.design.widest.limit:
+            raise MachineError("MULTIPLY must have digits of wide mantissas where it says so, not of other conversions")
+        return mantissa
 
     # --- Products -------------------------------------------------------------------------------
 
@@ -213,7 +236,7 @@ class Core:
             if sum(tiles.left for tiles in self.tiles) < missing:
                 return
             self._check(commands, drain)
-            weights = _joined([*commands.taken, self._take(missing)])
+            weights = _behind([*commands.taken, self._take(missing)])
             results = self._product(commands, weights, count)
             for result in results:
                 self._write(commands, drain, result)
@@ -239,11 +262,12 @@ class Core:
 
     @staticmethod
     def _check(commands, drain):
-        steps = tuple(int(vector is not None) for vector in drain.vectors)
-        if (drain.target.shape[1], steps) != (commands.rows, commands.steps):
+        steps, wide = tuple(int(vector is not None) for vector in drain.vectors), any(commands.wide)
+        if (drain.target.shape[1], steps, drain.wide) != (commands.rows, commands.steps, wide):
             raise MachineError(
-                f"DRAIN {drain.number} and MULTIPLY {commands.numbers[0]} must have the same rows and steps, not "
-                f"{drain.target.shape[1]} and {commands.rows} rows, steps {steps} and {commands.steps}")
+                f"DRAIN {drain.number} and MULTIPLY {commands.numbers[0]} must have the same rows, steps and width, not"
+                f" {drain.target.shape[1]} and {commands.rows} rows, steps {steps} and {commands.steps}, wide "
+                f"{drain.wide:d} and {wide:d}")
 
     def _take(self, count):
         """So many tiles in their order: mantissas, exponents and flags."""
@@ -256,10 +280,13 @@ class Core:
             if not tiles.left:
                 self.tiles.popleft()
                 self.order.complete(Unit.WEIGHTS, tiles.number)
-        return _joined(pieces)
+        return _behind(pieces)
 
     def _product(self, commands, weights, count):
-        """Results of so many commands, each (M, C) as bit patterns, the side unit's steps not yet taken."""
+        """Results of so many commands, each (M, C) as bit patterns, the side unit's steps not yet taken.
+
+        If an operand is wide, a weight has two columns, and (M, C / 2) are given.
+        """
         passes, design = commands.tiles, self.design
         rows = [np.concatenate([getattr(part, name) for part in commands.parts], axis=1)
                 for name in ("mantissa", "exponent", "invalid")]
@@ -267,27 +294,37 @@ class Core:
         mantissa, exponent, invalid = (
             part.reshape(count, -1, design.cols).transpose(1, 0, 2).reshape(-1, count * design.cols)
             for part in weights)
+        wide_x, wide_w = commands.wide
+        if wide_x or wide_w:
+            mantissa = self._joined(mantissa[:, 1::2], mantissa[:, ::2]) if wide_w else mantissa[:, ::2]
+            exponent, invalid = exponent[:, ::2], invalid[:, ::2]
+        of_x, of_w = (replace(self.format, mantissa=design.wide) if wide else self.format for wide in commands.wide)
         last = np.arange(passes * design.segments)
         if design.block_tiles > 1:    # of the passes of a block the last one's exponents count
             last = np.minimum(np.arange(0, passes, design.block_tiles) + design.block_tiles, passes) - 1
         x = Blocks(np.ascontiguousarray(rows[0].reshape(commands.rows, -1)),
                    np.ascontiguousarray(rows[1].reshape(commands.rows, -1)[:, last]),
-                   np.ascontiguousarray(rows[2].reshape(commands.rows, -1)[:, last]), self.format, -1)
+                   np.ascontiguousarray(rows[2].reshape(commands.rows, -1)[:, last]), of_x, -1)
         w = Blocks(np.ascontiguousarray(mantissa), np.ascontiguousarray(exponent[last]),
-                   np.ascontiguousarray(invalid[last]), self.format, -2)
+                   np.ascontiguousarray(invalid[last]), of_w, -2)
         y = elements.product(design, x, w)
         return y.view(np.uint32).reshape(commands.rows, count, -1).transpose(1, 0, 2)
 
     def _write(self, commands, drain, result):
         """One command through the side unit to V."""
-        scale, bias = (None if vector is None else vector[drain.done] for vector in drain.vectors)
+        lanes = slice(drain.done & 1, None, 2) if drain.wide else slice(None)
+        scale, bias = (None if vector is None else vector[drain.done, lanes] for vector in drain.vectors)
         now, self.order.number = self.order.number, drain.number
-        words = self.memories.v.writes(drain.target[drain.done])
+        words = drain.target[drain.done]
+        if drain.wide:
+            self.memories.v.write_parts(words[:, None], np.arange(self.accelerator.lanes)[lanes])
+        else:
+            self.memories.v.writes(words)
         self.order.number = now
-        self.memories.v_data[words] = golden.side(result, scale, bias, commands.relu)
+        self.memories.v_data[words, lanes] = golden.side(result, scale, bias, commands.relu)
         drain.done += 1
 
 
-def _joined(pieces):
+def _behind(pieces):
     """Tiles one behind the other."""
     return pieces[0] if len(pieces) == 1 else tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))

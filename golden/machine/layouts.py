@@ -6,6 +6,7 @@ from hbfp.program import Tensor
 from hbfp.system import Accelerator
 
 from .. import bfp
+from ..core.digits import split
 from . import elements
 
 #: Bits of an element in DRAM -> its type there, but for 4 bits, of which two are a byte.
@@ -53,30 +54,40 @@ def unpack(accelerator: Accelerator, tensor: Tensor, data: bytes) -> np.ndarray:
 # --- Records of W -------------------------------------------------------------------------------
 
 
-def pack_records(accelerator: Accelerator, weight: np.ndarray) -> bytes:
+def pack_records(accelerator: Accelerator, weight: np.ndarray, *, pairs: bool = False, wide: bool = False) -> bytes:
     """Records of a matrix (K, N) of float32, in the order in which the core takes its tiles.
 
     Column tile by column tile; in each, the segments along K, filled up with zeros to whole tiles and whole blocks.
+    With ``pairs`` a number has two columns, as where an operand is wide: column tiles are of the even lanes of a word
+    of V, and of the odd ones, in turns. The even column has the mantissa, or of ``wide`` ones the low digit; the odd
+    one has zero, or the high digit.
     """
     design = accelerator.core
     terms, columns = weight.shape
     tall = max(design.rows, design.format.terms)
     padded = np.pad(weight, ((0, -terms % tall), (0, -columns % accelerator.lanes)))
-    return pack_blocks(accelerator, elements.encode(design, padded, accelerator.nearest, axis=-2))
+    return pack_blocks(accelerator, elements.encode(design, padded, accelerator.conversion(wide), axis=-2), pairs)
 
 
-def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks) -> bytes:
+def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks, pairs: bool = False) -> bytes:
     """:func:`pack_records` of blocks whose sides are whole tiles and whole blocks."""
     design, height = accelerator.core, accelerator.core.height
-    terms, columns = weight.mantissa.shape
+    mantissa, lanes = weight.mantissa, np.arange(weight.mantissa.shape[1])    # of each column the lane that it is of
+    if pairs:
+        lanes = lanes.reshape(-1, accelerator.lanes // 2, 2).transpose(0, 2, 1).ravel().repeat(2)
+        high, low = (split(mantissa, design.format.mantissa, design.wide) if weight.fmt.mantissa == design.wide else
+                     (np.zeros_like(mantissa), mantissa))
+        mantissa = np.where(np.arange(lanes.size) % 2, high[:, lanes], low[:, lanes])
+    terms, columns = mantissa.shape
     tiles = columns // accelerator.lanes
 
     def segments(per_block):
         """(column tiles, segments, columns) of exponents or flags."""
         lines = bfp.per_line(weight, per_block, 1).repeat(max(design.format.terms // height, 1), axis=0)
-        return lines.reshape(-1, tiles, accelerator.lanes).transpose(1, 0, 2).reshape(-1, accelerator.lanes)
+        lines = lines.take(lanes, axis=1).reshape(-1, tiles, accelerator.lanes)
+        return lines.transpose(1, 0, 2).reshape(-1, accelerator.lanes)
 
-    rows = weight.mantissa.reshape(terms, tiles, -1).transpose(1, 0, 2).reshape(-1, height * accelerator.lanes)
+    rows = mantissa.reshape(terms, tiles, -1).transpose(1, 0, 2).reshape(-1, height * accelerator.lanes)
     if not design.blocked:
         return _pack_mantissas(accelerator, rows).tobytes()
     flags = segments(weight.invalid).astype(np.int32) << EXPONENT_BITS

@@ -174,6 +174,8 @@ class Draw:
                 values |= {"stochastic": 1, "key": pick.getrandbits(32),
                            "place": pick.getrandbits(pick.choice((3, 30))),
                            "place_row": pick.choice((words, pick.getrandbits(16)))}
+            if core.wide and pick.random() < 0.5:
+                values |= {"wide": 1, "part": pick.randint(0, 1)}
             return [Instruction(Opcode.CONVERT, values | dict(zip(strides, target[1], strict=True)))]
         return self._until(draw)
 
@@ -224,7 +226,10 @@ class Draw:
             repeats = pick.randint(1, 2) if tiles * columns % 2 == 0 else 1
             if tiles > core.max_tiles or tiles * columns // repeats * core.rows > system.w_words:
                 return None
-            target = self._place_loops([*rows, columns], system.v_words)
+            wide = {name: pick.randint(0, 1) for name in ("wide_x", "wide_w")} if core.wide else {}
+            pairs = int(any(wide.values()))
+            words = columns + pairs >> pairs    # of V, of a row of results
+            target = self._place_loops([*rows, words], system.v_words)
             if not target:
                 return None
             steps = {"scale": pick.randint(0, 1), "bias": pick.randint(0, 1)}
@@ -233,37 +238,67 @@ class Draw:
             group = [Instruction(Opcode.WEIGHTS, {
                 "base": pick.randint(0, system.w_words // core.rows - sent) * core.rows, "tiles": sent,
                 "repeats": repeats})]
+            before = self._wide_weights(group[0]) if wide.get("wide_w") else []
+            x = self._wide_rows() if wide.get("wide_x") else None
+            if before is None or x and x[0] is None:
+                return None
+            before += x[0] if x else []
             relu = pick.randint(0, 1)
             multiplies = []
             for part in range(parts):
-                values = self._pass(rows, passes)
+                values = self._pass(rows, passes, *(x[1:] if x else ()))
                 if values is None:
                     return None
-                multiplies.append(Instruction(Opcode.MULTIPLY, common | values | {
+                multiplies.append(Instruction(Opcode.MULTIPLY, common | values | wide | {
                     "first": int(part == 0), "last": int(part == parts - 1), "tiles": tiles, "columns": columns,
                     "relu": relu}))
             drain = common | {"columns": columns, "base": target[0], "row0": target[1][0], "row1": target[1][1],
-                              "column": target[1][2]}
-            results = set(nest([*rows, columns], target[1], target[0]).ravel().tolist())
+                              "column": target[1][2], **({"wide": pairs} if core.wide else {})}
+            results = set(nest([*rows, words], target[1], target[0]).ravel().tolist())
             for name in ("scale", "bias"):
                 if steps[name]:
-                    base = drain[f"{name}_base"] = pick.randint(0, system.v_words - columns)
-                    if not results.isdisjoint(range(base, base + columns)):
+                    base = drain[f"{name}_base"] = pick.randint(0, system.v_words - words)
+                    if not results.isdisjoint(range(base, base + words)):
                         return None
             drains = [Instruction(Opcode.DRAIN, drain)]
             first, second, third = pick.sample((group, multiplies, drains), 3)
-            return [*first, *second, *third]
+            return [*before, *first, *second, *third]
         return self._until(draw)
 
-    def _pass(self, rows, passes):
-        """Values of a MULTIPLY for its loops, bounded or not."""
-        pick, words = self.pick, self.accelerator.x_words
+    def _wide_weights(self, weights):
+        """Conversions to the tiles of a WEIGHTS, of one half of column pairs or the other; None if V has no room."""
+        system, core, pick, tiles = self.accelerator, self.accelerator.core, self.pick, weights["tiles"]
+        columns = pick.randint(0, 1)
+        words, rows = (1, tiles * core.rows) if columns else (tiles, core.cols)
+        v = self._place_loops([words, rows], system.v_words, step=1, distinct=False)
+        if not v or columns and rows % max(core.rows, core.format.terms):
+            return None
+        return [Instruction(Opcode.CONVERT, {
+            "to_w": 1, "columns": columns, "words": words, "rows": rows, "base": v[0], "stride": v[1][1],
+            "target": weights["base"], "wide": 1, "part": pick.randint(0, 1)})]
+
+    def _wide_rows(self):
+        """Conversions of rows to X, both digits of each; where they begin, how many words, how far the low digits."""
+        system, pick = self.accelerator, self.pick
+        rows = pick.randint(1, min(40, system.x_words // 2))
+        v = self._place_loops([1, rows], system.v_words, step=1, distinct=False)
+        places = self._place_loops([rows, 2], system.x_words, step=1)
+        if not v or not places:
+            return None, 0, 0, 0
+        base, (_, low) = places
+        return [Instruction(Opcode.CONVERT, {
+            "words": 1, "rows": rows, "base": v[0], "stride": v[1][1], "target": base + part * low, "target_row": 1,
+            "wide": 1, "part": part}) for part in range(2)], base, rows, low
+
+    def _pass(self, rows, passes, first=0, words=None, low=0):
+        """Values of a MULTIPLY for its loops, bounded or not, within words of X from ``first`` on."""
+        pick, words = self.pick, words or self.accelerator.x_words
         values = {f"passes{loop}": count for loop, count in enumerate(passes)}
         found = self._place_loops([*rows, *passes], words, distinct=False)
         if not found:
             return None
         base, strides = found
-        values |= {"base": base, "row0": strides[0], "row1": strides[1],
+        values |= {"base": base + first, "row0": strides[0], "row1": strides[1], **({"low": low} if low else {}),
                    **{f"pass{loop}": stride for loop, stride in enumerate(strides[2:])}}
         if pick.random() < 0.5:
             values |= {"bounded": 1, "x": pick.randint(-3, 3), "y": pick.randint(-3, 3), "x_row": pick.randint(0, 2),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from hbfp.checks import check_range
+from hbfp.checks import check_choice, check_range
 from hbfp.isa.instructions import ARGUMENTS
 from hbfp.system import Accelerator
 
@@ -159,6 +159,8 @@ class VectorUnit:
         lane.
     arguments : int
         Values from outside that programs may read, 0 to 15.
+    multiplier : str
+        How the hardware forms products, ``plain`` or ``recoded``: equal bits.
 
     Raises
     ------
@@ -172,6 +174,7 @@ class VectorUnit:
     pipeline: int = 4
     function_lanes: int = 0
     arguments: int = field(default=0, metadata={"rare": True})
+    multiplier: str = field(default="plain", metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -192,13 +195,15 @@ class VectorUnit:
         if self.function_lanes and not self.functions:
             raise ValueError(f"Function lanes must be 0 where the unit has no function, not {self.function_lanes}")
         check_range("Arguments", self.arguments, 0, 15)
+        check_choice("Multiplier", self.multiplier, ("plain", "recoded"))
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "VectorUnit":
         """That of an accelerator."""
         return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
                    registers=accelerator.vector_rows, functions=accelerator.functions,
-                   function_lanes=accelerator.evaluators, arguments=ARGUMENTS)
+                   function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
+                   multiplier=accelerator.core.multiplier)
 
     @property
     def longest(self) -> int:

@@ -4,7 +4,7 @@ Everything that knows an instruction takes it from here: encoder, decoder, disas
 (docs/design/11-accelerator.md, which says what the fields mean).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -92,14 +92,14 @@ FIELDS = {
     Opcode.LOAD: _fields("memory:2 elements:1 " + _TRANSFER),
     Opcode.STORE: _fields("elements:1 " + _TRANSFER),
     Opcode.CONVERT: _fields("columns:1 to_w:1 base:16 words:16 rows:16 stride:16s target:16 target_word:16s "
-                            "target_row:16s stochastic:1 key:32 place:30 place_row:16"),
+                            "target_row:16s stochastic:1 key:32 place:30 place_row:16 wide:1 part:1"),
     Opcode.WEIGHTS: _fields("base:16 tiles:16 repeats:16"),
     Opcode.MULTIPLY: _fields(
         "first:1 last:1 scale:1 bias:1 relu:1 tiles:16 columns:12 base:16 "
         "rows0:12 rows1:12 row0:16s row1:16s passes0:12 passes1:8 passes2:8 pass0:16s pass1:16s pass2:16s "
-        "bounded:1 x:13s y:13s x_row:8 y_row:8 x_pass:8 y_pass:8 width:12 height:12"),
+        "bounded:1 x:13s y:13s x_row:8 y_row:8 x_pass:8 y_pass:8 width:12 height:12 wide_x:1 wide_w:1 low:16s"),
     Opcode.DRAIN: _fields("scale:1 bias:1 columns:12 rows0:12 rows1:12 base:16 row0:16s row1:16s column:16s "
-                          "scale_base:16 bias_base:16"),
+                          "scale_base:16 bias_base:16 wide:1"),
     Opcode.VECTOR: _fields("program:12 before:6 body:8 count0:16 count1:16 taps:1 "
                            + " ".join(map(_slot, (*VECTOR_INPUTS, *VECTOR_OUTPUTS)))),
     Opcode.NOP: _fields("unit:3"),
@@ -108,13 +108,15 @@ FIELDS = {
 }
 
 
-#: Fields that only accelerators with stochastic rounding have; they come last, and in all others their bits are zero.
-STOCHASTIC = ("stochastic", "key", "place", "place_row")
+#: What only some accelerators have -> the fields that they alone have; in all others their bits are zero.
+EXTRAS = {"stochastic": ("stochastic", "key", "place", "place_row"),
+          "wide": ("wide", "part", "wide_x", "wide_w", "low")}
 
 
-def fields_of(opcode: Opcode, stochastic: bool) -> tuple[Field, ...]:
-    """The fields of an opcode in an accelerator with or without stochastic rounding."""
-    return tuple(field for field in FIELDS[opcode] if stochastic or field.name not in STOCHASTIC)
+def fields_of(opcode: Opcode, extras: Collection[str] = tuple(EXTRAS)) -> tuple[Field, ...]:
+    """The fields of an opcode in an accelerator that has these of :data:`EXTRAS`."""
+    without = {name for extra, names in EXTRAS.items() if extra not in extras for name in names}
+    return tuple(field for field in FIELDS[opcode] if field.name not in without)
 
 
 class IllegalInstruction(ValueError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ..system import Accelerator
-from .instructions import ARGUMENTS, IllegalInstruction, Instruction, Memory, Opcode
+from .instructions import ARGUMENTS, EXTRAS, IllegalInstruction, Instruction, Memory, Opcode
 
 
 class Must(Enum):
@@ -43,7 +43,7 @@ class Rule:
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,
-            "stochastic": int(accelerator.stochastic)}
+            **{extra: int(extra in accelerator.extras) for extra in EXTRAS}}
 
 
 def _each(text, **rule):
@@ -78,6 +78,8 @@ RULES = {
         _each("target_word", must=Must.ZERO, when={"to_w": 1, "columns": 0}),
         _each("stochastic", must=Must.RANGE, low=0, high="stochastic"),
         _each("key place place_row", must=Must.ZERO, when={"stochastic": 0}),
+        _each("wide", must=Must.RANGE, low=0, high="wide"),
+        _each("part", must=Must.ZERO, when={"wide": 0}),
     ),
     Opcode.WEIGHTS: (
         *_counted("tiles repeats"),
@@ -88,11 +90,14 @@ RULES = {
         _each("columns", must=Must.RANGE, when={"first": 0}, low=1, high=1),
         _each("columns", must=Must.RANGE, when={"last": 0}, low=1, high=1),
         _each("x y x_row y_row x_pass y_pass width height", must=Must.ZERO, when={"bounded": 0}),
+        _each("wide_x wide_w", must=Must.RANGE, low=0, high="wide"),
+        _each("low", must=Must.ZERO, when={"wide_x": 0}),
     ),
     Opcode.DRAIN: (
         *_counted("columns rows0 rows1"),
         _each("scale_base", must=Must.ZERO, when={"scale": 0}),
         _each("bias_base", must=Must.ZERO, when={"bias": 0}),
+        _each("wide", must=Must.RANGE, low=0, high="wide"),
     ),
     Opcode.VECTOR: (
         *_counted("count0 count1"),

@@ -83,7 +83,7 @@ class Register:
 
 
 def _parameters(*rows):
-    return tuple(Register(name, 0x08 + 4 * number, Access.READ, text) for number, (name, text) in enumerate(rows))
+    return tuple(Register(name, 0x08 + 4 * number, Access.READ, *rest) for number, (name, *rest) in enumerate(rows))
 
 
 def _counters():
@@ -113,7 +113,9 @@ REGISTERS = (
     Register("version", 0x04, Access.READ, "of instructions and registers"),
     *_parameters(
         ("rows", "rows of the core, and its columns, numbers of a word of V"),
-        ("mantissa", "bits of a mantissa, sign included"), ("exponent", "bits of an exponent"),
+        ("mantissa", "bits of a mantissa, sign included", (
+            Field("narrow", 0, 8, "in most operands"), Field("wide", 8, 8, "in those that are wide; 0: none can be"))),
+        ("exponent", "bits of an exponent"),
         ("block", "terms of a block along K"),
         ("block_rows", "rows of a block: 1, or as many as terms"), ("x_words", "words of memory X"),
         ("w_words", "rows of memory W"), ("v_words", "words of memory V"), ("p_words", "instructions of memory P"),
@@ -170,7 +172,7 @@ BY_NAME = {register.name: register for register in registers(2, True)}
 def parameters(accelerator: Accelerator) -> dict[str, int]:
     """Name -> value of the registers that say what the machine is."""
     core = accelerator.core
-    return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa,
+    return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa | core.wide << 8,
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
                                                              "vector_rows", "contexts")},

@@ -185,7 +185,7 @@ class Accelerator(Component):
         causes = []
         for unit in Unit:
             part, place, offers = inside[unit.name.lower()], unit - 1, issue.to(unit).instruction.valid
-            connect(m, issue.to(unit), view(part, unit_signature(Opcode(unit), self.params.stochastic).flip()))
+            connect(m, issue.to(unit), view(part, unit_signature(Opcode(unit), self.params.extras).flip()))
             outside = reduce(or_, (port.fault for port in ports[unit]))
             misaligned = part.misaligned if unit in HOLDING else 0
             refused = part.fault | (inside["core"].error if unit == Unit.MULTIPLY else 0)

@@ -1,6 +1,6 @@
 """The order in which convert goes through a matrix: block by block, twice where it does not see a block at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
@@ -57,13 +57,15 @@ class BlockOrder:
         The instruction that is taken, and that which is executed.
     start, step : Value
         See :class:`~rtl.accelerator.loops.Loops`.
+    wide : bool
+        Whether mantissas may be wide.
     shared : bool
         Whether elements share exponents; if not, every word comes once.
     """
 
-    def __init__(self, m: Module, fmt, side, new, held, start, step, shared=True):
+    def __init__(self, m: Module, fmt, side, new, held, start, step, wide=False, shared=True):
         self.m, self.new, self.held, self.start, self.step, self.shared = m, new, held, start, step, shared
-        self.side, self.terms, self.square = side, fmt.terms, fmt.square
+        self.side, self.terms, self.square, self.wide = side, fmt.terms, fmt.square, wide
         self.stochastic = fmt.rounding == "stochastic"
         self.bits = (side - 1).bit_length()
         # Whether blocks run along rows, not lanes; whether each square leaves through the transposer.
@@ -87,11 +89,31 @@ class BlockOrder:
 
     def walk(self):
         """The :class:`Step`."""
-        return self._within() if self.terms <= self.side else self._across()
+        step = self._within() if self.terms <= self.side else self._across()
+        return self._instead(step) if self.wide else step
+
+    def _instead(self, step):
+        """Where rows are columns of W and wide: of two rows that one in place of both which the instruction is for.
+
+        What a square's rows are measured for is all of them.
+        """
+        m, held = self.m, self.held
+        moves, back = Signal(name="moves"), Signal(name="back")
+        pad = Signal(name="pad_instead")
+        m.d.comb += [back.eq(step.row[0]), moves.eq(
+            held.wide & held.to_w & ~held.columns & (back ^ held.part) & (step.convert if self.square else 1))]
+
+        def moved(name, value, stride):
+            into = Signal(len(value), name=f"{name}_instead")
+            m.d.comb += into.eq(value + Mux(moves, Mux(back, -stride, stride), 0))
+            return into
+        m.d.comb += pad.eq(Mux(moves, Mux(back, self.row > held.rows, self.row + 1 >= held.rows), step.pad))
+        place = moved("place", step.place, held.place_row) if self.stochastic else None
+        return replace(step, source=moved("source", step.source, held.stride), place=place, pad=pad)
 
     def _ends(self, row):
         """Whether a row is the matrix's last or lies beyond it; whether it ends what goes to X, and what goes to W."""
-        reach, pad = Signal(name="reach"), Signal(name="pad")
+        self.row, reach, pad = row, Signal(name="reach"), Signal(name="pad")
         self.m.d.comb += [reach.eq(row + 1 >= self.held.rows), pad.eq(row >= self.held.rows)]
         return reach, pad
 

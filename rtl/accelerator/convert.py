@@ -1,6 +1,6 @@
 """The unit convert: a matrix of FP32 numbers in V to blocks in X or W."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hbfp.arithmetic import KINDS
 from hbfp.format import HBFPFormat
 from hbfp.golden.spec.noise import NUMBER
-from hbfp.isa.instructions import Opcode
+from hbfp.isa.instructions import EXTRAS, Opcode
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
 from ..convert.numbers import Numbers
@@ -39,6 +39,9 @@ class Convert(Component):
     order of :class:`~rtl.accelerator.block_order.BlockOrder`; only ``read`` may refuse. The writes have to be granted
     at once.
 
+    Of wide mantissas an instruction writes half: to X one digit of each, to W both digits of every other column, which
+    lie in a pair of columns. Where rows are columns of W each row of the half comes twice, in place of its neighbour.
+
     With stochastic rounding the numbers of a word's elements are drawn while it is on its way
     (:class:`~rtl.convert.numbers.Numbers`); an instruction that draws none rounds to nearest.
 
@@ -65,6 +68,7 @@ class Convert(Component):
         lanes: int = parameter("l")
         packed: int = parameter("p")
         segments: int = parameter("s", 1)
+        wide: int = parameter("wide", 0)
         plain: str = parameter("", "")
 
         @property
@@ -82,9 +86,14 @@ class Convert(Component):
             """Whether conversions may draw numbers."""
             return self.format.rounding == "stochastic"
 
+        @property
+        def extras(self):
+            """What its instructions have that not all accelerators' have."""
+            return tuple(extra for extra in EXTRAS if getattr(self, extra))
+
     @staticmethod
     def ports(params):
-        return unit_members(Opcode.CONVERT, params.stochastic) | ({"seed": In(32)} if params.stochastic else {}) | {
+        return unit_members(Opcode.CONVERT, params.extras) | ({"seed": In(32)} if params.stochastic else {}) | {
             "read": Out(v_read(params)), "x": Out(x_write(params)), "w": Out(w_write(params))} | (
             {"scales": Out(w_scales_write(params))} if params.exponent else {})
 
@@ -92,7 +101,8 @@ class Convert(Component):
         m, params = Module(), self.params
         new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
-        order = BlockOrder(m, params.format, params.lanes, new, held, start, step, params.exponent > 0)
+        order = BlockOrder(m, params.format, params.lanes, new, held, start, step, bool(params.wide),
+                           params.exponent > 0)
         now = order.walk()
         m.d.comb += [self.read.en.eq(active & ~now.pad), self.read.addr.eq(now.source),
                      step.eq(active & (now.pad | self.read.grant))]
@@ -113,6 +123,8 @@ class Convert(Component):
             m.submodules.numbers = numbers = Numbers(params.lanes)
             m.d.comb += [numbers.en.eq(step), numbers.key.eq(held.key ^ self.seed), numbers.word.eq(now.place)]
         mantissas, exponents = self._plain(m, word) if params.plain else self._lanes(m, word, order.columns)
+        if params.wide:
+            mantissas, exponents = self._digits(m, later, mantissas, exponents)
         self._write(m, held, order, word, later, mantissas, exponents)
 
         busy = Signal()
@@ -150,19 +162,53 @@ class Convert(Component):
         m.d.comb += [field.eq(largest_field(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
         tops = (self._tops_of_tiles if fmt.square else self._tops_of_rows)(m, word, columns, data, largest)
 
-        mantissas = [Signal(fmt.mantissa, name=f"mantissa{lane}", reset_less=True) for lane in range(lanes)]
+        widest = replace(fmt, mantissa=params.wide or fmt.mantissa)
+        mantissas = [Signal(widest.mantissa, name=f"mantissa{lane}", reset_less=True) for lane in range(lanes)]
         exponents = []
         for n, (element, top, mantissa) in enumerate(zip(data, tops, mantissas, strict=True)):
-            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt, choice=params.stochastic)
+            m.submodules[f"lane{n}"] = lane = EncodeLane(widest, narrow=fmt.mantissa if params.wide else 0,
+                                                         choice=params.stochastic)
             if params.stochastic:
                 m.d.comb += [lane.noise.eq(m.submodules.numbers.o[n][NUMBER - fmt.noise_bits:]),
                              lane.nearest.eq(~self.held.stochastic)]
             clamped, exponent = clamped_field(m, fmt, top), Signal(signed(fmt.exponent), name=f"exponent{n}")
-            m.d.comb += [lane.i.eq(element), lane.top.eq(clamped), lane.least.eq(least_field(m, fmt, clamped)),
+            base = clamped
+            if params.wide:    # a narrow mantissa is the same number with as many bits less
+                base = Signal(FIELD + 1, name=f"base{n}")
+                m.d.comb += [base.eq(clamped + Mux(self.held.wide, 0, params.wide - fmt.mantissa)), lane.base.eq(base),
+                             lane.wide.eq(self.held.wide)]
+            m.d.comb += [lane.i.eq(element), lane.top.eq(clamped), lane.least.eq(least_field(m, widest, base)),
                          exponent.eq(clamped - 126)]
-            m.d.sync += mantissa.eq(lane.o & ~top.all().replicate(fmt.mantissa))
+            m.d.sync += mantissa.eq(lane.o & ~top.all().replicate(widest.mantissa))
             exponents.append(Cat(exponent, top.all()))
         return mantissas, exponents
+
+    def _digits(self, m, later, mantissas, exponents):
+        """What of mantissas and exponents is written, lane by lane: of wide ones digits; see :meth:`_write`.
+
+        X takes one digit of each. W takes both of every other lane where lanes are columns, and else of a row one: rows
+        come twice, their low digits first.
+        """
+        held, low = self.held, self.params.mantissa - 1
+        high = [Signal(signed(self.params.mantissa), name=f"high{n}") for n, _ in enumerate(mantissas)]
+        rest = [Signal(signed(self.params.mantissa), name=f"low{n}") for n, _ in enumerate(mantissas)]
+        for mantissa, above, below in zip(mantissas, high, rest, strict=True):
+            lowest = 0
+            if self.params.wide == 2 * self.params.mantissa - 1:    # no digit: one more, and the low one makes up
+                lowest = mantissa[-1] & ~mantissa[low:-1].any()
+            m.d.comb += [above.eq(mantissa[low:].as_signed() | lowest), below.eq(Cat(mantissa[:low], lowest))]
+        pairs, upper = Signal(name="pairs"), Signal(name="upper")
+        m.d.comb += [pairs.eq(held.wide & held.to_w & held.columns),
+                     upper.eq(Mux(held.to_w, later.row[0], ~held.part))]
+        written, scales = [], []
+        for n, (above, below) in enumerate(zip(high, rest, strict=True)):
+            even, odd = n & ~1, n | 1
+            digit = high if n % 2 else rest
+            written.append(value := Signal(self.params.mantissa, name=f"digit{n}"))
+            m.d.comb += value.eq(Mux(pairs, Mux(held.part, digit[odd], digit[even]),
+                                     Mux(held.wide, Mux(upper, above, below), mantissas[n][:low + 1])))
+            scales.append(Mux(pairs, Mux(held.part, exponents[odd], exponents[even]), exponents[n]))
+        return written, scales
 
     def _running(self, m, name, opens, enable, field):
         """The largest field since ``opens``."""

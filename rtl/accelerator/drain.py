@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Module, Mux, Signal, unsigned
+from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -27,7 +27,8 @@ class DrainToV(Component):
     """Writes the rows that leave the core to V, a row a cycle; gives the core its factors and biases.
 
     A row on ``i`` is taken in the cycle in which its write is granted. The next instruction is taken with the last row,
-    so that there is no pause between instructions.
+    so that there is no pause between instructions. Of wide commands two have words in turns: the even columns of the
+    first go to even lanes, those of the second to odd ones.
 
     When the core asks for an operand (``o_v.ready``), its read is on the port of V; one cycle after the grant its word
     is on ``o_v``, and the core takes it. While the factors are taken, the biases are read, so that both take the core
@@ -61,28 +62,32 @@ class DrainToV(Component):
         lanes: int = parameter("l")
         pulsed: bool = parameter("pulsed", False)
         turns: int = parameter("t", 1)
+        wide: bool = parameter("wide", False)
 
         @classmethod
         def of(cls, system):
             """The parameters of an accelerator's drain."""
-            return cls(system.lanes, Stages.of(system.core).free, system.core.side_turns)
+            return cls(system.lanes, Stages.of(system.core).free, system.core.side_turns, bool(system.core.wide))
 
     @staticmethod
     def ports(params):
-        return unit_members(Opcode.DRAIN) | ({"asks": In(1)} if params.turns > 1 else {}) | {
+        members = unit_members(Opcode.DRAIN, ("wide",) if params.wide else ())
+        return members | ({"asks": In(1)} if params.turns > 1 else {}) | {
             "i": In(stream.Signature(beat_of_results(params.lanes, unsigned(32)))),
             "o_v": Out(stream.Signature(v_layout(params))), "read": Out(v_read(params)), "write": Out(v_write(params))}
 
     def body(self, platform):
-        m, lanes = Module(), self.params.lanes
+        m = Module()
         new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
         loops = Loops(m, "loop", (12, 12, 12), start, step)
         loops.count((held.rows0, held.rows1, held.columns))
-        address = loops.follow("address", ADDRESS_BITS, new.base, (held.row0, held.row1, held.column))
+        odd = held.wide & loops.counter[2][0] if self.params.wide else None
+        address = loops.follow("address", ADDRESS_BITS, new.base, (
+            held.row0, held.row1, Mux(held.wide & ~odd, 0, held.column) if self.params.wide else held.column))
         m.d.comb += [
-            self.write.en.eq(active & self.i.valid), self.write.addr.eq(address), self.write.mask.eq(2 ** lanes - 1),
-            self.write.data.eq(self.i.payload.value), step.eq(self.write.en & self.write.grant), self.i.ready.eq(step),
+            self.write.en.eq(active & self.i.valid), self.write.addr.eq(address),
+            *self._lanes(self.i.payload.value, odd), step.eq(self.write.en & self.write.grant), self.i.ready.eq(step),
             self.instruction.ready.eq(~active | (step & loops.last)),
             start.eq(self.instruction.valid & self.instruction.ready),
         ]
@@ -100,16 +105,40 @@ class DrainToV(Component):
             self._operands(m, held, active, loops.counter[2])
         return m
 
+    def _lanes(self, value, odd):
+        """What is written of a word, and which lanes: of wide commands even columns alone, to even lanes or to odd."""
+        lanes = self.params.lanes
+        if odd is None:
+            return self.write.mask.eq(2 ** lanes - 1), self.write.data.eq(value)
+        wide, pairs = self.held.wide, lanes // 2
+        return (self.write.mask.eq(Cat(~odd, ~wide | odd).replicate(pairs)),
+                *(self.write.data[lane].eq(Mux(wide, value[lane - 1], value[lane]) if lane % 2 else value[lane])
+                  for lane in range(lanes)))
+
+    def _operand(self, m, column):
+        """Give the core what is read of an operand's word; the word's place behind that of the first column's.
+
+        Of wide commands every other one takes the odd lanes, to even columns.
+        """
+        if not self.params.wide:
+            m.d.comb += self.o_v.payload.eq(self.read.data)
+            return column
+        m.d.comb += [self.o_v.payload[lane].eq(self.read.data[lane]) for lane in range(1, self.params.lanes, 2)]
+        odd = self.held.wide & column[0]
+        m.d.comb += [self.o_v.payload[lane].eq(Mux(odd, self.read.data[lane + 1], self.read.data[lane]))
+                     for lane in range(0, self.params.lanes, 2)]
+        return Mux(self.held.wide, column >> 1, column)
+
     def _operands(self, m, held, active, column):
         """The core takes an operand in the cycle after its grant: then all rows before it have left."""
         there, taken, bias, got = (Signal(name=name) for name in ("there", "taken", "bias", "got"))
-        asks = self.o_v.ready if self.params.turns == 1 else self.asks
+        asks, place = self.o_v.ready if self.params.turns == 1 else self.asks, self._operand(m, column)
         m.d.comb += [
             taken.eq(there & self.o_v.ready), bias.eq(~held.scale | got | taken),
             # Of two operands the second is asked for while the core takes the first.
             self.read.en.eq(active & asks & (~taken | held.scale & held.bias & ~got)),
-            self.read.addr.eq((Mux(bias, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
-            self.o_v.valid.eq(there), self.o_v.payload.eq(self.read.data),
+            self.read.addr.eq((Mux(bias, held.bias_base, held.scale_base) + place)[:ADDRESS_BITS]),
+            self.o_v.valid.eq(there),
         ]
         m.d.sync += there.eq(self.read.en & self.read.grant)
         with m.If(taken):    # the factors are there, and the biases not yet
@@ -124,11 +153,12 @@ class DrainToV(Component):
             asks, bias = delay(m, self.o_v.ready & ~over, PULSE - 1, "soon", reset_less=False), got
         else:
             asks, bias = self.asks & ~over, got | taken
+        place = self._operand(m, column)
         m.d.comb += [
             both.eq(held.scale & held.bias), taken.eq(there & self.o_v.ready), over.eq(taken & (got | ~both)),
             self.read.en.eq(asks & active & (held.scale | held.bias) & (column != held.columns)),
-            self.read.addr.eq((Mux(~held.scale | bias, held.bias_base, held.scale_base) + column)[:ADDRESS_BITS]),
-            self.o_v.valid.eq(there), self.o_v.payload.eq(self.read.data),
+            self.read.addr.eq((Mux(~held.scale | bias, held.bias_base, held.scale_base) + place)[:ADDRESS_BITS]),
+            self.o_v.valid.eq(there),
         ]
         m.d.sync += there.eq(self.read.en & self.read.grant)
         with m.If(taken):

@@ -8,7 +8,7 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from hbfp.isa.instructions import ENDS, HEADER, WAITS, WORD, Opcode, Unit, width
+from hbfp.isa.instructions import ENDS, EXTRAS, HEADER, WAITS, WORD, Opcode, Unit, width
 
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout
@@ -66,17 +66,24 @@ class Issue(Component):
         rows: int = parameter("n")
         height: int = parameter("h")
         stochastic: bool = parameter("sr", False)
+        wide: int = parameter("wide", 0)
 
         @property
         def sizes(self):
             """The sizes that rules of instructions name."""
-            return {name: int(getattr(self, name)) for name in ("lanes", "rows", "height", "stochastic")}
+            return {**{name: getattr(self, name) for name in ("lanes", "rows", "height")},
+                    **{extra: int(extra in self.extras) for extra in EXTRAS}}
+
+        @property
+        def extras(self):
+            """What instructions have that not all accelerators' have."""
+            return tuple(extra for extra in EXTRAS if getattr(self, extra))
 
     @staticmethod
     def ports(params):
         units = len(Unit)
         return {"i": In(stream.Signature(WORD)), "instructions": In(32), **decode_signature().members,
-                **{unit.name.lower(): Out(unit_signature(Opcode(unit), params.stochastic)) for unit in Unit},
+                **{unit.name.lower(): Out(unit_signature(Opcode(unit), params.extras)) for unit in Unit},
                 "completed": Out(units),
                 "taken": Out(units), "nop": Out(units), "waiting": Out(units), "busy": Out(units),
                 "number": Out(ArrayLayout(NUMBER_BITS, units))}
@@ -103,7 +110,7 @@ class Issue(Component):
             ends.eq(reduce(or_, (header.opcode == opcode for opcode in ENDS))),
         ]
         counts = Signal(counts_layout())    # what the units have completed
-        offered, held = ({unit: fields(Opcode(unit), params.stochastic) for unit in Unit}
+        offered, held = ({unit: fields(Opcode(unit), params.extras) for unit in Unit}
                          for fields in (offered_fields, held_fields))
         queues = [Queue(params.queue, width(offered[unit]), width(held[unit])) for unit in Unit]
         for number, (unit, queue) in enumerate(zip(Unit, queues, strict=True)):

@@ -5,7 +5,7 @@ from operator import and_, or_
 
 from amaranth import Cat, Const, Signal, Value
 
-from hbfp.isa.instructions import FIELDS, HEADER, STOCHASTIC, WAITS, Opcode, fields_of, width
+from hbfp.isa.instructions import EXTRAS, FIELDS, HEADER, WAITS, Opcode, fields_of, width
 from hbfp.isa.legal import RULES, Must
 
 from .layouts import fields_layout, header_layout
@@ -48,14 +48,17 @@ def illegal(m, word, sizes):
     waits = any_of(~header[f"wait{n}_unit"].any() & header[f"wait{n}_count"].any() for n in range(WAITS))
     with m.Switch(header.opcode):
         for opcode in Opcode:
-            start, own = width(HEADER), fields_of(opcode, bool(sizes["stochastic"]))
-            end = start + width(own)
+            own = {field.name for field in fields_of(opcode, [extra for extra in EXTRAS if sizes[extra]])}
+            known = FIELDS[opcode]    # up to the last that the accelerator has; those in between are zero
+            while known and known[-1].name not in own:
+                known = known[:-1]
+            start, end = width(HEADER), width(HEADER) + width(known)
             wrong = [word[end:].any()]
-            if own:
-                fields = Signal(fields_layout(own), name=opcode.name.lower())
+            if known:
+                fields = Signal(fields_layout(known), name=opcode.name.lower())
                 m.d.comb += fields.eq(word[start:end])
-                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode]
-                          if len(own) == len(FIELDS[opcode]) or rule.fields[0] not in STOCHASTIC]
+                wrong += [Value.cast(fields[field.name]).any() for field in known if field.name not in own]
+                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode] if rule.fields[0] in own]
             if opcode == Opcode.NOP:
                 wrong.append(fields.unit == 0)
             with m.Case(opcode):

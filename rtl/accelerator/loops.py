@@ -46,10 +46,10 @@ class Loops:
                 m.d.sync += counter.eq(0)
         m.d.comb += self.last.eq(inside)
 
-    def count(self, counts):
-        """Loop n ends when its counter is one less than ``counts[n]``, which is at least 1."""
+    def count(self, counts, first=0):
+        """Loop ``first`` + n ends when its counter is one less than ``counts[n]``, which is at least 1."""
         self._m.d.comb += [end.eq(counter + 1 == count)
-                           for end, counter, count in zip(self.ends, self.counter, counts, strict=True)]
+                           for end, counter, count in zip(self.ends[first:], self.counter[first:], counts, strict=True)]
 
     def follow(self, name, width, first, strides):
         """A number that starts at ``first`` and grows by ``strides[n]`` with loop n, modulo 2^width.

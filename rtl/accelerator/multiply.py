@@ -9,7 +9,7 @@ from amaranth.lib.wiring import Out
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 
-from ..core.sequencer import STEPS, command_of
+from ..core.sequencer import STEPS, command_of, wide_layout
 from ..lib.component import Component
 from ..lib.names import parameter
 from .layouts import ADDRESS_BITS, x_layout
@@ -32,6 +32,8 @@ class Multiply(Component):
     A command is on ``o_cmd`` from the cycle in which its first row is the next to be issued, until it is taken: with
     the instruction's start, and with each further column tile's. Neither begins while the last command waits there.
 
+    A row of wide mantissas is two words, the high digits first; each is issued as a row is.
+
     ``done`` is high in the cycle after the core has taken the instruction's last row. An instruction that begins a
     command of more rows than the core's depth is refused: ``fault`` stays high until reset, nothing else is done.
 
@@ -53,11 +55,13 @@ class Multiply(Component):
         exponent: int = parameter("e")
         depth: int = parameter("d")
         segments: int = parameter("s", 1)
+        wide: int = parameter("wide", 0)
 
     @staticmethod
     def ports(params):
-        return unit_members(Opcode.MULTIPLY) | {
-            "x": Out(x_read(params)), "o_cmd": Out(stream.Signature(command_of(params.depth, side=True))),
+        command = command_of(params.depth, side=True, wide=bool(params.wide))
+        return unit_members(Opcode.MULTIPLY, ("wide",) if params.wide else ()) | {
+            "x": Out(x_read(params)), "o_cmd": Out(stream.Signature(command)),
             "o_x": Out(stream.Signature(x_layout(params)))}
 
     def body(self, platform):
@@ -65,12 +69,15 @@ class Multiply(Component):
         new, held = self.instruction.payload, self.held
         active, there, zero, ending = (Signal(name=name) for name in ("active", "there", "zero", "ending"))
         start, step, room = (Signal(name=name) for name in ("start", "step", "room"))
-        loops = Loops(m, "loop", (12, 12, 12, 8, 8, 12), start, step)
-        loops.count((held.rows0, held.rows1, held.passes0, held.passes1, held.passes2, held.columns))
-        address = loops.follow("address", ADDRESS_BITS, new.base,
-                               (held.row0, held.row1, held.pass0, held.pass1, held.pass2, None))
-        x = loops.follow("x", COORDINATE_BITS, new.x, (held.x_row, None, None, held.x_pass, None, None))
-        y = loops.follow("y", COORDINATE_BITS, new.y, (None, held.y_row, None, None, held.y_pass, None))
+        digits = [1] if params.wide else []    # the innermost loop, of the digits of a row
+        loops = Loops(m, "loop", (*digits, 12, 12, 12, 8, 8, 12), start, step)
+        m.d.comb += [loops.ends[place].eq(loops.counter[place] == held.wide_x) for place, _ in enumerate(digits)]
+        loops.count((held.rows0, held.rows1, held.passes0, held.passes1, held.passes2, held.columns), len(digits))
+        address = loops.follow("address", ADDRESS_BITS, new.base, (
+            *[held.low for _ in digits], held.row0, held.row1, held.pass0, held.pass1, held.pass2, None))
+        none = [None for _ in digits]
+        x = loops.follow("x", COORDINATE_BITS, new.x, (*none, held.x_row, None, None, held.x_pass, None, None))
+        y = loops.follow("y", COORDINATE_BITS, new.y, (*none, None, held.y_row, None, None, held.y_pass, None))
 
         # Issue. A negative coordinate is a large one.
         outside = Signal()
@@ -78,7 +85,7 @@ class Multiply(Component):
         again = Signal()
         m.d.comb += [
             outside.eq(held.bounded & ((x >= held.width) | (y >= held.height))),
-            again.eq(loops.carry[5]), free.eq(~self.o_cmd.valid | self.o_cmd.ready),
+            again.eq(loops.carry[-1]), free.eq(~self.o_cmd.valid | self.o_cmd.ready),
             room.eq(active & (~there | self.o_x.ready) & (free | ~again)),
             self.x.en.eq(room & ~outside), self.x.addr.eq(address), step.eq(room & (outside | self.x.grant)),
         ]
@@ -106,7 +113,8 @@ class Multiply(Component):
             with m.If(new.first & ~refused):
                 m.d.sync += [self.o_cmd.valid.eq(1), self.o_cmd.payload.rows.eq(rows),
                              self.o_cmd.payload.tiles.eq(new.tiles),
-                             *(self.o_cmd.payload[name].eq(new[name]) for name in STEPS)]
+                             *(self.o_cmd.payload[name].eq(new[name]) for name in (
+                                 *STEPS, *(wide_layout().members if params.wide else ())))]
 
         # The row for the core.
         zeros = x_layout(params).const(None)

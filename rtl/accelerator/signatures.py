@@ -85,21 +85,21 @@ def p_write(params):
     return write_port(p_layout(params))
 
 
-def unit_signature(opcode, stochastic=False):
-    """What issue and a unit tell each other, as issue sees it, in an accelerator with stochastic rounding or without.
+def unit_signature(opcode, extras=()):
+    """What issue and a unit tell each other, as issue sees it, in an accelerator whose instructions have ``extras``.
 
     ``instruction``: taken when the unit can begin with it; the payload is the fields that it uses then. ``held``, if
     there are any: those that it uses later, from the cycle after it is taken until the next one is. ``done``: high for
     one cycle for each instruction, in their order, in the cycle in which its last effect is written or later; memory
     has it in the next.
     """
-    held = {"held": Out(held_layout(opcode, stochastic))} if held_fields(opcode) else {}
-    return Signature({"instruction": Out(stream.Signature(offered_layout(opcode, stochastic))), **held, "done": In(1)})
+    held = {"held": Out(held_layout(opcode, extras))} if held_fields(opcode) else {}
+    return Signature({"instruction": Out(stream.Signature(offered_layout(opcode, extras))), **held, "done": In(1)})
 
 
-def unit_members(opcode, stochastic=False):
+def unit_members(opcode, extras=()):
     """What every unit has: its side of :func:`unit_signature`, and ``fault``: the unit refuses its instruction."""
-    return {**unit_signature(opcode, stochastic).flip().members, "fault": Out(1)}
+    return {**unit_signature(opcode, extras).flip().members, "fault": Out(1)}
 
 
 def view(component, signature, prefix=""):

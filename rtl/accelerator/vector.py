@@ -62,6 +62,7 @@ class VectorOnV(Component):
         turns: int = parameter("t", 1)
         function_turns: int = parameter("ft", 1)
         functions: tuple[str, ...] = parameter("fn", FUNCTIONS)
+        multiplier: str = parameter("", "plain", rare=True)
 
         @property
         def unit(self):
@@ -69,7 +70,7 @@ class VectorOnV(Component):
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
                               functions=self.functions, function_lanes=lanes // self.function_turns,
-                              arguments=ARGUMENTS)
+                              arguments=ARGUMENTS, multiplier=self.multiplier)
 
     @staticmethod
     def ports(params):

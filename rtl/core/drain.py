@@ -37,6 +37,8 @@ class Drain(Component):
         over lanes, and so does a beat of factors or biases to be taken.
     banks : int
         Accumulator banks, 1 or 2. With one, two commands have it in turns, and a bank's number says which.
+    multiplier : str
+        Of a lane that columns share.
 
     Members
     -------
@@ -74,6 +76,7 @@ class Drain(Component):
         shared: bool = parameter("shared", False)
         lanes: int = parameter("s", 0)
         banks: int = parameter("k", 2)
+        multiplier: str = parameter("", "plain", rare=True)
 
         @property
         def groups(self):
@@ -105,7 +108,8 @@ class Drain(Component):
             """The way out of a design."""
             accumulation = accumulation_of(design)
             return cls(design.cols, design.group[1], design.depth, accumulation.result_shape,
-                       accumulation.float_results, design.share > 1, design.side_lanes, design.banks)
+                       accumulation.float_results, design.share > 1, design.side_lanes, design.banks,
+                       SideLane.Parameters.of(design).multiplier)
 
     @staticmethod
     def ports(params):
@@ -244,7 +248,7 @@ class Drain(Component):
     def _turns(self, m, move, step, taken, factor, active, held):
         """Lanes for a part of the columns; ``held``: a row was read."""
         params = self.params
-        m.submodules.turns = turns = SideTurns(cols=params.cols, lanes=params.lanes)
+        m.submodules.turns = turns = SideTurns(cols=params.cols, lanes=params.lanes, multiplier=params.multiplier)
         m.d.comb += [
             turns.en.eq(move), turns.steps.eq(active), turns.load.eq(taken), turns.factor.eq(factor),
             turns.v.eq(self.i_v.payload), self.i_v.ready.eq(turns.loaded), turns.valid.eq(held),

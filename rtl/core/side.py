@@ -30,6 +30,9 @@ class SideLane(Component):
         Registers inside the multiplier, and inside the adder.
     chain : bool
         Whether their adders are carry chains.
+    multiplier : str
+        How products are formed, as in :class:`~rtl.fp32.arith.Mul`; those without registers inside that columns share
+        follow the design.
 
     Members
     -------
@@ -55,6 +58,7 @@ class SideLane(Component):
         multiply: int = parameter("m", 0)
         add: int = parameter("a", 0)
         chain: bool = parameter("chain", False, rare=True)
+        multiplier: str = parameter("", "plain", rare=True)
 
         @property
         def latency(self):
@@ -65,8 +69,9 @@ class SideLane(Component):
         def of(cls, design):
             """The lane of a design."""
             stages = Stages.of(design)
-            return cls(0 < design.side_lanes < design.cols, stages.free, stages.multiply, stages.add,
-                       design.on_fpga)
+            shared = 0 < design.side_lanes < design.cols
+            return cls(shared, stages.free, stages.multiply, stages.add, design.on_fpga,
+                       design.multiplier if shared and not stages.free else "plain")
 
     @staticmethod
     def ports(params):
@@ -82,7 +87,8 @@ class SideLane(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        m.submodules.mul = mul = Mul(subnormals="flush", pipeline=params.multiply, enable=False, chain=params.chain)
+        m.submodules.mul = mul = Mul(subnormals="flush", pipeline=params.multiply, enable=False, chain=params.chain,
+                                   multiplier=params.multiplier)
         m.submodules.add = add = Add(subnormals="flush", pipeline=params.add, enable=False, chain=params.chain)
         if self.params.shared:
             scale, bias = self.scale, self.bias

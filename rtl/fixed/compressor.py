@@ -57,6 +57,11 @@ class CompressorTree:
     def add(self, place, bit, arrival=0):
         self.columns[min(place, self.width)].append((arrival, self._next(), bit, False))
 
+    def add_row(self, place, value, arrival=0):
+        """Add ``value << place``, unsigned."""
+        for n, bit in enumerate(value):
+            self.add(place + n, bit, arrival)
+
     def add_signed(self, place, value, arrival=0):
         """Add ``value << place``: its top bit counts negative."""
         for n, bit in enumerate(value):

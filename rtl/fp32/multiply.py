@@ -21,24 +21,35 @@ HELD = 3
 
 
 def multiply_digits(m, a, b, triple=None):
-    """Exact product of two unsigned values in the least area: two bits of ``b`` at a time choose 0, a, 2 a or 3 a.
+    """Exact product of two values in the least area: two bits of ``b`` at a time choose 0, a, 2 a or 3 a.
 
-    No row is negative, so none has a sign or a bit that completes a negation; 3 a costs one adder, which products with
-    the same ``a`` share: ``triple``, if it is there. The rows go through one tree of full adders.
+    Of unsigned values no row is negative, so none has a sign or a bit that completes a negation; 3 a costs one adder,
+    which products with the same ``a`` share: ``triple``, if it is there. The rows go through one tree of full adders.
+    With a sign, ``a`` has two more bits, and the top bit of ``b`` takes a row off.
     """
-    width = len(a) + 2
-    triple = three_times(m, a) if triple is None else triple
+    negative, narrow, width = a.shape().signed, a.as_unsigned(), len(a) + 2
     tree = CompressorTree(m, len(a) + len(b), "product")
-    for k in range(0, len(b), 2):
-        digit = b[k:k + 2]
+    if negative:
+        a = named(m, Cat(a, a[-1].replicate(2)), "wide")
+    triple = three_times(m, a) if triple is None else triple
+    put = tree.add_signed if negative else tree.add_row
+    digits = b[:-1] if b.shape().signed else b
+    for k in range(0, len(digits), 2):
+        digit = digits[k:k + 2]
         if len(digit) == 1:
-            row = named(m, a & digit.replicate(len(a)), f"row{k}")
+            row = named(m, narrow & digit.replicate(len(narrow)), f"row{k}")
         else:
             one, two, three = (named(m, value, f"{name}{k}").replicate(width) for name, value in (
                 ("one", digit[0] & ~digit[1]), ("two", digit[1] & ~digit[0]), ("three", digit.all())))
             row = named(m, ((one & a) | (two & Cat(Const(0, 1), a)) | (three & triple))[:width], f"row{k}")
-        for n, bit in enumerate(row):
-            tree.add(k + n, bit, arrival=1)
+        put(k, row, arrival=1)
+    if b.shape().signed:
+        off = named(m, narrow & b[-1].replicate(len(narrow)), "off")
+        if negative:    # -x is ~x + 1
+            tree.constant += 1 << len(digits)
+            tree.add_signed(len(digits), ~off, arrival=1)
+        else:
+            tree.subtract(len(digits), off)
     return tree.result()
 
 

@@ -41,10 +41,12 @@ class Polynomial:
         Coefficients of every segment in address order, constant first.
     name : str
         Prefix of the signals.
+    multiplier : str
+        As in :class:`~rtl.fp32.times.Times`.
     """
 
-    def __init__(self, m: Module, form: TableFormat, segments, name: str):
-        self.m, self.form, self.segments, self.name = m, form, segments, name
+    def __init__(self, m: Module, form: TableFormat, segments, name: str, multiplier: str = "plain"):
+        self.m, self.form, self.segments, self.name, self.multiplier = m, form, segments, name, multiplier
         columns = list(zip(*segments, strict=True))
         self.shapes = [_shape(min(column), max(column)) for column in columns]
         self.bounds = _bounds(form, segments)
@@ -81,6 +83,6 @@ class Polynomial:
             low = max(low, 0)    # every table holds positive functions
         total = Signal(_shape(low, high), name=f"{self.name}_value{degree}")
         drop = used + form.fraction[degree + 1] - form.fraction[degree]
-        product = times(self.m, value, top, f"{self.name}_times{degree}", drop)
+        product = times(self.m, value, top, f"{self.name}_times{degree}", drop, self.multiplier)
         self.m.d.comb += [top.eq(t[form.position - used:]), total.eq(coefficient + product)]
         return total

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.component import Component
 from ..lib.names import parameter
+from .multiply import multiply_digits
 
 
 class Times(Component):
@@ -20,6 +21,8 @@ class Times(Component):
         Shapes of the factors.
     low : int
         Bits that are left out.
+    multiplier : str
+        One of :data:`~rtl.fp32.multiply.MULTIPLIERS`.
     """
     kind, apart = "times", True
 
@@ -28,6 +31,7 @@ class Times(Component):
         a: Shape = parameter("")
         b: Shape = parameter("x")
         low: int = parameter("d", 0)
+        multiplier: str = parameter("", "plain", rare=True)
 
     @staticmethod
     def ports(params):
@@ -37,12 +41,13 @@ class Times(Component):
     def body(self, platform):
         m, params = Module(), self.params
         product = Signal(Shape(params.a.width + params.b.width, params.a.signed or params.b.signed))
-        m.d.comb += [product.eq(self.a * self.b), self.o.eq(product[params.low:])]
+        m.d.comb += [product.eq(multiply_digits(m, self.a, self.b) if params.multiplier == "recoded" else
+                                self.a * self.b), self.o.eq(product[params.low:])]
         return m
 
 
-def times(m, a, b, name, low=0):
+def times(m, a, b, name, low=0, multiplier="plain"):
     """A product of two values by a submodule ``name``, without its ``low`` lowest bits."""
-    m.submodules[name] = unit = Times(a.shape(), b.shape(), low)
+    m.submodules[name] = unit = Times(a.shape(), b.shape(), low, multiplier)
     m.d.comb += [unit.a.eq(a), unit.b.eq(b)]
     return unit.o

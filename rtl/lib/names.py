@@ -7,8 +7,8 @@ from amaranth import Shape
 #: Fields of the specification's dataclasses, which carry no letter of their own.
 LETTERS = {"mantissa": "m", "exponent": "e", "block": "b", "rounding": "", "noise_bits": "n", "subnormals": "",
            "lanes": "l", "function_lanes": "fl", "beats": "b", "registers": "r", "functions": "", "pipeline": "p",
-           "arguments": "ar", "fraction": "f", "depth": "d", "address": "a", "tag": "g", "time": "t", "counter": "c",
-           "ports": "n", "width": "w", "copies": "k"}
+           "arguments": "ar", "multiplier": "", "fraction": "f", "depth": "d", "address": "a", "tag": "g", "time": "t",
+           "counter": "c", "ports": "n", "width": "w", "copies": "k"}
 #: Those that stand in a name even at their default.
 ALWAYS = ("mantissa", "exponent", "fraction", "lanes", "beats", "registers", "depth", "address", "tag", "time",
           "counter", "ports", "width", "copies")

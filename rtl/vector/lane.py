@@ -23,9 +23,9 @@ def is_positive(x: Value):
     return ~x[31] & x[23:31].any() & ~is_nan(x)
 
 
-def evaluator(m, name, functions, pipeline, en, select, a):
+def evaluator(m, name, functions, pipeline, multiplier, en, select, a):
     """The functions of a lane, or of several in turns: the chosen one of ``a``, ``pipeline`` cycles later."""
-    m.submodules[name] = function = Function(functions, pipeline=pipeline)
+    m.submodules[name] = function = Function(functions, multiplier, pipeline=pipeline)
     m.d.comb += function.a.eq(a)
     if pipeline:
         m.d.comb += function.en.eq(en)
@@ -45,6 +45,8 @@ class VectorLane(Component):
         Registers inside the functions; none where there is no function.
     holds : bool
         The value that leaves stays until ``take``, for evaluators that several lanes share.
+    multiplier : str
+        How products are formed, as in :class:`~rtl.fp32.arith.Mul`.
 
     Members
     -------
@@ -72,6 +74,7 @@ class VectorLane(Component):
         functions: tuple[str, ...] = parameter("", FUNCTIONS)
         pipeline: int = parameter("p", 0)
         holds: bool = parameter("h", False)
+        multiplier: str = parameter("", "plain", rare=True)
 
         def __post_init__(self):
             if not self.functions:
@@ -96,7 +99,7 @@ class VectorLane(Component):
 
     def body(self, platform):
         m, functions, pipeline = Module(), self.params.functions, self.params.pipeline
-        m.submodules.mul = mul = Mul(subnormals="flush")
+        m.submodules.mul = mul = Mul(subnormals="flush", multiplier=self.params.multiplier)
         m.submodules.add = add = Add(subnormals="flush")
         a = Signal(32, name="a_signed")
         product, addend, other, value = (Signal(32, name=name, reset_less=True)
@@ -116,7 +119,8 @@ class VectorLane(Component):
         if not functions:
             m.d.comb += self.o.eq(bypass)
             return m
-        function = evaluator(m, "functions", functions, pipeline, self.en, self.select, value)
+        function = evaluator(m, "functions", functions, pipeline, self.params.multiplier, self.en, self.select,
+                             value)
         for stage in range(pipeline):
             held = Signal(32, name=f"bypass_{stage}", reset_less=True)
             with m.If(self.en):

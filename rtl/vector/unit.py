@@ -44,7 +44,7 @@ class Vector(Component):
 
     Parameters
     ----------
-    lanes, beats, registers, functions, pipeline, function_lanes, arguments
+    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier
         As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
         in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
         results behind the lanes, without the cycles of the functions.
@@ -82,7 +82,7 @@ class Vector(Component):
         """Parameters of a lane."""
         unit = self.params
         shared = unit.function_turns > 1
-        return VectorLane.Parameters(() if shared else unit.functions, unit.pipeline, shared)
+        return VectorLane.Parameters(() if shared else unit.functions, unit.pipeline, shared, unit.multiplier)
 
     @property
     def latencies(self):
@@ -261,8 +261,8 @@ class Vector(Component):
         plain = ends.valid & ~ends.beat.function
         for number in range(0, unit.lanes, turns):
             values = [lane.o for lane in lanes[number:number + turns]]
-            found = evaluator(m, f"functions{number // turns}", unit.functions, unit.pipeline, en, ends.beat.select,
-                              pick(values, given))
+            found = evaluator(m, f"functions{number // turns}", unit.functions, unit.pipeline, unit.multiplier, en,
+                              ends.beat.select, pick(values, given))
             for turn, value in enumerate(values):
                 with m.If(en & (plain | (taken == turn))):
                     m.d.sync += result[number + turn].eq(Mux(plain, value, found))

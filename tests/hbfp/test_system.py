@@ -40,7 +40,6 @@ def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
     ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32 in an accelerator"),
     ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
     ({"core": core(cols=8)}, "Cols 8 must be 16, as many as rows, in an accelerator"),
-    ({"core": core(wide=12)}, "Wide 12 must be 0 in an accelerator"),
     ({"core": core(convert_lanes=2)}, "Convert lanes 2 must be 0 in an accelerator"),
     ({"core": core(sparse=(2, 4))}, "Sparse 2,4 must be 1,1 in an accelerator"),
     ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
@@ -68,6 +67,16 @@ def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
 def test_what_is_refused(options, line):
     with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
         Accelerator(**options)
+
+
+def test_what_its_instructions_have():
+    """What not all accelerators have, and the formats of conversions."""
+    both = Accelerator(core=core(4, rounding="stochastic", wide=6))
+    assert Accelerator(core=core()).extras == () and both.extras == ("stochastic", "wide")
+    assert [(each.mantissa, each.rounding) for each in (
+        both.conversion(wide, stochastic) for wide in (False, True) for stochastic in (False, True))] == [
+            (4, "rne"), (4, "stochastic"), (6, "rne"), (6, "stochastic")]
+    assert Accelerator(core=core(rounding="truncate")).conversion(False).rounding == "truncate"
 
 
 def test_vector_lanes():

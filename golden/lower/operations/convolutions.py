@@ -12,9 +12,9 @@ from hbfp.program import Product, Tensor
 from ..errors import LoweringError
 from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
+from ..products import draw, wide
 from ..products.after import After
 from ..products.convolution import convolution
-from ..products.draw import refuse
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.patches import Patches
@@ -61,10 +61,16 @@ def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *opt
     return hbfp.conv2d_backward(g, x, torch.zeros(shape), *options, [False, True])[1]
 
 
+def _check(net, text):
+    """LoweringError if a convolution would have to do what only products of matrices do."""
+    draw.refuse(Formats.read(text))
+    wide.refuse(Formats.read(text), net.build.accelerator)
+
+
 def conv2d(net: Nodes, node: Any) -> Made:
     """A convolution of x (N, C, H, W) with w (O, C / groups, kh, kw), one group after the other."""
     x, w, stride, padding, dilation, groups, text = node.args
-    refuse(Formats.read(text))
+    _check(net, text)
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
@@ -84,7 +90,7 @@ def images_gradient(net: Nodes, node: Any) -> Made:
         If there is more padding than the kernel reaches.
     """
     g, w, _, stride, padding, dilation, groups, text = node.args
-    refuse(Formats.read(text))
+    _check(net, text)
     result, shape = net.graph.results[node], net.graph.results[w].shape
     window = _window(shape, stride, padding, dilation)
     around = window.reach[0] - padding[0], window.reach[1] - padding[1]
@@ -110,7 +116,7 @@ def images_gradient(net: Nodes, node: Any) -> Made:
 def weights_gradient(net: Nodes, node: Any) -> Made:
     """The gradient of a convolution's weights: a product over all pixels of all images, of g turned and patches."""
     g, x, shape, stride, padding, dilation, groups, text = node.args
-    refuse(Formats.read(text))
+    _check(net, text)
     top = net.value(g)
     window = _window(shape, stride, padding, dilation)
     images = _bordered(net, x, padding) if any(padding) else net.value(x)

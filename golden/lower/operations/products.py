@@ -15,6 +15,7 @@ from ..nodes import Made, Nodes
 from ..products.draw import draws
 from ..products.matrix import matrix
 from ..products.weights import computed_weights, constant_weights
+from ..products.wide import widths
 from .after import steps_after
 from .steps import steps_behind
 from .vector import elementwise
@@ -23,6 +24,7 @@ from .vector import elementwise
 def linear(net: Nodes, node: Any) -> Made:
     """``x W^T`` of x (..., K) and W (N, K), which is constant or computed."""
     x, w, text = node.args
+    wide = widths(text, net.build.accelerator)
     value = net.value(x)
     of_x, of_w = draws(text, "x", "w")
     steps, last = steps_behind(net, node, -1)
@@ -33,11 +35,11 @@ def linear(net: Nodes, node: Any) -> Made:
         if of_w is not None:
             raise LoweringError("its weight is constant and would be rounded stochastically; a trained one would do")
         weight = net.constant(w).numpy().T
-        weights = constant_weights(net.build, weight, len(weight))
+        weights = constant_weights(net.build, weight, len(weight), wide)
     else:
         computed = net.value(w)
         weights = computed_weights(Value(computed.where.t(), computed.home), net.build.lanes,
-                                   of_w and replace(of_w, turned=True))
+                                   of_w and replace(of_w, turned=True), wide)
     matrix(net.build, value, weights, steps, net.fresh(last, order), after, of_x)
     return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
 
@@ -50,10 +52,11 @@ def matmul(net: Nodes, node: Any) -> Made:
     after, last = steps_after(net, last, order)
     output = net.fresh(last, order)
     of_a, of_b = draws(node.args[2], "x", "w")
+    wide = widths(node.args[2], net.build.accelerator)
     for number, place_ in enumerate(np.ndindex(*a.shape[:-2])):
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
-        matrix(net.build, left, computed_weights(right, net.build.lanes, _stacked(of_b, number, b.shape)), steps, own,
-               after.part(place_), _stacked(of_a, number, a.shape))
+        weights = computed_weights(right, net.build.lanes, _stacked(of_b, number, b.shape), wide)
+        matrix(net.build, left, weights, steps, own, after.part(place_), _stacked(of_a, number, a.shape))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
 

@@ -1,6 +1,7 @@
-"""The core with one weight: column tiles come into W, whole or tile by tile, and rows of X are multiplied with them."""
+"""The core with one weight: its columns come into W, whole or tile by tile, and rows of X are multiplied with them."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 from hbfp.isa.instructions import Opcode
 
@@ -33,21 +34,21 @@ class Core:
 
     @property
     def divisible(self) -> bool:
-        """Whether columns, and terms of a column, may come into W one after the other."""
+        """Whether columns, and terms of one, may come into W one after the other."""
         return self.weights.constant
 
     def groups(self) -> list[tuple[int, int]]:
-        """First column tile, and how many, of each group."""
+        """First column, and how many, of each group."""
         return [(first, min(self.plan.group, self.plan.columns - first))
                 for first in range(0, self.plan.columns, self.plan.group)]
 
     @property
     def height(self) -> int:
-        """Rows of W of a column tile."""
-        return self.plan.tiles * self.build.accelerator.core.rows
+        """Rows of W of a column."""
+        return self.plan.tiles * self.build.accelerator.core.rows * self.weights.wide.tiles
 
     def place(self, first: int, count: int) -> tuple[Span | None, bool]:
-        """Where a group of column tiles is in W, None if they stream through it, and whether it is there already."""
+        """Where a group of columns is in W, None if they stream through it, and whether it is there already."""
         if self.plan.streamed:
             return None, True
         if first in self._resident:
@@ -57,16 +58,17 @@ class Core:
             self._resident[first] = span
         return span, False
 
-    def bring(self, span: Span, first: int, count: int, tile: int = 0, tiles: int = 0) -> None:
-        """Load or convert column tiles to a span of W; of each all passes, or ``tiles`` from number ``tile`` on."""
-        tiles = tiles or self.plan.tiles
-        if self.weights.constant:
-            bring_records(self.build, self.weights, self.plan, span, first, count, tile, tiles)
-        else:
-            convert_tiles(self.build, self.weights, self.plan, span, first, count, tile, tiles)
+    def bring(self, span: Span, first: int, count: int, tile: int = 0, tiles: int = 0, part: int | None = None) -> None:
+        """Load or convert columns to a span of W; of each all passes, or ``tiles`` from number ``tile`` on.
+
+        ``part``: only this one of the column tiles that a column has.
+        """
+        parts = range(self.weights.wide.tiles) if part is None else range(part, part + 1)
+        bring = bring_records if self.weights.constant else convert_tiles
+        bring(self.build, self.weights, self.plan, span, first, count, tile, tiles or self.plan.tiles, parts)
 
     def inside(self, where: Span, part: Portion) -> Span:
-        """Where passes of the first of column tiles are in W."""
+        """Where passes of the first of columns, which is one column tile, are in W."""
         rows = self.build.accelerator.core.rows
         return Span("W", where.start + part.first * rows, where.start + (part.first + part.tiles) * rows)
 
@@ -77,45 +79,48 @@ class Core:
         rows, side = self.build.accelerator.core.rows, self.plan.side
         return portions(fields, max(self.build.w.size // 4 // rows // side, 1) * side, side)
 
-    def multiply(self, source: Span | Callable[[Portion], Span], fields: dict[str, int], where: Span | None,
+    def multiply(self, source: Span | Callable[[Portion], Sequence[Span]], fields: dict[str, int], where: Span | None,
                  columns: int, result: Span, row: int, first: int, *, cut: Sequence[Portion] = (),
-                 before: Callable[[Portion], None] | None = None) -> None:
-        """``columns`` column tiles, ``first`` on, with rows of X, drained to ``result``, ``row`` words a row.
+                 before: Callable[[Portion, int], None] | None = None) -> None:
+        """``columns`` columns, ``first`` on, with rows of X, drained to ``result``, ``row`` words a row.
 
         Parameters
         ----------
         source : Span or function
             Where in X the rows of all passes lie, or those of a portion's.
         where : Span or None
-            Where the column tiles are in W; None if the one that there is comes in portions.
+            Where the columns are in W; None if the one that there is comes in portions.
         cut : sequence of Portion
             An instruction for each, of one column tile; :meth:`cut` if there are none.
         before : function
-            Is called before each portion: what of its rows and weights is missing is brought.
+            Is called before each portion of each column tile that a column has, with the number of that: what of its
+            rows and weights is missing is brought.
         """
         schedule, tiles, rows = self.build.schedule, self.plan.tiles, self.build.accelerator.core.rows
-        steps = {"scale": int("scale" in self.kept), "bias": int("bias" in self.kept)}
+        steps, wide = {"scale": int("scale" in self.kept), "bias": int("bias" in self.kept)}, self.weights.wide
         cut = cut or self.cut(fields)
-        for number, part in enumerate(cut):
+        each = 1 if len(cut) > 1 else wide.tiles           # column tiles of an instruction, of a column
+        for half, (number, part) in product(range(0, wide.tiles, each), enumerate(cut)):
             if before is not None:
-                before(part)
+                before(part, half)
             if where is None:
-                span = self.build.w.take(part.tiles * rows)
-                self.bring(span, first, 1, part.first, part.tiles)
+                span = self.build.w.take(each * part.tiles * rows)
+                self.bring(span, first, 1, part.first, part.tiles, half if each < wide.tiles else None)
             else:
-                span = Span("W", where.start + part.first * rows,
-                            where.start + ((columns - 1) * tiles + part.first + part.tiles) * rows)
+                begin = where.start + (half * tiles + part.first) * rows
+                span = Span("W", begin, begin + ((columns * each - 1) * tiles + part.tiles) * rows)
             schedule.emit(Opcode.WEIGHTS, {"base": span.start, "tiles": (span.stop - span.start) // rows,
                                            "repeats": 1}, [span])
             schedule.emit(Opcode.MULTIPLY, {
                 "first": int(number == 0), "last": int(number == len(cut) - 1), **steps,
-                "relu": int(self.steps.relu), "tiles": tiles, "columns": columns, **part.fields},
-                [source if isinstance(source, Span) else source(part)])
+                "relu": int(self.steps.relu), "tiles": tiles, "columns": columns * each, **part.fields},
+                [source] if isinstance(source, Span) else source(part))
         self._drain(steps, fields, columns, result, row, first)
 
     def _drain(self, steps, fields, columns, result, row, first):
-        drain = {**steps, "columns": columns, "rows0": fields["rows0"], "rows1": fields["rows1"],
-                 "base": result.start, "row0": row, "row1": row * fields["rows0"], "column": 1}
+        drain = {**steps, "columns": columns * self.weights.wide.tiles, "rows0": fields["rows0"],
+                 "rows1": fields["rows1"], "base": result.start, "row0": row, "row1": row * fields["rows0"],
+                 "column": 1, **self.weights.wide.drain}
         reads = []
         for name in ("scale", "bias"):
             if name in self.kept:

@@ -22,6 +22,7 @@ from .draw import Drawn, in_v
 from .draw import fields as fields_of
 from .passes import even, portions
 from .weights import Steps, Weights, pieces, tall
+from .wide import Wide
 
 #: Rows of a command, in rows of the array: more hide the change of weights, fewer begin earlier.
 PASS = 2
@@ -60,7 +61,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     lie in order in DRAM: it comes to V so, and is turned on its way to X. Rows that are longer than X come with the
     portions of a weight that streams, anew for each column tile. ``drawn`` is how what comes to V is rounded.
     """
-    machine, tiles = build.accelerator, core.plan.tiles
+    machine, tiles, wide = build.accelerator, core.plan.tiles, core.weights.wide
+    cells = tiles * wide.digits                            # words of X of a row
     step, unit = row_step(build, turned is not None), tall(build) // machine.core.rows
     together = 1 if turned is None else build.lanes        # rows that come to X at a time
 
@@ -70,15 +72,15 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     loops = joint(loops)
     sizes = [size for size, _ in loops[0]]
     rows = int(np.prod(sizes, dtype=np.int64))
-    wanted = build.x.size // 2 // tiles
-    if not core.resident and pitch(rows) * tiles <= build.x.size:
+    wanted = build.x.size // 2 // cells
+    if not core.resident and pitch(rows) * cells <= build.x.size:
         wanted = rows                                      # else the weight would be brought in again
-    passing = not whole and core.plan.streamed and pitch(min(step, rows)) * tiles > build.x.size
+    passing = not whole and core.plan.streamed and pitch(min(step, rows)) * cells > build.x.size
     if passing:
         wanted = machine.core.depth
-    chunk = _band(rows, step, wanted, build.x.size // (2 * core.plan.side if passing else tiles))
+    chunk = _band(rows, step, wanted, build.x.size // (2 * core.plan.side * wide.digits if passing else cells))
     if chunk < 1:
-        raise LoweringError(f"{min(step, rows)} rows of {tiles} words, which a block has, need more than the "
+        raise LoweringError(f"{min(step, rows)} rows of {cells} words, which a block has, need more than the "
                             f"{build.x.size} words of memory X; larger --x-words would do")
     if not core.resident:
         chunk = even(rows, chunk, step)
@@ -91,54 +93,62 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
     places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
 
-    def bring(start, x, high, word, words, most):
-        """Words of rows to X, at most so many rows at a time."""
+    def bring(start, x, low, high, word, words, most):
+        """Words of rows to X, at most so many rows at a time; low digits ``low`` words behind the high ones."""
         for row in range(0, high, most):
             lower, target = min(most, high - row), x + word * pitch(high) + row
             if turned is not None:
-                turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn)
+                turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn, wide, low)
                 continue
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
                 load(skips[0], lines[0], here.start + done * words, word, words)
-            to_x(build, here, lower, words, target, 1, high, fields_of(drawn, start + row, word))
+            for part, fields in enumerate(wide.rows()):
+                to_x(build, here, lower, words, target + part * low, 1, high,
+                     {**fields_of(drawn, start + row, word), **fields})
 
     last = len(output.shape) - 1
     for start, count in ranges(sizes, chunk, step):
-        x = build.x.take(pitch(count) * (core.plan.side if passing else tiles))
-        for group, (first, wide) in enumerate(core.groups()):
-            where, there = core.place(first, wide)
+        plane = pitch(count) * (core.plan.side if passing else tiles)
+        x = build.x.take(plane * wide.digits)
+        for group, (first, columns) in enumerate(core.groups()):
+            where, there = core.place(first, columns)
             for at, high in _parts(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
                 base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
-                closes = start + at + high == rows and first + wide == core.plan.columns
+                closes = start + at + high == rows and first + columns == core.plan.columns
                 fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,
-                          "passes2": 1, "pass0": each}
+                          "passes2": 1, "pass0": each, **wide.multiply(plane)}
                 row, box = (start + at, base, high), list(boxes(loops, start + at, high))
                 few = max(step, min(down, FEW // step * step)) if opens else down
 
-                opening = opens and core.divisible and where is not None and tiles >= LONG
+                opening = (opens and core.divisible and where is not None and tiles >= LONG
+                           and wide.tiles == 1)
                 cut = portions(fields, -(-tiles // PORTIONS // side) * side, side) if opening else core.cut(fields)
                 if passing:
-                    cut = [replace(own, fields=own.fields | {"base": build.x.take(own.tiles * each).start}) for own in
-                           portions(fields, min(cut[0].tiles, build.x.size // 2 // each // side * side), side)]
+                    cut = [replace(own, fields=own.fields | {
+                        "base": build.x.take(own.tiles * each * wide.digits).start, **wide.multiply(own.tiles * each)})
+                        for own in portions(fields, min(
+                            cut[0].tiles, build.x.size // 2 // wide.digits // each // side * side), side)]
                 once = whole or not passing and high > few and cut[0].tiles < LONG
 
                 def source(part, each=each):
-                    return Span("X", part.fields["base"], part.fields["base"] + part.tiles * each)
+                    begin, low = part.fields["base"], part.fields.get("low", 0)
+                    return [Span("X", begin + digit * low, begin + digit * low + part.tiles * each)
+                            for digit in range(wide.digits)]
 
-                def before(part, row=row, new=passing or group == 0, few=few, opening=opening, once=once, where=where,
+                def before(part, half, row=row, new=group == 0, few=few, opening=opening, once=once, where=where,
                            first=first, each=each):
                     if opening:
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
                     if passing:
                         row = row[0], part.fields["base"] - part.first * each, row[2]
                     begin, end = (0, 0 if part.first else tiles) if once else (part.first, part.first + part.tiles)
-                    for word in range(begin, end if new else 0, across):
-                        bring(*row, word, min(across, end - word), few)
+                    for word in range(begin, end if passing or new and not half else 0, across):
+                        bring(*row[:2], part.fields.get("low", 0), row[2], word, min(across, end - word), few)
 
                 if where is not None and at == 0 and not there and not (opens and core.divisible):
-                    core.bring(where, first, wide)
-                for column, some in _shares(wide, opens and tiles >= LONG, closes and tiles >= LONG):
+                    core.bring(where, first, columns)
+                for column, some in _shares(columns, opens and tiles >= LONG, closes and tiles >= LONG):
                     own = where and Span("W", where.start + column * core.height,
                                          where.start + (column + some) * core.height)
                     if opens and core.divisible and own is not None and (column or not opening):
@@ -201,7 +211,7 @@ def row_step(build: Builder, turned: bool) -> int:
 
 def turns(build: Builder, value: Value, core: Core) -> bool:
     """Whether a matrix (rows, K) is to be turned: its columns lie in order in DRAM, not its rows, and X has room."""
-    tiles = 2 * core.plan.side if core.plan.streamed else core.plan.tiles
+    tiles = (2 * core.plan.side if core.plan.streamed else core.plan.tiles) * core.weights.wide.digits
     *rows, (terms, along) = value.dims()
     lines = merged(rows)
     return (len(lines) == 1 and lines[0][1] == 1 and along != 1 and terms > 1
@@ -209,17 +219,22 @@ def turns(build: Builder, value: Value, core: Core) -> bool:
 
 
 def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words: int, target: int, pitch: int,
-         drawn: Drawn | None) -> None:
-    """Words ``word`` on of rows ``first`` on of X, from a matrix (K, rows); words of a row are ``pitch`` apart."""
-    side, wide = build.accelerator.core.rows, -(-rows // build.lanes)
+         drawn: Drawn | None, wide: Wide, low: int) -> None:
+    """Words ``word`` on of rows ``first`` on of X, from a matrix (K, rows).
+
+    Words of a row are ``pitch`` apart, the low digits of wide ones ``low`` behind the high ones.
+    """
+    side, across = build.accelerator.core.rows, -(-rows // build.lanes)
     terms = min(words * side, matrix.shape[0] - word * side)
-    here = build.v.take(terms * wide)
-    build.load_words(matrix.view(torch.narrow, 0, word * side, terms), first // build.lanes, wide, here.start)
-    build.schedule.emit(Opcode.CONVERT, {
-        "columns": 1, "base": here.start, "words": wide, "rows": terms, "stride": wide, "target": target,
-        "target_word": build.lanes, "target_row": pitch,
-        **fields_of(drawn, word * side, first // build.lanes)}, [here],
-        [Span("X", target, target + (words - 1) * pitch + wide * build.lanes)])
+    here = build.v.take(terms * across)
+    build.load_words(matrix.view(torch.narrow, 0, word * side, terms), first // build.lanes, across, here.start)
+    for part, fields in enumerate(wide.rows()):
+        own = target + part * low
+        build.schedule.emit(Opcode.CONVERT, {
+            "columns": 1, "base": here.start, "words": across, "rows": terms, "stride": across, "target": own,
+            "target_word": build.lanes, "target_row": pitch,
+            **fields_of(drawn, word * side, first // build.lanes), **fields}, [here],
+            [Span("X", own, own + (words - 1) * pitch + across * build.lanes)])
 
 
 def store(build: Builder, source: int, words: int, output: Value, inner: int, first: int, skip: int, lines: Loops

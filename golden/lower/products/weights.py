@@ -14,6 +14,7 @@ from ..memory import Value
 from ..schedule import Span
 from .draw import Drawn, in_v
 from .draw import fields as drawn_fields
+from .wide import NARROW, Wide
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Weights:
     by_columns: bool = False
     lines: Lines | None = None
     drawn: Drawn | None = None
+    wide: Wide = NARROW
 
     @property
     def constant(self) -> bool:
@@ -57,20 +59,20 @@ class Weights:
 
 @dataclass
 class Plan:
-    """Sizes of a product.
+    """Sizes of a product. A column has as many results as a word of V: a column tile, or two if an operand is wide.
 
     Attributes
     ----------
     tiles : int
-        Words of X of a row: passes of the core.
+        Words of X of a row, one digit of each number: passes of the core.
     columns : int
-        Column tiles.
+        Columns.
     group : int
-        Column tiles that are in W at a time.
+        Columns that are in W at a time.
     side : int
         Passes that belong together: those of a block.
     streamed : bool
-        Whether a column tile is too tall to wait in W beside another, and comes in portions.
+        Whether a column is too tall to wait in W beside another, and comes in portions.
     """
     tiles: int
     columns: int
@@ -90,7 +92,7 @@ def plan(build: Builder, weights: Weights) -> Plan:
     side = tall(build)
     tiles = -(-terms // side) * side // core.rows
     wide = -(-weights.columns // build.lanes)
-    height, half = tiles * core.rows, build.w.size // 2
+    height, half = tiles * core.rows * weights.wide.tiles, build.w.size // 2
     square = max(1, core.format.block[0] // build.lanes)     # column tiles of a block
     if tiles > core.max_tiles:
         raise LoweringError(f"a product over {terms} terms needs {tiles} passes of the core, not {core.max_tiles}; "
@@ -107,28 +109,33 @@ def plan(build: Builder, weights: Weights) -> Plan:
     return Plan(tiles, wide, min(wide, max(group // square, 1) * square), side // core.rows)
 
 
-def constant_weights(build: Builder, weight: np.ndarray, chunk: int) -> Weights:
+def constant_weights(build: Builder, weight: np.ndarray, chunk: int, wide: Wide = NARROW) -> Weights:
     """Records of a weight (K, N), of which K is runs of ``chunk`` terms that begin in a word of X each."""
     from hbfp.golden.machine.layouts import pack_records
     rows = build.accelerator.core.rows
     terms, columns = weight.shape
     if chunk % rows and chunk != terms:
-        wide = -(-chunk // rows) * rows
-        padded = np.zeros((terms // chunk, wide, columns), np.float32)
+        whole = -(-chunk // rows) * rows
+        padded = np.zeros((terms // chunk, whole, columns), np.float32)
         padded[:, :chunk] = weight.reshape(-1, chunk, columns)
         weight = padded.reshape(-1, columns)
-    return Weights(len(weight), columns, build.dram.take(pack_records(build.accelerator, weight)))
+    records = pack_records(build.accelerator, weight, pairs=wide.tiles > 1, wide=bool(wide.w))
+    return Weights(len(weight), columns, build.dram.take(records), wide=wide)
 
 
-def computed_weights(value: Value, lanes: int, draw: Draw | None = None) -> Weights:
+def computed_weights(value: Value, lanes: int, draw: Draw | None = None, wide: Wide = NARROW) -> Weights:
     """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM.
 
-    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`.
+    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`, and if it is
+    narrow beside wide rows: CONVERT puts no narrow mantissas where wide products have theirs.
     """
+    if wide.x and not wide.w:
+        raise LoweringError("its first operand is wide and its second one, which is computed, is not; one width for "
+                            "both would do")
     (terms, down), (columns, along) = value.dims()
     turned = down == 1 and along != 1
     drawn = in_v(draw, turned, terms if turned else columns, lanes)
-    return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn)
+    return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn, wide=wide)
 
 
 def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
@@ -144,12 +151,14 @@ def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
 
 
 def bring_records(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
-                  tiles: int) -> None:
-    """Load passes ``tile`` to ``tile + tiles - 1`` of ``count`` column tiles to a span of W."""
+                  tiles: int, parts: range) -> None:
+    """Load passes ``tile`` to ``tile + tiles - 1`` of ``count`` columns, of each these column tiles, to a span of W."""
     machine, rows = build.accelerator, build.accelerator.core.rows
     each, whole = (number * rows // machine.core.height for number in (tiles, plan.tiles))
     size = machine.record_beats * machine.beat
-    offset = weights.records + (first * whole + tile * rows // machine.core.height) * size
+    offset = weights.records + ((first * weights.wide.tiles + parts.start) * whole
+                                + tile * rows // machine.core.height) * size
+    count *= len(parts)
     build.schedule.emit(Opcode.LOAD, {
         "memory": Memory.W, "offset": offset, "count0": each, "count1": count, "count2": 1, "dram1": whole * size,
         "buffer1": tiles * rows, "base": span.start},
@@ -157,9 +166,10 @@ def bring_records(build: Builder, weights: Weights, plan: Plan, span: Span, firs
 
 
 def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
-                  tiles: int) -> None:
+                  tiles: int, parts: range) -> None:
     """The same of a matrix that is computed: K along its last dimension but one, or along its last."""
     lanes, high = build.lanes, tiles * build.lanes
+    apart = high * len(parts)                          # rows of W from a column to the next
     wide = min(weights.columns - first * lanes, count * lanes)
     some = min(weights.terms - tile * lanes, high)
     square, side = build.accelerator.core.format.block[0], tall(build)
@@ -177,14 +187,17 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
             fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long,
                       **drawn_fields(weights.drawn, *at)}
             if weights.by_columns:
-                target = span.start + row // lanes * high + word * lanes
-                fields |= {"target_row": high}
-                end = target + (-(-tall_ // lanes) - 1) * high + long * lanes
+                target = span.start + row // lanes * apart + word * lanes
+                fields |= {"target_row": apart}
+                size = (-(-tall_ // lanes) - 1) * apart + long * lanes
             else:
-                target = span.start + row + word * high
-                fields |= {"columns": 1, "target_word": high}
-                end = target + (long - 1) * high + -(-tall_ // side) * side
-            build.schedule.emit(Opcode.CONVERT, {**fields, "target": target}, [here], [Span("W", target, end)])
+                target = span.start + row + word * apart
+                fields |= {"columns": 1, "target_word": apart}
+                size = (long - 1) * apart + -(-tall_ // side) * side
+            for number, part in enumerate(parts):
+                own = target + number * high
+                build.schedule.emit(Opcode.CONVERT, {**fields, "target": own, **weights.wide.columns(part)}, [here],
+                                    [Span("W", own, own + size)])
 
 
 def _bring(build, weights, row, word, rows, words, target):

@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 import torch
 
-from hbfp.golden.nn import begin_step, convert
+from hbfp.golden.nn import begin_step, convert, hbfp_layers
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import Update
 from hbfp.golden.position import step_key
+from hbfp.golden.schedule import MixedMantissa
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
@@ -76,6 +77,10 @@ class Reference:
         self.numbers = Numbers(self.optimiser, BATCH + 1)
         self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)
+
+    def begin_epoch(self, mixed: MixedMantissa, epoch: int) -> None:
+        """Give layers the mantissas of an epoch, counted from 0."""
+        mixed.apply(hbfp_layers(self.model), epoch)
 
     def begin(self) -> None:
         """Let products draw the numbers of the next step, from its first on."""

@@ -9,11 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from hbfp.golden.schedule import MixedMantissa
+
 from ..source import called, functions
 from .capture import Batch
 from .reference import Loss, Make, Plan
 
-NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip")
+NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip", "mantissas")
 
 
 @dataclass
@@ -32,6 +34,8 @@ class Training:
         Gives the schedule of an optimiser's learning rates.
     clip : float or None
         Gradients are clipped to this norm.
+    mixed : MixedMantissa or None
+        Mantissas of the layers, epoch by epoch.
     """
     model: nn.Module
     loss: Loss
@@ -40,6 +44,14 @@ class Training:
     again: Any
     plan: Plan | None = None
     clip: float | None = None
+    mixed: MixedMantissa | None = None
+
+    @property
+    def epoch(self) -> int:
+        """Batches of an epoch; ValueError if there are none."""
+        if count := sum(1 for _ in called(self.text, lambda: iter(self.again()))):
+            return count
+        raise ValueError(f"batches() of {self.text} must give at least one pair (inputs, targets)")
 
     def batches(self) -> Iterator[Batch]:
         """Its batches, inputs and targets as tuples; from the first again when there are no more.
@@ -71,7 +83,8 @@ def training(text: str) -> Training:
     """The training of a file, which defines ``model()``, ``loss(output, *targets)``, ``batches()``, an iterable of
     (inputs, targets), and ``optimiser(parameters)``; and, if it likes, ``schedule(optimiser)``, of
     ``torch.optim.lr_scheduler``, whose ``step()`` is called behind each step, and ``clip()``, the norm that gradients
-    are clipped to.
+    are clipped to, and ``mantissas()``, a :class:`~golden.schedule.MixedMantissa`, of which an epoch is all of
+    ``batches()``.
 
     Raises
     ------
@@ -86,7 +99,11 @@ def training(text: str) -> Training:
     clip = called(text, made["clip"]) if "clip" in made else None
     if clip is not None and not (isinstance(clip, (int, float)) and clip > 0):
         raise ValueError(f"clip() of {text} must give a number above 0, not {clip!r}")
-    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan, clip)
+    mixed = called(text, made["mantissas"]) if "mantissas" in made else None
+    if not isinstance(mixed, MixedMantissa | None):
+        raise ValueError(f"mantissas() of {text} must give a golden.schedule.MixedMantissa, not "
+                         f"{type(mixed).__name__}")
+    return Training(model, made["loss"], made["optimiser"], text, made["batches"], plan, clip, mixed)
 
 
 def _schedule(text, make, optimiser):

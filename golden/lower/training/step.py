@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from hbfp.checks import check_kind
 from hbfp.golden.nn.forms import patterns
 from hbfp.golden.nn.side import sided
 from hbfp.golden.ops.optimisers import GRADIENT, PARAMETER, Update, start
+from hbfp.golden.schedule import MixedMantissa
 from hbfp.golden.vector.side import Side
 from hbfp.isa.instructions import Instruction
 from hbfp.program import Layer, Program
@@ -63,6 +64,21 @@ class Step:
             If the optimiser's options have changed otherwise than by learning rates.
         """
         return self.reference.steps % PLACES * len(self.batch), *self.reference.values()
+
+    def at(self, number: int) -> Self:
+        """The step of a number: each is this one."""
+        return self
+
+    @property
+    def programs(self) -> list[Program]:
+        """All programs of the training."""
+        return [self.lowered.program]
+
+    @property
+    def stays(self) -> set[str]:
+        """Tensors that a step finds as the one before leaves them: parameters, state and buffers."""
+        names = self.lowered.program.tensors
+        return {name for name in names if f"{name} after" in names}
 
     def shift(self, name: str, arguments: Sequence[int]) -> int:
         """Bytes by which a tensor that a host writes lies behind its address, where these are the arguments."""
@@ -227,8 +243,8 @@ class _Network(Network):
 
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
-               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None
-               ) -> Step:
+               stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None,
+               mixed: MixedMantissa | None = None, epoch: int = 0) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -250,6 +266,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
         Gives the schedule of the optimiser's learning rates.
     clip : float, optional
         Gradients are clipped to this norm, as :func:`torch.nn.utils.clip_grad_norm_` does.
+    mixed : MixedMantissa, optional
+        Mantissas of the layers, in ``epoch``; each of them the accelerator's, or its wide one.
 
     Returns
     -------
@@ -265,6 +283,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
+    if mixed is not None:
+        reference.begin_epoch(mixed, epoch)
     capture = captured(reference, batch)
     graph, moved, whole = _evaluated(capture, Side.of(accelerator))
     names = {node: name for name, node in capture.outputs.items()} | graph.inputs

@@ -92,12 +92,13 @@ def _multiply(each, accelerator, size):
                    for i1 in range(each["rows1"]) for p2 in range(each["passes2"]))
         read = across * down * each["passes0"] * each["columns"]
     # Each row of a pass adds to the sum of each column: 4 bytes out of its memory, and 4 into it.
-    return {"array": rows * core.rows * core.cols, "sums": rows * core.cols * 8, "X": read * size["X"]}
+    digits, sums = 1 + each["wide_x"], core.cols // (2 if each["wide_x"] or each["wide_w"] else 1)
+    return {"array": digits * rows * core.rows * core.cols, "sums": rows * sums * 8, "X": digits * read * size["X"]}
 
 
 def _drain(each, accelerator, size):
-    words = each["columns"] * (each["rows0"] * each["rows1"] + each["scale"] + each["bias"])
-    return {"V": words * accelerator.beat}
+    results = each["rows0"] * each["rows1"] / (1 + each["wide"])    # of wide ones two have a word
+    return {"V": each["columns"] * (results + each["scale"] + each["bias"]) * accelerator.beat}
 
 
 _COUNT = {Opcode.LOAD: _load, Opcode.STORE: _store, Opcode.CONVERT: _convert, Opcode.WEIGHTS: _weights,

@@ -36,6 +36,8 @@ def add_perf(commands: Any) -> None:
     add_outputs(perf)
     perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
                       "and optimiser(), as for python -m cosim train")
+    perf.add_argument("--epoch", default="0", metavar="N", help="with --train, where mantissas() of FILE.py gives "
+                      "layers other widths from epoch to epoch: of which epoch, counted from 0 (default 0)")
     add_noise_options(perf)
     perf.add_argument("--area", metavar="FILE", help="what python -m synth accelerator --json FILE wrote: also print "
                       "throughput by area, and an estimate of the energy")
@@ -115,17 +117,20 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
 
 
 def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", **noise: Any) -> tuple[Any, Any]:
-    """The training of a file, and its step as a program; OptionError if it cannot be one.
+    """The training of a file, and its step as a program, or as several; OptionError if it cannot be one.
 
     ``name`` is the option that gave it, ``noise`` is of :func:`noise_from_args`.
     """
-    from hbfp.golden.lower.training.source import training  # with PyTorch
+    from hbfp.golden.lower.training.mixed import lower_mixed  # with PyTorch
+    from hbfp.golden.lower.training.source import training
     from hbfp.golden.lower.training.step import lower_step
 
     try:
         made = training(text)
-        return made, lower_step(made.model, made.loss, made.optimiser, next(made.batches()), accelerator,
-                                plan=made.plan, clip=made.clip, **noise)
+        given = made.model, made.loss, made.optimiser, next(made.batches()), accelerator
+        options = {"plan": made.plan, "clip": made.clip, **noise}
+        return made, (lower_step(*given, **options) if made.mixed is None else
+                      lower_mixed(*given, made.mixed, made.epoch, **options))
     except OptionError:
         raise
     except ValueError as error:
@@ -189,7 +194,7 @@ def _perf(args, accelerator, memory, estimate, noise):
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.model}")
-        program = (lowered_step(args.model, accelerator, **noise)[1].lowered if args.train else
+        program = (_of_epoch(args, *lowered_step(args.model, accelerator, **noise)) if args.train else
                    lowered(args.model, accelerator)).program
 
         from .layers import busy, by_layer, by_part, table
@@ -218,6 +223,13 @@ def _perf(args, accelerator, memory, estimate, noise):
                 "layers": rows, "busy": busy(program, found), "seconds": seconds} | parts | extra
         with writing("json", args.json):
             files.write_json(args.json, data)
+
+
+def _of_epoch(args, made, step):
+    """The lowered step of the epoch that is asked for."""
+    most = 0 if made.mixed is None else made.mixed.epochs - 1
+    epoch = whole("epoch", args.epoch, 0, most)
+    return step.at(epoch * step.batches if epoch else 0).lowered
 
 
 def _estimated(console, program, rows, estimate):

@@ -17,13 +17,15 @@ STATE = record(
     # Terms of a block, rows of the core, segments.
     "terms side segments "
     # Of the instruction, as its fields.
-    "words rows "
+    "words rows part "
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
     # are read, and leave.
     "row later_row column leaving",
     # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
     # was busy in the last cycle.
     "shared square active by_columns turned to_w was_busy "
+    # Rows are columns of W and wide: one half comes in place of the other.
+    "halves "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
     # one cycle later; the transposer's columns are read, leave.
     "word converts segment later reading leaves",
@@ -53,10 +55,19 @@ def _row(s):
 
 
 @njit
+def _pad(s):
+    """Whether that word is one of zeros: its row, or the one that comes in its place, lies beyond the matrix."""
+    row = _row(s)
+    if s.halves and (not s.square or s.loop[1 if s.terms <= s.side else 3] == 1):
+        row = row - row % 2 + s.part
+    return row >= s.rows
+
+
+@njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.convert
-    if s.active and _row(s) < s.rows:
+    if s.active and not _pad(s):
         ports.ask(m.ports, _V_READ, UNIT)
     if s.to_w:
         if (s.later and s.by_columns) or s.leaves:
@@ -119,7 +130,7 @@ def step(m: Record) -> None:
     _transpose(s)
     s.later, s.later_row = s.word and s.converts, s.row
     row = _row(s)
-    s.word = s.active and (row >= s.rows or ports.granted(m.ports, _V_READ, UNIT))
+    s.word = s.active and (_pad(s) or ports.granted(m.ports, _V_READ, UNIT))
     if s.word:
         s.row = row % s.side
         if _advance(s):
@@ -127,5 +138,6 @@ def step(m: Record) -> None:
     if q.takes:
         s.active = True
         s.by_columns, s.to_w, s.turned = f.columns != 0, f.to_w != 0, f.to_w != f.columns
-        s.words, s.rows = f.words, f.rows
+        s.words, s.rows, s.part = f.words, f.rows, f.part
+        s.halves = f.wide != 0 and s.to_w and not s.by_columns
         s.loop[:] = 0

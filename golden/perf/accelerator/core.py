@@ -1,7 +1,7 @@
 """The core, cycle by cycle: what is taken and given, and when; the registers of ``rtl/core`` that decide it.
 
-Rows, weights and results have no values here. Wide mantissas and sparse weights, which an accelerator's core has not,
-are left out. :mod:`golden.perf.accelerator.way_out` has when results leave and, where columns share an accumulator,
+Rows, weights and results have no values here. Sparse weights, which an accelerator's core has not, are left out.
+:mod:`golden.perf.accelerator.way_out` has when results leave and, where columns share an accumulator,
 :mod:`golden.perf.accelerator.shared` when rows are accumulated.
 """
 
@@ -30,7 +30,8 @@ STATE = record(
     # banks.
     "held gap bank row tile place free",
     # Weight buffer: a tile became full in the last cycle. Sequencer: no pass of the command has closed a block.
-    "full fresh "
+    # Of a row of wide mantissas the first beat, the high digits, has come.
+    "full fresh half "
     # Wires, set by the units: a row of weights, one of X, and a command are transferred.
     "w x commanded",
     # Cycles until the next parts of the tiles of up to two passes are released, and how many there are; commands of the
@@ -63,9 +64,15 @@ def x_ready(s: Record) -> bool:
     """Whether a row of X is taken."""
     if s.held == 0 or _closes(s) and not _room(s):
         return False
-    if s.row != 0:
+    if _under_way(s):
         return True
     return s.filled != 0 and s.gap == 0 and (s.tile != 0 or s.free >> s.bank & 1 == 1)
+
+
+@njit
+def _under_way(s):
+    """Whether a pass is under way."""
+    return s.half or s.row != 0
 
 
 @njit
@@ -91,32 +98,36 @@ def _room(s):
 @njit
 def step(s: Record) -> None:
     """The end of a cycle."""
+    whole = s.x and (s.half or s.commands[0].wide_x == 0)    # a row has come
     if s.shared.columns > 1:
         # Results have one bank: of the command before, if there is one that is complete.
         vacant = s.out.complete == 0 or way_out.past_shared(s.out, s.shared.place)
-        turned = shared.step(s.shared, s.x and _closes(s), s.row, s.commands[0].rows,
+        turned = shared.step(s.shared, whole and _closes(s), s.row, s.commands[0].rows,
                              s.tile + 1 == s.commands[0].passes, s.bank, vacant, s.out.due[0] + s.out.due[1] > 0)
     freed = way_out.step(s.out)
     if s.shared.columns > 1 and turned >= 0:
         s.out.due[turned] = s.shared.result
-    starts = _sequence(s, freed)
+    starts = _sequence(s, freed, whole)
     _buffer(s, starts)
 
 
 @njit
-def _sequence(s, freed):
+def _sequence(s, freed, whole):
     """The sequencer; whether a pass starts."""
-    starts = s.x and s.row == 0
+    under_way = _under_way(s)
+    starts = s.x and not under_way
     begins = 0
     if starts and s.tile == 0:
         begins = 1 << s.bank
         s.out.commands[s.bank] = s.commands[0]
-    if s.gap != 0 and (s.x or s.row == 0):
+    if s.gap != 0 and (s.x or not under_way):
         s.gap -= 1
     if starts:
         s.gap = s.interval - 1
     s.free = s.free & ~begins | freed
     if s.x:
+        s.half = not whole
+    if whole:
         s.row += 1
         if s.row == s.commands[0].rows:
             closes = _closes(s)

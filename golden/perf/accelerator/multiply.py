@@ -47,8 +47,8 @@ def step(m: Record) -> None:
         s.more -= 1
     if q.takes:
         height = f.rows0 * f.rows1
-        s.each, s.more = height * f.passes0 * f.passes1 * f.passes2, f.columns - 1
+        s.each, s.more = height * f.passes0 * f.passes1 * f.passes2 * (1 + f.wide_x), f.columns - 1
         rows.begin(s.rows, s.each)
         if f.first:
-            s.offered, s.command.rows, s.command.passes = True, height, f.tiles
+            s.offered, s.command.rows, s.command.passes, s.command.wide_x = True, height, f.tiles, f.wide_x
             s.command.steps = way_out.SCALE * f.scale | way_out.BIAS * f.bias

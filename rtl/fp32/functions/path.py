@@ -3,6 +3,7 @@
 from amaranth import Cat, Const, Mux
 
 from ..raw import named
+from ..times import times
 
 #: Functions that need E = 2^f; those of 1 / (1 + e^-a); those of the normal distribution; those times the argument.
 EXPONENTIAL = {"exp", "tanh", "sigmoid", "silu", "gelu", "normcdf"}
@@ -24,6 +25,8 @@ class Path:
         The set.
     select : Value or None
         Position of the chosen function, if there are several.
+    multiplier : str
+        As in :class:`~rtl.fp32.times.Times`.
 
     Attributes
     ----------
@@ -33,9 +36,14 @@ class Path:
         The functions.
     """
 
-    def __init__(self, m, pipe, cuts, functions, select=None):
+    def __init__(self, m, pipe, cuts, functions, select=None, multiplier="plain"):
         self.m, self.pipe, self.cuts, self.functions, self.need = m, pipe, cuts, functions, set(functions)
         self.live = {} if select is None else {"select": select}
+        self.multiplier = multiplier
+
+    def times(self, a, b, name, low):
+        """A product, without its lowest bits, by a submodule."""
+        return times(self.m, a, b, name, low, self.multiplier)
 
     def any(self, group):
         """Whether the chosen function is in ``group``; a constant where the set decides it."""

@@ -5,7 +5,6 @@ from amaranth import Cat, Const, Mux
 from hbfp.golden.spec.tables import FINAL_BITS, VALUE_BITS
 
 from ..raw import named
-from ..times import times
 from .logarithm import log_sum
 from .path import EXPONENTIAL, LOGISTIC, NORMAL, SCALED
 
@@ -20,7 +19,7 @@ def second_factor(path):
         live["with_k"] = path.any({"exp"})
         return
     live["b"], live["e"] = b, e
-    live["tail"] = times(m, b, e, "tail_times", VALUE_BITS)
+    live["tail"] = path.times(b, e, "tail_times", VALUE_BITS)
     # 2^-k of the normal tail also carries the scale of its table row.
     live["k"] = named(m, live["k"] - path.among({tuple(NORMAL): live["binade"] + 1}, Const(0, 1)), "tail_k")
     live.pop("binade")
@@ -53,7 +52,7 @@ def multiply(path):
         scaled = path.any({"silu", "gelu"}) | path.any({"tanh"}) & below
         a = Mux(scaled, Cat(fraction, Const(1, 1)), 1 << 23)
         a = named(m, path.among({"log": live.get("u")}, a)[:24], "a_operand")
-        number = times(m, a, live["g"], "scaled_times", 23 + VALUE_BITS - FINAL_BITS)
+        number = path.times(a, live["g"], "scaled_times", 23 + VALUE_BITS - FINAL_BITS)
         number = path.among({"log": number[1:]}, number)
     else:
         number = Cat(Const(0, FINAL_BITS - VALUE_BITS), live["g"])

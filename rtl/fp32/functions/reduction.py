@@ -6,7 +6,6 @@ from hbfp.golden.spec.tables import EXPONENT_BITS, LOG2E, USES
 
 from ..constant import multiply_constant
 from ..raw import named
-from ..times import times
 from .path import EXPONENTIAL, LOGISTIC, NORMAL
 from .tables import row_counts, row_of
 
@@ -18,7 +17,7 @@ def reduce_exponent(path):
         return
     argument, drop = Cat(live["fraction"], Const(1, 1)), 23
     if path.need & NORMAL:
-        square = times(m, argument, argument, "square_times", 12)
+        square = path.times(argument, argument, "square_times", 12)
         live["argument"] = named(m, Mux(path.any(NORMAL), square, argument << 11), "argument")
         drop += 11
         path.cut("square")

@@ -31,12 +31,12 @@ def evaluate_tables(path):
     m, live = path.m, path.live
     tables = {}
     if path.need & EXPONENTIAL:
-        tables["e"] = Polynomial(m, EXP2, coefficients("exp2"), "e"), live.pop("f"), None
+        tables["e"] = Polynomial(m, EXP2, coefficients("exp2"), "e", path.multiplier), live.pop("f"), None
     if path.need != {"exp"}:
         main = coefficients("main")
         segments = [main[i] for table, rows in row_counts(path).items()
                     for i in range(first_row(table) << MAIN.index, first_row(table) + rows << MAIN.index)]
-        tables["b"] = Polynomial(m, MAIN, segments, "b"), live["word"], live.pop("row")
+        tables["b"] = Polynomial(m, MAIN, segments, "b", path.multiplier), live["word"], live.pop("row")
     pending = {}
     for name, (table, word, row) in tables.items():
         pending[name] = table

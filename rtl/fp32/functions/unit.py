@@ -11,10 +11,12 @@ from functools import cached_property, partial
 from amaranth import Module
 from amaranth.lib.wiring import In, Out
 
+from hbfp.checks import check_choice
 from hbfp.golden.spec.floats import FP32
 from hbfp.golden.spec.tables import FUNCTIONS
 
 from ...lib.names import parameter
+from ..multiply import MULTIPLIERS
 from ..operation import Operation, Pipeline
 from ..raw import Fields
 from .path import EXPONENTIAL, LOGISTIC, NORMAL, SCALED, Path
@@ -43,6 +45,8 @@ class Function(Operation):
         ``flush`` only: no function has an IEEE definition to be faithful to.
     pipeline : int
         Registers between input and output, 0 to the number of cuts that the set has.
+    multiplier : str
+        As in :class:`~rtl.fp32.times.Times`: equal bits.
 
     Members
     -------
@@ -67,9 +71,11 @@ class Function(Operation):
     @dataclass(frozen=True)
     class Parameters(Operation.Parameters):
         functions: tuple[str, ...] = parameter("", FUNCTIONS)
+        multiplier: str = parameter("", "plain", rare=True)
 
         def __post_init__(self):
             super().__post_init__()
+            check_choice("Multiplier", self.multiplier, MULTIPLIERS)
             names = (self.functions,) if isinstance(self.functions, str) else tuple(self.functions)
             object.__setattr__(self, "functions", names)
             if not names:
@@ -106,7 +112,8 @@ class Function(Operation):
         return cuts
 
     def datapath(self, m: Module, pipe: Pipeline):
-        path = Path(m, pipe, self.CUTS, self.functions, self.select if len(self.functions) > 1 else None)
+        path = Path(m, pipe, self.CUTS, self.functions, self.select if len(self.functions) > 1 else None,
+                    self.params.multiplier)
         x = Fields(m, FP32, self.a, "a")
         path.live |= dict(sign=x.sign, exponent=x.exponent, fraction=x.fraction, special=is_special(path, x),
                           code=special_code(path, x, self.a))

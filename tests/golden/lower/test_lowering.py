@@ -182,6 +182,7 @@ CASES = {
     "cat": (lambda: Of(lambda x, y: torch.cat([x, y, x], 1)), (2, 5), (2, 11)),
     "images": (lambda: Of(lambda x, y: torch.cat([x, y], 1)), (2, 5, 3, 4), (2, 11, 3, 4)),
     "softmax": (lambda: nn.Softmax(1), (2, 5, 3)),
+    "softmax of an odd row": (lambda: nn.Softmax(-1), (5, 20)),
     "views": (lambda: Of(lambda x: x.transpose(0, 1).reshape(5, -1)[:, 1:7].t() + 1), (2, 5, 6)),
     "stack": (lambda: Of(lambda x: torch.stack([x, x * 2], 1)), (3, 5)),
     "pad": (lambda: Of(lambda x: F.pad(x, (1, 2, 0, 1))), (2, 3, 4, 5)),

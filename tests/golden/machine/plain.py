@@ -111,7 +111,7 @@ class Plain:
         for r, k, lane in product(range(rows if i["stochastic"] else 0), range(words), range(self.lanes)):
             place = (i["place"] + r * i["place_row"] + k) * self.lanes + lane
             drawn[r, k * self.lanes + lane] = number(i["key"] ^ self.program.seed, place % (1 << 32))
-        self.fmt = self.core.format if i["stochastic"] else self.system.nearest
+        self.fmt, self.i = self.system.conversion(i["wide"], i["stochastic"]), i
         self.noise = (drawn,) if i["stochastic"] else ()
         if i["to_w"] and i["columns"]:
             self.to_w(whole, lambda k: i["target"] + k * i["target_word"])
@@ -125,6 +125,14 @@ class Plain:
         else:
             self.to_x(whole, lambda r, k: i["target"] + r * i["target_row"] + k * i["target_word"])
 
+    def digit(self, mantissa, high):
+        """The high digit of a wide mantissa or the low one, both of one sign only where that needs no more bits."""
+        if not self.i["wide"]:
+            return mantissa
+        size = 1 << self.core.format.mantissa - 1
+        above = max(mantissa // size, 1 - size)
+        return above if high else mantissa - above * size
+
     def to_x(self, matrix, place):
         """A matrix (rows, K), word by word."""
         terms, side = self.core.format.terms, self.core.rows
@@ -133,7 +141,8 @@ class Plain:
             row = r // terms if self.core.format.square else r
             at = [(k * side + s * self.core.height) // terms for s in range(self.core.segments)]
             self.x[place(r, k)] = (
-                blocks.mantissa[r, k * side:(k + 1) * side], blocks.exponent[row, at], blocks.invalid[row, at])
+                [self.digit(m, 1 - self.i["part"]) for m in blocks.mantissa[r, k * side:(k + 1) * side]],
+                blocks.exponent[row, at], blocks.invalid[row, at])
 
     def to_w(self, matrix, place):
         """A matrix (K, N), column tile by column tile."""
@@ -141,9 +150,11 @@ class Plain:
         blocks = bfp.encode_plain(matrix, self.fmt, *self.noise, axis=-2)
         for j in range(matrix.shape[1] // side):
             columns = np.arange(j * side, (j + 1) * side)
+            if self.i["wide"]:    # a pair for every other one
+                columns = columns // 2 * 2 + self.i["part"]
             exponents = columns // terms if self.core.format.square else columns
             for r in range(len(matrix)):
-                self.w[place(j) + r] = list(blocks.mantissa[r, columns])
+                self.w[place(j) + r] = [self.digit(m, n % 2) for n, m in enumerate(blocks.mantissa[r, columns])]
                 if r % height == 0:
                     self.scales[(place(j) + r) // height] = (list(blocks.exponent[r // terms, exponents]),
                                                              list(blocks.invalid[r // terms, exponents]))
@@ -168,41 +179,57 @@ class Plain:
                     rows.append((np.zeros(self.core.rows, int), [least] * self.core.segments,
                                  [False] * self.core.segments))
                 else:
-                    rows.append(self.x[i["base"] + i0 * i["row0"] + i1 * i["row1"] + p0 * i["pass0"] + p1 * i["pass1"]
-                                       + p2 * i["pass2"]])
+                    address = (i["base"] + i0 * i["row0"] + i1 * i["row1"] + p0 * i["pass0"] + p1 * i["pass1"]
+                               + p2 * i["pass2"])
+                    row = self.x[address]
+                    if i["wide_x"]:
+                        low = self.x[address + i["low"]]
+                        row = self.joined(row[0], low[0]), *low[1:]
+                    rows.append(row)
             self.passes.append(rows)
         if i["last"]:
             self.commands += [(self.passes, i)] * i["columns"]
             self.passes = []
         self.progress()
 
+    def joined(self, high, low):
+        """Wide mantissas of their digits."""
+        return [above * (1 << self.core.format.mantissa - 1) + below for above, below in zip(high, low, strict=True)]
+
     def drain(self, i):
         for j in range(i["columns"]):
-            vectors = [self.v[i[f"{name}_base"] + j].copy() if i[name] else None for name in ("scale", "bias")]
-            places = [i["base"] + i0 * i["row0"] + i1 * i["row1"] + j * i["column"]
+            word, lanes = (j // 2, range(j % 2, self.lanes, 2)) if i["wide"] else (j, range(self.lanes))
+            vectors = [self.v[i[f"{name}_base"] + word, lanes].copy() if i[name] else None
+                       for name in ("scale", "bias")]
+            places = [i["base"] + i0 * i["row0"] + i1 * i["row1"] + word * i["column"]
                       for i0, i1 in loops(i["rows0"], i["rows1"])]
-            self.drains.append((places, vectors))
+            self.drains.append((places, lanes, vectors))
         self.progress()
 
     def progress(self):
         while self.commands and self.drains and len(self.tiles) >= len(self.commands[0][0]):
-            (passes, i), (places, vectors) = self.commands.pop(0), self.drains.pop(0)
+            (passes, i), (places, lanes, vectors) = self.commands.pop(0), self.drains.pop(0)
             tiles = [self.tiles.pop(0) for _ in passes]
             per = max(self.core.format.terms // self.core.rows, 1)    # passes of a block: its last exponents count
             last = [number for number in range(len(passes)) if number % per == per - 1 or number == len(passes) - 1]
-            fmt = type(self.core.format)(mantissa=self.core.format.mantissa, exponent=self.core.format.exponent,
-                                         block=(1, self.core.format.terms))
+            if i["wide_x"] or i["wide_w"]:    # a pair of columns, the exponents of its first
+                tiles = [([self.joined(row[1::2], row[::2]) if i["wide_w"] else row[::2] for row in rows],
+                          [[part[::2] for part in scale] for scale in scales]) for rows, scales in tiles]
+            fmts = [type(self.core.format)(mantissa=self.core.wide if i[f"wide_{name}"] else self.core.format.mantissa,
+                                           exponent=self.core.format.exponent, block=(1, self.core.format.terms))
+                    for name in "xw"]
             x = Blocks(*(np.array([np.concatenate([np.array(passes[p][row][part]) for p in which])
                                    for row in range(len(places))])
-                         for part, which in ((0, range(len(passes))), (1, last), (2, last))), fmt, -1)
+                         for part, which in ((0, range(len(passes))), (1, last), (2, last))), fmts[0], -1)
             w = Blocks(np.array([row for tile, _ in tiles for row in tile]),
-                       *(np.array([scale[part] for p in last for scale in tiles[p][1]]) for part in (0, 1)), fmt, -2)
+                       *(np.array([scale[part] for p in last for scale in tiles[p][1]]) for part in (0, 1)),
+                       fmts[1], -2)
             x, w = (Blocks(each.mantissa.astype(np.int32), each.exponent.astype(np.int32), each.invalid.astype(bool),
-                           fmt, each.axis) for each in (x, w))
+                           each.fmt, each.axis) for each in (x, w))
             y = matmul_blocks(x, w, self.core.accumulate, guard=self.core.guard, growth=self.core.growth, plain=True)
             y = core.side(y.view(np.uint32), *vectors, relu=bool(i["relu"]))
             for place, row in zip(places, y, strict=True):
-                self.v[place] = row
+                self.v[place, lanes] = row
 
     # --- The vector unit ------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from hbfp.program import Program, Region
 from hbfp.system import Accelerator
 
 SYSTEM = Accelerator(core=Design(rows=8, depth=16), x_words=64, v_words=64, w_words=64, p_words=32, queue=2)
+WIDE = Accelerator(core=Design(rows=8, depth=16, wide=10), x_words=64, v_words=64, w_words=64, p_words=32, queue=2)
 ONE = {"count0": 1, "count1": 1, "count2": 1}
 PASS = {"first": 1, "last": 1, "tiles": 1, "columns": 1, "rows0": 2, "rows1": 1, "row0": 1, "passes0": 1, "passes1": 1,
         "passes2": 1}
@@ -32,9 +33,9 @@ MULTIPLY = step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS)
 DRAIN = step(Opcode.DRAIN, (Unit.CONVERT, 1), columns=1, rows0=2, rows1=1, row0=1, base=8)
 
 
-def run(*instructions, fill=True, halt=True):
-    memory = (Region(0, bytes(4096)),)
-    program = Program(accelerator=SYSTEM, limit=4096, memory=memory, instructions=[
+def run(*instructions, fill=True, halt=True, system=SYSTEM, data=bytes(4096)):
+    memory = (Region(0, data),)
+    program = Program(accelerator=system, limit=4096, memory=memory, instructions=[
         *(FILL if fill else []), *instructions, *([Instruction(Opcode.HALT, {})] if halt else [])])
     Machine(program, races=True).run()
 
@@ -72,13 +73,14 @@ def test_weights_of_an_open_command_are_complete_with_their_passes():
      "WEIGHTS must have at most 2 instructions uncompleted in written order, as many as its queue holds"),
     ([WEIGHTS, MULTIPLY], 5, f"WEIGHTS and MULTIPLY {LEFT}"), ([DRAIN], 4, f"DRAIN {LEFT}"),
     ([WEIGHTS, MULTIPLY, step(Opcode.DRAIN, columns=1, rows0=3, rows1=1, row0=1)], 5,
-     "DRAIN 5 and MULTIPLY 4 must have the same rows and steps, not 3 and 2 rows, steps (0, 0) and (0, 0)"),
+     ("DRAIN 5 and MULTIPLY 4 must have the same rows, steps and width, not 3 and 2 rows, steps (0, 0) and (0, 0), "
+      "wide 0 and 0")),
     ([step(Opcode.MULTIPLY, **PASS | {"first": 0})], 3, "MULTIPLY must begin a command: none is open"),
     ([step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"last": 0}), MULTIPLY], 4,
      "MULTIPLY must not begin a command before the last one has ended"),
     ([step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"last": 0}),
       step(Opcode.MULTIPLY, **PASS | {"first": 0, "relu": 1})], 4,
-     "MULTIPLY must have the rows, tiles and steps of the command that is open"),
+     "MULTIPLY must have the rows, tiles, steps and widths of the command that is open"),
     ([step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"tiles": 3})], 3,
      "MULTIPLY must have 3 passes, as many as tiles, not 1"),
     ([step(Opcode.DRAIN, (Unit.CONVERT, 1), columns=2, rows0=2, rows1=1, row0=1, column=2, base=8, bias=1,
@@ -90,6 +92,21 @@ def test_weights_of_an_open_command_are_complete_with_their_passes():
 def test_what_cannot_go_on(instructions, number, line):
     with pytest.raises(MachineError, match=f"^Instruction {number}: {re.escape(line)}$"):
         run(*instructions)
+
+
+@pytest.mark.parametrize("instructions, line", [
+    ([step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"last": 0}),
+      step(Opcode.MULTIPLY, **PASS | {"first": 0, "wide_w": 1})],
+     "Instruction 4: MULTIPLY must have the rows, tiles, steps and widths of the command that is open"),
+    ([WEIGHTS, step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"wide_w": 1}), DRAIN],
+     ("Instruction 5: DRAIN 5 and MULTIPLY 4 must have the same rows, steps and width, not 2 and 2 rows, steps (0, 0) "
+      "and (0, 0), wide 0 and 1")),
+    ([step(Opcode.MULTIPLY, (Unit.CONVERT, 1), **PASS | {"wide_x": 1, "low": 1})],
+     "Instruction 3: MULTIPLY must have digits of wide mantissas where it says so, not of other conversions")])
+def test_widths_that_do_not_agree(instructions, line):
+    """Rows that were converted to narrow mantissas are no digits of wide ones, unless they happen to be small."""
+    with pytest.raises(MachineError, match=f"^{re.escape(line)}$"):
+        run(*instructions, system=WIDE, data=bytes([0, 0, 0x80, 0x3F] * 1024))
 
 
 @pytest.mark.parametrize("instructions, number, line", [

@@ -21,15 +21,19 @@ from tests.golden.machine.plain import Plain
 
 DESIGNS = [(8, (1, 8), "fp32", 4), (4, (1, 16), "aligned", 2), (4, (8, 8), "fp32", 3), (12, (16, 16), "fp32", 64)]
 
+#: With wide mantissas of 6, 7 and 9 bits, the last two of them twice the narrow ones' but a bit.
+WIDE = [(4, (1, 8), "fp32", 4, 8, "rne", 6), (4, (16, 16), "aligned", 2, 8, "rne", 7),
+        (5, (8, 8), "fp32", 3, 4, "stochastic", 9)]
 
-def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne"):
+
+def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", wide=0):
     return Accelerator(core=Design(rows=8, format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding),
-                                   accumulate=accumulate, depth=16),
+                                   accumulate=accumulate, depth=16, wide=wide),
                        v_words=64, x_words=64, w_words=64, p_words=64, row_words=3, vector_rows=4, queue=queue,
                        vector_lanes=vector_lanes)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", [*DESIGNS, *WIDE])
 def test_programs_are_legal_and_race_free(design):
     seen = Counter()
     for seed in range(6):
@@ -75,7 +79,7 @@ def test_programs_give_numbers():
 @pytest.mark.parametrize("design", [*DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1),
                                     (6, (1, 4), "fp32", 4, 4), (8, (1, 8), "fp32", 4, 8, "stochastic"),
                                     (8, (1, 16), "fp32", 4, 8, "stochastic"),
-                                    (4, (8, 8), "fp32", 4, 8, "stochastic")])
+                                    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE])
 def test_machine_equals_plain_loops(design):
     """Every word of V, X, W and DRAM."""
     for seed in range(100, 102):

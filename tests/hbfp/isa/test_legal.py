@@ -12,6 +12,7 @@ from hbfp.system import Accelerator
 
 MACHINE = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8))))
 DRAWING = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8), rounding="stochastic")))
+WIDE = Accelerator(core=Design(rows=16, wide=6, format=HBFPFormat(mantissa=4, block=(1, 8))))
 ONES = {"count0": 1, "count1": 1, "count2": 1}
 PASS = {"tiles": 1, "columns": 1, "rows0": 1, "rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1}
 #: Legal instructions.
@@ -93,3 +94,25 @@ def test_every_rule_can_be_broken(opcode, rule):
     for name in rule.fields:
         value = worst if names[name].range[1] >= worst else None
         assert value is not None and broken(rule, Instruction(opcode, rule.when | {name: value}), MACHINE)
+
+
+#: Fields that say that operands are wide, by opcode.
+WIDTHS = [(Opcode.CONVERT, {"words": 1, "rows": 1, "wide": 1}), (Opcode.MULTIPLY, PASS | {"wide_x": 1, "low": -5}),
+          (Opcode.MULTIPLY, PASS | {"wide_w": 1}), (Opcode.DRAIN, {"columns": 1, "rows0": 1, "rows1": 1, "wide": 1})]
+
+
+@pytest.mark.parametrize("opcode, values", WIDTHS)
+def test_wide_operands(opcode, values):
+    """Legal where mantissas may be wide, and nowhere else."""
+    check(Instruction(opcode, values), WIDE)
+    with pytest.raises(IllegalInstruction, match=rf"^{opcode.name} wide\w* must be 0 to 0, not 1$"):
+        check(Instruction(opcode, values), MACHINE)
+
+
+@pytest.mark.parametrize("number, change, line", [
+    (0, {"wide": 0, "part": 1}, "CONVERT part must be 0 where wide is 0, not 1"),
+    (1, {"wide_x": 0}, "MULTIPLY low must be 0 where wide_x is 0, not -5")])
+def test_fields_of_wide_operands_alone(number, change, line):
+    opcode, values = WIDTHS[number]
+    with pytest.raises(IllegalInstruction, match=f"^{re.escape(line)}$"):
+        check(Instruction(opcode, values | change), WIDE)

@@ -5,7 +5,7 @@ from amaranth import Fragment, Module, ResetInserter, Signal
 from amaranth.lib import stream
 from amaranth.sim import Simulator
 
-from hbfp.isa.instructions import FIELDS
+from hbfp.isa.instructions import EXTRAS, FIELDS
 from rtl.accelerator.fields import held_fields, offered_fields
 from rtl.accelerator.layouts import instruction_layout
 
@@ -43,14 +43,14 @@ class Served(Bench):
     def instructions(self, opcode, unit=None):
         """A stream of whole instructions for a unit, by default the bench's, which gets fields as its queue would."""
         unit, m = unit or self.dut, self._top
-        given, stochastic = stream.Signature(instruction_layout(opcode)).create(), getattr(
-            unit.params, "stochastic", False)
+        given = stream.Signature(instruction_layout(opcode)).create()
         m.d.comb += [unit.instruction.valid.eq(given.valid), given.ready.eq(unit.instruction.ready),
                      *(unit.instruction.payload[field.name].eq(given.payload[field.name])
-                       for field in offered_fields(opcode, stochastic))]
+                       for field in offered_fields(opcode, EXTRAS)
+                       if field.name in unit.instruction.payload.shape().members)]
         with m.If(given.valid & given.ready):
             m.d.sync += [unit.held[field.name].eq(given.payload[field.name])
-                         for field in held_fields(opcode, stochastic)]
+                         for field in held_fields(opcode, EXTRAS) if field.name in unit.held.shape().members]
         return given
 
     def hold(self, port, value):

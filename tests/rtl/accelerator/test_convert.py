@@ -4,6 +4,8 @@
 Covers: rtl/accelerator/block_order.py, rtl/accelerator/transposer.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,10 @@ FORMATS = {
     "stochastic hbfp4": {"block": (1, 8), "mantissa": 4, "exponent": 6, "rounding": "stochastic"},
     "stochastic tiles": {"block": (16, 16), "rounding": "stochastic"},
     "stochastic": {"block": (1, 16), "rounding": "stochastic"},
+    "wide": {"block": (1, 8), "mantissa": 4, "wide": 6}, "wide tiles": {"block": (8, 8), "mantissa": 4, "wide": 7},
+    "wide long": {"block": (1, 16), "mantissa": 5, "wide": 6, "rounding": "stochastic"},
+    "wide small tiles": {"block": (4, 4), "mantissa": 5, "wide": 9, "exponent": 6},
+    "wide large tiles": {"block": (16, 16), "mantissa": 4, "wide": 6, "rounding": "stochastic"},
 }
 #: What the register of that name has.
 SEED = 0x6A09E667
@@ -40,8 +46,8 @@ SEED = 0x6A09E667
 PLAIN = [name for name in NUMBERS if name != "hbfp"]
 
 
-def system(**options):
-    return Accelerator(core=Design(rows=SIDE, format=HBFPFormat(**options)))
+def system(wide=0, **options):
+    return Accelerator(core=Design(rows=SIDE, wide=wide, format=HBFPFormat(**options)))
 
 
 def numbers(rng, shape):
@@ -63,7 +69,7 @@ def wanted(sizes, i, matrix):
     if i.get("stochastic"):
         places = i["place"] + np.arange(i["rows"])[:, None] * i["place_row"] + np.arange(i["words"])
         noise = (drawn(i["key"] ^ SEED, places, SIDE).reshape(len(matrix), -1),)
-    fmt = fmt if noise else sizes.nearest
+    fmt = sizes.conversion(i.get("wide", 0), bool(noise))
     if i["to_w"] or columns:
         unit = max(side, terms) if columns else side
         matrix, *noise = (np.concatenate([each, np.zeros((-len(each) % unit, each.shape[1]), each.dtype)])
@@ -72,9 +78,14 @@ def wanted(sizes, i, matrix):
         sizes.core, matrix, fmt, axis=0 if columns else -1)
 
     def scale(r, c):
+        r, c = instead(i, r, c)
         at = (r // terms, c // terms) if fmt.square else (r // terms, c) if columns else (r, c // terms)
         return int(blocks.exponent[at]), int(blocks.invalid[at])
 
+    if i.get("wide"):
+        blocks = replace(blocks, mantissa=np.array([[
+            digit(sizes.core, i, r, c, int(blocks.mantissa[instead(i, r, c)])) for c in range(blocks.mantissa.shape[1])]
+            for r in range(len(blocks.mantissa))]))
     for r, k in np.ndindex(len(matrix), i["words"]):
         if not i["to_w"] and columns:
             if r % side == 0:
@@ -107,6 +118,21 @@ def patterns(sizes, line):
     return [element & 2 * top - 1 if element & top - 1 else 0 for element in line]
 
 
+def instead(i, r, c):
+    """Where what stands for an element comes from: of two columns of W in place of both that of the instruction."""
+    if not i.get("wide") or not i["to_w"]:
+        return r, c
+    return (r, c & ~1 | i["part"]) if i["columns"] else (r & ~1 | i["part"], c)
+
+
+def digit(core, i, r, c, mantissa):
+    """The digit of a wide mantissa that stands for an element."""
+    size = 1 << core.format.mantissa - 1
+    high = max(mantissa // size, 1 - size)
+    upper = (c if i["columns"] else r) % 2 if i["to_w"] else 1 - i["part"]
+    return high if upper else mantissa - high * size
+
+
 def steps(sizes, i):
     """Words that an instruction asks for."""
     fmt, columns = sizes.core.format, i["columns"]
@@ -115,7 +141,7 @@ def steps(sizes, i):
     return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
 
 
-def some(rng, to_w, columns, stochastic=False):
+def some(rng, to_w, columns, stochastic=False, wide=0):
     """A random instruction, its targets apart from each other."""
     rows, words = int(rng.integers(1, 3 * SIDE + 4)), int(rng.integers(1, 5))
     stride = int(rng.choice([words, words + 3, -words, -7 - words]))
@@ -124,6 +150,9 @@ def some(rng, to_w, columns, stochastic=False):
     if stochastic:
         i |= {"stochastic": 1, "key": int(rng.integers(1 << 32)), "place": int(rng.choice([6, (1 << 29) - 2])),
               "place_row": int(rng.choice([words, 12, 65535]))}
+    if wide:
+        i |= {"wide": int(rng.integers(4) > 0)}
+        i |= {"part": int(rng.integers(2)) * i["wide"]}
     padded = -(-rows // 48) * 48
     if not to_w and columns:
         return i | {"target_word": padded, "target_row": SIDE} | (
@@ -191,7 +220,9 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
     rng = np.random.default_rng(number)
-    instructions = [*(some(rng, *kind, sizes.stochastic) for kind in KINDS), some(rng, *KINDS[number % 4])]
+    wide = sizes.core.wide
+    instructions = [*(some(rng, *kind, sizes.stochastic, wide) for kind in KINDS * (2 if wide else 1)),
+                    some(rng, *KINDS[number % 4])]
     done = play(sizes, instructions, pause, number)
     if not pause:
         cycle = 0
@@ -231,6 +262,5 @@ def test_refused_grants(rows):
 def test_arrays_of_16(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.SIDE", 16)
     rng = np.random.default_rng(16)
-    sizes = Accelerator(core=Design(rows=16, format=HBFPFormat(**FORMATS[name] | (
-        {"block": (1, 48)} if name == "longer" else {}))))
-    play(sizes, [some(rng, *kind, sizes.stochastic) for kind in KINDS], 0.1)
+    sizes = system(**FORMATS[name] | ({"block": (1, 48)} if name == "longer" else {}))
+    play(sizes, [some(rng, *kind, sizes.stochastic, sizes.core.wide) for kind in KINDS], 0.1)

@@ -11,7 +11,7 @@ from rtl.accelerator.drain import DrainToV
 
 from ..drive import Pauses, bits
 from .served import Memory, Served, word
-from .test_multiply import SYSTEM
+from .test_multiply import SYSTEM, WIDE
 
 ROW = 8 * 32
 #: Side units of fewer lanes than columns, without registers and with some.
@@ -19,13 +19,18 @@ TURNS = [replace(SYSTEM, core=replace(SYSTEM.core, side_lanes=lanes, pipeline=pi
          for lanes, pipeline in ((2, 0), (4, 2))]
 
 
-def some(rng):
+def some(rng, wide=False):
     """A random instruction."""
     values = {name: int(rng.integers(1, 5)) for name in ("rows0", "rows1", "columns")}
     values |= {name: int(rng.integers(-40, 41)) for name in ("row0", "row1", "column")}
     values |= {name: int(rng.integers(2)) for name in ("scale", "bias")}
     return values | {name: int(rng.choice([0, 65535, rng.integers(65536)]))
-                     for name in ("base", "scale_base", "bias_base")}
+                     for name in ("base", "scale_base", "bias_base")} | ({"wide": int(rng.integers(2))} if wide else {})
+
+
+def even(word, odd):
+    """What even columns take of a word of operands, or of results, and where these go in it: even lanes or odd ones."""
+    return [word >> 32 * lane + 32 * odd & 0xFFFFFFFF for lane in range(0, 8, 2)]
 
 
 def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
@@ -40,17 +45,19 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
     want, commands = [], []
     for i in instructions:
         for j in range(i["columns"]):
-            operands = [memory[i[f"{name}_base"] + j] for name in ("scale", "bias") if i[name]]
+            wide = i.get("wide", 0)
+            place, odd = (j >> 1, j & 1) if wide else (j, 0)
+            operands = [memory[i[f"{name}_base"] + place] for name in ("scale", "bias") if i[name]]
             data = [int.from_bytes(rng.bytes(ROW // 8), "little") for _ in range(i["rows0"] * i["rows1"])]
-            commands.append((operands, data))
-            want += [((i["base"] + i0 * i["row0"] + i1 * i["row1"] + j * i["column"]) % 2 ** 18,
-                      data[i1 * i["rows0"] + i0]) for i1, i0 in np.ndindex(i["rows1"], i["rows0"])]
+            commands.append((operands, data, wide, odd))
+            want += [((i["base"] + i0 * i["row0"] + i1 * i["row1"] + place * i["column"]) % 2 ** 18,
+                      data[i1 * i["rows0"] + i0], wide, odd) for i1, i0 in np.ndindex(i["rows1"], i["rows0"])]
     waited = []
 
     async def core(ctx):
         """As the core's way out: all operands of a command, then its rows."""
         pauses = Pauses(pause, seed + 2)
-        for operands, rows in commands:
+        for operands, rows, wide, odd in commands:
             cycles = 0
             for operand, part in ((operand, part) for operand in operands for part in range(turns)):
                 if turns > 1:
@@ -61,7 +68,7 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
                     *_, valid, payload = await ctx.tick().sample(dut.o_v.valid, bits(dut.o_v.payload))
                     if valid:
                         break
-                assert payload == operand
+                assert payload == operand if not wide else even(payload, 0) == even(operand, odd)
             waited.append(cycles - len(operands) * turns)
             ctx.set(dut.o_v.ready, 0)
             if turns > 1:
@@ -78,15 +85,18 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
     bench.process(core)
     done = bench.until_done(len(instructions))
     bench.run()
-    assert [write[1:] for write in writes] == [(address, data, 255) for address, data in want]
+    assert [write[1] for write in writes] == [address for address, *_ in want]
+    for (*_, got, mask), (_, data, wide, odd) in zip(writes, want, strict=True):
+        assert (even(got, odd), mask) == (even(data, 0), 0xAA if odd else 0x55) if wide else (got, mask) == (data, 255)
     return [write[0] for write in writes], done, waited
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
 @pytest.mark.parametrize("seed", range(2))
-def test_random_instructions(pause, seed):
+@pytest.mark.parametrize("system", [SYSTEM, WIDE])
+def test_random_instructions(system, pause, seed):
     rng = np.random.default_rng(seed)
-    play([some(rng) for _ in range(12)], pause, pause, seed)
+    play([some(rng, system is WIDE) for _ in range(12)], pause, pause, seed, system)
 
 
 def test_a_row_a_cycle_without_pause():

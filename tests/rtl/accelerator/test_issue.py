@@ -12,8 +12,8 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import (
     ENDS,
+    EXTRAS,
     FIELDS,
-    STOCHASTIC,
     WORD,
     IllegalInstruction,
     Instruction,
@@ -31,6 +31,7 @@ from ..drive import bits
 
 SYSTEM = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))))
 DRAWING = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16), rounding="stochastic")))
+WIDE = Accelerator(core=Design(rows=8, wide=6, format=HBFPFormat(mantissa=4, block=(1, 16))))
 UNITS = tuple(Unit)
 
 
@@ -95,9 +96,10 @@ def test_fields_are_offered_or_held():
     """Every field is one or both, but one that only the rules use."""
     for unit in UNITS:
         own = {field.name for field in FIELDS[Opcode(unit)]}
-        now, later = ({field.name for field in fields(Opcode(unit), True)} for fields in (offered_fields, held_fields))
+        now, later = ({field.name for field in fields(Opcode(unit), EXTRAS)}
+                      for fields in (offered_fields, held_fields))
         assert now | later == {field.name for fields in (offered_fields, held_fields) for field in fields(
-            Opcode(unit))} | (set(STOCHASTIC) if unit == Unit.CONVERT else set())
+            Opcode(unit))} | own & {name for names in EXTRAS.values() for name in names}
         assert own - (now | later) == ({"last"} if unit == Unit.MULTIPLY else set())
         assert (later == set()) == (unit in HOLDING)
 
@@ -113,7 +115,7 @@ def simulate(bench, system=SYSTEM):
     sim.run()
 
 
-@pytest.mark.parametrize("system", [SYSTEM, DRAWING])
+@pytest.mark.parametrize("system", [SYSTEM, DRAWING, WIDE])
 def test_illegal_is_what_the_instruction_set_says(system):
     """Nothing is taken in the meantime, so that the same decoder sees all words."""
     rng = np.random.default_rng(1)

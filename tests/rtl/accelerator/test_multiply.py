@@ -4,6 +4,8 @@
 Covers: rtl/accelerator/loops.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,7 @@ from ..drive import Pauses, pack
 from .served import Memory, Served, word
 
 SYSTEM = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(mantissa=4, block=(1, 8))))
+WIDE = replace(SYSTEM, core=replace(SYSTEM.core, wide=6))
 
 
 def rows_of(system, i, memory):
@@ -34,17 +37,18 @@ def rows_of(system, i, memory):
                 x = i["x"] + i0 * i["x_row"] + p1 * i["x_pass"]
                 y = i["y"] + i1 * i["y_row"] + p2 * i["y_pass"]
                 inside = 0 <= x < i["width"] and 0 <= y < i["height"]
-                yield memory[address] if inside or not i["bounded"] else zeros
+                for low in (0, i["low"])[:1 + i.get("wide_x", 0)]:
+                    yield memory[(address + low) % 2 ** 18] if inside or not i["bounded"] else zeros
 
 
 def commands_of(system, i):
     """The commands that it begins."""
-    names = ("tiles", "scale", "bias", "relu")
+    names = ("tiles", "scale", "bias", "relu", *(("wide_x", "wide_w") if system.core.wide else ()))
     return [pack(command_layout(system.core), rows=i["rows0"] * i["rows1"], **{n: i[n] for n in names})
             ] * (i["columns"] * i["first"])
 
 
-def some(rng):
+def some(rng, wide=False):
     """A random instruction."""
     values = {name: int(rng.integers(1, 4)) for name in ("rows0", "rows1", "passes0", "passes1", "passes2", "columns")}
     values |= {name: int(rng.integers(-40, 41)) for name in ("row0", "row1", "pass0", "pass1", "pass2")}
@@ -53,6 +57,9 @@ def some(rng):
                "x": int(rng.integers(-4, 3)), "y": int(rng.integers(-4, 3)), "width": int(rng.integers(1, 7)),
                "height": int(rng.integers(1, 7))}
     values |= {name: int(rng.integers(0, 3)) for name in ("x_row", "y_row", "x_pass", "y_pass")}
+    if wide:
+        values |= {name: int(rng.integers(2)) for name in ("wide_x", "wide_w")}
+    values |= {"low": int(rng.integers(-40, 41)) * values.get("wide_x", 0)}
     first, last = rng.integers(2, size=2).tolist() if rng.random() < .4 else (1, 1)
     return values | {"first": first, "last": last, "columns": values["columns"] if first and last else 1}
 
@@ -78,9 +85,10 @@ def play(system, instructions, pause=0.0, seed=0):
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
 @pytest.mark.parametrize("seed", range(3))
-def test_random_instructions(pause, seed):
+@pytest.mark.parametrize("system", [SYSTEM, WIDE])
+def test_random_instructions(system, pause, seed):
     rng = np.random.default_rng(seed)
-    play(SYSTEM, [some(rng) for _ in range(12)], pause, seed)
+    play(system, [some(rng, system is WIDE) for _ in range(12)], pause, seed)
 
 
 def test_coordinates_do_not_wrap():

@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """The side unit's lane equals golden.fp32, and holds still when told to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from amaranth.back.verilog import convert
@@ -87,6 +89,21 @@ def test_registers_change_no_bit(level):
     assert lane.free and lane.latency == 3 + LEVELS[level].multiply + LEVELS[level].add
     want = golden_side(y, np.uint32(0x3FAAAAAB), np.uint32(0xBF7FFFFF), ("scale", "bias"))
     np.testing.assert_array_equal(run(y, ("scale", "bias"), 0x3FAAAAAB, 0xBF7FFFFF, lane=lane), want)
+
+
+@pytest.mark.parametrize("options, multiplier", [
+    ({"side_lanes": 2}, "recoded"), ({"side_lanes": 2, "pipeline": 1}, "plain"), ({}, "plain")])
+def test_lanes_that_columns_share_multiply_as_the_design_does(options, multiplier):
+    """In the least area, where they have no registers inside."""
+    assert SideLane.Parameters.of(Design(multiplier="recoded", **options)).multiplier == multiplier
+    assert SideLane.Parameters.of(Design(**options)).multiplier == "plain"
+
+
+def test_recoded_products_change_no_bit():
+    y, (scale, bias) = values(), np.array([0xBFC00000, 0xBF7FFFFF], np.uint32)
+    lane = replace(SideLane.Parameters(), multiplier="recoded")
+    want = golden_side(y, scale, bias, ("scale", "bias"))
+    np.testing.assert_array_equal(run(y, ("scale", "bias"), scale, bias, lane=lane), want)
 
 
 def test_relu_of_awkward_numbers():

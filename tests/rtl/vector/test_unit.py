@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth.back.verilog import convert
 from amaranth.sim import Simulator
 
 import golden.vector.programs as programs
@@ -401,3 +402,13 @@ def test_units_by_name():
     assert VECTOR_UNITS["vector.lean"]().params.functions == ("exp", "recip", "rsqrt")
     assert Vector.made(SMALL).module == "hbfp_vector_l2_b8_r8_exp_recip_rsqrt_p1"
     assert VectorLane.Parameters(BARE.functions, BARE.pipeline).latency == 2
+
+
+def test_recoded_products_change_no_bit():
+    """Of lanes, and of the evaluator that they share."""
+    unit = VectorUnit(lanes=2, beats=4, functions=("exp", "recip"), pipeline=1, function_lanes=1, multiplier="recoded")
+    program, data = [programs.length(7), *programs.softmax()], rows(1, 7, 0.1)
+    compare(simulate(unit, program, data, 7)[0], Machine(unit).run(program, data))
+    for multiplier in ("plain", "recoded"):
+        text = convert(VectorLane(multiplier=multiplier, functions=()), name="lane")
+        assert (" * " in text) == (multiplier == "plain")

@@ -24,14 +24,16 @@ DESIGNS = {
     "tile": (8, {"weight_tiles": 1}), "tile-groups": (8, {"weight_tiles": 1, "group": (2, 1)}),
     "tile-pipelined": (8, {"weight_tiles": 1, "pipeline": 7}),
     "share": (32, {"share": 4}), "share-side": (16, {"share": 2, "side_lanes": 2, "pipeline": 3}),
-    "share-aligned": (32, {"share": 2, "accumulate": "aligned"})}
+    "share-aligned": (32, {"share": 2, "accumulate": "aligned"}),
+    "wide": (8, {"wide": 12}), "wide-bank": (16, {"wide": 9, "banks": 1, "pipeline": 2}),
+    "wide-share": (32, {"wide": 12, "share": 4}), "wide-tile": (8, {"wide": 12, "weight_tiles": 1})}
 
 
 def run(design, commands):
     """First transfers of passes, and the end, counted from the first transfer."""
     state = core.fresh(design, latencies(design))
     out = state["out"]
-    passes = [c.rows for c in commands for _ in range(c.passes)]
+    passes = [c.rows * c.beats for c in commands for _ in range(c.passes)]
     tops = np.cumsum([0, *passes])
     rows, results = int(tops[-1]), sum(c.rows for c in commands)
     weights, x, o, operands, next_command = len(passes) * design.rows, 0, 0, sum(c.vectors for c in commands), 0
@@ -48,7 +50,7 @@ def run(design, commands):
         o += way_out.o_valid(out)
         state["commanded"], out["o"] = command is not None, True
         if command:
-            state["command"] = command.rows, command.passes, (1 << command.vectors) - 1
+            state["command"] = command.rows, command.passes, (1 << command.vectors) - 1, command.beats - 1
         core.step(state)
         weights -= give_w
         x += give_x
@@ -66,7 +68,8 @@ def test_cycles_meet_the_formula(name):
     runs = [[Command(DEPTH, passes)] * 3 for passes in (1, 5)] + [[Command(1, 9)] * 3]
     for vectors in range(3):
         for most in (4, DEPTH + 1):
-            runs.append([Command(int(rng.integers(1, most)), int(rng.integers(1, 9)), vectors) for _ in range(6)])
+            runs.append([Command(int(rng.integers(1, most)), int(rng.integers(1, 9)), vectors, int(rng.integers(
+                1, 3 if design.wide else 2))) for _ in range(6)])
     for commands in runs:
         starts, _, cycles = timeline(design, latencies(design), commands)
         assert run(design, commands) == (starts, cycles), commands

@@ -37,9 +37,9 @@ def inputs(count, seed=1):
     return np.concatenate([part.astype(np.int64) for part in parts]).astype(np.uint32)
 
 
-def simulate(functions, x, pipeline=0):
+def simulate(functions, x, pipeline=0, multiplier="plain"):
     """Results of every function of a set, one row each, in Amaranth's simulator."""
-    dut, latency = Function(functions, pipeline=pipeline), pipeline
+    dut, latency = Function(functions, multiplier, pipeline=pipeline), pipeline
     got = np.zeros((len(dut.functions), x.size), dtype=np.uint32)
 
     async def bench(ctx):
@@ -71,6 +71,12 @@ def test_results_equal_golden(functions):
     x = inputs(8)[:len(CORNERS) * 2 + 8]
     want = [evaluate(name, x) for name in functions]
     np.testing.assert_array_equal(simulate(functions, x), want)
+
+
+@pytest.mark.slow
+def test_recoded_products_change_no_bit():
+    x = inputs(2)[-2:]
+    np.testing.assert_array_equal(simulate(FUNCTIONS, x, 4, "recoded"), [evaluate(name, x) for name in FUNCTIONS])
 
 
 @pytest.mark.parametrize("pipeline", [1, 5, 12])
