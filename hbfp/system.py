@@ -11,6 +11,8 @@ from .format import HBFPFormat
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (4, 8, 16, 32)
+#: Kinds of number that its array may compute with.
+NUMBERS = ("hbfp", "fp32", "bf16", "fp16")
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
 FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 #: Equal parts of each memory, of which contexts have shares.
@@ -70,7 +72,7 @@ class Accelerator(describe.Description):
     Parameters
     ----------
     core : Design
-        A core of blocks with equal sides of 4, 8, 16 or 32; 4 only with mantissas of more than 4 bits.
+        A core with equal sides of 4, 8, 16 or 32; 4 only with mantissas of more than 4 bits.
     x_words, v_words : int
         Words of the memories X (rows of the core, mantissas and exponents) and V.
     w_words : int
@@ -134,16 +136,21 @@ class Accelerator(describe.Description):
         describe.check(self)
         core = self.core
         core.require(ACCELERATOR)
+        if core.arithmetic not in NUMBERS:
+            raise ConflictError("arithmetic", core.arithmetic, f"must be one of {', '.join(NUMBERS)} in an accelerator")
+        if not core.blocked:    # elements are grouped as blocks of a word are, which share nothing
+            fmt = HBFPFormat(mantissa=core.format.mantissa, block=(1, core.rows))
+            object.__setattr__(self, "core", core := replace(core, format=fmt))
         if core.rows not in SIDES:
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
         if core.cols != core.rows:
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
         if self.packed > core.rows:
             raise ConflictError("rows", core.rows, f"must be at least {self.packed} in an accelerator of "
-                                f"{core.format.mantissa} bits")
+                                f"{self.mantissa} bits")
         if self.packed > core.height or core.height & core.height - 1:
             raise ConflictError("block", core.format.block, f"must be a power of two of at least "
-                                f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
+                                f"{self.packed} along K in an accelerator of {self.mantissa} bits")
         if core.cols % self.unit_lanes:
             raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {core.cols} columns")
         if self.unit_lanes % self.evaluators:
@@ -204,6 +211,21 @@ class Accelerator(describe.Description):
                        rounding=core.format.rounding if stochastic or not self.stochastic else "rne")
 
     @property
+    def mantissa(self) -> int:
+        """Bits of an element of X and W: a mantissa, or a number that shares no exponent."""
+        return self.core.lane_width
+
+    @property
+    def plain(self) -> str:
+        """The arithmetic of numbers that share no exponents; empty for blocks."""
+        return "" if self.core.blocked else self.core.arithmetic
+
+    @property
+    def exponent(self) -> int:
+        """Bits of a shared exponent; 0 for numbers without."""
+        return self.core.format.exponent if self.core.blocked else 0
+
+    @property
     def lanes(self) -> int:
         """FP32 numbers of a word of V."""
         return self.core.cols
@@ -245,8 +267,8 @@ class Accelerator(describe.Description):
 
     @property
     def stored(self) -> int:
-        """Bits of a mantissa in DRAM: 4, 8 or 16."""
-        return next(bits for bits in (4, 8, 16) if bits >= self.core.format.mantissa)
+        """Bits of an element of W in DRAM: 4, 8, 16 or 32."""
+        return next(bits for bits in (4, 8, 16, 32) if bits >= self.mantissa)
 
     @property
     def packed(self) -> int:
@@ -255,5 +277,5 @@ class Accelerator(describe.Description):
 
     @property
     def record_beats(self) -> int:
-        """Beats of a segment of W in DRAM: its rows, and one of exponents."""
-        return self.core.height // self.packed + 1
+        """Beats of a segment of W in DRAM: its rows, and one of exponents if there are any."""
+        return self.core.height // self.packed + int(self.core.blocked)

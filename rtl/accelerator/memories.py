@@ -183,6 +183,7 @@ class WMemory(Component):
         Of weights, which reads rows in ascending order: a word is read when its first row is asked for, and the
         exponents of a segment with its first row.
     write_convert, write_load, scales_convert, scales_load : ``In(w_write)``, ``In(w_scales_write)``
+        The latter only where numbers share exponents.
         An address of mantissas is that of the word's first row, or of any other of its rows; one of exponents is that
         of any row of the segment.
     """
@@ -201,24 +202,31 @@ class WMemory(Component):
 
     @staticmethod
     def ports(params):
+        scalers = WMemory.SCALERS if params.exponent else ()
         return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
-            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.SCALERS} | share_members(params)
+            f"scales_{name}": In(w_scales_write(params)) for name in scalers} | share_members(params)
 
     def body(self, platform):
         m, params = Module(), self.params
         rows, packed, height = params.w_words, params.packed, params.height
         m.submodules.ram = ram = Ram(rows // packed, bits_of(w_layout(params)), packed)
-        m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(params)))
         reads, row, _ = arbitrate(m, "read", [self.read], rows, share=self)
-        place = Signal(range(packed))
         low, segment = (packed - 1).bit_length(), (height - 1).bit_length()
-        with m.If(reads):
-            m.d.sync += place.eq(row)
+        found = ram.r_data
+        if packed > 1:
+            place = Signal(range(packed))
+            with m.If(reads):
+                m.d.sync += place.eq(row)
+            found = pick(_parts(ram.r_data, packed), place)
         m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
-                     scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
-                     self.read.data.as_value().eq(pick(_parts(ram.r_data, packed), place)),
-                     self.read.scales.as_value().eq(scales.r_data)]
-        for memory, name, who, step in ((ram, "write", self.WRITERS, packed), (scales, "scales", self.SCALERS, height)):
+                     self.read.data.as_value().eq(found)]
+        written = [(ram, "write", self.WRITERS, packed)]
+        if params.exponent:
+            m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(params)))
+            m.d.comb += [scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
+                         self.read.scales.as_value().eq(scales.r_data)]
+            written.append((scales, "scales", self.SCALERS, height))
+        for memory, name, who, step in written:
             ports = [getattr(self, f"{name}_{writer}") for writer in who]
             writes, w_addr, chosen = arbitrate(m, name, ports, rows, step, self)
             mask = choose(ports, chosen, "mask") & writes.replicate(packed) if name == "write" else writes

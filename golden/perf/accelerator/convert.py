@@ -21,8 +21,9 @@ STATE = record(
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
     # are read, and leave.
     "row later_row column leaving",
-    # Whether blocks are square; an instruction is under way, and what it says; the unit was busy in the last cycle.
-    "square active by_columns turned to_w was_busy "
+    # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
+    # was busy in the last cycle.
+    "shared square active by_columns turned to_w was_busy "
     # Rows are columns of W and wide: one half comes in place of the other.
     "halves "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
@@ -34,7 +35,8 @@ STATE = record(
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     core = accelerator.core
-    return made(STATE, terms=core.format.terms, side=core.rows, square=core.format.square, segments=core.segments)
+    return made(STATE, terms=core.format.terms, side=core.rows, shared=core.blocked, square=core.format.square,
+                segments=core.segments)
 
 
 @njit
@@ -71,8 +73,8 @@ def ask(m: Record) -> None:
         if (s.later and s.by_columns) or s.leaves:
             ports.ask(m.ports, _W_WRITE, UNIT)
         height = s.side // s.segments
-        if (s.word and s.converts and s.segment and s.by_columns) or (
-                s.leaves and s.leaving % height == height - 1):
+        if s.shared and ((s.word and s.converts and s.segment and s.by_columns) or (
+                s.leaves and s.leaving % height == height - 1)):
             ports.ask(m.ports, _W_SCALES, UNIT)
 
 
@@ -84,7 +86,7 @@ def _advance(s):
     plain = not s.by_columns and not s.turned
     c0, c1, c2, c3, c4 = s.loop[0], s.loop[1], s.loop[2], s.loop[3], s.loop[4]
     if terms <= side:
-        twice = 1 if s.square or s.by_columns else 0
+        twice = 1 if s.shared and (s.square or s.by_columns) else 0
         stop = plain and reach
         s.converts, s.segment = c1 == twice, c0 == terms - 1
         ends = (c0 == terms - 1 or stop, c1 == twice, c2 == side // terms - 1 or stop, c3 + 1 == s.words, reach, True)
