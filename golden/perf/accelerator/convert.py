@@ -10,17 +10,20 @@ from . import ports
 from .record import Record, made, record
 
 UNIT = int(Unit.CONVERT)
-_V_READ, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_read", "w_write", "w_scales"))
+_V_READ, _X_WRITE, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_read", "x_write", "w_write", "w_scales"))
 _LOOPS = 6
 
 STATE = record(
     # Terms of a block, rows of the core, segments.
     "terms side segments "
     # Of the instruction, as its fields.
-    "words rows "
+    "words rows stride base target target_row target_word "
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
     # are read, and leave.
-    "row later_row column leaving",
+    "row later_row column leaving "
+    # Addresses in X: of the word that V gives, or of the first column of its square; of its mantissas; of the columns
+    # that leave.
+    "into later_into square_into",
     # Whether blocks are square; an instruction is under way, and what it says; the unit was busy in the last cycle.
     "square active by_columns turned to_w was_busy "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
@@ -51,18 +54,32 @@ def _row(s):
 
 
 @njit
+def _word(s):
+    """The word of the row that is next."""
+    if s.terms <= s.side:
+        return s.loop[3]
+    return s.loop[1] + s.loop[4] * (s.terms // s.side if s.square or not s.by_columns else 1)
+
+
+@njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.convert
+    low = m.banks.count - 1
     if s.active and _row(s) < s.rows:
-        ports.ask(m.ports, _V_READ, UNIT)
-    if s.to_w:
+        ports.ask(m.ports, _V_READ, UNIT, s.base + _row(s) * s.stride + _word(s) & low)
+    if not s.to_w:
+        if s.by_columns and s.leaves:
+            ports.ask(m.ports, _X_WRITE, UNIT, s.square_into + s.leaving & low)
+        if s.later and not s.by_columns:
+            ports.ask(m.ports, _X_WRITE, UNIT, s.later_into & low)
+    else:
         if (s.later and s.by_columns) or s.leaves:
-            ports.ask(m.ports, _W_WRITE, UNIT)
+            ports.ask(m.ports, _W_WRITE, UNIT, 0)
         height = s.side // s.segments
         if (s.word and s.converts and s.segment and s.by_columns) or (
                 s.leaves and s.leaving % height == height - 1):
-            ports.ask(m.ports, _W_SCALES, UNIT)
+            ports.ask(m.ports, _W_SCALES, UNIT, 0)
 
 
 @njit
@@ -102,7 +119,7 @@ def _transpose(s):
         if s.column == s.side:
             s.reading, s.column = False, 0
     if complete:
-        s.reading, s.column = True, 0
+        s.reading, s.column, s.square_into = True, 0, s.later_into
 
 
 @njit
@@ -115,15 +132,18 @@ def step(m: Record) -> None:
     q.takes = q.begins = q.ready and not now
     s.was_busy = now
     _transpose(s)
-    s.later, s.later_row = s.word and s.converts, s.row
+    s.later, s.later_row, s.later_into = s.word and s.converts, s.row, s.into
     row = _row(s)
     s.word = s.active and (row >= s.rows or ports.granted(m.ports, _V_READ, UNIT))
     if s.word:
         s.row = row % s.side
+        by_row = row // s.side if s.turned else row
+        s.into = s.target + by_row * s.target_row + _word(s) * s.target_word
         if _advance(s):
             s.active = False
     if q.takes:
         s.active = True
         s.by_columns, s.to_w, s.turned = f.columns != 0, f.to_w != 0, f.to_w != f.columns
-        s.words, s.rows = f.words, f.rows
+        s.words, s.rows, s.stride, s.base = f.words, f.rows, f.stride, f.base
+        s.target, s.target_row, s.target_word = f.target, f.target_row, f.target_word
         s.loop[:] = 0
