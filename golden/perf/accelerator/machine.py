@@ -11,8 +11,8 @@ from . import banks, bus, control, dram, ports, queue, units
 from .record import Record, made, record
 
 STATE = record(
-    control=control.STATE, units=units.STATE, ports=ports.STATE, banks=banks.STATE, queues=(queue.STATE, (queue.UNITS,)), fetch=bus.FETCH,
-    reader=bus.READS, writer=bus.WRITES, dram=dram.STATE)
+    control=control.STATE, units=units.STATE, ports=ports.STATE, banks=banks.STATE,
+    queues=(queue.STATE, (queue.UNITS,)), fetch=bus.FETCH, reader=bus.READS, writer=bus.WRITES, dram=dram.STATE)
 
 
 class Programs(NamedTuple):
@@ -42,7 +42,8 @@ def fresh(accelerator: Accelerator, latency: dict[str, int], dram_latency: int, 
           ) -> Record:
     """The state at reset."""
     return made(STATE, control=made(control.STATE, priority=priority), units=units.fresh(accelerator, latency),
-                ports=made(ports.STATE, single=accelerator.single), banks=made(banks.STATE, count=accelerator.memory_banks),
+                ports=made(ports.STATE, single=accelerator.single),
+                banks=made(banks.STATE, count=accelerator.memory_banks),
                 queues=queue.fresh(accelerator.queue), reader=made(bus.READS, most=accelerator.reads),
                 writer=made(bus.WRITES, most=accelerator.reads),
                 dram=dram.fresh(dram_latency, bandwidth, accelerator.beat))

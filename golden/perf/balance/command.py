@@ -79,7 +79,8 @@ def _balance(networks, limits, trials, jobs, seed, folder, path):
     if best is None:
         console.print("none keeps the limits")
     else:
-        console.print(f"smallest within the limits: {best.as_dict()['options']}", markup=False, soft_wrap=True)
+        console.print(f"smallest within the limits: {best.as_dict()['options'] or 'the default'}", markup=False,
+                      soft_wrap=True)
     if path is not None:
         with writing("json", path):
             files.write_json(path, {
@@ -96,7 +97,7 @@ def _table(points, networks, usual, best, fronts):
     table.add_column("options")
     chosen = {id(each): each for found in fronts.values() for each in found} | {id(usual): usual}
     for each in sorted(chosen.values(), key=lambda each: each.area):
-        taken = (f"{each.cycles[name]:,} ({each.cycles[name] / usual.cycles[name] - 1:+.1%})" if each.cycles[name] else "-"
+        taken = (f"{cycles:,} ({cycles / usual.cycles[name] - 1:+.1%})" if (cycles := each.cycles[name]) else "-"
                  for name in networks)
         table.add_row(f"{each.logic:,.0f}", f"{each.memories:,.0f}", f"{each.area:,.0f}", *taken,
                       each.as_dict()["options"], style="bold" if each is best else None)

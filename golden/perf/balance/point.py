@@ -75,11 +75,12 @@ def logic(system: Accelerator) -> float:
     core = system.core
     if (core.rows, core.cols, core.format, core.share) != (32, 32, Design().format, 1):
         raise ValueError("Logic was measured of accelerators of 32 x 32 for HBFP8")
-    found = {(int(each["lanes"]), int(each["functions"])): each["all"] for each in figure("vector_lanes.lanes").values()}
+    found = {pair: each["all"] for pair, each in zip(lanes(), figure("vector_lanes.lanes").values(), strict=True)}
     pair, side = (system.unit_lanes, system.evaluators), f"l{core.cols // core.side_turns}"
     sides = figure("core_options.side")
     if pair not in found or side not in sides:
-        raise ValueError(f"No logic was measured of {pair[0]} lanes with {pair[1]} evaluators and side lanes {side[1:]}")
+        raise ValueError(f"No logic was measured of {pair[0]} lanes with {pair[1]} evaluators and side lanes "
+                         f"{side[1:]}")
     saved = sides["l32"]["side"] - sides[side]["side"]
     return float(found[pair] - saved - system.evaluators * _left_out(system.functions))
 

@@ -1,4 +1,4 @@
-"""The search of ``golden balance``: Optuna proposes options, processes find cycles, and its journal keeps the trials."""
+"""The search of ``golden balance``: Optuna proposes options, processes find cycles, its journal keeps the trials."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
