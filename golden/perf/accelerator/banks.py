@@ -81,14 +81,15 @@ def of(program: Program, words: NDArray[np.void], firsts: NDArray[np.int64]
         if each.opcode == Opcode.MULTIPLY:
             put(MULTIPLY, *_rows(each))
         elif each.opcode == Opcode.DRAIN:
-            put(RESULTS, nest(*_loops(each, "rows0 rows1 columns", "row0 row1 column"), each["base"]))
+            counts, strides = _loops(each, "rows0 rows1 columns", "row0 row1 column")
+            put(RESULTS, nest(counts, strides, each["base"]))
             bases = [each[f"{name}_base"] for name in ("scale", "bias") if each[name]]
             put(OPERANDS, np.add.outer(np.arange(each["columns"]), np.array(bases, np.int64)))
         elif each.opcode == Opcode.VECTOR:
             parts = words[firsts[number]:][:each["before"] + each["body"]]
-            for part, counts in ((parts[:each["before"]], (1, 1)),
-                                 (parts[each["before"]:], (each["count0"], each["count1"]))):
-                read, write, length = _passes(each, part, counts, length, program.accelerator.lanes)
+            for part, times in ((parts[:each["before"]], (1, 1)),
+                                (parts[each["before"]:], (each["count0"], each["count1"]))):
+                read, write, length = _passes(each, part, times, length, program.accelerator.lanes)
                 put(READS, read)
                 put(WRITES, write)
     return [np.concatenate([*stream, np.zeros(2, np.uint8)]) for stream in streams], before.cumsum(axis=0)

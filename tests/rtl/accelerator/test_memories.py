@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Memories equal lists of words, whoever reads and writes them; the first that asks is granted."""
+"""Memories equal lists of words, whoever reads and writes them; the first that asks is granted.
+
+Covers: rtl/accelerator/banked.py.
+"""
 
 import itertools
 from dataclasses import replace

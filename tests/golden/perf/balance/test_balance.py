@@ -1,6 +1,5 @@
 """The search over the accelerator's options: prices of what was measured, fronts, limits, and going on.
 
-
 Covers: golden/perf/balance/point.py, golden/perf/balance/search.py, golden/perf/balance/command.py.
 """
 
