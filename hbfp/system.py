@@ -99,6 +99,10 @@ class Accelerator(describe.Description):
         Beats of the longest burst.
     contexts : int
         Programs that it holds at a time; with two, each has its share of the memories.
+    memory_banks : int
+        0: each memory is read and written in a cycle; else memories have one port, so that a read waits for a write,
+        or a load of weights for a read: W and P as a whole, V and X in so many banks, a power of two, a word in that of
+        its address modulo so many. Equal bits.
 
     Raises
     ------
@@ -131,6 +135,8 @@ class Accelerator(describe.Description):
     burst: int = whole(16, 1, 32, title="Burst", unit=" beats", text="beats of the longest burst", **_tag("bu"))
     contexts: int = whole(1, 1, 2, title="Contexts", text="programs at a time, which take turns where they yield",
                           **_tag("cx"))
+    memory_banks: int = whole(0, 0, 16, title="Memory banks", usual="two ports", **_tag("mb"),
+                              text="banks of V and of X, where each memory has one port for reads and writes")
 
     def __post_init__(self):
         describe.check(self)
@@ -159,7 +165,7 @@ class Accelerator(describe.Description):
         if self.function_lanes and not self.functions:
             raise ConflictError("function_lanes", self.function_lanes,
                                 "must be 0 where the vector unit has no function")
-        for name in ("x_words", "w_words", "v_words", "p_words"):
+        for name in ("x_words", "w_words", "v_words", "p_words", "memory_banks"):
             value = getattr(self, name)
             if value & value - 1:
                 raise ConflictError(name, value, "must be a power of two")
@@ -167,6 +173,10 @@ class Accelerator(describe.Description):
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
         if self.contexts > 1:
+            for name in ("x_words", "v_words"):
+                if (value := getattr(self, name)) < SHARES * self.memory_banks:
+                    raise ConflictError(name, value, f"must be at least {SHARES * self.memory_banks} with two contexts "
+                                        f"and {self.memory_banks} banks: memories are shared by sixteenths")
             for name, least in (("w_words", core.rows), ("p_words", self.lanes // 2)):
                 if (value := getattr(self, name)) < SHARES * least:
                     raise ConflictError(name, value, f"must be at least {SHARES * least} with two contexts, {SHARES} "
@@ -259,6 +269,11 @@ class Accelerator(describe.Description):
     def shared(self) -> bool:
         """Whether evaluators of functions serve several lanes each."""
         return self.function_turns > 1
+
+    @property
+    def single(self) -> bool:
+        """Whether memories have one port."""
+        return self.memory_banks > 0
 
     @property
     def beat(self) -> int:

@@ -62,6 +62,9 @@ def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
      "W words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
     ({"contexts": 2, "p_words": 128, "core": Design(rows=32)},
      "P words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
+    ({"memory_banks": 3}, "Memory banks 3 must be a power of two"),
+    ({"contexts": 2, "memory_banks": 8, "v_words": 64},
+     "V words 64 must be at least 128 with two contexts and 8 banks: memories are shared by sixteenths"),
     ({"queue": 1}, "Queue must be 2 to 64 instructions, not 1"),
     ({"core": Design(rows=32), "burst": 33}, "Burst must be 1 to 32 beats, not 33")])
 def test_what_is_refused(options, line):

@@ -67,6 +67,23 @@ def straddles(s: Record) -> bool:
 
 
 @njit
+def word(s: Record) -> int:
+    """The word of V that a load's next beat goes to."""
+    piece = s.ring[s.head]
+    if not piece.elements:
+        return piece.place + s.beat
+    follows = s.lanes - piece.lane if (piece.index + s.beat) % 2 == 1 else 0
+    return piece.place // s.lanes + (s.second or piece.place % s.lanes + follows >= s.lanes)
+
+
+@njit
+def source(s: Record) -> int:
+    """The word of V that a store's next beat comes from."""
+    piece = s.ring[s.head]
+    return piece.place + (0 if piece.elements else s.beat)
+
+
+@njit
 def target(s: Record) -> int:
     """The port by which a load's beat is written, if there is one; 0 for none."""
     if not s.valid:
