@@ -14,6 +14,7 @@ from hbfp.command import Parser, run
 from .machine.command import add_program, prepare_program, prepare_run
 from .perf.accelerator.colocate.command import add_colocate, prepare_colocate
 from .perf.accelerator.command import add_perf, prepare_perf
+from .perf.balance.command import add_balance, prepare_balance
 from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
 from .perf.pods.command import add_pods, prepare_pods
 from .perf.silicon_command import add_silicon, prepare_silicon
@@ -38,6 +39,7 @@ EXAMPLES = """\
   python -m golden silicon                                  area x time of training in 4 bits, boosted to 6
   python -m golden perf resnet20 --rows 16 --latency 100    cycles of a network on the accelerator, layer by layer
   python -m golden colocate resnet20 docs/examples/training.py --rows 16 --load 0.5
+  python -m golden balance resnet50 bert-base --limit 3,10      lanes, memories, banks by area and cycles
   python -m golden program net.program --disassemble        instructions of the accelerator as text
   python -m golden run net.program --races                  execute them, untimed
   python -m golden pods --network resnet50 --pods 64 --interconnect butterfly-2
@@ -58,6 +60,7 @@ COMMANDS = {
     "pods": prepare_pods,
     "perf": prepare_perf,
     "colocate": prepare_colocate,
+    "balance": prepare_balance,
     "program": prepare_program,
     "run": prepare_run,
 }
@@ -68,7 +71,8 @@ def make_parser() -> Parser:
     parser = Parser(prog="python -m golden", description=__doc__, epilog=f"examples:\n{EXAMPLES}")
     commands = parser.add_subparsers(dest="command", metavar="|".join(COMMANDS), required=True)
     for add in (add_train, add_tune, add_error, add_layers, add_schedule,
-                add_space, add_dispatch, add_silicon, add_pods, add_perf, add_colocate, add_program):
+                add_space, add_dispatch, add_silicon, add_pods, add_perf, add_colocate, add_balance,
+                add_program):
         add(commands)
     for name, each in commands.choices.items():
         own = [line for line in EXAMPLES.splitlines() if line.split()[3] == name]

@@ -24,7 +24,7 @@ from hbfp.format import SUBNORMALS
 
 from .number.arrays import check_broadcast, flags, integers, patterns
 from .number.rounding import bit_length
-from .spec.floats import BF16, FP32, FloatFormat
+from .spec.floats import BF16, FP16, FP32, FloatFormat
 
 #: Sign of results that are flushed to zero.
 UNDERFLOWS = ("signed", "positive")
@@ -351,6 +351,11 @@ def convert(a: ArrayLike, source: FloatFormat, target: FloatFormat, subnormals: 
 def to_bf16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
     """FP32 patterns to BF16 patterns, in ``uint32``."""
     return convert(a, FP32, BF16, subnormals)
+
+
+def to_fp16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
+    """FP32 patterns to FP16 patterns, in ``uint32``."""
+    return convert(a, FP32, FP16, subnormals)
 
 
 def from_bf16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:

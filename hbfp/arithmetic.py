@@ -51,5 +51,6 @@ KINDS = {kind.name: kind for kind in (
     Arithmetic(name="fp32", title="lean FP32", bits=32, registers=8),
     Arithmetic(name="fma", title="IEEE FP32 FMA", bits=32, registers=7),
     Arithmetic(name="bf16", title="BF16 x BF16 + FP32", bits=16, registers=6),
+    Arithmetic(name="fp16", title="FP16 x FP16 + FP32", bits=16, registers=6),
     Arithmetic(name="int", title="integer of the same width"),
 )}

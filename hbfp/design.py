@@ -65,7 +65,7 @@ class Design(describe.Description):
         (``aligned``).
     arithmetic : str
         ``hbfp``, or a baseline with the same dataflow: ``fp32`` (product and sum rounded, subnormals flushed),
-        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` (FP32 sums), ``int``.
+        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` and ``fp16`` (FP32 sums), ``int``.
     group : tuple of int, optional
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
@@ -131,7 +131,7 @@ class Design(describe.Description):
         tag="", place=7, always=True, where="blocked", serves=(BLOCKS, ACCELERATOR))
     arithmetic: str = choice(
         "hbfp", ARITHMETICS, title="Arithmetic", text="block floating point, or a baseline with the same dataflow",
-        tag="", place=0, always=True)
+        tag="", place=0, always=True, serves=(*CORES, ACCELERATOR))
     group: tuple[int, int] = pair(
         None, *SIDE_RANGE, title="Group", text="rows,columns of elements without registers between them",
         usual=f"what fits, at most {GROUP[0]},{GROUP[1]}", tag="g", place=6, always=True,
@@ -143,7 +143,7 @@ class Design(describe.Description):
     pipeline: int = whole(
         0, 0, max(PIPELINES.values()), title="Pipeline depth", unit=" registers",
         text="registers inside each FP32 multiply-add, or adder of block sums (7: inside groups, too); fp32 takes up "
-             "to 8, hbfp and fma 7, bf16 6",
+             "to 8, hbfp and fma 7, bf16 and fp16 6",
         tag="p", place=14, serves=(BLOCKS, FLOATS, ACCELERATOR))
     depth: int = whole(
         512, *DEPTH_RANGE, title="Depth", unit=" rows", text="rows of X that one command may stream",

@@ -69,19 +69,19 @@ class Module:
         Whether it is measured by itself; None where its user has more than ``inline`` of it.
     inline : int
     shape : tuple of int or None
-        Of a memory: words, bits of a word.
+        Of a memory: words, bits of a word; and 1, where it has one port.
     """
     kind: str
     count: int
     area: str | None
     apart: bool | None
     inline: int
-    shape: tuple[int, int] | None = None
+    shape: tuple[int, ...] | None = None
 
     @property
     def bits(self) -> int:
         """Bits of memory."""
-        words, width = self.shape or (0, 0)
+        words, width = (self.shape or (0, 0))[:2]
         return words * width
 
 

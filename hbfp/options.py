@@ -9,7 +9,7 @@ from . import describe
 from .describe import D
 from .design import ConflictError, Design
 from .pods import PodsDesign
-from .presets import PRESETS
+from .presets import PRESETS, SYSTEMS
 from .system import Accelerator
 from .values import ContradictionError, choice, flag, read_file, refuse, shown
 
@@ -26,7 +26,8 @@ def add_design_options(parser: argparse.ArgumentParser) -> None:
 
 def add_source_options(group: argparse._ActionsContainer) -> None:
     """Add the options that name where values come from."""
-    group.add_argument("--preset", metavar="NAME", help=f"a named design: {', '.join(PRESETS)}")
+    group.add_argument("--preset", metavar="NAME", help=f"a named design: {', '.join(PRESETS)}; an accelerator: "
+                       f"{', '.join(SYSTEMS)}")
     group.add_argument("--config", metavar="FILE", help="a TOML file with any of these options as keys")
 
 
@@ -91,8 +92,11 @@ def pods_from_values(values: Mapping[str, Any]) -> PodsDesign:
     return design_from_values(values, PodsDesign)
 
 
-def values_from_args(args: argparse.Namespace, names: Iterable[str] = OPTIONS) -> dict[str, Any]:
+def values_from_args(args: argparse.Namespace, names: Iterable[str] = OPTIONS,
+                     presets: Mapping[str, Mapping[str, Any]] = PRESETS) -> dict[str, Any]:
     """The values of options ``names`` that parsed arguments give: preset, then configuration file, then options.
+
+    ``presets`` are those that may be named.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def values_from_args(args: argparse.Namespace, names: Iterable[str] = OPTIONS) -
     """
     values: dict[str, Any] = {}
     if args.preset is not None:
-        values |= PRESETS[choice("preset", args.preset, PRESETS)]
+        values |= presets[choice("preset", args.preset, presets)]
     if args.config is not None:
         values |= _read_config(args.config, names)
     return values | {name: getattr(args, name) for name in names if getattr(args, name) is not None}
@@ -134,7 +138,8 @@ def system_from_args(args: argparse.Namespace, kind: type[D], **defaults: Any) -
     OptionError
         If a value, a preset or a file is not valid; one line.
     """
-    return design_from_values(defaults | values_from_args(args, tuple(describe.declared(kind))), kind)
+    presets = PRESETS | SYSTEMS if kind is Accelerator else PRESETS
+    return design_from_values(defaults | values_from_args(args, tuple(describe.declared(kind)), presets), kind)
 
 
 _HEAD = """\
@@ -156,8 +161,8 @@ def page() -> str:
     lines += [f"| `{name}` | {text} | {default} |" for name, text, default in describe.table(Accelerator)
               if name not in map(flag, OPTIONS)]
     lines += ["", "| preset | its options |", "|---|---|"]
-    kinds = describe.declared(Design)
-    for name, values in PRESETS.items():
+    kinds = describe.declared(Accelerator)
+    for name, values in (PRESETS | SYSTEMS).items():
         words = (word for option, value in values.items() for word in kinds[option][0].words(option, value))
         lines.append(f"| `{name}` | {f'`{text}`' if (text := ' '.join(words)) else 'all defaults'} |")
     return "\n".join(lines) + "\n"

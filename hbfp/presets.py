@@ -12,3 +12,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "hbfp8-aligned": {"mantissa": 8, "accumulate": "aligned"},
     "hbfp8-tile24": {"mantissa": 8, "rows": 24, "block": (24, 24)},
 }
+
+_LARGE: dict[str, Any] = {"function_lanes": 4, "side_lanes": 16, "depth": 128, "w_words": 1024, "v_words": 2048,
+                          "memory_banks": 4}
+#: Accelerators, likewise, by lanes of the vector unit; docs/decisions/0130-memories-of-one-port.md has their figures.
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "large": _LARGE,
+    "medium": _LARGE | {"vector_lanes": 16},
+    "small": _LARGE | {"vector_lanes": 8, "function_lanes": 2},
+}

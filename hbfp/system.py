@@ -11,6 +11,8 @@ from .format import HBFPFormat
 
 #: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
 SIDES = (4, 8, 16, 32)
+#: Kinds of number that its array may compute with.
+NUMBERS = ("hbfp", "fp32", "bf16", "fp16")
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
 FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 #: Equal parts of each memory, of which contexts have shares.
@@ -70,7 +72,7 @@ class Accelerator(describe.Description):
     Parameters
     ----------
     core : Design
-        A core of blocks with equal sides of 4, 8, 16 or 32; 4 only with mantissas of more than 4 bits.
+        A core with equal sides of 4, 8, 16 or 32; 4 only with mantissas of more than 4 bits.
     x_words, v_words : int
         Words of the memories X (rows of the core, mantissas and exponents) and V.
     w_words : int
@@ -97,6 +99,10 @@ class Accelerator(describe.Description):
         Beats of the longest burst.
     contexts : int
         Programs that it holds at a time; with two, each has its share of the memories.
+    memory_banks : int
+        0: each memory is read and written in a cycle; else memories have one port, so that a read waits for a write,
+        or a load of weights for a read: W and P as a whole, V and X in so many banks, a power of two, a word in that of
+        its address modulo so many. Equal bits.
 
     Raises
     ------
@@ -129,21 +135,28 @@ class Accelerator(describe.Description):
     burst: int = whole(16, 1, 32, title="Burst", unit=" beats", text="beats of the longest burst", **_tag("bu"))
     contexts: int = whole(1, 1, 2, title="Contexts", text="programs at a time, which take turns where they yield",
                           **_tag("cx"))
+    memory_banks: int = whole(0, 0, 16, title="Memory banks", usual="two ports", **_tag("mb"),
+                              text="banks of V and of X, where each memory has one port for reads and writes")
 
     def __post_init__(self):
         describe.check(self)
         core = self.core
         core.require(ACCELERATOR)
+        if core.arithmetic not in NUMBERS:
+            raise ConflictError("arithmetic", core.arithmetic, f"must be one of {', '.join(NUMBERS)} in an accelerator")
+        if not core.blocked:    # elements are grouped as blocks of a word are, which share nothing
+            fmt = HBFPFormat(mantissa=core.format.mantissa, block=(1, core.rows))
+            object.__setattr__(self, "core", core := replace(core, format=fmt))
         if core.rows not in SIDES:
             raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
         if core.cols != core.rows:
             raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
         if self.packed > core.rows:
             raise ConflictError("rows", core.rows, f"must be at least {self.packed} in an accelerator of "
-                                f"{core.format.mantissa} bits")
+                                f"{self.mantissa} bits")
         if self.packed > core.height or core.height & core.height - 1:
             raise ConflictError("block", core.format.block, f"must be a power of two of at least "
-                                f"{self.packed} along K in an accelerator of {core.format.mantissa} bits")
+                                f"{self.packed} along K in an accelerator of {self.mantissa} bits")
         if core.cols % self.unit_lanes:
             raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {core.cols} columns")
         if self.unit_lanes % self.evaluators:
@@ -152,7 +165,7 @@ class Accelerator(describe.Description):
         if self.function_lanes and not self.functions:
             raise ConflictError("function_lanes", self.function_lanes,
                                 "must be 0 where the vector unit has no function")
-        for name in ("x_words", "w_words", "v_words", "p_words"):
+        for name in ("x_words", "w_words", "v_words", "p_words", "memory_banks"):
             value = getattr(self, name)
             if value & value - 1:
                 raise ConflictError(name, value, "must be a power of two")
@@ -160,6 +173,10 @@ class Accelerator(describe.Description):
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
         if self.contexts > 1:
+            for name in ("x_words", "v_words"):
+                if (value := getattr(self, name)) < SHARES * self.memory_banks:
+                    raise ConflictError(name, value, f"must be at least {SHARES * self.memory_banks} with two contexts "
+                                        f"and {self.memory_banks} banks: memories are shared by sixteenths")
             for name, least in (("w_words", core.rows), ("p_words", self.lanes // 2)):
                 if (value := getattr(self, name)) < SHARES * least:
                     raise ConflictError(name, value, f"must be at least {SHARES * least} with two contexts, {SHARES} "
@@ -204,6 +221,21 @@ class Accelerator(describe.Description):
                        rounding=core.format.rounding if stochastic or not self.stochastic else "rne")
 
     @property
+    def mantissa(self) -> int:
+        """Bits of an element of X and W: a mantissa, or a number that shares no exponent."""
+        return self.core.lane_width
+
+    @property
+    def plain(self) -> str:
+        """The arithmetic of numbers that share no exponents; empty for blocks."""
+        return "" if self.core.blocked else self.core.arithmetic
+
+    @property
+    def exponent(self) -> int:
+        """Bits of a shared exponent; 0 for numbers without."""
+        return self.core.format.exponent if self.core.blocked else 0
+
+    @property
     def lanes(self) -> int:
         """FP32 numbers of a word of V."""
         return self.core.cols
@@ -239,14 +271,19 @@ class Accelerator(describe.Description):
         return self.function_turns > 1
 
     @property
+    def single(self) -> bool:
+        """Whether memories have one port."""
+        return self.memory_banks > 0
+
+    @property
     def beat(self) -> int:
         """Bytes of a beat of the bus, which is a word of V."""
         return 4 * self.lanes
 
     @property
     def stored(self) -> int:
-        """Bits of a mantissa in DRAM: 4, 8 or 16."""
-        return next(bits for bits in (4, 8, 16) if bits >= self.core.format.mantissa)
+        """Bits of an element of W in DRAM: 4, 8, 16 or 32."""
+        return next(bits for bits in (4, 8, 16, 32) if bits >= self.mantissa)
 
     @property
     def packed(self) -> int:
@@ -255,5 +292,5 @@ class Accelerator(describe.Description):
 
     @property
     def record_beats(self) -> int:
-        """Beats of a segment of W in DRAM: its rows, and one of exponents."""
-        return self.core.height // self.packed + 1
+        """Beats of a segment of W in DRAM: its rows, and one of exponents if there are any."""
+        return self.core.height // self.packed + int(self.core.blocked)

@@ -3,10 +3,11 @@
 import random
 
 from hbfp import describe
+from hbfp.arithmetic import KINDS
 from hbfp.declared import ACCELERATOR
 from hbfp.design import Design
 from hbfp.options import design_from_values
-from hbfp.system import FUNCTIONS, Accelerator
+from hbfp.system import FUNCTIONS, NUMBERS, Accelerator
 from hbfp.values import ContradictionError
 
 from ..accelerator.pair import PART
@@ -14,6 +15,8 @@ from .random_designs import option_values
 
 #: Most mantissa bits where multipliers are recoded, which are built bit by bit.
 RECODED = 4
+#: Most accelerators are HBFP, which has most options.
+_ARITHMETICS = ("hbfp",) * 5 + NUMBERS
 #: Words of a memory.
 _WORDS = (64, 128, 256)
 
@@ -29,12 +32,13 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
         Rows and columns.
     """
     rng = random.Random(f"accelerator {seed} {number}")
-    unserved = describe.unserved(Design, ACCELERATOR)
+    refused = describe.unserved(Design, ACCELERATOR)
     while True:
         values = option_values(rng, side, side, 4 * side, 8 * side)
         terms = 4 << rng.randint(0, 3)
         values |= {"depth": rng.randint(side, 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
-        values |= _system_values(rng, side)
+        values |= _system_values(rng, side) | {"arithmetic": rng.choice(_ARITHMETICS)}
+        unserved = refused | describe.unserved(Design, KINDS[values["arithmetic"]].use)
         try:
             found = design_from_values({name: value for name, value in values.items() if name not in unserved},
                                        Accelerator)
@@ -56,4 +60,5 @@ def _system_values(rng, side):
     return {**{f"{name}_words": rng.choice(_WORDS) for name in "xwvp"}, "row_words": rng.randint(1, 6),
             "vector_rows": rng.randint(1, 6), "vector_lanes": lanes, "functions": functions,
             "function_lanes": shared if functions else 0, "queue": rng.randint(2, 6), "reads": rng.randint(1, 8),
-            "burst": rng.randint(1, 16), "contexts": rng.choice((1, 1, 1, 2))}
+            "burst": rng.randint(1, 16), "contexts": rng.choice((1, 1, 1, 2)),
+            "memory_banks": rng.choice((0, 1, 2, 4, 8))}

@@ -13,7 +13,7 @@ from .. import fp32
 from ..matmul import check_operands
 from ..number.arrays import integers, patterns
 from ..number.blocks import as_float32
-from ..number.to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16
+from ..number.to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp16
 
 
 def matmul_fp32(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
@@ -38,6 +38,12 @@ def matmul_bf16(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
     """
     x, w = check_operands(as_float32(x), as_float32(w, "w"))
     return _tiled(to_bf16(x), to_bf16(w), rows, add_product_fp32)
+
+
+def matmul_fp16(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
+    """The FP16 core, as :func:`matmul_bf16`."""
+    x, w = check_operands(as_float32(x), as_float32(w, "w"))
+    return _tiled(to_fp16(x), to_fp16(w), rows, add_product_fp32)
 
 
 def matmul_fma(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
@@ -69,7 +75,7 @@ def matmul_int(x: ArrayLike, w: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """One kind of float whose elements are the top bits of an FP32.
+    """One kind of float whose elements are the top bits of an FP32, or FP16.
 
     Parameters
     ----------
@@ -79,10 +85,13 @@ class Baseline:
         (x, w, rows of the array) to (M, N), all float32: the core's product, in its order.
     rounded : callable
         FP32 to the element nearest to it, as the FP32 number that it is.
+    half : bool
+        Whether elements are FP16.
     """
     name: str
     matmul: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
     rounded: Callable[[np.ndarray], np.ndarray]
+    half: bool = False
 
     @property
     def _spare(self) -> np.uint32:
@@ -91,11 +100,17 @@ class Baseline:
 
     def patterns(self, x: np.ndarray) -> np.ndarray:
         """Elements as the core takes them, uint32, of FP32 numbers."""
-        return np.ascontiguousarray(self.rounded(as_float32(x))).view(np.uint32) >> self._spare
+        found = np.ascontiguousarray(self.rounded(as_float32(x)))
+        if self.half:
+            return found.astype(np.float16).view(np.uint16).astype(np.uint32)
+        return found.view(np.uint32) >> self._spare
 
     def values(self, elements: np.ndarray) -> np.ndarray:
         """FP32 numbers of elements as the core takes them."""
-        return (np.ascontiguousarray(patterns(elements, "Elements")).astype(np.uint32) << self._spare).view(np.float32)
+        found = np.ascontiguousarray(patterns(elements, "Elements"))
+        if self.half:
+            return found.astype(np.uint16).view(np.float16).astype(np.float32)
+        return (found.astype(np.uint32) << self._spare).view(np.float32)
 
 
 #: Name -> baseline.
@@ -103,4 +118,5 @@ BASELINES = {each.name: each for each in (
     Baseline(name="fp32", matmul=matmul_fp32, rounded=np.asarray),
     Baseline(name="fma", matmul=matmul_fma, rounded=np.asarray),
     Baseline(name="bf16", matmul=matmul_bf16, rounded=to_bf16),
+    Baseline(name="fp16", matmul=matmul_fp16, rounded=to_fp16, half=True),
 )}

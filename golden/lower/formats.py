@@ -34,7 +34,7 @@ def formats(accelerator: Accelerator, stochastic: Sequence[str] = ()) -> Formats
         raise LoweringError(f"Rounding {', '.join(stochastic)} stochastically cannot be lowered: the accelerator has "
                             f"rounding {fmt.rounding}; --rounding stochastic would do")
     sums = {"guard": core.guard, "growth": core.growth} if core.accumulate == "aligned" else {}
-    made = Formats.of(fmt, accumulate=core.accumulate, **sums)
+    made = Formats.of(fmt, accumulate=core.accumulate, mode=accelerator.plain or "hbfp", **sums)
     roles: dict[str, Any] = {role: core.format for role in stochastic}
     return replace(made, **roles)
 

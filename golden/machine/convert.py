@@ -8,11 +8,11 @@ from hbfp.design import Design
 from hbfp.isa.instructions import Instruction
 from hbfp.system import Accelerator
 
-from .. import bfp
 from ..core.digits import split
 from ..number.blocks import Blocks, per_line
 from ..position import numbers
 from ..spec.noise import NUMBER
+from . import elements
 from .loops import nest
 from .memories import Memories
 
@@ -34,7 +34,7 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
     def encode(step, turned, axis):
         whole = [np.pad(each, ((0, -rows % step), (0, 0))) for each in given]
         matrix, *noise = (np.ascontiguousarray(each.T if turned else each) for each in whole)
-        return bfp.encode(matrix, fmt, *noise, axis=axis)
+        return elements.encode(design, matrix, fmt, *noise, axis=axis)
 
     to_w, columns = instruction["to_w"], instruction["columns"]
     into = (_columns_to_x if columns else _rows_to_x) if not to_w else _rows_to_w if columns else _columns_to_w

@@ -16,8 +16,8 @@ from hbfp.system import Accelerator
 
 from ..core import core as golden
 from ..core.digits import joined
-from ..matmul import matmul_blocks
 from ..number.blocks import Blocks
+from . import elements
 from .errors import Fault, MachineError
 from .loops import nest
 from .memories import Memories, once
@@ -307,7 +307,7 @@ class Core:
                    np.ascontiguousarray(rows[2].reshape(commands.rows, -1)[:, last]), of_x, -1)
         w = Blocks(np.ascontiguousarray(mantissa), np.ascontiguousarray(exponent[last]),
                    np.ascontiguousarray(invalid[last]), of_w, -2)
-        y = matmul_blocks(x, w, design.accumulate, guard=design.guard, growth=design.growth)
+        y = elements.product(design, x, w)
         return y.view(np.uint32).reshape(commands.rows, count, -1).transpose(1, 0, 2)
 
     def _write(self, commands, drain, result):

@@ -7,7 +7,10 @@ from hbfp.system import Accelerator
 
 from .. import bfp
 from ..core.digits import split
+from . import elements
 
+#: Bits of an element in DRAM -> its type there, but for 4 bits, of which two are a byte.
+_KINDS = {8: np.int8, 16: np.int16, 32: np.int32}
 #: Of an exponent in a record, below its flag, whatever the design's exponents have.
 EXPONENT_BITS = 15
 
@@ -63,7 +66,7 @@ def pack_records(accelerator: Accelerator, weight: np.ndarray, *, pairs: bool = 
     terms, columns = weight.shape
     tall = max(design.rows, design.format.terms)
     padded = np.pad(weight, ((0, -terms % tall), (0, -columns % accelerator.lanes)))
-    return pack_blocks(accelerator, bfp.encode(padded, accelerator.conversion(wide), axis=-2), pairs)
+    return pack_blocks(accelerator, elements.encode(design, padded, accelerator.conversion(wide), axis=-2), pairs)
 
 
 def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks, pairs: bool = False) -> bytes:
@@ -85,6 +88,8 @@ def pack_blocks(accelerator: Accelerator, weight: bfp.Blocks, pairs: bool = Fals
         return lines.transpose(1, 0, 2).reshape(-1, accelerator.lanes)
 
     rows = mantissa.reshape(terms, tiles, -1).transpose(1, 0, 2).reshape(-1, height * accelerator.lanes)
+    if not design.blocked:
+        return _pack_mantissas(accelerator, rows).tobytes()
     flags = segments(weight.invalid).astype(np.int32) << EXPONENT_BITS
     scale = (segments(weight.exponent) & (1 << EXPONENT_BITS) - 1 | flags).astype(np.uint16)
     beat = np.zeros((len(rows), accelerator.beat), np.uint8)
@@ -96,7 +101,7 @@ def _pack_mantissas(accelerator, rows):
     """Bytes of mantissas, (records, bytes)."""
     if accelerator.stored == 4:
         return (rows[:, ::2] & 15 | (rows[:, 1::2] & 15) << 4).astype(np.uint8)
-    return np.ascontiguousarray(rows.astype(np.int8 if accelerator.stored == 8 else np.int16)).view(np.uint8)
+    return np.ascontiguousarray(rows.astype(_KINDS[accelerator.stored])).view(np.uint8)
 
 
 def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,15 +111,17 @@ def unpack_records(accelerator: Accelerator, words: np.ndarray) -> tuple[np.ndar
     """
     design = accelerator.core
     data = np.ascontiguousarray(words).view(np.uint8)
-    split = (accelerator.record_beats - 1) * accelerator.beat
+    split = (accelerator.record_beats - int(design.blocked)) * accelerator.beat
     mantissas = data[:, :split]
     if accelerator.stored == 4:
         mantissas = np.stack([mantissas & 15, mantissas >> 4], axis=-1).astype(np.int32)
     else:
-        kind = np.int8 if accelerator.stored == 8 else np.int16
-        mantissas = np.ascontiguousarray(mantissas).view(kind).astype(np.int32)
-    spare = 32 - design.format.mantissa
+        mantissas = np.ascontiguousarray(mantissas).view(_KINDS[accelerator.stored]).astype(np.int32)
+    spare = 32 - accelerator.mantissa
     mantissas = (mantissas << spare >> spare).reshape(-1, design.height, accelerator.lanes)
+    if not design.blocked:
+        none = np.zeros((len(mantissas), accelerator.lanes), np.int32)
+        return mantissas, none, none != 0
     scale = np.ascontiguousarray(data[:, split:split + 2 * accelerator.lanes]).view(np.uint16).astype(np.int32)
     spare = 32 - min(design.format.exponent, EXPONENT_BITS)
     exponent = scale << spare >> spare

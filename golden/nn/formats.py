@@ -16,8 +16,10 @@ from ..matmul import check_widths
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.
 ORDERS = ("block", "quick")
-#: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator.
-MODES = ("hbfp", "emulator")
+#: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator;
+#: the others are numbers that share no exponents, in the order of an array with as many rows as a block has terms.
+PLAIN = ("fp32", "bf16", "fp16")
+MODES = ("hbfp", "emulator", *PLAIN)
 #: Widths of an ``aligned`` accumulator where none are given.
 GUARD, GROWTH = 4, 8
 #: Fields of :class:`Formats` beside the roles.
@@ -39,7 +41,8 @@ class Formats:
     guard, growth : int
         Of ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K.
     mode : str
-        One of :data:`MODES`. ``emulator`` takes square tiles and, of a format, mantissa width and rounding.
+        One of :data:`MODES`. ``emulator`` takes square tiles and, of a format, mantissa width and rounding; those of
+        :data:`PLAIN` take the terms of a block along K.
 
     Attributes
     ----------
@@ -80,6 +83,8 @@ class Formats:
 
         if self.mode == "emulator":
             self._check_emulator()
+        if self.mode in PLAIN:
+            self._check_plain()
 
     def _check_emulator(self):
         for role in ("x", "w", "g"):
@@ -91,6 +96,12 @@ class Formats:
                                  f"format, not {fmt}")
         if (self.order, self.accumulate) != ("block", "fp32"):
             raise ValueError("Mode 'emulator' has torch's own sums: neither order nor accumulation can be chosen")
+
+    def _check_plain(self):
+        if (self.order, self.accumulate) != ("block", "fp32"):
+            raise ValueError(f"Mode {self.mode!r} has one order, 'block', and FP32 sums")
+        if any(fmt.square or fmt.rounding != "rne" for fmt in (self.x, self.w, self.g)):
+            raise ValueError(f"Mode {self.mode!r} needs blocks (1, B) and rounding 'rne'")
 
     @classmethod
     def of(cls, fmt: "Formats | HBFPFormat | str" = "hbfp8", **options: Any) -> "Formats":

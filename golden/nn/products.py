@@ -17,11 +17,12 @@ from hbfp.format import HBFPFormat
 
 from ..bfp import decode, encode
 from ..fast import kernels, lanes, products
+from ..floats import matmul
 from ..matmul import matmul_blocks
 from ..noise import Stream
 from ..number.blocks import Blocks
 from . import portable
-from .formats import Formats
+from .formats import PLAIN, Formats
 from .memory import plain
 from .placed import Draw
 from .record import watcher
@@ -172,6 +173,11 @@ def product(a: Encoded, b: Encoded, formats: Formats, *, turn_a: bool = False, t
 
 
 def _product(a, b, formats, turn_a, turn_b):
+    if formats.mode in PLAIN:
+        if not a.on_host:
+            raise ValueError(f"Mode {formats.mode!r} needs CPU tensors, not {a.source.device.type}")
+        left, right = a.source.T if turn_a else a.source, b.source.T if turn_b else b.source
+        return torch.from_numpy(matmul(formats.mode, left, right, a.fmt.terms))
     if not a.on_host:
         if formats.order == "quick":
             return (a.values.T if turn_a else a.values) @ (b.values.T if turn_b else b.values)

@@ -77,8 +77,8 @@ def compiled(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats, stre
     """Whether the compiled ways serve: they are in hardware order, and quicker than patches with BLAS, so that order
     ``quick`` takes them too."""
     return (on_host(x) and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
-            and watcher() is None and all((drawn := draws(fmt, stream)) is None or lanes.fits(drawn, fmt.terms)
-                                       for fmt in pair))
+            and formats.mode == "hbfp" and watcher() is None and all(
+                (drawn := draws(fmt, stream)) is None or lanes.fits(drawn, fmt.terms) for fmt in pair))
 
 
 def integers(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats) -> bool:

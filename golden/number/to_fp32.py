@@ -101,6 +101,18 @@ def flush(x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(x) < np.float32(_NORMAL), np.float32(0), x)
 
 
+def to_fp16(x: np.ndarray) -> np.ndarray:
+    """FP32 rounded to FP16 (RNE; below 2^-14, judged after rounding, +0), as the FP32 number that it is.
+
+    From 65520 on it is Inf, which is what rounds up to 2^16.
+    """
+    bits = np.ascontiguousarray(x).view(np.uint32).astype(np.int64)
+    rounded = (shift_rne(bits & 0x7FFFFFFF, 13) << 13 | bits & 1 << 31).astype(np.uint32).view(np.float32)
+    y = np.where(np.abs(rounded) < np.float32(2.0 ** -14), np.float32(0), rounded)
+    y = np.where(np.abs(y) >= np.float32(2.0 ** 16), np.copysign(np.float32(np.inf), y), y)
+    return canonical(np.where(np.isnan(x), x, y))
+
+
 def to_bf16(x: np.ndarray) -> np.ndarray:
     """FP32 rounded to BF16 (RNE, subnormals to +0), as the FP32 number that it is."""
     bits = flush(x).view(np.uint32).astype(np.int64)

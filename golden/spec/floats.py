@@ -65,3 +65,4 @@ class FloatFormat:
 
 FP32 = FloatFormat(8, 23)
 BF16 = FloatFormat(8, 7)
+FP16 = FloatFormat(5, 10)

@@ -147,16 +147,17 @@ class Accelerator(Component):
         load, store, convert, vector = inside["load"], inside["store"], inside["convert"], inside["vector"]
         weights, multiply, drain = inside["weights"], inside["multiply"], inside["drain"]
         wires = {
-            Unit.LOAD: [(load.v, v.write_load), (load.w, w.write_load), (load.w_scales, w.scales_load),
-                        (load.p, p.write)],
+            Unit.LOAD: [(load.v, v.write_load), (load.w, w.write_load), (load.p, p.write)],
             Unit.STORE: [(store.v, v.read_store)],
-            Unit.CONVERT: [(convert.read, v.read_convert), (convert.x, x.write), (convert.w, w.write_convert),
-                           (convert.scales, w.scales_convert)],
+            Unit.CONVERT: [(convert.read, v.read_convert), (convert.x, x.write), (convert.w, w.write_convert)],
             Unit.WEIGHTS: [(weights.w, w.read)],
             Unit.MULTIPLY: [(multiply.x, x.read)],
             Unit.DRAIN: [(drain.read, v.read_drain), (drain.write, v.write_drain)],
             Unit.VECTOR: [(vector.read, v.read_vector), (vector.write, v.write_vector), (vector.p, p.read)],
         }
+        if self.params.exponent:
+            wires[Unit.LOAD].insert(2, (load.w_scales, w.scales_load))
+            wires[Unit.CONVERT].append((convert.scales, w.scales_convert))
         for pairs in wires.values():
             for unit, memory in pairs:
                 connect(m, unit, memory)

@@ -59,10 +59,12 @@ class BlockOrder:
         See :class:`~rtl.accelerator.loops.Loops`.
     wide : bool
         Whether mantissas may be wide.
+    shared : bool
+        Whether elements share exponents; if not, every word comes once.
     """
 
-    def __init__(self, m: Module, fmt, side, new, held, start, step, wide=False):
-        self.m, self.new, self.held, self.start, self.step = m, new, held, start, step
+    def __init__(self, m: Module, fmt, side, new, held, start, step, wide=False, shared=True):
+        self.m, self.new, self.held, self.start, self.step, self.shared = m, new, held, start, step, shared
         self.side, self.terms, self.square, self.wide = side, fmt.terms, fmt.square, wide
         self.stochastic = fmt.rounding == "stochastic"
         self.bits = (side - 1).bit_length()
@@ -123,7 +125,7 @@ class BlockOrder:
         r, phase, g, k, j = loops.counter
         row = Cat(r, *([g] if terms < side else []), j)
         reach, pad = self._ends(row)
-        twice = self.columns if not self.square else 1
+        twice = (self.columns if not self.square else 1) if self.shared else 0
         stop = self.plain & reach
         m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
             r.all() | stop, phase == twice, g.all() | stop if terms < side else 1, k + 1 == held.words, reach),

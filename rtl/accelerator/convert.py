@@ -5,21 +5,27 @@ from dataclasses import dataclass, replace
 from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
+from hbfp.arithmetic import KINDS
 from hbfp.format import HBFPFormat
 from hbfp.golden.spec.noise import NUMBER
 from hbfp.isa.instructions import EXTRAS, Opcode
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
 from ..convert.numbers import Numbers
+from ..fp32.convert import ToBf16, ToFp16
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from ..lib.pick import pick
+from ..lib.signals import named
 from .block_order import BlockOrder
 from .layouts import ADDRESS_BITS
 from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
 from .sizes import Sizes
 from .transposer import Transposer
+
+#: Numbers of fewer bits than FP32, which share no exponents -> what rounds to them.
+_ROUNDED = {"bf16": ToBf16, "fp16": ToFp16}
 
 
 class Convert(Component):
@@ -28,7 +34,8 @@ class Convert(Component):
     Three stages. A word is *asked for* on ``read``; a row beyond the matrix is a word of zeros and needs no grant. One
     cycle after the grant it is *measured* or *converted*; one later its mantissas are *written* to X or W, or into the
     transposer. A block that is one word of a row, or less, is measured and converted in the same cycle; of any other
-    all words come to be measured, and then once more to be converted. One word is asked for in every cycle, in the
+    all words come to be measured, and then once more to be converted; numbers that share no exponents (``plain``, an
+    arithmetic) are converted as they come. One word is asked for in every cycle, in the
     order of :class:`~rtl.accelerator.block_order.BlockOrder`; only ``read`` may refuse. The writes have to be granted
     at once.
 
@@ -51,7 +58,7 @@ class Convert(Component):
         Only with stochastic rounding: the register, a part of every key.
     read : ``Out(v_read)``
     x, w, scales : ``Out(x_write)``, ``Out(w_write)``, ``Out(w_scales_write)``
-        Exponents of a segment of W are written with its last row.
+        Exponents of a segment of W are written with its last row; numbers without have no ``scales``.
     """
     kind, area, apart = "convert", "converter", True
 
@@ -62,16 +69,17 @@ class Convert(Component):
         packed: int = parameter("p")
         segments: int = parameter("s", 1)
         wide: int = parameter("wide", 0)
+        plain: str = parameter("", "")
 
         @property
         def mantissa(self):
-            """Bits of a mantissa."""
-            return self.format.mantissa
+            """Bits of an element."""
+            return (KINDS[self.plain].bits if self.plain else None) or self.format.mantissa
 
         @property
         def exponent(self):
-            """Bits of an exponent."""
-            return self.format.exponent
+            """Bits of an exponent; 0 for numbers without."""
+            return 0 if self.plain else self.format.exponent
 
         @property
         def stochastic(self):
@@ -86,14 +94,15 @@ class Convert(Component):
     @staticmethod
     def ports(params):
         return unit_members(Opcode.CONVERT, params.extras) | ({"seed": In(32)} if params.stochastic else {}) | {
-            "read": Out(v_read(params)), "x": Out(x_write(params)), "w": Out(w_write(params)),
-            "scales": Out(w_scales_write(params))}
+            "read": Out(v_read(params)), "x": Out(x_write(params)), "w": Out(w_write(params))} | (
+            {"scales": Out(w_scales_write(params))} if params.exponent else {})
 
     def body(self, platform):
         m, params = Module(), self.params
         new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
-        order = BlockOrder(m, params.format, params.lanes, new, held, start, step, bool(params.wide))
+        order = BlockOrder(m, params.format, params.lanes, new, held, start, step, bool(params.wide),
+                           params.exponent > 0)
         now = order.walk()
         m.d.comb += [self.read.en.eq(active & ~now.pad), self.read.addr.eq(now.source),
                      step.eq(active & (now.pad | self.read.grant))]
@@ -113,7 +122,7 @@ class Convert(Component):
         if params.stochastic:    # they are there with the word
             m.submodules.numbers = numbers = Numbers(params.lanes)
             m.d.comb += [numbers.en.eq(step), numbers.key.eq(held.key ^ self.seed), numbers.word.eq(now.place)]
-        mantissas, exponents = self._lanes(m, word, order.columns)
+        mantissas, exponents = self._plain(m, word) if params.plain else self._lanes(m, word, order.columns)
         if params.wide:
             mantissas, exponents = self._digits(m, later, mantissas, exponents)
         self._write(m, held, order, word, later, mantissas, exponents)
@@ -125,6 +134,21 @@ class Convert(Component):
                      start.eq(self.instruction.valid & self.instruction.ready)]
         m.d.sync += was_busy.eq(busy)
         return m
+
+    def _plain(self, m, word):
+        """Elements of the word one cycle later, which share no exponents."""
+        params = self.params
+        elements = []
+        for n, value in enumerate(self.read.data):
+            given = named(m, value & ~word.pad.replicate(len(value)), f"element{n}")
+            element = Signal(params.mantissa, name=f"mantissa{n}", reset_less=True)
+            if params.plain in _ROUNDED:
+                m.submodules[f"lane{n}"] = lane = _ROUNDED[params.plain](subnormals="flush", enable=False)
+                m.d.comb += lane.a.eq(given)
+                given = lane.o
+            m.d.sync += element.eq(given)
+            elements.append(element)
+        return elements, []
 
     def _lanes(self, m, word, columns):
         """Mantissas of the word one cycle later; exponent and flag, in one number, of each lane's block, at once."""
@@ -220,25 +244,35 @@ class Convert(Component):
     def _write(self, m, held, order, word, later, mantissas, exponents):
         """Mantissas to X, W and the transposer, and those that come from there to W; exponents with them."""
         params = self.params
-        size, segments, part = params.exponent, params.segments, params.lanes // params.segments
-        of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(segments)]
-        m.d.sync += [into.eq(exponents[s * part]) for s, into in enumerate(of_row)]
-        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, size + 1, segments)
+        size, segments = params.exponent, params.segments
+        scale = size + 1 if size else 0
+        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, scale, segments)
         row = Signal(params.mantissa * params.lanes)
         m.d.comb += [
             self.x.en.eq(Mux(order.columns, transposer.o_en, later.valid) & ~held.to_w),
             self.x.addr.eq(Mux(order.columns, transposer.o_address, later.target)),
             self.x.data.mantissa.eq(Mux(order.columns, transposer.o.as_value(), Cat(mantissas))),
             transposer.i_en.eq(later.valid & order.turned), transposer.i_row.eq(later.row),
-            transposer.i_address.eq(later.target), transposer.i.eq(Cat(mantissas)), transposer.i_scale.eq(Cat(of_row)),
-            transposer.i_turned.eq(order.columns), transposer.i_scales.eq(Cat(exponents)),
-            transposer.i_scales_en.eq(word.valid & word.convert & word.segment & ~held.to_w),
-            transposer.i_segment.eq(word.row[(part - 1).bit_length():]),
+            transposer.i_address.eq(later.target), transposer.i.eq(Cat(mantissas)),
             self.w.en.eq(Mux(order.columns, later.valid, transposer.o_en) & held.to_w),
             self.w.addr.eq(Mux(order.columns, later.target, transposer.o_address)),
             self.w.mask.eq(1 << self.w.addr[:(params.packed - 1).bit_length()]),
             row.eq(Mux(order.columns, Cat(mantissas), transposer.o.as_value())),
             self.w.data.eq(row.replicate(params.packed)),
+        ]
+        if size:
+            self._scales(m, held, order, word, exponents, transposer)
+
+    def _scales(self, m, held, order, word, exponents, transposer):
+        """Exponents and flags beside the mantissas."""
+        size, segments, part = self.params.exponent, self.params.segments, self.params.lanes // self.params.segments
+        of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(segments)]
+        m.d.sync += [into.eq(exponents[s * part]) for s, into in enumerate(of_row)]
+        m.d.comb += [
+            transposer.i_scale.eq(Cat(of_row)), transposer.i_turned.eq(order.columns),
+            transposer.i_scales.eq(Cat(exponents)),
+            transposer.i_scales_en.eq(word.valid & word.convert & word.segment & ~held.to_w),
+            transposer.i_segment.eq(word.row[(part - 1).bit_length():]),
             # Of columns the exponents are known from the first row of the segment on.
             self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment,
                                               transposer.o_scale_en)),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -64,15 +64,15 @@ class Load(Component):
 
         @property
         def record_beats(self):
-            """Beats of a segment of W in DRAM: its rows, and one of exponents."""
-            return self.height // self.packed + 1
+            """Beats of a segment of W in DRAM: its rows, and one of exponents if there are any."""
+            return self.height // self.packed + int(self.exponent > 0)
 
     @staticmethod
     def ports(params):
         return {**unit_members(Opcode.LOAD), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
                 "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
                 "beat": In(stream.Signature(8 * params.beat)), "v": Out(v_write(params)), "w": Out(w_write(params)),
-                "w_scales": Out(w_scales_write(params)), "p": Out(p_write(params))}
+                **({"w_scales": Out(w_scales_write(params))} if params.exponent else {}), "p": Out(p_write(params))}
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -103,16 +103,17 @@ class Load(Component):
         ]
         with m.If(taken):
             m.d.sync += step.eq(Mux(ends, 0, step + 1))
-        place = Signal(range(params.record_beats))    # of the beat in its record, or run
+        place = Signal(range(max(params.record_beats, 2)))    # of the beat in its record, or run
         m.d.comb += place.eq(piece.index + step)
         straddles = self._to_v(m, valid, piece, step, place, taken)
-        scales = place == params.record_beats - 1
+        scales = place == params.record_beats - 1 if params.exponent else Const(0, 1)
         self._to_w(m, valid & (piece.memory == Memory.W), piece, place, scales)
         m.d.comb += [
             self.p.en.eq(valid & (piece.memory == Memory.P)), self.p.addr.eq(piece.place + step),
             Value.cast(self.p.data).eq(self.beat.payload),
         ]
-        granted = Array([self.v.grant & ~straddles, Mux(scales, self.w_scales.grant, self.w.grant), self.p.grant, 0])
+        of_w = Mux(scales, self.w_scales.grant, self.w.grant) if params.exponent else self.w.grant
+        granted = Array([self.v.grant & ~straddles, of_w, self.p.grant, 0])
         m.d.comb += self.beat.ready.eq(pieces.o.valid & granted[piece.memory])
         return m
 
@@ -151,14 +152,15 @@ class Load(Component):
         lanes, packed = params.lanes, params.packed
         rows = [[self.beat.payload.word_select(row * lanes + column, 32 // packed)[:params.mantissa]
                  for column in range(lanes)] for row in range(packed)]
-        halves = [self.beat.payload.word_select(column, 16) for column in range(lanes)]
-        exponent = signed(params.exponent)
         m.d.comb += [
             self.w.en.eq(valid & ~scales), self.w.addr.eq(piece.place[:ADDRESS_BITS] + (place * packed)),
             Value.cast(self.w.data).eq(Cat(value for row in rows for value in row)), self.w.mask.eq(~0),
-            self.w_scales.en.eq(valid & scales), self.w_scales.addr.eq(piece.place),
         ]
-        for column, half in enumerate(halves):
-            narrow = Signal(exponent, name=f"exponent{column}")
+        if not params.exponent:
+            return
+        m.d.comb += [self.w_scales.en.eq(valid & scales), self.w_scales.addr.eq(piece.place)]
+        for column in range(lanes):
+            half = self.beat.payload.word_select(column, 16)
+            narrow = Signal(signed(params.exponent), name=f"exponent{column}")
             m.d.comb += [narrow.eq(half[:15].as_signed()), self.w_scales.data.exponent[column].eq(narrow),
                          self.w_scales.data.invalid[column].eq(half[15])]

@@ -1,6 +1,7 @@
 """The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority.
 
-Who they are, and who comes first: :data:`hbfp.isa.ports.PORTS`.
+Who they are, and who comes first: :data:`hbfp.isa.ports.PORTS`. Where memories have one port, a bank is read or
+written in a cycle: what the other port does keeps it *busy* for this one.
 """
 
 from dataclasses import dataclass
@@ -8,12 +9,12 @@ from dataclasses import dataclass
 from amaranth import Cat, Const, Module, Mux, Shape, Signal
 from amaranth.lib.wiring import In
 
-from hbfp.isa.ports import users
+from hbfp.isa.ports import PATIENT, users
 
 from ..lib.component import Component
-from ..lib.memory import Ram
 from ..lib.names import parameter
 from ..lib.pick import pick
+from .banked import stored
 from .control import FIRST_BITS, SIZE_BITS
 from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
 from .signatures import (
@@ -46,7 +47,7 @@ def share_members(params):
     return {"share_first": In(FIRST_BITS), "share_size": In(SIZE_BITS)} if params.contexts > 1 else {}
 
 
-def arbitrate(m, name, ports, words, step=1, share=None):
+def arbitrate(m, name, ports, words, step=1, share=None, busy=None):
     """Grant the first of the ports that asks; a grant does not follow from whether its own port asks.
 
     Parameters
@@ -57,6 +58,9 @@ def arbitrate(m, name, ports, words, step=1, share=None):
         Addresses below ``words`` are legal, and ``step`` of them (a power of two) are one word.
     share : Component, optional
         Has :func:`share_members`: addresses count from the share's first, and beyond its last they are not legal.
+    busy : callable, optional
+        Of a port: whether the bank of its address is; then it is not granted. It does not follow from whether the port
+        itself asks.
 
     Returns
     -------
@@ -72,12 +76,19 @@ def arbitrate(m, name, ports, words, step=1, share=None):
         with m.If(port.en):
             m.d.comb += [any_access.eq(1), address.eq(port.addr)]
     taken, chosen = Const(0, 1), []
+    refused = []
     for port in ports:
         mine = port.en & ~taken
-        m.d.comb += [port.grant.eq(~taken), port.fault.eq(mine & beyond)]
+        grant = ~taken
+        if busy:
+            waits = Signal(name=f"{name}_waits{len(refused)}")
+            m.d.comb += waits.eq(busy(port))
+            refused.append(mine & waits)
+            grant = ~taken & ~waits
+        m.d.comb += [port.grant.eq(grant), port.fault.eq(mine & beyond)]
         chosen.append(mine)
         taken = taken | port.en
-    m.d.comb += legal.eq(any_access & ~beyond)
+    m.d.comb += legal.eq(any_access & ~beyond & ~Cat(refused).any() if busy else any_access & ~beyond)
     if not hasattr(share, "share_first"):
         m.d.comb += beyond.eq(address[high:].any() if high < ADDRESS_BITS else 0)
         return legal, address[low:high], chosen
@@ -93,6 +104,12 @@ def choose(ports, chosen, name):
     for port, mine in reversed(list(zip(ports[:-1], chosen[:-1], strict=True))):
         value = Mux(mine, getattr(port, name), value)
     return value
+
+
+def busy_with(writes, address, banks):
+    """What :func:`arbitrate` takes for reads: their bank is written; None where there are two ports."""
+    low = (banks - 1).bit_length()
+    return (lambda port: writes & (port.addr[:low] == address[:low])) if banks else None
 
 
 class VMemory(Component):
@@ -117,6 +134,7 @@ class VMemory(Component):
         v_words: int = parameter("v")
         lanes: int = parameter("l")
         contexts: int = parameter("cx", 1)
+        memory_banks: int = parameter("mb", 0, rare=True)
 
     @staticmethod
     def ports(params):
@@ -125,11 +143,12 @@ class VMemory(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        m.submodules.ram = ram = Ram(params.v_words, bits_of(v_layout(params)), params.lanes)
+        ram = stored(m, "ram", params.v_words, bits_of(v_layout(params)), params.lanes, params.memory_banks)
         readers = [getattr(self, f"read_{name}") for name in self.READERS]
         writers = [getattr(self, f"write_{name}") for name in self.WRITERS]
-        reads, r_addr, _ = arbitrate(m, "read", readers, params.v_words, share=self)
         writes, w_addr, chosen = arbitrate(m, "write", writers, params.v_words, share=self)
+        reads, r_addr, _ = arbitrate(m, "read", readers, params.v_words, share=self,
+                                     busy=busy_with(writes, w_addr, params.memory_banks))
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), ram.w_addr.eq(w_addr),
                      ram.w_en.eq(choose(writers, chosen, "mask") & writes.replicate(params.lanes)),
                      ram.w_data.eq(choose(writers, chosen, "data")),
@@ -157,6 +176,7 @@ class XMemory(Component):
         exponent: int = parameter("e")
         segments: int = parameter("s", 1)
         contexts: int = parameter("cx", 1)
+        memory_banks: int = parameter("mb", 0, rare=True)
 
     @staticmethod
     def ports(params):
@@ -164,9 +184,10 @@ class XMemory(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        m.submodules.ram = ram = Ram(params.x_words, bits_of(x_layout(params)))
-        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self)
+        ram = stored(m, "ram", params.x_words, bits_of(x_layout(params)), banks=params.memory_banks)
         writes, w_addr, _ = arbitrate(m, "write", [self.write], params.x_words, share=self)
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self,
+                                     busy=busy_with(writes, w_addr, params.memory_banks))
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(ram.r_data),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m
@@ -183,6 +204,7 @@ class WMemory(Component):
         Of weights, which reads rows in ascending order: a word is read when its first row is asked for, and the
         exponents of a segment with its first row.
     write_convert, write_load, scales_convert, scales_load : ``In(w_write)``, ``In(w_scales_write)``
+        The latter only where numbers share exponents.
         An address of mantissas is that of the word's first row, or of any other of its rows; one of exponents is that
         of any row of the segment.
     """
@@ -198,33 +220,61 @@ class WMemory(Component):
         height: int = parameter("h")
         packed: int = parameter("p")
         contexts: int = parameter("cx", 1)
+        single: bool = parameter("single", False, rare=True)
 
     @staticmethod
     def ports(params):
+        scalers = WMemory.SCALERS if params.exponent else ()
         return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
-            f"scales_{name}": In(w_scales_write(params)) for name in WMemory.SCALERS} | share_members(params)
+            f"scales_{name}": In(w_scales_write(params)) for name in scalers} | share_members(params)
 
     def body(self, platform):
         m, params = Module(), self.params
         rows, packed, height = params.w_words, params.packed, params.height
-        m.submodules.ram = ram = Ram(rows // packed, bits_of(w_layout(params)), packed)
-        m.submodules.scales = scales = Ram(rows // height, bits_of(w_scales_layout(params)))
-        reads, row, _ = arbitrate(m, "read", [self.read], rows, share=self)
-        place = Signal(range(packed))
+        ram = stored(m, "ram", rows // packed, bits_of(w_layout(params)), packed, params.single)
         low, segment = (packed - 1).bit_length(), (height - 1).bit_length()
-        with m.If(reads):
-            m.d.sync += place.eq(row)
+        waits, busy = self._waits(low, segment) if params.single else (None, {})
+        reads, row, _ = arbitrate(m, "read", [self.read], rows, share=self, busy=waits)
+        found = ram.r_data
+        if packed > 1:
+            place = Signal(range(packed))
+            with m.If(reads):
+                m.d.sync += place.eq(row)
+            found = pick(_parts(ram.r_data, packed), place)
         m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
-                     scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
-                     self.read.data.as_value().eq(pick(_parts(ram.r_data, packed), place)),
-                     self.read.scales.as_value().eq(scales.r_data)]
-        for memory, name, who, step in ((ram, "write", self.WRITERS, packed), (scales, "scales", self.SCALERS, height)):
+                     self.read.data.as_value().eq(found)]
+        written = [(ram, "write", self.WRITERS, packed)]
+        if params.exponent:
+            scales = stored(m, "scales", rows // height, bits_of(w_scales_layout(params)), banks=params.single)
+            m.d.comb += [scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
+                         self.read.scales.as_value().eq(scales.r_data)]
+            written.append((scales, "scales", self.SCALERS, height))
+        for memory, name, who, step in written:
             ports = [getattr(self, f"{name}_{writer}") for writer in who]
-            writes, w_addr, chosen = arbitrate(m, name, ports, rows, step, self)
+            writes, w_addr, chosen = arbitrate(m, name, ports, rows, step, self, busy.get(name))
             mask = choose(ports, chosen, "mask") & writes.replicate(packed) if name == "write" else writes
             m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
                          memory.w_data.eq(choose(ports, chosen, "data"))]
         return m
+
+    def _waits(self, low, segment):
+        """Where there is one port: whether the read waits; name of a memory -> whether one of its writes does.
+
+        Loads come after reads (:data:`hbfp.isa.ports.PATIENT`), conversions before.
+        """
+        begins = {"write": ~self.read.addr[:low].any()}
+        if self.params.exponent:
+            begins["scales"] = ~self.read.addr[:segment].any()
+        patient = {name: PATIENT[f"w_{name}"].name.lower() for name in begins}
+
+        def waits(port):
+            return Cat(getattr(self, f"{name}_{unit}").en & begin for name, begin in begins.items()
+                       for unit in self.WRITERS if unit != patient[name]).any()
+
+        def after(name):
+            last = getattr(self, f"{name}_{patient[name]}")
+            return lambda port: self.read.en & begins[name] if port is last else 0
+        return waits, {name: after(name) for name in begins}
 
 
 class PMemory(Component):
@@ -244,6 +294,7 @@ class PMemory(Component):
         p_words: int = parameter("pw")
         lanes: int = parameter("l")
         contexts: int = parameter("cx", 1)
+        single: bool = parameter("single", False, rare=True)
 
     @staticmethod
     def ports(params):
@@ -252,11 +303,12 @@ class PMemory(Component):
     def body(self, platform):
         m, params = Module(), self.params
         each = params.lanes // 2    # instructions of a word
-        m.submodules.ram = ram = Ram(params.p_words // each, bits_of(p_layout(params)))
+        ram = stored(m, "ram", params.p_words // each, bits_of(p_layout(params)), banks=params.single)
         low = (each - 1).bit_length()
         place = Signal(range(each))
-        reads, instruction, _ = arbitrate(m, "read", [self.read], params.p_words, share=self)
         writes, w_addr, _ = arbitrate(m, "write", [self.write], params.p_words // each, share=self)
+        reads, instruction, _ = arbitrate(m, "read", [self.read], params.p_words, share=self,
+                                          busy=(lambda port: writes) if params.single else None)
         with m.If(reads):
             m.d.sync += place.eq(instruction)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),

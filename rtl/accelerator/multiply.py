@@ -117,8 +117,10 @@ class Multiply(Component):
                                  *STEPS, *(wide_layout().members if params.wide else ())))]
 
         # The row for the core.
-        least, _ = HBFPFormat(exponent=params.exponent).exponent_range
-        zeros = x_layout(params).const({"exponent": [max(-126, least)] * params.segments})
+        zeros = x_layout(params).const(None)
+        if params.exponent:
+            least, _ = HBFPFormat(exponent=params.exponent).exponent_range
+            zeros = x_layout(params).const({"exponent": [max(-126, least)] * params.segments})
         m.d.comb += [self.o_x.valid.eq(there), self.o_x.payload.eq(Mux(zero, zeros, self.x.data))]
         m.d.sync += self.done.eq(there & self.o_x.ready & ending)
         return m

@@ -60,9 +60,9 @@ def x_write(params):
 
 
 def w_read(params):
-    """A read port of W: ``addr`` is a row; with it come the exponents and flags of its segment, ``scales``."""
+    """A read port of W: ``addr`` is a row; with it come the exponents and flags of its segment, ``scales``, if any."""
     members = dict(read_port(w_row_layout(params)).members)
-    return Signature(members | {"scales": In(w_scales_layout(params))})
+    return Signature(members | ({"scales": In(w_scales_layout(params))} if params.exponent else {}))
 
 
 def w_write(params):

@@ -41,7 +41,7 @@ class Transposer(Component):
     width : int
         Bits of a mantissa.
     scale : int
-        Bits of an exponent with its flag.
+        Bits of an exponent with its flag; 0 where there are none, nor any port for them.
     segments : int
         Blocks of a row, each with an exponent.
 
@@ -76,12 +76,16 @@ class Transposer(Component):
     @staticmethod
     def ports(params):
         row, number = ArrayLayout(params.width, params.side), index(params.side)
-        return {"i_en": In(1), "i_row": In(number), "i": In(row), "i_address": In(ADDRESS_BITS),
-                "i_scale": In(ArrayLayout(params.scale, params.segments)), "i_turned": In(1), "i_scales_en": In(1),
-                "i_segment": In(index(params.segments)), "i_scales": In(ArrayLayout(params.scale, params.side)),
-                "o_en": Out(1), "o_address": Out(ADDRESS_BITS), "o": Out(row), "o_scale_en": Out(1),
-                "o_scale": Out(ArrayLayout(params.scale, params.side)),
-                "o_scales": Out(ArrayLayout(params.scale, params.segments)), "busy": Out(1)}
+        members = {"i_en": In(1), "i_row": In(number), "i": In(row), "i_address": In(ADDRESS_BITS)}
+        if params.scale:
+            of_row = ArrayLayout(params.scale, params.segments)
+            members |= {"i_scale": In(of_row), "i_turned": In(1), "i_scales_en": In(1),
+                        "i_segment": In(index(params.segments)), "i_scales": In(ArrayLayout(params.scale, params.side))}
+        members |= {"o_en": Out(1), "o_address": Out(ADDRESS_BITS), "o": Out(row)}
+        if params.scale:
+            members |= {"o_scale_en": Out(1), "o_scale": Out(ArrayLayout(params.scale, params.side)),
+                        "o_scales": Out(of_row)}
+        return members | {"busy": Out(1)}
 
     @property
     def latencies(self):
@@ -115,7 +119,8 @@ class Transposer(Component):
         back = Signal(len(leaving))
         m.d.comb += [back.eq(-leaving), self.o.as_value().eq(rotated(m, "back", Cat(words), width, back))]
 
-        self._scales(m, slot ^ (self.i_turned & complete), reading, source, leaving)
+        if params.scale:
+            self._scales(m, slot ^ (self.i_turned & complete), reading, source, leaving)
         return m
 
     def _scales(self, m, slot, reading, source, leaving):

@@ -64,8 +64,10 @@ class Weights(Component):
             self.instruction.ready.eq((~active | (step & loops.last)) & ~self.fault),
             start.eq(self.instruction.valid & self.instruction.ready),
             self.o_w.valid.eq(there), self.o_w.payload.mantissa.eq(self.w.data),
-            self.o_w.payload.exponent.eq(self.w.scales.exponent), self.o_w.payload.invalid.eq(self.w.scales.invalid),
         ]
+        if self.params.exponent:
+            m.d.comb += [self.o_w.payload.exponent.eq(self.w.scales.exponent),
+                         self.o_w.payload.invalid.eq(self.w.scales.invalid)]
         with m.If(step):
             m.d.sync += [there.eq(1), ending.eq(loops.last)]
         with m.Elif(self.o_w.ready):

@@ -167,7 +167,10 @@ class Accumulator(Component):
             addresses.append(Signal(index(depth), name=f"address_{stage + 1}", reset_less=True))
             m.d.sync += [late[-1].eq(late[-2]), addresses[-1].eq(addresses[-2])]
 
-        # Banks: one read port, for the accumulation or for the way out.
+        # Banks: one read port, for the accumulation or for the way out. A word is read only if it is added to: one
+        # that starts anew, or a bank that idles, costs no access.
+        asked = late[read]
+        adds = named(m, asked.valid & asked.closes & ~asked.first, "adds")
         words = kc // accumulation.columns
         size = words * accumulation.width
         banks = [Ram(depth, size) for _ in range(params.banks)]
@@ -178,7 +181,7 @@ class Accumulator(Component):
             m.d.comb += [
                 bank.w_en.eq(late[-1].valid & late[-1].closes & (late[-1].bank == n if params.banks > 1 else 1)),
                 bank.w_addr.eq(addresses[-1]), bank.w_data.eq(written),
-                bank.r_en.eq(~drains | self.read.en),
+                bank.r_en.eq(Mux(drains, self.read.en, adds & (asked.bank == n if params.banks > 1 else 1))),
                 bank.r_addr.eq(Mux(drains, self.read.address, addresses[read])),
             ]
         fresh = late[params.added].first
@@ -300,8 +303,8 @@ class Accumulator(Component):
         params, kc, width = self.params, self.params.columns, self.params.block_sum
         m.submodules.partial = bank = Ram(params.depth, kc * width)
         total = Signal(ArrayLayout(signed(width), kc), reset_less=True)
-        m.d.comb += [bank.r_en.eq(1), bank.r_addr.eq(addresses[0]), bank.w_en.eq(late[2].valid),
-                     bank.w_addr.eq(addresses[2]), bank.w_data.eq(total)]
+        m.d.comb += [bank.r_en.eq(late[0].valid & ~late[0].opens), bank.r_addr.eq(addresses[0]),
+                     bank.w_en.eq(late[2].valid), bank.w_addr.eq(addresses[2]), bank.w_data.eq(total)]
         for column in range(kc):
             before = Signal(signed(width), name=f"before{column}")
             m.d.comb += before.eq(Mux(late[1].opens, 0, bank.r_data.word_select(column, width)))

@@ -1,4 +1,4 @@
-"""Conversions between integers, BF16 and FP32."""
+"""Conversions between integers, BF16, FP16 and FP32."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from amaranth import Cat, Const, Mux, signed
 from amaranth.lib.wiring import In, Out
 
 from hbfp.checks import check_choice, check_range
-from hbfp.golden.spec.floats import BF16, FP32
+from hbfp.golden.spec.floats import BF16, FP16, FP32
 
 from ..lib.names import parameter
 from .arith import UNDERFLOWS
@@ -155,6 +155,30 @@ class ToBf16(Operation):
         magnitude = (self.a[cut:-1] + (up & ~x.inf))[:15]
         zero = x.zero if self.flush else Const(0, 1)
         return Mux(x.nan, BF16.nan, Cat(magnitude & ~zero.replicate(15), x.sign))
+
+
+class ToFp16(Operation):
+    """FP32 to FP16, to nearest even; below 2^-14, judged after rounding, zero. Golden twin: :func:`golden.fp32.to_fp16`
+    with ``flush``."""
+    FORMATS = False
+    SUBNORMALS = ("flush",)
+
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(32), "o": Out(FP16.width)}
+
+    def datapath(self, m, pipe):
+        x = unpack(m, FP32, self.a, "a", self.flush)
+        cut, bias = FP32.fraction - FP16.fraction, FP32.bias - FP16.bias
+        up = self.a[cut - 1] & (self.a[:cut - 1].any() | self.a[cut])
+        # A carry out of the fraction is the next exponent.
+        rounded = named(m, (self.a[cut:-1] + up)[:FP32.exponent + FP16.fraction], "rounded")
+        field, fraction = rounded[FP16.fraction:], rounded[:FP16.fraction]
+        small = named(m, x.zero | (field <= bias), "too_small")
+        large = named(m, x.inf | (field >= bias + FP16.top), "too_large")
+        exponent = named(m, (field - bias)[:FP16.exponent], "exponent")
+        magnitude = Mux(large, FP16.inf, Cat(fraction, exponent) & ~small.replicate(FP16.width - 1))
+        return Mux(x.nan, FP16.nan, Cat(magnitude[:FP16.width - 1], x.sign))
 
 
 class FromBf16(Operation):

@@ -87,8 +87,11 @@ class SumOfProduct(Add):
     def operands(self, m):
         """Both factors and the addend, taken apart."""
         source, flush, inside = getattr(self.params, "source", self.fmt), self.flush, self.params.inside
-        a = prepared(source, self.a) if inside else unpack(m, source, self.a, "a", flush)
-        return (a, unpack(m, source, self.b, "b", flush),
+        a, b = None if inside else unpack(m, source, self.a, "a", flush), unpack(m, source, self.b, "b", flush)
+        for each in (a, b):
+            if each is not None:
+                each.exponent = rebiased(source, self.fmt, each.exponent)
+        return (prepared(source, self.a) if inside else a, b,
                 unpacked_sum(self.fmt, self.c) if inside and flush else unpack(m, self.fmt, self.c, "c", flush))
 
     #: Fewest registers with which the sum is in the least delay.
@@ -104,6 +107,13 @@ class SumOfProduct(Add):
         for name in () if self.params.late else self.leading(self.params.pipeline):
             addend, = pipe.cut(name, addend)
         return addend
+
+
+def rebiased(source, fmt, exponent):
+    """An exponent field of ``source`` as one of a format with more bits, whose bias is larger: its top bit tells the
+    new ones between, so that this takes an inverter. That of Inf and NaN is any."""
+    more = fmt.exponent - source.exponent
+    return Cat(exponent[:-1], (~exponent[-1]).replicate(more), exponent[-1]) if more else exponent
 
 
 class MulAdd(SumOfProduct):
@@ -137,7 +147,7 @@ class ProductAdd(SumOfProduct):
     Parameters
     ----------
     source : FloatFormat
-        Format of ``a`` and ``b``: the exponent of ``fmt``, and at most half its precision.
+        Format of ``a`` and ``b``: at most the exponent of ``fmt``, and half its precision.
     """
     SUBNORMALS = ("flush",)
     #: A lone register makes it quicker than the cores that it is compared with, anyway.
@@ -150,7 +160,7 @@ class ProductAdd(SumOfProduct):
 
         def __post_init__(self):
             super().__post_init__()
-            if self.source.exponent != self.fmt.exponent or 2 * self.source.precision > self.fmt.precision:
+            if self.source.exponent > self.fmt.exponent or 2 * self.source.precision > self.fmt.precision:
                 raise ValueError(f"Product of {self.source!r} must fit the precision of {self.fmt!r}")
 
     def datapath(self, m, pipe):

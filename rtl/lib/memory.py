@@ -1,8 +1,8 @@
-"""Memories: one write port, one read port."""
+"""Memories: one write port, one read port; or one port for both."""
 
 from dataclasses import dataclass
 
-from amaranth import Module
+from amaranth import Module, Mux
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -19,6 +19,9 @@ class Ram(Component):
         Words, at least 2 (one word has no address), and bits of a word.
     granules : int
         Parts of a word that can be written alone.
+    single : bool
+        Whether there is one port, with ``en`` and ``addr`` in place of ``r_en``, ``r_addr`` and ``w_addr``: while
+        ``en`` is high, word ``addr`` is written where a bit of ``w_en`` is high, and read where none is.
 
     Members
     -------
@@ -38,6 +41,7 @@ class Ram(Component):
         depth: int = parameter("d")
         width: int = parameter("w")
         granules: int = parameter("g", 1)
+        single: bool = parameter("single", False, rare=True)
 
         def __post_init__(self):
             if self.width % self.granules:
@@ -48,13 +52,16 @@ class Ram(Component):
     @staticmethod
     def ports(params):
         bits = (params.depth - 1).bit_length()
+        if params.single:
+            return {"en": In(1), "w_en": In(params.granules), "addr": In(bits), "w_data": In(params.width),
+                    "r_data": Out(params.width)}
         return {"w_en": In(params.granules), "w_addr": In(bits), "w_data": In(params.width),
                 "r_en": In(1), "r_addr": In(bits), "r_data": Out(params.width)}
 
     @property
     def shape(self):
-        """Words, and bits of one."""
-        return self.params.depth, self.params.width
+        """Words, and bits of one; and 1, where there is one port."""
+        return (self.params.depth, self.params.width) + (1,) * self.params.single
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -62,6 +69,11 @@ class Ram(Component):
         m.submodules.contents = contents
         write = contents.write_port(granularity=params.width // params.granules)
         read = contents.read_port()
+        if params.single:
+            m.d.comb += [write.en.eq(Mux(self.en, self.w_en, 0)), read.en.eq(self.en & ~self.w_en.any()),
+                         write.addr.eq(self.addr), read.addr.eq(self.addr), write.data.eq(self.w_data),
+                         self.r_data.eq(read.data)]
+            return m
         m.d.comb += [write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data),
                      read.en.eq(self.r_en), read.addr.eq(self.r_addr), self.r_data.eq(read.data)]
         return m

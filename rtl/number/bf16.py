@@ -1,8 +1,8 @@
-"""BF16 with FP32 sums."""
+"""Floats of 16 bits with FP32 sums."""
 
 from dataclasses import dataclass
 
-from hbfp.golden.spec.floats import BF16
+from hbfp.golden.spec.floats import BF16, FP16
 
 from ..fp32.multiply_add import ProductAdd
 from .float import Float
@@ -14,3 +14,13 @@ class Bf16(Float):
     NAME = "bf16"
     FORMAT = BF16
     UNIT = ProductAdd
+
+
+@dataclass(frozen=True)
+class Fp16(Bf16):
+    """FP16, likewise."""
+    NAME = "fp16"
+    FORMAT = FP16
+
+    def unit(self):
+        return super().unit(source=FP16)

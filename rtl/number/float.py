@@ -80,10 +80,10 @@ class Float(Number):
         """An adder with as many registers as an element has in its sum, one at least if it has any."""
         return FloatSum(self.SUBNORMALS, max(self.step - 1, 1) if self.pipeline else 0, design.on_fpga)
 
-    def unit(self):
-        """The multiply-add of an element."""
+    def unit(self, **more):
+        """The multiply-add of an element, which may have parameters of its own."""
         return self.UNIT(pipeline=self.pipeline, multiplier=self.multiplier, late=True, inside=self.small, enable=False,
-                         **RULES[self.SUBNORMALS])
+                         **RULES[self.SUBNORMALS], **more)
 
     def column(self, m, acts, weights, north, south, name):
         zero = Const(1 << sum_layout(FP32)["zero"].offset if self.chained else 0, 40)

@@ -6,14 +6,14 @@ from hbfp.golden.spec.floats import FloatFormat
 from ..fixed.scales import Scales
 from ..lib.stages import Stages
 from .accumulation import AlignedSum, ScaledSum
-from .bf16 import Bf16
+from .bf16 import Bf16, Fp16
 from .fp32 import Fp32, Fused
 from .integer import Integer
 from .recoded import Recoded
 from .sparse import Sparse, SparseRecoded
 
 #: Arithmetic of a design -> floats that its elements compute with.
-FLOATS = {kind.NAME: kind for kind in (Fp32, Fused, Bf16)}
+FLOATS = {kind.NAME: kind for kind in (Fp32, Fused, Bf16, Fp16)}
 #: How integer products are formed -> integers, or mantissas, that elements compute with.
 INTEGERS = {"plain": Integer, "recoded": Recoded}
 #: The same where commands may have sparse weights.

@@ -3,7 +3,8 @@
 import pytest
 
 from hbfp.options import design_from_values
-from hbfp.presets import PRESETS
+from hbfp.presets import PRESETS, SYSTEMS
+from hbfp.system import Accelerator
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -11,6 +12,13 @@ def test_preset_is_a_design(name):
     design = design_from_values(PRESETS[name])
     for option, value in PRESETS[name].items():
         assert value in (getattr(design, option, None), getattr(design.format, option, None))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_preset_is_an_accelerator(name):
+    system = design_from_values(SYSTEMS[name], Accelerator)
+    assert all(getattr(system, option, getattr(system.core, option, None)) == value
+               for option, value in SYSTEMS[name].items())
 
 
 def test_names_say_what_they_are():

@@ -21,10 +21,22 @@ def test_words(mantissa, block, stored, packed, beats):
     """Mantissas are stored in 4, 8 or 16 bits; a segment of the column and its exponents are a record."""
     found = Accelerator(core=core(mantissa, block))
     assert (found.lanes, found.beat, found.stored, found.packed, found.record_beats) == (16, 64, stored, packed, beats)
+    assert (found.mantissa, found.exponent, found.plain) == (mantissa, 10, "")
+
+
+@pytest.mark.parametrize("arithmetic, bits, packed, beats", [
+    ("fp32", 32, 1, 16), ("bf16", 16, 2, 8), ("fp16", 16, 2, 8)])
+def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
+    """A record has no beat of exponents; a column is one segment, whatever the option for blocks says."""
+    found = Accelerator(core=core(block=(4, 4), arithmetic=arithmetic))
+    assert (found.mantissa, found.exponent, found.plain) == (bits, 0, arithmetic)
+    assert (found.stored, found.packed, found.record_beats) == (bits, packed, beats)
+    assert found.core.format.block == (1, 16) and Accelerator.from_dict(found.as_dict()) == found
 
 
 @pytest.mark.parametrize("options, line", [
-    ({"core": core(arithmetic="fp32")}, "Arithmetic fp32 must be hbfp in an accelerator"),
+    ({"core": core(arithmetic="fma")}, "Arithmetic fma must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
+    ({"core": core(arithmetic="int")}, "Arithmetic int must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
     ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32 in an accelerator"),
     ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
     ({"core": core(cols=8)}, "Cols 8 must be 16, as many as rows, in an accelerator"),
@@ -50,6 +62,9 @@ def test_words(mantissa, block, stored, packed, beats):
      "W words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
     ({"contexts": 2, "p_words": 128, "core": Design(rows=32)},
      "P words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
+    ({"memory_banks": 3}, "Memory banks 3 must be a power of two"),
+    ({"contexts": 2, "memory_banks": 8, "v_words": 64},
+     "V words 64 must be at least 128 with two contexts and 8 banks: memories are shared by sixteenths"),
     ({"queue": 1}, "Queue must be 2 to 64 instructions, not 1"),
     ({"core": Design(rows=32), "burst": 33}, "Burst must be 1 to 32 beats, not 33")])
 def test_what_is_refused(options, line):

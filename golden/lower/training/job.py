@@ -114,7 +114,7 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
     check_kind("accelerator", accelerator, Accelerator)
     made, first = [], NEXT + 1
     models = listed(models, "Models")
-    each_plan: Sequence[Plan | None] = plans or [None] * len(models)
+    each_plan: list[Plan | None] = list(plans) if plans is not None else [None for _ in models]
     for number, (model, make, batch, plan) in enumerate(zip(models, optimisers, batches, each_plan, strict=True)):
         check_kind("model", model, torch.nn.Module)
         try:

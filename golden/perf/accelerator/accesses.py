@@ -21,7 +21,7 @@ KINDS = ("array", "vector", "sums", "X", "W", "V", "P", "DRAM")
 def row_bytes(accelerator: Accelerator) -> dict[str, float]:
     """Bytes of a word of X (``X``), a row of W (``W``) and the exponents of a segment of W (``scales``)."""
     core = accelerator.core
-    mantissa, scale = core.format.mantissa / 8, (core.format.exponent + 1) / 8
+    mantissa, scale = accelerator.mantissa / 8, (accelerator.exponent + 1) / 8 if core.blocked else 0.0
     return {"X": core.rows * mantissa + core.segments * scale, "W": accelerator.lanes * mantissa,
             "scales": accelerator.lanes * scale}
 
@@ -64,7 +64,7 @@ def _store(each, accelerator, size):
 def _convert(each, accelerator, size):
     core, rows, count = accelerator.core, each["rows"], each["words"]
     fmt = core.format
-    twice = fmt.square or each["columns"] or fmt.terms > core.rows
+    twice = core.blocked and (fmt.square or each["columns"] or fmt.terms > core.rows)
     result = {"V": (2 if twice else 1) * rows * count * accelerator.beat}
     by = max(core.rows, fmt.terms) if each["columns"] else core.cols if each["to_w"] else 1
     written = -(-rows // by) * by * count

@@ -10,19 +10,23 @@ from . import ports
 from .record import Record, made, record
 
 UNIT = int(Unit.CONVERT)
-_V_READ, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_read", "w_write", "w_scales"))
+_V_READ, _X_WRITE, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_read", "x_write", "w_write", "w_scales"))
 _LOOPS = 6
 
 STATE = record(
     # Terms of a block, rows of the core, segments.
     "terms side segments "
     # Of the instruction, as its fields.
-    "words rows part "
+    "words rows part stride base target target_row target_word "
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
     # are read, and leave.
-    "row later_row column leaving",
-    # Whether blocks are square; an instruction is under way, and what it says; the unit was busy in the last cycle.
-    "square active by_columns turned to_w was_busy "
+    "row later_row column leaving "
+    # Addresses in X: of the word that V gives, or of the first column of its square; of its mantissas; of the columns
+    # that leave.
+    "into later_into square_into",
+    # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
+    # was busy in the last cycle.
+    "shared square active by_columns turned to_w was_busy "
     # Rows are columns of W and wide: one half comes in place of the other.
     "halves "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
@@ -34,7 +38,8 @@ STATE = record(
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     core = accelerator.core
-    return made(STATE, terms=core.format.terms, side=core.rows, square=core.format.square, segments=core.segments)
+    return made(STATE, terms=core.format.terms, side=core.rows, shared=core.blocked, square=core.format.square,
+                segments=core.segments)
 
 
 @njit
@@ -53,27 +58,41 @@ def _row(s):
 
 
 @njit
-def _pad(s):
-    """Whether that word is one of zeros: its row, or the one that comes in its place, lies beyond the matrix."""
+def _source(s):
+    """The row whose word comes: the next one, or the one that comes in its place; beyond the matrix, one of zeros."""
     row = _row(s)
     if s.halves and (not s.square or s.loop[1 if s.terms <= s.side else 3] == 1):
         row = row - row % 2 + s.part
-    return row >= s.rows
+    return row
+
+
+@njit
+def _word(s):
+    """The word of the row that is next."""
+    if s.terms <= s.side:
+        return s.loop[3]
+    return s.loop[1] + s.loop[4] * (s.terms // s.side if s.square or not s.by_columns else 1)
 
 
 @njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.convert
-    if s.active and not _pad(s):
-        ports.ask(m.ports, _V_READ, UNIT)
-    if s.to_w:
+    low, source = m.banks.count - 1, _source(s)
+    if s.active and source < s.rows:
+        ports.ask(m.ports, _V_READ, UNIT, s.base + source * s.stride + _word(s) & low)
+    if not s.to_w:
+        if s.by_columns and s.leaves:
+            ports.ask(m.ports, _X_WRITE, UNIT, s.square_into + s.leaving & low)
+        if s.later and not s.by_columns:
+            ports.ask(m.ports, _X_WRITE, UNIT, s.later_into & low)
+    else:
         if (s.later and s.by_columns) or s.leaves:
-            ports.ask(m.ports, _W_WRITE, UNIT)
+            ports.ask(m.ports, _W_WRITE, UNIT, 0)
         height = s.side // s.segments
-        if (s.word and s.converts and s.segment and s.by_columns) or (
-                s.leaves and s.leaving % height == height - 1):
-            ports.ask(m.ports, _W_SCALES, UNIT)
+        if s.shared and ((s.word and s.converts and s.segment and s.by_columns) or (
+                s.leaves and s.leaving % height == height - 1)):
+            ports.ask(m.ports, _W_SCALES, UNIT, 0)
 
 
 @njit
@@ -84,7 +103,7 @@ def _advance(s):
     plain = not s.by_columns and not s.turned
     c0, c1, c2, c3, c4 = s.loop[0], s.loop[1], s.loop[2], s.loop[3], s.loop[4]
     if terms <= side:
-        twice = 1 if s.square or s.by_columns else 0
+        twice = 1 if s.shared and (s.square or s.by_columns) else 0
         stop = plain and reach
         s.converts, s.segment = c1 == twice, c0 == terms - 1
         ends = (c0 == terms - 1 or stop, c1 == twice, c2 == side // terms - 1 or stop, c3 + 1 == s.words, reach, True)
@@ -113,7 +132,7 @@ def _transpose(s):
         if s.column == s.side:
             s.reading, s.column = False, 0
     if complete:
-        s.reading, s.column = True, 0
+        s.reading, s.column, s.square_into = True, 0, s.later_into
 
 
 @njit
@@ -126,16 +145,19 @@ def step(m: Record) -> None:
     q.takes = q.begins = q.ready and not now
     s.was_busy = now
     _transpose(s)
-    s.later, s.later_row = s.word and s.converts, s.row
+    s.later, s.later_row, s.later_into = s.word and s.converts, s.row, s.into
     row = _row(s)
-    s.word = s.active and (_pad(s) or ports.granted(m.ports, _V_READ, UNIT))
+    s.word = s.active and (_source(s) >= s.rows or ports.granted(m.ports, _V_READ, UNIT))
     if s.word:
         s.row = row % s.side
+        by_row = row // s.side if s.turned else row
+        s.into = s.target + by_row * s.target_row + _word(s) * s.target_word
         if _advance(s):
             s.active = False
     if q.takes:
         s.active = True
         s.by_columns, s.to_w, s.turned = f.columns != 0, f.to_w != 0, f.to_w != f.columns
-        s.words, s.rows, s.part = f.words, f.rows, f.part
+        s.words, s.rows, s.part, s.stride, s.base = f.words, f.rows, f.part, f.stride, f.base
+        s.target, s.target_row, s.target_word = f.target, f.target_row, f.target_word
         s.halves = f.wide != 0 and s.to_w and not s.by_columns
         s.loop[:] = 0

@@ -5,7 +5,7 @@ from numba import njit
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
-from . import ports, way_out
+from . import banks, ports, way_out
 from .record import Record, made, record
 
 UNIT = int(Unit.DRAIN)
@@ -42,9 +42,10 @@ def ask(m: Record) -> None:
         else:
             wanted = way_out.asks(c) and more
         if wanted:
-            ports.ask(m.ports, _V_READ, UNIT)
+            both = taken and not (c.way and c.turns == 1)    # the second is asked for while the first is taken
+            ports.ask(m.ports, _V_READ, UNIT, m.banks.after[banks.OPERANDS] if both else m.banks.next[banks.OPERANDS])
         if way_out.o_valid(c):
-            ports.ask(m.ports, _V_WRITE, UNIT)
+            ports.ask(m.ports, _V_WRITE, UNIT, m.banks.next[banks.RESULTS])
 
 
 @njit

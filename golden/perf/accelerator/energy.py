@@ -1,16 +1,18 @@
-"""An estimate of a run's energy, from stated energies of products and accesses; and its throughput by area.
+"""An estimate of a run's energy, from that of a product, measured, and stated ones of accesses; throughput by area.
 
-Clocks, wires, control and leakage are not counted.
+Outside of the core, clocks, control and leakage are not counted; wires are nowhere.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from hbfp.design import Design
+from hbfp.figures import figure
 from hbfp.system import Accelerator
 
 from ..prices import ASSUMED, NAND2, override, price
@@ -42,14 +44,24 @@ class EnergyConstants:
         return self.sram512_pj
 
 
-def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants, dict[str, str]]:
+def measured(name: str, ghz: float) -> float:
+    """pJ of a multiply-accumulate of a core that ``energy.json`` has, at a clock of ``ghz``.
+
+    Without the accesses to its accumulators, which are counted by themselves; leakage is that of a clock period.
+    """
+    own, period = figure(f"energy.cores.{name}"), figure("energy.period")
+    return float(own["core"] - own["sums"] - own["leakage"] * (1 - 1 / ghz / period)) / 1000
+
+
+def constants_for(core: Design, mac_nand2: float, path: Path | None) -> tuple[EnergyConstants, dict[str, str]]:
     """The constants for an array, with those of a TOML file in their place, if one is given: (constants, sources).
 
     Parameters
     ----------
+    core : Design
+        Whose energy of a multiply-accumulate this project has measured, or is taken in proportion to the area.
     mac_nand2 : float
-        NAND2-equivalents of the core for each multiply-accumulate element: the published energy is that of
-        HBFP8, and others are in proportion to the area of this project's.
+        NAND2-equivalents of the core for each multiply-accumulate element.
     path : Path, optional
         As of :func:`golden.perf.prices.override`.
 
@@ -59,10 +71,15 @@ def constants_for(mac_nand2: float, path: Path | None) -> tuple[EnergyConstants,
         If the file is not valid.
     """
     base = EnergyConstants()
-    made = EnergyConstants(mac_pj=base.mac_pj * mac_nand2 / NAND2["hbfp8"])
-    sources = sources_of(made)
-    sources["mac_pj"] += (f": {base.mac_pj} pJ of HBFP8, in proportion to the area a multiply-accumulate, "
-                          f"{mac_nand2:.1f} of {NAND2['hbfp8']:.1f} NAND2; the proportion is {ASSUMED}")
+    sources = sources_of(base)
+    name = f"{core.arithmetic}{core.format.mantissa}" if core.integer else core.arithmetic
+    known = name if name in figure("energy.cores") else "hbfp8"
+    made = replace(base, mac_pj=measured(known, base.ghz) * (1 if known == name else mac_nand2 / NAND2[known]))
+    sources["mac_pj"] = (f"measured by this project: the mapped gates of a core of 32 x 32 for {known.upper()} with "
+                         f"normal numbers, docs/energy.md, leakage at {base.ghz:g} GHz")
+    if known != name:
+        sources["mac_pj"] += (f"; in proportion to the area a multiply-accumulate, {mac_nand2:.1f} of "
+                              f"{NAND2[known]:.1f} NAND2; the proportion is {ASSUMED}")
     return (made, sources) if path is None else override(made, sources, path)
 
 
@@ -104,8 +121,8 @@ def table(rows: list[dict[str, Any]], whole: dict[str, Any], mm2: float, constan
     """What :func:`add` found, for people."""
     made = Table(title="Throughput by area, and energy: an estimate", caption_justify="left",
                  caption=f"{mm2:.2f} mm2 at {constants.ghz:g} GHz, {constants.nand2_um2:g} um2 a NAND2; energies of "
-                 "products and bytes are stated constants (--json lists them with their sources, --constants FILE "
-                 "replaces them); clocks, wires, control and leakage are not counted")
+                 "products are measured, those of bytes stated (--json lists them with their sources, --constants FILE "
+                 "replaces them); outside of the core, clocks, control and leakage are not counted, wires nowhere")
     made.add_column("layer", overflow="fold")
     for head in ("GMAC/s mm2", "uJ", "pJ/MAC", *SHOWN):
         made.add_column(head, justify="right")

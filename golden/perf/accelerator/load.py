@@ -26,7 +26,8 @@ def ask(m: Record) -> None:
     s = m.units.load
     s.port = pieces.target(s.pieces) if m.reader.loaded else 0
     if s.port:
-        ports.ask(m.ports, s.port, UNIT)
+        bank = pieces.word(s.pieces) & m.banks.count - 1 if s.port == _V_WRITE and m.ports.single else 0
+        ports.ask(m.ports, s.port, UNIT, bank)
 
 
 @njit

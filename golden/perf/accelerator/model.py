@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from . import bus, control, machine, programs, queue
+from . import banks, bus, control, machine, programs, queue
 from .decode import decoded, numbers
 from .steps import run
 from .times import Times, ends
@@ -128,12 +128,15 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
     before = np.zeros((len(unit) + 1, queue.UNITS), np.int64)
     before[np.arange(len(unit)) + 1, unit] = 1
     before = before.cumsum(axis=0)
+    _, accesses = banks.of(program, *programs.words(program))
     for number, (first, stop) in enumerate(pieces):
         completed = joined.instructions["completed"][first:stop]
         completed[...] = -1
         start = contexts.copy()
         start["place"], start["done"] = first, before[first]
-        run(machine.fresh(accelerator, latency, dram_latency, bandwidth, False), start, joined, cycles)
+        state = machine.fresh(accelerator, latency, dram_latency, bandwidth, False)
+        state["banks"]["done"][0] = accesses[first]
+        run(state, start, joined, cycles)
         own = completed[unit[first:stop] > 0]
         if (own < 0).any():
             raise EndlessError(f"Instructions {first} to {stop - 1} are not complete in {cycles} cycles")
@@ -143,7 +146,7 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
 
 def _joined(programs_of, accelerator):
     """The programs of all contexts together, and the contexts at the first doorbell."""
-    contexts, decoded_of, words_of = np.zeros(len(programs_of), control.CONTEXT), [], []
+    contexts, decoded_of, words_of, streams = np.zeros(len(programs_of), control.CONTEXT), [], [], []
     contexts["size"] = [len(program.instructions) for program in programs_of]
     contexts["first"] = np.cumsum(contexts["size"]) - contexts["size"]
     position = 0
@@ -151,13 +154,14 @@ def _joined(programs_of, accelerator):
         words, firsts = programs.words(program)
         decoded_of.append(decoded(program, firsts + position))
         words_of.append(words)
+        streams.append(banks.of(program, words, firsts)[0])
         position += len(words)
         context["fetch"] = bus.fresh_fetch(accelerator, context["size"])
     return machine.Programs(
         np.concatenate(decoded_of),
         np.stack([numbers(program, contexts["size"].max()) + first
                   for program, first in zip(programs_of, contexts["first"], strict=True)]),
-        np.concatenate(words_of)), contexts
+        np.concatenate(words_of), *banks.joined(streams)), contexts
 
 
 def _turns(program, context, found):

@@ -5,14 +5,16 @@ from numba import njit
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
-from . import core, rows, way_out
+from . import banks, core, ports, rows, way_out
 from .record import Record, made, record
 
 UNIT = int(Unit.MULTIPLY)
+_X_READ = ports.NUMBER["x_read"]
 
 STATE = record(
-    # Rows of each column tile, column tiles after this one; a command is offered.
-    "each more", "offered", command=way_out.COMMAND, rows=rows.STATE)    # rows of this column tile
+    # Rows of each column tile, column tiles after this one; a command is offered. A row is asked for,
+    # and was issued.
+    "each more", "offered asked issued", command=way_out.COMMAND, rows=rows.STATE)    # rows of this column tile
 
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
@@ -22,7 +24,18 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
 
 @njit
 def ask(m: Record) -> None:
-    """It asks for nothing: X has no other reader."""
+    """What it asks for in this cycle: X has no other reader, so that only a write can be in its way."""
+    s, c = m.units.multiply, m.units.core
+    s.asked = m.ports.single and not _waits(s, c) and rows.free(s.rows, core.x_ready(c)) and (
+        m.banks.next[banks.MULTIPLY] != banks.OUTSIDE)
+    if s.asked:
+        ports.ask(m.ports, _X_READ, UNIT, m.banks.next[banks.MULTIPLY])
+
+
+@njit
+def _waits(s, c):
+    """Whether the next row begins a command that cannot be offered yet."""
+    return s.rows.left == 1 and s.more > 0 and s.offered and not core.command_ready(c)
 
 
 @njit
@@ -37,7 +50,9 @@ def step(m: Record) -> None:
         c.command = s.command
     free = not s.offered or command_ready
     again = s.rows.left == 1 and s.more > 0
-    issue = rows.step(s.rows, q, x_ready, again and not free, s.more > 0)
+    refused = s.asked and not ports.granted(m.ports, _X_READ, UNIT)
+    issue = rows.step(s.rows, q, x_ready, (again and not free) or refused, s.more > 0)
+    s.issued = issue
     q.takes = q.begins = q.ready and not s.rows.active and free
     if command_ready:
         s.offered = False

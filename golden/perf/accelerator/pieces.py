@@ -17,16 +17,17 @@ _PORT = tuple(ports.NUMBER[f"{memory.name.lower()}_write"] for memory in Memory)
 _SCALES = ports.NUMBER["w_scales"]
 
 STATE = record(
-    # Lanes, beats of a record, pieces that there is room for; those in the memory behind the head, the head's place in
-    # the ring, its beat that is next.
-    "lanes record depth behind head beat",
+    # Lanes, the beat of a record that has exponents (-1: none has), pieces that there is room for; those in the memory
+    # behind the head, the head's place in the ring, its beat that is next.
+    "lanes scales depth behind head beat",
     # Whether there is a head; a run has its second word to come.
     "valid second", ring=(_PIECE, (_RING,)))
 
 
 def fresh(accelerator: Accelerator, depth: int) -> Record:
     """The state at reset."""
-    return made(STATE, lanes=accelerator.lanes, record=accelerator.record_beats, depth=depth)
+    scales = accelerator.record_beats - 1 if accelerator.exponent else -1
+    return made(STATE, lanes=accelerator.lanes, scales=scales, depth=depth)
 
 
 @njit
@@ -66,12 +67,29 @@ def straddles(s: Record) -> bool:
 
 
 @njit
+def word(s: Record) -> int:
+    """The word of V that a load's next beat goes to."""
+    piece = s.ring[s.head]
+    if not piece.elements:
+        return piece.place + s.beat
+    follows = s.lanes - piece.lane if (piece.index + s.beat) % 2 == 1 else 0
+    return piece.place // s.lanes + (s.second or piece.place % s.lanes + follows >= s.lanes)
+
+
+@njit
+def source(s: Record) -> int:
+    """The word of V that a store's next beat comes from."""
+    piece = s.ring[s.head]
+    return piece.place + (0 if piece.elements else s.beat)
+
+
+@njit
 def target(s: Record) -> int:
     """The port by which a load's beat is written, if there is one; 0 for none."""
     if not s.valid:
         return 0
     piece = s.ring[s.head]
-    if piece.memory == _W and piece.index + s.beat == s.record - 1:
+    if piece.memory == _W and piece.index + s.beat == s.scales:
         return _SCALES
     return _PORT[piece.memory]
 

@@ -3,7 +3,8 @@
 import numpy as np
 from numba import njit
 
-from hbfp.isa.ports import PORTS
+from hbfp.isa.instructions import Unit
+from hbfp.isa.ports import PATIENT, PORTS
 
 from .record import Record, record
 
@@ -15,14 +16,23 @@ _USERS = np.zeros((_COUNT, max(map(len, PORTS.values()))), np.int64)
 for _name, _units in PORTS.items():
     _USERS[NUMBER[_name], :len(_units)] = _units
 
-#: Of each port: who asks, bit u for unit u, and who has it, 0 for none.
-STATE = record(wants=(np.int64, (_COUNT,)), grants=(np.int64, (_COUNT,)))
+#: Whether memories have one port. Of each port: who asks, bit u for unit u, and for which bank of the memory; who has
+#: it, 0 for none.
+STATE = record("", "single", wants=(np.int64, (_COUNT,)), banks=(np.int64, (_COUNT, len(Unit) + 1)),
+               grants=(np.int64, (_COUNT,)))
+#: Ports by which a memory is read, and written; exponents of W are a memory beside it.
+_PATIENT = np.zeros(_COUNT, np.int64)
+for _name, _unit in PATIENT.items():
+    _PATIENT[NUMBER[_name]] = _unit
+_PAIRS = (*((NUMBER[f"{name}_read"], NUMBER[f"{name}_write"]) for name in "vxwp"),
+          (NUMBER["w_scales_read"], NUMBER["w_scales"]))
 
 
 @njit
-def ask(s: Record, port: int, unit: int) -> None:
+def ask(s: Record, port: int, unit: int, bank: int) -> None:
     """A unit asks for a port in this cycle."""
     s.wants[port] |= 1 << unit
+    s.banks[port, unit] = bank
 
 
 @njit
@@ -42,3 +52,8 @@ def grant(s: Record) -> None:
                     s.grants[port] = unit
                     break
             s.wants[port] = 0
+    if s.single:
+        for read, write in _PAIRS:
+            reader, writer = s.grants[read], s.grants[write]
+            if reader != 0 and writer != 0 and s.banks[read, reader] == s.banks[write, writer]:
+                s.grants[write if _PATIENT[write] == writer else read] = 0

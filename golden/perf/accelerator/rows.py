@@ -12,6 +12,12 @@ STATE = record(
 
 
 @njit
+def free(s: Record, ready: bool) -> bool:
+    """Whether a row may be issued; ``ready``: the core takes a row."""
+    return s.active and (not s.there or ready)
+
+
+@njit
 def step(s: Record, q: Record, ready: bool, waits: bool, more: bool) -> bool:
     """The end of a cycle; whether a row is issued.
 
@@ -24,7 +30,7 @@ def step(s: Record, q: Record, ready: bool, waits: bool, more: bool) -> bool:
     """
     q.done = s.done
     s.done = s.there and ready and s.final
-    issue = s.active and (not s.there or ready) and not waits
+    issue = free(s, ready) and not waits
     last = issue and s.left == 1 and not more
     if issue:
         s.there, s.final = True, last

@@ -10,9 +10,11 @@ from hbfp import files
 from hbfp.isa import instructions
 
 from ...spec import vector
-from . import bus, control, core, dram, ports, queue, units
+from . import banks, bus, control, core, dram, ports, queue, units
 from .machine import Programs
 from .record import Record
+
+_V_READ, _V_WRITE, _VECTOR = ports.NUMBER["v_read"], ports.NUMBER["v_write"], int(instructions.Unit.VECTOR)
 
 
 @njit
@@ -40,10 +42,16 @@ def _run(m, fresh, contexts, programs, now):
     if control.halt(m.control, context, empty, now):
         return True
     bus.begin(m)
+    if m.banks.count:
+        banks.look(m.banks, programs.banks, programs.streams, owner)
     units.ask(m)
     ports.grant(m.ports)
     fetched = m.reader.beats
     units.step(m)
+    if m.banks.count:
+        u = m.units
+        banks.count(m.banks, owner, u.multiply.issued, u.core.out.v, u.core.out.o,
+                    ports.granted(m.ports, _V_READ, _VECTOR), ports.granted(m.ports, _V_WRITE, _VECTOR))
     if m.units.vector.there:    # P has answered
         m.units.vector.word = programs.words[m.units.vector.here]
     core.step(m.units.core)

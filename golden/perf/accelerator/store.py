@@ -27,7 +27,7 @@ def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.store
     if s.pieces.valid and bus.room(m.writer, s.out):
-        ports.ask(m.ports, _V_READ, UNIT)
+        ports.ask(m.ports, _V_READ, UNIT, pieces.source(s.pieces) & m.banks.count - 1 if m.ports.single else 0)
 
 
 @njit

@@ -7,12 +7,12 @@ from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from ...spec.vector import REGISTERS_RANGE, SCALARS, VectorUnit
-from . import ports
+from . import banks, ports
 from .programs import WORD
 from .record import Record, made, record
 
 UNIT = int(Unit.VECTOR)
-_V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
+_V_READ, _V_WRITE, _P_READ = (ports.NUMBER[name] for name in ("v_read", "v_write", "p_read"))
 #: Cycles that :data:`STATE` looks ahead: more than a beat takes.
 _AHEAD = 128
 #: Rows that may wait behind the one that is written.
@@ -117,10 +117,12 @@ def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.vector
     s.goes = s.there and not (_waits(s) if s.word.passes > 0 else _busy(s))
+    if s.active and not s.over and (not s.there or s.goes):
+        ports.ask(m.ports, _P_READ, UNIT, 0)
     if _leaves(s) and _written(s):
-        ports.ask(m.ports, _V_WRITE, UNIT)
+        ports.ask(m.ports, _V_WRITE, UNIT, m.banks.next[banks.WRITES])
     if (s.feeding and _over(s)) or (s.goes and s.word.reads):
-        ports.ask(m.ports, _V_READ, UNIT)
+        ports.ask(m.ports, _V_READ, UNIT, m.banks.next[banks.READS])
 
 
 @njit
@@ -137,7 +139,7 @@ def step(m: Record) -> None:
         _issue(s)
     if goes:
         _begin(s)
-    _follow(s, goes)
+    _follow(s, goes, ports.granted(m.ports, _P_READ, UNIT))
     s.now += 1
     if q.done:
         s.active = s.finishing = False
@@ -214,9 +216,9 @@ def _begin(s):
 
 
 @njit
-def _follow(s, goes):
-    """Words of the program, one ahead; ``goes``: the one that is there does."""
-    asks = s.active and not s.over and (not s.there or goes)
+def _follow(s, goes, granted):
+    """Words of the program, one ahead; ``goes``: the one that is there does; ``granted``: P is."""
+    asks = granted
     if goes and s.last:
         s.finishing = True
     if asks:

@@ -1,6 +1,7 @@
 """The Verilated accelerators that tests share: 8 x 8 with small memories, built for a quick build.
 
-The vector unit of one has fewer lanes than columns, which share evaluators; that of the other has as many of all.
+The vector unit of one has fewer lanes than columns, which share evaluators, and its memories have one port; that of the
+other has as many of all, and memories of two ports.
 """
 
 from dataclasses import replace
@@ -15,10 +16,10 @@ from hbfp.system import Accelerator
 
 ACCELERATOR = Accelerator(
     core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), x_words=128, w_words=128,
-    v_words=256, p_words=64, row_words=4, vector_rows=4, vector_lanes=4, function_lanes=2)
+    v_words=256, p_words=64, row_words=4, vector_rows=4, vector_lanes=4, function_lanes=2, memory_banks=2)
 #: The same with two contexts, and memories of which four sixteenths are enough for a random program.
 TWO = replace(ACCELERATOR, x_words=256, w_words=256, v_words=256, p_words=128, contexts=2, vector_lanes=8,
-              function_lanes=8)
+              function_lanes=8, memory_banks=0)
 LEVEL = "-O0"
 SIZE = 1 << 18
 

@@ -180,7 +180,8 @@ def test_verilog_that_is_stopped(file):
     host.place(program, memory)
     with Device(manifest.verilog, manifest.top, beat=ACCELERATOR.beat, memory=memory, burst=ACCELERATOR.burst,
                 level=LEVEL) as device:
-        runner, before, cycles, stored = runs.Timed(device, program), {}, None, set()
+        runner, before, cycles = runs.Timed(device, program, host.room(program)[1]), {}, None
+        stored = set()
         for number, batch in enumerate(islice(made.batches(), 3)):
             arguments = step.arguments()
             for name, values in step.host.writes(batch).items():

@@ -12,6 +12,7 @@ import pytest
 from cosim.__main__ import main
 from cosim.accelerator import programs
 from hbfp.isa.instructions import Instruction, Opcode
+from hbfp.system import NUMBERS
 
 from ..accelerator.built import ACCELERATOR, LEVEL
 
@@ -51,6 +52,17 @@ def test_drawn(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 24 and all(line.startswith("--mantissa ") for line in lines[::2])
     assert all(line.startswith("10 of 10 programs equal the golden machine; ") for line in lines[1::2])
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name != "hbfp"])
+def test_other_numbers(name, capsys):
+    """Every word of V, W and X, and every cycle."""
+    small = [word for memory in "xwvp" for word in (f"--{memory}-words", "64")]
+    assert main(["programs", "--arithmetic", name, "--rows", "8", *small, "--row-words", "3", "--depth", "32",
+                 "--count", "10", "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("10 of 10 programs equal the golden machine; ")
 
 
 @pytest.mark.parametrize("words, message", [

@@ -26,7 +26,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
-from hbfp.system import Accelerator
+from hbfp.system import NUMBERS, Accelerator
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 aten = torch.ops.aten
@@ -45,6 +45,8 @@ MACHINES = {
     "16-long": accelerator(16, (1, 32), v_words=512, vector_rows=3),
     "16-short": accelerator(16, (1, 8), row_words=4, vector_lanes=4),
     "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=512),
+    **{f"8-{name}": Accelerator(core=Design(arithmetic=name, rows=8, depth=32), x_words=256, w_words=512, v_words=256)
+       for name in NUMBERS if name != "hbfp"},
     "8-large-tiles": accelerator(8, (16, 16), v_words=1024, x_words=1024), "32": accelerator(32, (1, 16), w_words=1024)}
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from golden.bfp import encode
+from golden.machine import elements
 from golden.position import numbers as drawn
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
-from hbfp.system import Accelerator
+from hbfp.system import NUMBERS, Accelerator
 from rtl.accelerator.convert import Convert
 from tests.cases import sweep
 
@@ -39,6 +40,10 @@ FORMATS = {
 }
 #: What the register of that name has.
 SEED = 0x6A09E667
+
+
+#: Numbers that share no exponents.
+PLAIN = [name for name in NUMBERS if name != "hbfp"]
 
 
 def system(wide=0, **options):
@@ -69,7 +74,8 @@ def wanted(sizes, i, matrix):
         unit = max(side, terms) if columns else side
         matrix, *noise = (np.concatenate([each, np.zeros((-len(each) % unit, each.shape[1]), each.dtype)])
                           for each in (matrix, *noise))
-    blocks = encode(matrix, fmt, *noise, axis=0 if columns else -1)
+    blocks = encode(matrix, fmt, *noise, axis=0 if columns else -1) if sizes.core.blocked else elements.encode(
+        sizes.core, matrix, fmt, axis=0 if columns else -1)
 
     def scale(r, c):
         r, c = instead(i, r, c)
@@ -106,6 +112,12 @@ def wanted(sizes, i, matrix):
     return x, rows, scales
 
 
+def patterns(sizes, line):
+    """Bits of floats; the sign of a zero means nothing to the array."""
+    top = 1 << sizes.mantissa - 1
+    return [element & 2 * top - 1 if element & top - 1 else 0 for element in line]
+
+
 def instead(i, r, c):
     """Where what stands for an element comes from: of two columns of W in place of both that of the instruction."""
     if not i.get("wide") or not i["to_w"]:
@@ -125,7 +137,7 @@ def steps(sizes, i):
     """Words that an instruction asks for."""
     fmt, columns = sizes.core.format, i["columns"]
     unit = max(SIDE, fmt.terms) if columns else SIDE if i["to_w"] else 1
-    once = fmt.terms <= SIDE and not fmt.square and not columns
+    once = fmt.terms <= SIDE and not fmt.square and not columns or not sizes.core.blocked
     return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
 
 
@@ -166,7 +178,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     layout = dut.read.data.shape()
     bench.read(dut.read, {a: pack(layout, value=line.view(np.uint32)) for a, line in memory.items()},
                Pauses(pause, seed), shared=True)
-    x, w, scales = (bench.write(port) for port in (dut.x, dut.w, dut.scales))
+    x, w, scales = (bench.write(getattr(dut, name)) if hasattr(dut, name) else [] for name in ("x", "w", "scales"))
     if sizes.stochastic:
         bench.hold(dut.seed, SEED)
     given = bench.instructions(Opcode.CONVERT)
@@ -180,13 +192,20 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
         got = {}
         for _, address, data, _ in mine[0]:
             fields = unpack(dut.x.data.shape(), data)
-            got[address] = fields["mantissa"], tuple(fields["exponent"]), tuple(fields["invalid"])
+            got[address] = (fields["mantissa"],
+                            *(tuple(fields[name]) for name in ("exponent", "invalid") if name in fields))
+        if not sizes.core.blocked:
+            want_x, got = ({address: patterns(sizes, line[0]) for address, line in each.items()}
+                           for each in (want_x, got))
+            want_rows, want_scales = {address: patterns(sizes, line) for address, line in want_rows.items()}, {}
         assert got == want_x and len(mine[0]) == len(got), i
         got, packed = {}, sizes.packed
         for _, address, data, mask in mine[1]:
             assert mask == 1 << address % packed
             lines = unpack(dut.w.data.shape(), data)["value"]
             got[address] = lines[address % packed * SIDE:][:SIDE]
+            if not sizes.core.blocked:
+                got[address] = patterns(sizes, got[address])
         assert got == want_rows and len(mine[1]) == len(got), i
         got = {}
         for _, address, data, _ in mine[2]:
@@ -210,6 +229,26 @@ def test_random_instructions(number, name, pause):
         for i, end in zip(instructions, done, strict=True):
             cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] != i["columns"] else 3)
             assert end == cycle, i
+
+
+@pytest.mark.parametrize("number, name", list(enumerate(PLAIN)))
+def test_numbers_without_exponents_come_once(number, name):
+    """Moved, or rounded, in the cycles of blocks of a word."""
+    sizes, rng = Accelerator(core=Design(arithmetic=name, rows=SIDE)), np.random.default_rng(number)
+    instructions = [some(rng, *kind) for kind in KINDS]
+    done, cycle = play(sizes, instructions, 0.0, number, near_the_edges), 0
+    for i, end in zip(instructions, done, strict=True):
+        cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] != i["columns"] else 3)
+        assert end == cycle, i
+
+
+def near_the_edges(rng, shape):
+    """FP32 numbers, many of them about the least and the largest number of FP16, and about half of one's last bit."""
+    values, field = numbers(rng, shape).view(np.uint32), rng.choice([112, 113, 142, 143], shape).astype(np.uint32)
+    edge = values & 0x807FFFFF | field << 23
+    low = rng.choice(np.array([0, 0x0FFF, 0x1000, 0x1001, 0x3000, 0x8000], np.uint32), shape)
+    edge = np.where(rng.random(shape) < 0.5, edge & 0xFFFF0000 | low, edge)
+    return np.where(rng.random(shape) < 0.6, edge, values).astype(np.uint32).view(np.float32)
 
 
 @pytest.mark.parametrize("rows", [1, SIDE + 1])

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Memories equal lists of words, whoever reads and writes them; the first that asks is granted."""
+"""Memories equal lists of words, whoever reads and writes them; the first that asks is granted.
+
+Covers: rtl/accelerator/banked.py.
+"""
 
 import itertools
 from dataclasses import replace
@@ -144,6 +147,62 @@ def test_shares_keep_their_words_apart():
     bench = Bench(dut)
     bench.process(play)
     bench.run()
+
+
+#: Memory, its banks, reads and writes in the order of their priority, words that are a bank's alone, patient writes.
+SINGLE = {
+    "v": (VMemory, 2, *CASES["v"][2:4], 1, set()), "v1": (VMemory, 1, *CASES["v"][2:4], 1, set()),
+    "x": (XMemory, 4, ["read"], ["write"], 1, set()), "p": (PMemory, 4, ["read"], ["write"], 1, set()),
+    "w": (WMemory, 4, ["read"], ["write_convert", "write_load"], 4, {"write_load"}),
+    "scales": (WMemory, 4, ["read"], ["scales_convert", "scales_load"], 8, {"scales_load"}),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_bank_of_one_port_is_read_or_written(name):
+    """Of a read and a write of one bank one is granted, of others both; what is read was written."""
+    kind, banks, readers, writers, step, patient = SINGLE[name]
+    dut, rng = kind.of(replace(system(), memory_banks=banks)), np.random.default_rng(banks)
+    read, write = ([getattr(dut, port) for port in ports] for ports in (readers, writers))
+    output = bits(read[0].scales if name == "scales" else read[0].data)
+    whole, shared = step == 1 and name != "p", banks if name in ("v", "x") else 1
+    words, last, seen = {}, None, set()
+
+    async def play(ctx):
+        nonlocal last
+        for cycle in range(600):
+            asks = {}
+            for ports in (read, write):
+                wishes = rng.random(len(ports)) < 0.5
+                for port, wish in zip(ports, wishes, strict=True):
+                    ctx.set(port.en, int(wish))
+                    ctx.set(port.addr, int(rng.integers(8 if name == "p" and port is write[0] else 64)))
+                    if hasattr(port, "mask"):
+                        ctx.set(port.mask, 2 ** len(port.mask) - 1)
+                if wishes.any():
+                    asks[ports is write] = ports[int(np.argmax(wishes))]
+            reader, writer = asks.get(False), asks.get(True)
+            data = int(rng.integers(2 ** 30))
+            if writer is not None:
+                ctx.set(bits(writer.data), data)
+            if last is not None and whole:
+                assert ctx.get(output) == last, f"cycle {cycle}"
+            places = {each: ctx.get(asks[each].addr) for each in asks}
+            granted = {each: value for each, value in zip(asks, (await ctx.tick().sample(*(
+                port.grant for port in asks.values())))[2:], strict=True)}
+            clash = len(asks) == 2 and places[False] % shared == places[True] % shared and (
+                name == "p" or places[False] % step == 0)
+            first = writer is not None and writers[write.index(writer)] not in patient
+            assert granted == {each: int(not clash or each == first) for each in asks}
+            seen.add((clash, first))
+            if reader is not None and granted[False]:
+                last = words.get(places[False])
+            if writer is not None and granted[True]:
+                words[places[True]] = data
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    assert {clash for clash, _ in seen} == {False, True} and words
 
 
 def test_p_holds_instructions_in_beats():

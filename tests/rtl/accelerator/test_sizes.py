@@ -40,6 +40,7 @@ OTHERS = {
     "w_words": (512, {"registers", "w_memory", "load", "walk"}),
     "v_words": (512, {"registers", "v_memory", "load", "store", "walk"}),
     "p_words": (128, {"registers", "p_memory", "load", "walk"}),
+    "memory_banks": (4, {"x_memory", "w_memory", "v_memory", "p_memory"}),
     "contexts": (2, {"registers", "control", "counters", "fetch", "x_memory", "w_memory", "v_memory", "p_memory"}),
 }
 

@@ -238,6 +238,26 @@ def test_sums_equal_golden(name, pause):
         assert got[n] == command.result().tolist(), n
 
 
+@pytest.mark.parametrize("name", [name for name in DESIGNS if DESIGNS[name][3].get("banks", 2) == 2])
+def test_a_bank_is_read_for_a_sum_that_is_added_to(name):
+    """Neither an idle bank, nor one whose words start anew, nor a row whose block goes on in the next pass."""
+    design, made, read = make(name), [], []
+    dut, command = Accumulator.of(design), Command(design, 3, 4 * design.block_tiles, 1)
+    body = dut.body
+    dut.body = lambda platform: made.append(body(platform)) or made[0]
+
+    async def play(ctx):
+        def note(cycle):
+            read.append([ctx.get(bank.r_en) for bank in (made[0].submodules.bank0, made[0].submodules.bank1)])
+        ctx.set(dut.draining, 0)
+        ctx.set(dut.read.en, 1)
+        await fill(ctx, dut, design, schedule(dut, design, [command], np.random.default_rng(0), 0.3), note)
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    assert np.sum(read, 0).tolist() == [3 * 3, 0]
+
+
 @pytest.mark.parametrize("name", ["aligned", "int", "aligned-segments", "aligned-long"])
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_as_many_blocks_as_fit(name, sign):

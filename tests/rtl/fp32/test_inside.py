@@ -10,7 +10,7 @@ from amaranth import Module
 from amaranth.lib.wiring import Component, In, Out
 
 import golden.fp32 as fp32
-from golden.spec.floats import BF16, FP32, FloatFormat
+from golden.spec.floats import BF16, FP16, FP32, FloatFormat
 from rtl.fp32.fma import Fma
 from rtl.fp32.inside import PackSum, Prepare, sum_layout
 from rtl.fp32.multiply_add import MulAdd, ProductAdd
@@ -54,8 +54,11 @@ def element(kind, **options):
 
 COLUMNS = {
     "fp32": Column(element(MulAdd), FP32, FP32), "fma": Column(element(Fma), FP32, FP32),
-    "bf16": Column(element(ProductAdd), BF16, FP32),
+    "bf16": Column(element(ProductAdd), BF16, FP32), "fp16": Column(element(ProductAdd, source=FP16), FP16, FP32),
     "tiny": Column(element(MulAdd, fmt=TINY), TINY, TINY), "tiny fma": Column(element(Fma, fmt=TINY), TINY, TINY)}
+
+
+HALVES = {"bf16": BF16, "fp16": FP16}
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +72,9 @@ def step(name, a, b, c, fmt):
     if "fma" in name:
         return fp32.fma(a, b, c, fmt)
     rules = {"subnormals": "flush", "underflow": "positive"}
-    if name == "bf16":
-        return fp32.fma(a << 16, b << 16, c, fmt, **rules)
+    if name in HALVES:
+        a, b = (fp32.convert(value, HALVES[name], FP32, "flush") for value in (a, b))
+        return fp32.fma(a, b, c, fmt, **rules)
     return fp32.add(fp32.mul(a, b, fmt, "flush"), c, fmt, **rules)
 
 
@@ -82,7 +86,7 @@ def test_column_equals_golden(model, name):
         a, b, c = small_operands("fp32.fma", fmt)
     else:
         a, b, c = TABLE["fp32.fma"][1](COUNT, 5)
-        if name == "bf16":
+        if name in HALVES:
             a, b, c = a >> 16, b >> 16, c >> 16
     want = np.zeros(a.shape, np.uint32)
     one = np.full(a.shape, column.source.bias << column.source.fraction)

@@ -39,6 +39,30 @@ def test_memory_equals_list(depth, width, granules):
     assert any(words)
 
 
+def test_one_port_reads_or_writes():
+    """A word is read where no part is written; ``r_data`` stays while another is written, or nothing is asked for."""
+    dut, rng = Ram(8, 8, 2, single=True), np.random.default_rng(1)
+    words, read = [0] * 8, 0
+
+    async def play(ctx):
+        nonlocal read
+        for cycle in range(300):
+            en, enables, addr, data = (int(rng.integers(limit)) for limit in (2, 4, 8, 256))
+            for port, value in (("en", en), ("w_en", enables), ("addr", addr), ("w_data", data)):
+                ctx.set(getattr(dut, port), value)
+            *_, got = await ctx.tick().sample(dut.r_data)
+            assert got == read, f"cycle {cycle}"
+            if en and not enables:
+                read = words[addr]
+            for n in range(2 * en):
+                if enables >> n & 1:
+                    words[addr] = words[addr] & ~(15 << 4 * n) | data & 15 << 4 * n
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+    assert any(words) and dut.shape == (8, 8, 1)
+
+
 def test_reset_keeps_the_words():
     dut = Ram(4, 8)
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from golden.__main__ import main
+from golden.perf.accelerator.energy import measured
 from golden.perf.prices import NAND2
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -52,7 +53,7 @@ def test_estimate(tmp_path, capsys):
     assert "Throughput by area, and energy: an estimate" in text and "0.49 mm2 at 1 GHz" in text
     function, product = data["layers"]
     assert product["gmacs_mm2"] == pytest.approx(512 / product["cycles"] / 0.49) and function["gmacs_mm2"] is None
-    assert product["energy_pj"]["array"] == pytest.approx(0.4 * 4 * 2 * 64)    # 4 rows, 2 passes
+    assert product["energy_pj"]["array"] == pytest.approx(measured("hbfp8", 1) * 4 * 2 * 64)    # 4 rows, 2 passes
     assert data["estimate"]["energy_uj"] == pytest.approx(sum(layer["energy_uj"] for layer in data["layers"]))
     assert data["constants"]["dram_pj"]["unit"] == "pJ a byte of DRAM" and data["area"]["mm2"] == pytest.approx(0.49)
     constants = tmp_path / "mine.toml"

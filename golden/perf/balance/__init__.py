@@ -1,0 +1,1 @@
+"""The options of an accelerator that networks need, by area and cycles."""
