@@ -61,9 +61,9 @@ def test_models_of_several_shapes_and_optimisers():
 
 
 def test_space_of_a_job_is_kept_and_it_needs_no_values(monkeypatch):
-    """What one model gives back may be what another still reads."""
+    """What one model gives back may be what another still reads. Hidden rows fill their words."""
     def made(**options):
-        return job([mlp(0), mlp(1)], [sgd(), sgd()], MACHINES["8"], **options).lowered.program
+        return job([mlp(0, 16), mlp(1, 16)], [sgd(), sgd()], MACHINES["8"], **options).lowered.program
     program = made()
     assert made(values=False).instructions == program.instructions
     monkeypatch.setattr(space, "CROWDED", 0)
