@@ -82,7 +82,8 @@ def of(program: Program, words: NDArray[np.void], firsts: NDArray[np.int64]
             put(MULTIPLY, *_rows(each))
         elif each.opcode == Opcode.DRAIN:
             word = np.arange(each["columns"]) >> each["wide"]    # of wide results, two columns' have one
-            rows = nest(*_loops(each, "rows0 rows1", "row0 row1"), each["base"])
+            counts, strides = _loops(each, "rows0 rows1", "row0 row1")
+            rows = nest(counts, strides, each["base"])
             put(RESULTS, np.add.outer(word * each["column"], rows.ravel()))
             bases = [each[f"{name}_base"] for name in ("scale", "bias") if each[name]]
             put(OPERANDS, np.add.outer(word, np.array(bases, np.int64)))
