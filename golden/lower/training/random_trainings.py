@@ -99,7 +99,7 @@ class _Recipe:
             made = [Models(pick, samples, accelerator.stochastic).model(kind, shape) for _ in range(several)]
             self.models = [self._some_fixed(model.train()) for model, _ in made]
             self.loss_text, self.loss, targets = self._loss()
-            self.batches = []
+            self.batches: list[Any] = []
             for _ in range(steps):
                 pairs = [((self._inputs(kind, (samples, *shape)),), (targets(samples, *result),)) for _, result in made]
                 self.batches.append(pairs if several > 1 else pairs[0])
@@ -121,12 +121,12 @@ class _Recipe:
 
     def lowered(self) -> Step | Job | MixedStep:
         """The training as a program, or as several."""
-        options = {"stochastic": self.stochastic, "seed": self.seed, "clip": self.clip}
+        options: dict[str, Any] = {"stochastic": self.stochastic, "seed": self.seed, "clip": self.clip}
         if len(self.models) > 1:
             plans = None if self.plan is None else [self.plan] * len(self.models)
             return lower_job_step(self.models, self.loss, self.optimisers, self.batches[0], self.accelerator,
                                   plans=plans, **options)
-        given = self.models[0], self.loss, self.optimisers[0], self.batches[0], self.accelerator
+        given: Any = self.models[0], self.loss, self.optimisers[0], self.batches[0], self.accelerator
         if self.mixed is not None:
             return lower_mixed(*given, self.mixed, 1, plan=self.plan, **options)
         return lower_step(*given, plan=self.plan, **options)
