@@ -126,7 +126,8 @@ class _Recipe:
             plans = None if self.plan is None else [self.plan] * len(self.models)
             return lower_job_step(self.models, self.loss, self.optimisers, self.batches[0], self.accelerator,
                                   plans=plans, **options)
-        given: Any = self.models[0], self.loss, self.optimisers[0], self.batches[0], self.accelerator
+        given: tuple[Any, Any, Any, Any, Any] = (self.models[0], self.loss, self.optimisers[0], self.batches[0],
+                                                 self.accelerator)
         if self.mixed is not None:
             return lower_mixed(*given, self.mixed, 1, plan=self.plan, **options)
         return lower_step(*given, plan=self.plan, **options)

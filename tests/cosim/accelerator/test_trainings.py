@@ -1,10 +1,14 @@
-"""Random trainings against PyTorch: on the golden machine and on the Verilog; what differs is told with its number."""
+"""Random trainings against PyTorch: on the golden machine and on the Verilog; what differs is told with its number.
+
+Covers: cosim/work/random_trainers.py.
+"""
 
 import numpy as np
 import pytest
 
 from cosim.accelerator import trainings
 from cosim.emit import emit_accelerator
+from cosim.work.random_trainers import draw_trainer
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
@@ -37,6 +41,11 @@ def test_a_few(name, seed):
 def test_many(name):
     found = trainings.run(None, MACHINES[name], range(1000, 1025))
     assert not found.failures and not found.none and found.numbers > 50_000
+
+
+def test_accelerators_that_train():
+    drawn = [draw_trainer(1, number) for number in range(20)]
+    assert drawn[7] == draw_trainer(1, 7) and {each.core.rows for each in drawn} == {4, 8}
 
 
 def test_a_difference_is_told(monkeypatch):
