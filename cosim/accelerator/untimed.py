@@ -30,10 +30,12 @@ class Untimed:
     program : Program
     limit : int
         Bytes of its DRAM, the program's if not given.
+    races : bool
+        Whether accesses that no wait orders are an error.
     """
 
-    def __init__(self, program: Program, limit: int = 0) -> None:
-        self.program, self.dram = program, Dram(limit or program.limit, program.memory)
+    def __init__(self, program: Program, limit: int = 0, races: bool = False) -> None:
+        self.program, self.dram, self.races = program, Dram(limit or program.limit, program.memory), races
 
     def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
         """Write a tensor to DRAM, so many bytes behind its address."""
@@ -63,7 +65,8 @@ class Untimed:
         The registers of ``arguments`` and ``seed`` have these values.
         """
         try:
-            Machine(replace(self.program, arguments=tuple(arguments), seed=seed), dram=self.dram).run()
+            Machine(replace(self.program, arguments=tuple(arguments), seed=seed), races=self.races,
+                    dram=self.dram).run()
         except Fault as error:
             return Result(0, error.cause, error.pc, {}, None)
         return Result(0, None, 0, {}, None)

@@ -10,7 +10,7 @@ from ..noise import Stream
 from .formats import Formats
 from .memory import array
 from .once import once_differentiable
-from .placed import by_role, part
+from .placed import by_role, stacked
 from .portable import on_host
 from .products import Operand, product
 from .record import watcher
@@ -66,7 +66,7 @@ class Alike:
 
     def operand(self, source: torch.Tensor, role: str, pair: int, pairs: int) -> Operand:
         """As of :class:`Pairs`."""
-        return Operand(source, getattr(self._formats, role), part(self._streams[role], pair * len(source)))
+        return Operand(source, getattr(self._formats, role), stacked(self._streams[role], pair, source.shape))
 
 
 @lru_cache(256)

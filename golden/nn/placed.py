@@ -5,6 +5,7 @@ products within a step, which :func:`begin_step` sets back to 0.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -134,6 +135,12 @@ class Placed:
 def part(draw: Any, first: int) -> Any:
     """How a part of a tensor, from a row on, draws; a stream stays as it is."""
     return replace(draw, first=draw.first + first) if isinstance(draw, Draw) else draw
+
+
+def stacked(draw: Any, number: int, shape: Sequence[int]) -> Any:
+    """How one of stacked matrices (..., M, N) draws, the transposes of those of the tensor if it is turned."""
+    turned = isinstance(draw, Draw) and draw.turned
+    return part(draw, number * shape[-1 if turned else -2])
 
 
 def by_role(stream: Any) -> tuple[Any, ...]:

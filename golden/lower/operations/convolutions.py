@@ -119,7 +119,8 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
     _check(net, text)
     top = net.value(g)
     window = _window(shape, stride, padding, dilation)
-    images = _bordered(net, x, padding) if any(padding) else net.value(x)
+    outs, ins = shape[0] // groups, shape[1]
+    images = _bordered(net, x, padding) if any(padding) or _apart(net.value(x)) else net.value(x)
     rows = top.where.permute(0, 2, 3, 1)
     try:
         rows = rows.view(-1, rows.shape[3])
@@ -128,7 +129,6 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         net.copy(net.value(g), top)
         rows = top.where.permute(0, 2, 3, 1).view(-1, top.shape[1])
     output = net.fresh(node)
-    outs, ins = shape[0] // groups, shape[1]
     for group in range(groups):
         part = Value(images.where[:, group * ins:(group + 1) * ins], images.home)
         patches = Patches(part, window.size, window.stride, window.dilation, tuple(top.shape[2:]))
@@ -238,6 +238,11 @@ def _turned(net, w, groups):
             net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[tap, :outs], rows.home))
         return computed_weights(rows.view(torch.flatten, 0, 1), lanes)
     return kernel
+
+
+def _apart(images):
+    """Whether channels do not lie side by side, as in what has torch's own order."""
+    return images.shape[1] > 1 and images.dims()[1][1] != 1
 
 
 def _bordered(net, node, padding):

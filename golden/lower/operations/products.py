@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hbfp.golden.nn.placed import Draw, part
+from hbfp.golden.nn.placed import stacked
 from hbfp.golden.vector import programs
 from hbfp.program import Product
 
@@ -59,8 +59,8 @@ def matmul(net: Nodes, node: Any) -> Made:
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
         if turned:                                         # b^T a^T is the transpose, of the same sums
             left, right, own = (Value(each.where.t(), each.home) for each in (right, left, own))
-        weights = computed_weights(right, net.build.lanes, _stacked(of_b, number, b.shape), wide)
-        matrix(net.build, left, weights, steps, own, after.part(place_), _stacked(of_a, number, a.shape))
+        weights = computed_weights(right, net.build.lanes, stacked(of_b, number, b.shape), wide)
+        matrix(net.build, left, weights, steps, own, after.part(place_), stacked(of_a, number, a.shape))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)
 
@@ -76,8 +76,3 @@ def _is_turned(net, node):
 def add_bias(net: Nodes, node: Any) -> Made:
     """The sum of a product and a bias that the core has not added."""
     return elementwise(net, node, programs.add(), *(net.value(each) for each in node.args))
-
-
-def _stacked(draw: Draw | None, number: int, shape: tuple[int, ...]) -> Draw | None:
-    """How one of stacked matrices (..., M, N) draws, the transposes of those of the tensor if it is turned."""
-    return part(draw, number * shape[-1 if draw is not None and draw.turned else -2])

@@ -29,8 +29,10 @@ class _Keeping(fx.Interpreter):
         return result
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """What an operation gives; texts of formats are told the step, of which the graph has the first."""
-        if getattr(target, "namespace", None) == "hbfp":
+        """What an operation gives; texts of formats, and dropouts, are told the step: the graph has the first's."""
+        if target is torch.ops.hbfp.dropout.default:
+            args = (*args[:-1], self.key)
+        elif getattr(target, "namespace", None) == "hbfp":
             args = tuple(at_step(each, self.key) if isinstance(each, str) else each for each in args)
         return super().call_function(target, args, kwargs)
 

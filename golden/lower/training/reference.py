@@ -101,7 +101,7 @@ class Reference:
             loss = self.loss(self.model(*inputs), *targets)
             loss.backward()
             if self.clip is not None:
-                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip, foreach=False)
+                torch.nn.utils.clip_grad_norm_(self._trained(), self.clip, foreach=False)
             self.optimiser.step()
         if self.schedule is not None:
             self.schedule.step()
@@ -120,11 +120,16 @@ class Reference:
         return self.numbers.values(self.optimiser, self.steps + 1)
 
     def updates(self) -> dict[str, Update]:
-        """Name of each parameter that is trained -> what a step of the optimiser does to it."""
-        names = {parameter: name for name, parameter in self.model.named_parameters()}
-        return {names[parameter]: each
-                for group, each in zip(self.optimiser.param_groups, self.numbers.updates, strict=True)
-                for parameter in group["params"] if parameter.requires_grad}
+        """Name of each parameter that is trained -> what a step of the optimiser does to it; in the model's order,
+        which says in which one the norm of all gradients is added up, whatever the groups.
+        """
+        found = {parameter: each for group, each in zip(self.optimiser.param_groups, self.numbers.updates, strict=True)
+                 for parameter in group["params"]}
+        return {name: found[each] for name, each in self.model.named_parameters()
+                if each.requires_grad and each in found}
+
+    def _trained(self):
+        return [self.model.get_parameter(name) for name in self.updates()]
 
     def expected(self, loss: torch.Tensor, buffers: Iterable[str] = ()) -> dict[str, torch.Tensor]:
         """All tensors behind a step, ``buffers`` among them, by the names that programs have for them."""

@@ -272,13 +272,17 @@ def test_layers_of_every_step(text, file):
     assert found.tensors["relu"].mismatches and found.total.first[0].startswith("step 0, relu: ")
 
 
-@pytest.mark.parametrize("role", ["x", "w", "g"])
-def test_layers_of_every_step_draw_its_numbers(role, file):
-    made, machine = training(str(file)), replace(ACCELERATOR, core=replace(
+@pytest.mark.parametrize("role, text", [("x", FILE), ("w", FILE), ("g", FILE),
+                                        *((role, ATTENDS.replace("dropout=0.0", "dropout=0.3")) for role in "xg")])
+def test_layers_of_every_step_draw_its_numbers(role, text, file):
+    """Stacked products, of which heads have other rows than columns, and dropouts, too."""
+    file.write_text(text)
+    made, machine = training(str(file)), replace(ACCELERATOR, vector_rows=6, core=replace(
         ACCELERATOR.core, format=replace(ACCELERATOR.core.format, rounding="stochastic")))
     step = lower_step(made.model, made.loss, made.optimiser, next(made.batches()), machine, stochastic=(role,))
     found = runs.on_machine(step, made.batches(), 3, layers=True)
     assert found.total.mismatches == 0 and found.tensors["relu"].compared
+    assert text == FILE or {"matmul_1", "dropout"} <= found.tensors.keys()
 
 
 def test_a_wrong_weight_is_found(file):

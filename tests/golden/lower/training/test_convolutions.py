@@ -199,3 +199,11 @@ def test_no_image_is_put_together_number_by_number():
     runs = {layer.name for layer in program.layers for each in program.instructions[layer.first:layer.stop]
             if each.opcode == Opcode.LOAD and each["elements"] and each["count0"] * each["count1"] * each["count2"] > 1}
     assert runs == {"forward 0", "gw 0"}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_channels_that_lie_apart(size):
+    """Instance norm gives images in torch's own order, which a convolution without a border reads as they lie."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.InstanceNorm2d(5), nn.Conv2d(5, 8, size), *head(8))
+    follow(model, F.cross_entropy, [((torch.randn(3, 5, 4, 4),), (torch.randint(10, (3,)),))])

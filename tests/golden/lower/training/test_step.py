@@ -22,7 +22,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
 
-from .steps import get
+from .steps import follow, get
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -149,6 +149,18 @@ def check(name, machine, steps=2, **noise):
                                                ("scheduled", "8"), ("adam", "16-hbfp4"), ("adamw", "8-tiles")])
 def test_steps(name, machine):
     check(name, MACHINES[machine])
+
+
+@pytest.mark.parametrize("first, seed", [(0, 2), (1, 1)])
+def test_groups_do_not_change_the_norm_of_gradients(first, seed):
+    """It is added up in the model's order, of what the optimiser has: all, or all but the first."""
+    def optimiser(parameters):
+        own = list(parameters)[first:]
+        return torch.optim.SGD([{"params": own[1::2]}, {"params": own[::2]}], 0.1)
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(21, 17), nn.LayerNorm(17), nn.Linear(17, 13), nn.Tanh(), nn.Linear(13, 10))
+    batches = [(rows(8, 21), classes(8)) for _ in range(3)]
+    follow(model, F.cross_entropy, batches, accelerator(8, (1, 8), vector_rows=8), optimiser, clip=1e-3)
 
 
 @pytest.mark.slow
