@@ -72,9 +72,10 @@ def untraced_noise(forward: Any) -> Any:
         formats = self._hbfp_formats
         noisy = formats is not None and formats.stochastic and self.training
         noisy |= self.hbfp_places is not None and self.training
-        if torch.compiler.is_dynamo_compiling():
-            return outside(self, *args, **kwargs) if noisy or self.hbfp_side is not None else forward(
-                self, *args, **kwargs)
+        if torch.compiler.is_dynamo_compiling() and (noisy or self.hbfp_side is not None):
+            return outside(self, *args, **kwargs)
+        if torch.compiler.is_dynamo_compiling():    # without side arithmetic, and nothing draws
+            return forward(self, *args, **kwargs)
         with drops_by_position(self):
             return call(self.hbfp_side, forward, self, *args, **kwargs)
     outside = torch.compiler.disable(method)
