@@ -15,6 +15,7 @@ from golden.matmul import mantissa_dot
 from hbfp.arithmetic import KINDS as ARITHMETICS
 from hbfp.design import PIPELINES, Design
 from hbfp.format import HBFPFormat
+from hbfp.golden.spec.floats import FP16, FP32
 from rtl.array.pe import Group
 from rtl.lib.stages import LEVELS
 from rtl.number.kinds import FLOATS, number_of
@@ -155,6 +156,11 @@ def packed(number, sums):
     return np.where(nan, 0x7FC00000, np.where(zero, 0, words)).astype(np.uint32)
 
 
+#: Floats of 16 bits: from FP32 patterns to theirs, and back.
+HALVES = {"bf16": (lambda bits: bits >> 16, lambda bits: bits << 16),
+          "fp16": (fp32.to_fp16, lambda bits: fp32.convert(bits, FP16, FP32, "flush"))}
+
+
 @pytest.mark.parametrize("arithmetic, pipeline, multiplier", sweep(3, [
     *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
     *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))]))
@@ -164,7 +170,7 @@ def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
     tall = 1 if pipeline else 2
     design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline,
                   multiplier=multiplier)
-    rng, down = np.random.default_rng(3), 16 if arithmetic == "bf16" else 0
+    rng = np.random.default_rng(3)
     # Rows of full adders take long here; of their bits tests/rtl/fp32/test_inside.py has many.
     rows = 16 if multiplier == "recoded" and not pipeline else 60
     acts = rng.standard_normal((rows, 2)).astype(np.float32).view(np.uint32)
@@ -174,9 +180,10 @@ def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
     north = rng.standard_normal((rows, 1)).astype(np.float32).view(np.uint32)
     north[rows // 6:2 * rows // 3] = rng.choice(PATTERNS, (2 * rows // 3 - rows // 6, 1))
     sums = north[:, 0] if above else np.zeros(rows, np.uint32)
-    acts, weights = acts >> down, weights >> down
+    narrow, wide = HALVES.get(arithmetic, (np.asarray, np.asarray))
+    acts, weights = narrow(acts), narrow(weights)
     for k in range(tall):
-        a, b = acts[:, k] << down, weights[k, 0] << down
+        a, b = wide(acts[:, k]), wide(weights[k, 0])
         if arithmetic == "fp32":
             sums = fp32.add(fp32.mul(a, b, subnormals="flush"), sums, subnormals="flush", underflow="positive")
         elif arithmetic == "fma":
