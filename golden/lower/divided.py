@@ -5,10 +5,11 @@ from math import ceil
 
 from hbfp.golden.spec.vector import Kind, field_values
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Instruction
+from hbfp.isa.vector_words import read
 from hbfp.program import Program
 
 from .rewriting import Rewritten, rewritten
-from .yields import followed, vector_words
+from .yields import followed
 
 _PLACES = 1 << 18
 
@@ -16,7 +17,7 @@ _PLACES = 1 << 18
 def rows(program: Program) -> dict[int, int]:
     """Number of each VECTOR that may be divided -> its rows."""
     found, longest = {}, program.accelerator.row_words * program.accelerator.lanes
-    for number, words in vector_words(program):
+    for number, words in read(program):
         each = program.instructions[number]
         count = each["count0"] * each["count1"]
         if count > 1 and None not in words and _apart(words[:each["before"]], words[each["before"]:], longest):

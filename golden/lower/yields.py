@@ -4,7 +4,7 @@ A YIELD keeps memories and DRAM, and nothing else: it may stand where the core h
 nothing behind it reads a register, a scalar or the length that the vector unit has from before.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hbfp.golden.spec.vector import Kind, Source, Target, field_values
 from hbfp.isa.instructions import Instruction, Opcode
-from hbfp.isa.vector_words import loaded, loads
+from hbfp.isa.vector_words import read
 from hbfp.program import Program
 
 from .rewriting import Rewritten, rewritten
@@ -68,23 +68,10 @@ def _idle(program):
     return np.array(found, bool)
 
 
-def vector_words(program: Program) -> Iterator[tuple[int, list[int | None]]]:
-    """Number of each VECTOR of a program, and its words of P; None for those that the program does not bring."""
-    memory: list[int | None] = [None] * program.accelerator.p_words
-    words = program.accelerator.lanes // 2
-    nothing: list[int | None] = [None] * words
-    for number, each in enumerate(program.instructions):
-        if loads(each):
-            for place, brought in loaded(program, each):
-                memory[place:place + words] = list(brought or nothing)
-        elif each.opcode == Opcode.VECTOR:
-            yield number, memory[each["program"]:each["program"] + each["before"] + each["body"]]
-
-
 def _kept(program):
     """Whether, before each instruction, the vector unit keeps something that is still read."""
     longest = program.accelerator.row_words * program.accelerator.lanes
-    uses, length, given = {}, longest, dict(vector_words(program))
+    uses, length, given = {}, longest, dict(read(program))
     for number, each in enumerate(program.instructions):
         if number in given:
             uses[number], length = followed(given[number], length)

@@ -33,6 +33,18 @@ def loaded(program: Program, instruction: Instruction) -> Iterator[tuple[int, li
                     int.from_bytes(data[at:at + BYTES], "little") for at in range(0, beat, BYTES)]
 
 
+def read(program: Program) -> Iterator[tuple[int, list[int | None]]]:
+    """Number of each VECTOR of a program, and the words of P that it reads; None for those that nothing has brought."""
+    memory: list[int | None] = [None] * program.accelerator.p_words
+    nothing: list[int | None] = [None] * (program.accelerator.beat // BYTES)
+    for number, each in enumerate(program.instructions):
+        if loads(each):
+            for place, brought in loaded(program, each):
+                memory[place:place + len(nothing)] = brought or nothing
+        elif each.opcode == Opcode.VECTOR:
+            yield number, memory[each["program"]:each["program"] + each["before"] + each["body"]]
+
+
 def _given(program: Program, address: int, size: int) -> bytes | None:
     """Bytes of DRAM before the run, those behind a region as zeros; None if it has none there."""
     number = bisect_right(program.memory, address, key=lambda region: region.address) - 1

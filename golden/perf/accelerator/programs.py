@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hbfp.isa.instructions import Opcode
-from hbfp.isa.vector_words import loaded, loads
+from hbfp.isa.vector_words import read
 from hbfp.program import Program
 
 from ...spec.vector import FIELDS, KIND, POSTS, Kind, Reduce, Source, Target
@@ -43,19 +42,13 @@ def words(program: Program) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     (ndarray of :data:`WORD`, ndarray, (instructions,))
         The words, and where in them each instruction's ``before`` and ``body`` begin; 0 for all others.
     """
-    accelerator = program.accelerator
-    memory = np.zeros(accelerator.p_words, np.uint64)
     each_word: list[tuple[int, int, int, int, int, int, bool, bool, bool, bool]] = []
-    seen: dict[tuple[int, ...], int] = {}
+    seen: dict[tuple[int | None, ...], int] = {}
     first = np.zeros(len(program.instructions), np.int64)
-    for number, each in enumerate(program.instructions):
-        if loads(each):
-            for place, brought in loaded(program, each):
-                memory[place:place + accelerator.lanes // 2] = brought or 0
-        elif each.opcode == Opcode.VECTOR:
-            mine = tuple(memory[each["program"]:each["program"] + each["before"] + each["body"]].tolist())
-            if mine not in seen:
-                seen[mine] = len(each_word)
-                each_word += [word(bits) for bits in mine]
-            first[number] = seen[mine]
+    for number, brought in read(program):
+        mine = tuple(brought)
+        if mine not in seen:
+            seen[mine] = len(each_word)
+            each_word += [word(bits or 0) for bits in mine]
+        first[number] = seen[mine]
     return np.array(each_word, WORD), first
