@@ -5,13 +5,11 @@ instructions alone. So the banks are known before the program is stepped through
 those that were granted. Where the model has an access at hand (convert, load, store) its unit says the bank instead.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Instruction, Opcode
+from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 from hbfp.program import Program
 
 from ...machine.loops import nest
@@ -27,8 +25,6 @@ _EACH = (np.int64, (_COUNT,))
 #: Banks of V and X, 0 where memories have two ports; accesses of each context so far; the bank of the next access, and
 #: of the one after it.
 STATE = record("count", done=(np.int64, (2, _COUNT)), next=_EACH, after=_EACH)
-#: Addresses of a kind of accesses of one instruction.
-_Addresses = Callable[[Instruction], NDArray[np.int64]]
 
 
 @njit

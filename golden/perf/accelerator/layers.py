@@ -10,7 +10,7 @@ from hbfp.isa.instructions import Opcode
 from hbfp.program import Program
 
 from .scale_sim import scale_sim
-from .times import Times, layers_of, moved
+from .times import Times, layers_of, moved, union
 
 #: What a cycle without a product is charged to when nothing older is under way: instructions are on their way.
 FETCH = "fetch"
@@ -41,7 +41,7 @@ def by_layer(program: Program, times: Times) -> list[dict[str, Any]]:
         waits = {unit: int(np.clip(np.minimum(ends, end) - np.maximum(begins, begin), 0, None).sum())
                  for unit, (begins, ends) in charged.items()}
         own = np.flatnonzero(multiplies[first:stop]) + first
-        begins, ends = _union(times.started[own], times.completed[own])
+        begins, ends = union(times.started[own], times.completed[own])
         multiplying = int((ends - begins).sum())
         rows.append({"name": name, "cycles": end - begin, "macs": macs, "multiplying": multiplying,
                      "bytes": sum(moved(each, program.accelerator) for each in program.instructions[first:stop]),
@@ -60,7 +60,7 @@ def busy(program: Program, times: Times) -> dict[str, int]:
     units = np.array([each.unit.name.lower() if each.unit else FETCH for each in program.instructions])
     found = {}
     for name in dict.fromkeys(units.tolist()):
-        begins, ends = _union(times.started[units == name], times.completed[units == name])
+        begins, ends = union(times.started[units == name], times.completed[units == name])
         found[name] = int((ends - begins).sum())
     return found
 
@@ -93,7 +93,7 @@ def _charges(program, times):
     units = np.array([each.unit or 0 for each in program.instructions])
     names = [each.unit.name.lower() if each.unit else FETCH for each in program.instructions]
     multiplies = units == Opcode.MULTIPLY
-    busy = _union(times.started[multiplies], times.completed[multiplies])
+    busy = union(times.started[multiplies], times.completed[multiplies])
     front = np.maximum.accumulate(times.completed)
     before = np.concatenate(([0], front[:-1]))
     stretches: dict[str, list[tuple[int, int]]] = {}
@@ -103,18 +103,6 @@ def _charges(program, times):
             if name != "multiply":
                 stretches.setdefault(name, []).extend(_without(begin, end, *busy))
     return {name: tuple(np.array(each, np.int64).reshape(-1, 2).T) for name, each in stretches.items()}
-
-
-def _union(begins, ends):
-    """Stretches that overlap or touch as one; sorted."""
-    merged: list[list[int]] = []
-    for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
-        if merged and begin <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([begin, end])
-    array = np.array(merged, np.int64).reshape(-1, 2)
-    return array[:, 0], array[:, 1]
 
 
 def _without(begin, end, begins, ends):

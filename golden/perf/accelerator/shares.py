@@ -10,7 +10,7 @@ from rich.table import Table
 from hbfp.isa.instructions import Opcode
 from hbfp.program import Program
 
-from .times import Times, moved
+from .times import Times, moved, union
 
 #: The products of a step.
 ROLES = ("forward", "gx", "gw")
@@ -39,9 +39,9 @@ def shares(program: Program, kinds: Sequence[str], times: Times) -> dict[str, An
     -------
     dict
         ``cycles``: kind -> cycles, which add up to the run's, the most first; ``groups``: the same added up to those
-        of :data:`GROUPS`; ``bytes``: part -> bytes that loads and
-        stores move; ``products``: of each of forward, gx and gw its ``macs``, the cycles in which its products are
-        ``under_way``, and ``utilisation``, the share of what the array could do in these.
+        of :data:`GROUPS`; ``bytes``: part -> bytes that loads and stores move; ``products``: of each of forward, gx and
+        gw its ``macs``, the cycles in which its products are ``under_way``, and ``utilisation``, the share of what the
+        array could do in these.
     """
     accelerator = program.accelerator
     opcodes = np.array([int(each.opcode) for each in program.instructions])
@@ -93,14 +93,6 @@ def _kind(opcode, kind):
 def _rank(name):
     rank = name.partition(" ")[0]
     return _RANKS.index(rank) if rank in _RANKS else None
-
-
-def union(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Stretches that overlap or touch as one, sorted: begins, and ends."""
-    order = np.argsort(begins, kind="stable")
-    begins, reach = begins[order], np.maximum.accumulate(ends[order]) if len(ends) else ends
-    first = np.flatnonzero(np.concatenate([[True], begins[1:] > reach[:-1]])) if len(begins) else np.zeros(0, np.int64)
-    return np.stack([begins[first], reach[np.append(first[1:] - 1, len(begins) - 1)] if len(begins) else ends])
 
 
 def table(found: dict[str, Any], cycles: int) -> Table:

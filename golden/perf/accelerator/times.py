@@ -112,3 +112,11 @@ def layers_of(program: Program) -> Sequence[tuple[str, int, int, int]]:
     """Name, first instruction, the one behind the last, and multiply-adds of each layer; all of it if it has none."""
     return [(each.name, each.first, each.stop, each.macs) for each in program.layers] or [
         ("program", 0, len(program.instructions), 0)]
+
+
+def union(begins: Cycles, ends: Cycles) -> Cycles:
+    """Stretches that overlap or touch as one, sorted: begins, and ends."""
+    order = np.argsort(begins, kind="stable")
+    begins, reach = begins[order], np.maximum.accumulate(ends[order]) if len(ends) else ends
+    first = np.flatnonzero(np.concatenate([[True], begins[1:] > reach[:-1]])) if len(begins) else np.zeros(0, np.int64)
+    return np.stack([begins[first], reach[np.append(first[1:] - 1, len(begins) - 1)] if len(begins) else ends])

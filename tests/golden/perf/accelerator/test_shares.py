@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from golden.perf.accelerator.shares import NOTHING, shares, union
-from golden.perf.accelerator.times import Times
+from golden.perf.accelerator.shares import NOTHING, shares
+from golden.perf.accelerator.times import Times, union
 from hbfp.design import Design
 from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.program import Layer
