@@ -76,6 +76,8 @@ def untraced_noise(forward: Any) -> Any:
             return outside(self, *args, **kwargs)
         if torch.compiler.is_dynamo_compiling():    # without side arithmetic, and nothing draws
             return forward(self, *args, **kwargs)
+        if self.hbfp_places is None:
+            return call(self.hbfp_side, forward, self, *args, **kwargs)
         with drops_by_position(self):
             return call(self.hbfp_side, forward, self, *args, **kwargs)
     outside = torch.compiler.disable(method)

@@ -116,9 +116,10 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         begun = time.perf_counter()
         found = shift.served()
         seconds = time.perf_counter() - begun
-    data = found.as_dict() | {"serve": args.serve, "train": args.train, "accelerator": accelerator.name,
-                              "latency": memory[0], "bandwidth": memory[1], "seconds": seconds,
-                              "simulated": {name: found.as_dict()[name] for name in ("p50", "p99", "max")}}
+    figures = found.as_dict()
+    data = figures | {"serve": args.serve, "train": args.train, "accelerator": accelerator.name, "latency": memory[0],
+                      "bandwidth": memory[1], "seconds": seconds,
+                      "simulated": {name: figures[name] for name in ("p50", "p99", "max")}}
     console.print(_table(data, asked))
     if args.timeline is not None:
         from .picture import draw

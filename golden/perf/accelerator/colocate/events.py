@@ -15,8 +15,7 @@ from hbfp.isa.instructions import ENDS
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from ..model import resumed, times, together
-from . import quanta
+from ..model import resumed, together
 
 #: Cycles from the completion of all before a YIELD to that in which it takes effect.
 _SEEN = 2
@@ -49,15 +48,14 @@ class Costs:
         return cls(0, np.zeros(0, np.int64), _AGAIN)
 
 
-def costs(serve: Program, train: Program, accelerator: Accelerator, latency: dict[str, int], dram_latency: int,
-          bandwidth: int) -> Costs:
-    """What changes cost these two programs, from the cycle model.
+def costs(serve: Program, train: Program, pieces: NDArray[np.int64], accelerator: Accelerator, latency: dict[str, int],
+          dram_latency: int, bandwidth: int) -> Costs:
+    """What changes cost these two programs, of which the second has these quanta, from the cycle model.
 
     A change waits until the DRAM has answered what was under way. That takes no time of its own where it answers within
     40 cycles; beyond, what is found at the first YIELD stands for all.
     """
     memory = dram_latency, bandwidth
-    pieces = quanta.quanta(train, times(train, latency, *memory))
     ends = [number for number, each in enumerate(train.instructions) if each.opcode in ENDS]
     firsts = [0, *(number + 1 for number in ends[:-1])]
     # Programs give way where all is complete, and begin where a doorbell rings: fetching anew is all that differs.

@@ -49,10 +49,13 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
     """
     check_range("Quantum", most, 1, 1 << 40)
     memory = dram_latency, bandwidth
-    short = _divided(program, most, times(program, latency, *memory))
+    found = times(program, latency, *memory)
+    short = divided.divided(program, _long(program, most, found))
+    if len(short.program.instructions) > len(program.instructions):
+        found = times(short.program, latency, *memory)
     allowed = np.flatnonzero(places(short.program))
     allowed = allowed[allowed > 0]
-    before = _greedy(allowed, np.maximum.accumulate(times(short.program, latency, *memory).completed), most)
+    before = _greedy(allowed, np.maximum.accumulate(found.completed), most)
     for _ in range(_TRIES):
         now = cut(short.program, before)
         found = times(now.program, latency, *memory)
@@ -63,11 +66,12 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
     raise LoweringError(f"Quanta of {most:,} cycles were not found, the longest has {lengths.max():,}")
 
 
-def _divided(program, most, found):
-    """The program with VECTORs that take at most half of a quantum, where that can be."""
+def _long(program, most, found):
+    """VECTORs that take more than half of a quantum and may be divided -> parts that do not, as far as there are rows.
+    """
     parts = {number: min(count, -int(-2 * (found.completed[number] - found.started[number]) // most))
              for number, count in divided.rows(program).items()}
-    return divided.divided(program, {number: count for number, count in parts.items() if count > 1})
+    return {number: count for number, count in parts.items() if count > 1}
 
 
 def _greedy(allowed, done, most):

@@ -77,7 +77,7 @@ class Shift:
         else:
             cut, found = quanta.yielding(train, max(1, int(quantum * service)), latency, *memory)
             pieces = quanta.quanta(cut.program, found)
-            cost = events.costs(serve, cut.program, accelerator, latency, *memory)
+            cost = events.costs(serve, cut.program, pieces, accelerator, latency, *memory)
         return cls(batch, round(timeout * service), service, places, pieces, cost,
                    _cycles_of(arrivals, requests, load * batch / service, seed, times), cut)
 
@@ -120,7 +120,7 @@ class Served:
         trained = {"steps": run.pieces // len(shift.pieces), "step": step, "quantum": quantum,
                    "of_idle": run.training / max(run.idle, 1), "of_dedicated": run.training * step / (
                        run.cycles * int(shift.pieces.sum()))} if len(shift.pieces) else {"steps": 0}
-        p50, p99 = (float(np.quantile(run.latency, share)) for share in (0.5, 0.99))
+        p50, p99 = np.quantile(run.latency, (0.5, 0.99)).tolist()
         return {"requests": len(run.latency), "batch": shift.batch, "batches": len(run.fills), "service": shift.service,
                 "timeout": shift.timeout, "p50": p50, "p99": p99, "max": int(run.latency.max()), "bound": shift.bound,
                 "exceeded": self.exceeded, "beyond_queue": int((run.waiting > shift.places).sum()),

@@ -29,8 +29,9 @@ def programs():
     """What serves and its cycles; what trains, its quanta; what changes cost."""
     serve = lower(torch.nn.Linear(12, 16), (torch.ones(4, 12),), SYSTEM.share(8)).program
     made, found = yielding(step(), 1500, LATENCY, *MEMORY)
-    return (serve, times(serve, LATENCY, *MEMORY).cycles, made.program, quanta(made.program, found),
-            events.costs(serve, made.program, SYSTEM, LATENCY, *MEMORY))
+    pieces = quanta(made.program, found)
+    return (serve, times(serve, LATENCY, *MEMORY).cycles, made.program, pieces,
+            events.costs(serve, made.program, pieces, SYSTEM, LATENCY, *MEMORY))
 
 
 def test_to_the_cycle_as_both_programs_together():
