@@ -15,8 +15,10 @@ from ..errors import LoweringError
 from ..lowering import Lowered
 from ..network import of_the_job
 from .capture import Batch
+from .network import program_of
+from .one_program import OneProgram
 from .reference import Loss, Make, Plan, Reference
-from .step import Made, OneProgram, Step, numbers, program_of, turn
+from .step import Made, Step
 from .updates import NEXT
 
 
@@ -47,15 +49,16 @@ class Job(OneProgram):
         """What the register ``seed`` has in the next step, for all models."""
         return self.steps[0].key
 
-    def arguments(self) -> tuple[int, ...]:
-        """What the next step's program is told; LoweringError as of :meth:`Step.arguments`."""
-        told = self._numbers()
-        return (*turn(self.steps[0].reference.steps, self.place),
-                *(() if numbers(self.lowered.program, told) else told))
+    @property
+    def done(self) -> int:
+        return self.steps[0].done
+
+    def told(self) -> Sequence[int]:
+        return [word for each in self.steps for word in each.told()]
 
     def writes(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
         """Name of a tensor of the program -> what a host writes there for the next step, of a batch for each model."""
-        found = numbers(self.lowered.program, self._numbers())
+        found = self.numbers()
         for number, (step, batch) in enumerate(zip(self.steps, batches, strict=True)):
             found |= {f"{number}/{name}": values for name, values in step.host.writes(batch).items()}
         return found
@@ -72,16 +75,9 @@ class Job(OneProgram):
 
     def advance(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
         """Let PyTorch do a step of each model: name of each tensor that the program changes -> its numbers."""
-        found = {}
-        for number, (step, batch) in enumerate(zip(self.steps, batches, strict=True)):
-            loss = step.reference.step(*batch)
-            for name, each in step.reference.expected(loss, step.host.capture.buffers).items():
-                order = self.lowered.orders[f"{number}/{name}"]
-                found[f"{number}/{name}"] = each.permute(order).contiguous().numpy()
-        return found
-
-    def _numbers(self):
-        return [word for each in self.steps for word in each.reference.values()]
+        return {f"{number}/{name}": values
+                for number, (step, batch) in enumerate(zip(self.steps, batches, strict=True))
+                for name, values in step.advance(batch).items()}
 
 
 def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Sequence[Make], batches: Sequence[Batch],

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from golden.lower.errors import LoweringError
 from golden.lower.training import space
 from golden.lower.training.job import lower_job_step
-from golden.lower.training.step import NUMBERS, lower_step
+from golden.lower.training.one_program import NUMBERS
+from golden.lower.training.step import lower_step
 
 from .steps import MACHINES, accelerator, followed, sgd
 

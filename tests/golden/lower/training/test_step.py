@@ -1,7 +1,8 @@
 """Steps of training on the golden machine have the bits of PyTorch: loss, gradients, weights and state.
 
 Covers: golden/lower/training/capture.py, golden/lower/training/products.py, golden/lower/training/reference.py,
-golden/lower/training/updates.py, golden/lower/products/draw.py.
+golden/lower/training/updates.py, golden/lower/training/evaluated.py, golden/lower/training/host.py,
+golden/lower/training/network.py, golden/lower/training/one_program.py, golden/lower/products/draw.py.
 """
 
 import re
