@@ -159,10 +159,20 @@ def dropout(key: int, shape: tuple[int, ...], p: float) -> np.ndarray:
         +0, or 1 / (1 - p), rounded once, of ``shape``.
     """
     check_shape("Shape", shape)
+    gone = _cut(dropped(key, _words(shape or (1,)), threshold(p)), shape)
+    return np.where(gone, np.float32(0), factor(p))
+
+
+def _words(shape, first=0):
+    """The words of a tensor's rows from number ``first`` on: (rows, words)."""
+    rows, groups = math.prod(shape[:-1]), pitch(shape[-1]) // GROUP
+    return np.arange(first * groups, (first + rows) * groups).reshape(rows, groups)
+
+
+def _cut(found, shape):
+    """What words of whole groups have, (rows, words, lanes), of the elements of a tensor."""
     columns = shape[-1] if shape else 1
-    rows, groups = math.prod(shape[:-1]), pitch(columns) // GROUP
-    gone = dropped(key, np.arange(rows * groups).reshape(rows, groups), threshold(p)).reshape(rows, -1)[:, :columns]
-    return np.where(gone, np.float32(0), factor(p)).reshape(shape)
+    return found.reshape(len(found), -1)[:, :columns].reshape(shape)
 
 
 def factor(p: float) -> np.float32:
@@ -198,10 +208,7 @@ def drawn(key: int, shape: tuple[int, ...], fmt: HBFPFormat, *, first: int = 0) 
     check_bits(fmt)
     if not shape:
         raise ValueError("Shape must have at least one side, not none")
-    rows, groups = math.prod(shape[:-1]), pitch(shape[-1]) // GROUP
-    words = np.arange(first * groups, (first + rows) * groups).reshape(rows, groups)
-    found = numbers(key, words).reshape(rows, -1)[:, :shape[-1]] >> (NUMBER - fmt.noise_bits)
-    return found.astype(np.int32).reshape(shape)
+    return _cut(numbers(key, _words(shape, first)), shape).astype(np.int32) >> NUMBER - fmt.noise_bits
 
 
 def check_bits(fmt: HBFPFormat) -> None:

@@ -57,9 +57,9 @@ def dropped(x: torch.Tensor, p: float) -> torch.Tensor:
 
 @contextmanager
 def drops_by_position(module: Any) -> Iterator[None]:
-    """Within, dropouts are those of a module that draws by position, if it does and no module around it has begun."""
+    """Within, dropouts are those of a module that draws by position, unless a module around it has begun."""
     before = _HERE.module
-    if module.hbfp_places is None or before is not None and before.hbfp_places is module.hbfp_places:
+    if before is not None and before.hbfp_places is module.hbfp_places:
         yield
         return
     _HERE.module = module

@@ -19,7 +19,6 @@ splitnets -ports
 opt_clean -purge
 rename {{top}} {BLOCK}
 write_blif -gates -impltf {BLOCK}.blif
-write_verilog -noattr -noexpr {BLOCK}.v
 """
 _ROUTE = f"""\
 verbose 1
@@ -54,7 +53,7 @@ def lay_out(netlist: str, top: str, cells: Path, folder: Path, tell: Callable[[s
     Returns
     -------
     Path
-        The routed block's DEF file; beside it is ``block.v``, the flat netlist.
+        The routed block's DEF file.
 
     Raises
     ------
