@@ -9,25 +9,32 @@ import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
-from hbfp import files
-from hbfp.system import FUNCTIONS
+from hbfp import describe, files
+from hbfp.presets import SYSTEMS
+from hbfp.system import FUNCTIONS, Accelerator
 
 from . import point as balance
 from .point import Point
 
+#: Of the accelerators that are tried, and their rows.
+_COLUMNS = 32
 #: Option -> what is tried, the default's value among them.
 CHOICES: dict[str, Sequence[Any]] = {
     "lanes": [f"{lanes},{functions}" for lanes, functions in balance.lanes()], "side_lanes": balance.side_lanes(),
     "depth": (64, 128, 256, 512), "x_words": (2048, 4096, 8192), "w_words": (512, 1024, 2048, 4096),
     "v_words": (1024, 2048, 4096), "p_words": (256, 512), "row_words": (24, 32), "vector_rows": (3, 4, 8),
     "memory_banks": (0, 2, 4, 8), "queue": (2, 4), "reads": (8, 16), "burst": (8, 16)}
-#: The default accelerator.
-USUAL: dict[str, Any] = {
-    "lanes": "32,32", "side_lanes": 32, "depth": 512, "x_words": 8192, "w_words": 4096, "v_words": 4096, "p_words": 512,
-    "row_words": 32, "vector_rows": 8, "memory_banks": 0, "queue": 4, "reads": 8, "burst": 16}
-_LESS = USUAL | {"lanes": "32,4", "side_lanes": 16, "depth": 128, "w_words": 1024, "v_words": 2048, "memory_banks": 4}
-#: Where a search begins: the default, and the presets.
-SEEDS = (USUAL, _LESS, _LESS | {"lanes": "16,4"}, _LESS | {"lanes": "8,2"})
+def _chosen(preset: dict[str, Any]) -> dict[str, Any]:
+    """What a search would have to choose for a preset."""
+    given = describe.flat(Accelerator()) | preset
+    lanes = given["vector_lanes"] or _COLUMNS
+    return {name: given[name] for name in CHOICES if name != "lanes"} | {
+        "lanes": f"{lanes},{given['function_lanes'] or lanes}", "side_lanes": given["side_lanes"] or _COLUMNS}
+
+
+#: The default accelerator, and where a search begins: it, and the presets.
+USUAL = _chosen({})
+SEEDS = (USUAL, *map(_chosen, SYSTEMS.values()))
 
 
 def values(chosen: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
@@ -36,8 +43,8 @@ def values(chosen: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
     if chosen != USUAL:
         chosen = chosen | {"functions": tuple(needed)}
     return {name: value for name, value in chosen.items() if name != "lanes"} | {
-        "vector_lanes": lanes % 32, "function_lanes": functions % lanes if needed else 0,
-        "side_lanes": chosen["side_lanes"] % 32, "rows": 32}
+        "vector_lanes": lanes % _COLUMNS, "function_lanes": functions % lanes if needed else 0,
+        "side_lanes": chosen["side_lanes"] % _COLUMNS, "rows": _COLUMNS}
 
 
 def search(networks: Sequence[str], growth: dict[str, float], trials: int, folder: Path, jobs: int, seed: int,
