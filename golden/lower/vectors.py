@@ -1,13 +1,13 @@
 """Layers of the vector unit: element by element, row by row, and windows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hbfp.golden.spec.vector import STREAM, Kind, Reduce, VectorInstruction, VectorUnit, scalar
+from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, VectorUnit, scalar
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.pairs import paired
 from hbfp.golden.vector.side import registers
@@ -50,12 +50,12 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
     pairs = paired(each, VectorUnit.of(build.accelerator), length, SPARE) if rows > 1 and whole is None else None
     if pairs:
         taken, given = ([part for span in spans for part in (span, _from(span, words))] for spans in (inputs, outputs))
-        _pass(build, once, pairs, rows // 2, words, taken, given, apart=2)
+        one_pass(build, once, pairs, rows // 2, words, taken, given, apart=2)
         if rows % 2:
             taken, given = ([_from(span, (rows - 1) * words) for span in spans] for spans in (inputs, outputs))
-            _pass(build, once, each, 1, words, taken, given)
+            one_pass(build, once, each, 1, words, taken, given)
         return
-    _pass(build, once, each, rows, words, inputs, outputs, [whole] if whole else [])
+    one_pass(build, once, each, rows, words, inputs, outputs, [whole] if whole else [])
 
 
 def _from(span, words):
@@ -63,7 +63,9 @@ def _from(span, words):
     return Span(span.memory, span.start + words, span.stop)
 
 
-def _pass(build, once, each, rows, words, inputs, outputs, whole=(), apart=1):
+def one_pass(build: Builder, once: Sequence[VectorInstruction], each: Sequence[VectorInstruction], rows: int,
+             words: int, inputs: Sequence[Span], outputs: Sequence[Span], whole: Sequence[Span] = (),
+             apart: int = 1) -> None:
     """An instruction: what runs once, and what runs for each of rows in V of which each stands ``apart`` behind."""
     used, there = registers([*once, *each]), build.accelerator.vector_rows
     if used > there:
@@ -116,7 +118,7 @@ def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequenc
     most = max(1, build.v.size // (2 * len(values)) // words)
     every = joint([[value.dims()[d] for d in outer] for value in values])
     for first, count in ranges([size for size, _ in every[0]], most):
-        with _rows(build, list(boxes(every, first, count)), count, words, inner, values, loaded, stored) as spans:
+        with loaded_rows(build, list(boxes(every, first, count)), count, words, inner, values, loaded, stored) as spans:
             for program, *places in parts:
                 own = program(first) if callable(program) else program
                 taken, given = ([spans[number] for number in numbers] for numbers in places)
@@ -127,7 +129,8 @@ def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequenc
 
 
 @contextmanager
-def _rows(build, cut, count, words, inner, values, loaded, stored):
+def loaded_rows(build: Builder, cut: Sequence[Any], count: int, words: int, inner: int, values: Sequence[Value],
+                loaded: Iterable[int], stored: Iterable[int] | Mapping[int, Value]) -> Iterator[list[Span]]:
     """Where rows of values are in V, brought there, or stored at the end, by their numbers; ``cut`` are boxes."""
     spans = [build.v.take(count * words, kept=True) for _ in values]
     for number in loaded:
@@ -166,7 +169,7 @@ def numbers(build: Builder, values: Sequence[Value], indices: Sequence[int]) -> 
     spans = [build.v.take(1) for _ in values]
     for value, span in zip(values, spans, strict=True):
         build.gather(value.address, 1, [], span.start * build.lanes)
-    _pass(build, [programs.length(1), *(programs.vector(sum=index) for index in indices)], [], 1, 1, spans, [])
+    one_pass(build, [programs.length(1), *(programs.vector(sum=index) for index in indices)], [], 1, 1, spans, [])
 
 
 def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) -> list[VectorInstruction]:
@@ -179,113 +182,6 @@ def with_scalar(program: Sequence[VectorInstruction], place: int, index: int) ->
                                   if reads and taken == place and getattr(each, name) == STREAM}
         found.append(replace(each, **stands))
     return found
-
-
-def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands: Sequence[Value], over: Sequence[int],
-         inner: int, outputs: Sequence[Value], totals: Sequence[Value], kept: Mapping[int, Value] | None = None
-         ) -> None:
-    """Add up rows along ``inner`` of operands of one shape over dimensions, the last of them fastest, to one row each.
-
-    ``parts`` are the programs of :func:`golden.ops.results.running`: before the rows, for each row, and after them. The
-    second gives the rows of ``outputs``, the last those of ``totals``. ``kept`` are rows for registers, the same for
-    all. In a job, models that add up alike at the same time do it together.
-    """
-    alone = outputs or kept or any(each.reduce != Reduce.NONE for part in parts for each in part)
-    if build.waiting is not None and not alone:
-        build.waiting.append(Sum(parts, operands, over, inner, totals))
-        return
-    before, body, after = parts
-    once, each = split(body)
-    values, read = (*operands, *outputs), len(operands)
-    every = joint([[value.dims()[d] for d in over] for value in values])
-    for words, part in _columns(build, operands[0].shape[inner]):
-        own, sums_ = [part(value, inner) for value in values], [part(value, inner) for value in totals]
-        length = own[0].shape[inner]
-        keep_rows(build, {index: part(value, 0) for index, value in (kept or {}).items()})
-        begin = [*once, programs.length(length), *before]
-        for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // (2 * len(values)) // words)):
-            with _rows(build, list(boxes(every, first, count)), count, words, inner, own, range(read),
-                       range(read, len(values))) as spans:
-                _pass(build, [] if first else begin, each, count, words, spans[:read], spans[read:])
-        for one, total in zip(after, sums_, strict=True):
-            result = build.v.take(words)
-            _pass(build, [], [one], 1, words, [], [result])
-            build.store(result.start, words, total, (), inner, rows=[])
-
-
-def _columns(build, length):
-    """Of rows that are longer than the vector unit's, the words that are added up at a time, and what gives these
-    columns of a value along a dimension.
-    """
-    longest, wide = build.accelerator.row_words, -(-length // build.lanes)
-    for word in range(0, wide, longest):
-        words = min(longest, wide - word)
-
-        def part(value, along, word=word, words=words):
-            return value if wide <= longest else value.words(along, word, words, build.lanes)
-        yield words, part
-
-
-@dataclass
-class Sum:
-    """What :func:`sums` is to do without ``outputs``, and does later."""
-    parts: Sequence[Sequence[VectorInstruction]]
-    operands: Sequence[Value]
-    over: Sequence[int]
-    inner: int
-    totals: Sequence[Value]
-    name: str = ""
-
-    @property
-    def kind(self) -> Any:
-        """What sums have in common that can be done together."""
-        return (self.name, [[each.encode() for each in part] for part in self.parts],
-                [each.shape for each in self.operands], self.over, self.inner)
-
-
-def sums_together(build: Builder, several: Sequence[Sum]) -> None:
-    """Do sums of one kind, as many at a time as a row has words for: theirs lie in it side by side.
-
-    Each addition waits for the one before it, so that a row of many words takes hardly longer than one of few. A row
-    is as long as its words, and lanes behind the end of a sum's own are stored nowhere.
-    """
-    one = several[0]
-    for words, part in _columns(build, one.operands[0].shape[one.inner]):
-        own = [replace(each, operands=[part(value, each.inner) for value in each.operands],
-                       totals=[part(value, each.inner) for value in each.totals]) for each in several]
-        most = min(build.accelerator.row_words // words, build.v.size // (4 * len(one.operands) * words))
-        for first in range(0, len(own), max(1, most)):
-            _together(build, own[first:first + max(1, most)], words)
-
-
-def _together(build, several, words):
-    before, body, after = several[0].parts
-    once, each = split(body)
-    width = words * len(several)
-    begin = [*once, programs.length(width * build.lanes), *before]
-    inner, over = several[0].inner, several[0].over
-    every = [joint([[value.dims()[d] for d in over] for value in one.operands]) for one in several]
-    for first, count in ranges([size for size, _ in every[0][0]],
-                               max(1, build.v.size // (2 * len(several[0].operands)) // width)):
-        spans = [build.v.take(count * width, kept=True) for _ in several[0].operands]
-        for number, (one, loops) in enumerate(zip(several, every, strict=True)):
-            for done, skips, lines in boxes(loops, first, count):
-                for place, (span, value) in enumerate(zip(spans, one.operands, strict=True)):
-                    build.load(value, (), inner, span.start + number * count * words + done * words, words,
-                               skip=skips[place], rows=lines[place])
-        place = build.program([*([] if first else begin), *each])
-        values = {"program": place.start, "before": 0 if first else len(begin), "body": len(each), "count0": count,
-                  "count1": 1}
-        for name, span in zip(VECTOR_INPUTS, spans, strict=False):
-            values |= {f"{name}_base": span.start, f"{name}_inner": words, f"{name}_step": count * words,
-                       f"{name}_stride0": words}
-        build.schedule.emit(Opcode.VECTOR, values, [place, *spans], [])
-        build.v.release()
-    for number, total in enumerate(after):
-        result = build.v.take(width)
-        _pass(build, [], [total], 1, width, [], [result])
-        for place, one in enumerate(several):
-            build.store(result.start + place * words, words, one.totals[number], (), inner, rows=[])
 
 
 def copy(build: Builder, value: Value, output: Value) -> None:

@@ -17,6 +17,7 @@ from ..chains import Chain, composed, computes, kept_copy, passes_of, rows_of, s
 from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Made, Nodes
+from ..sums import sums
 from ..tensors import channels_last
 from .forms import formed
 
@@ -64,8 +65,7 @@ def sums_of(net: Nodes, node: Any, form: Rows, operand: fx.Node) -> Made:
     output = net.fresh(node, [left.index(d) for d in left if d != inner] + [left.index(inner)])
     for d in () if result.keep else result.over:
         output = Value(output.where.unsqueeze(d), output.home)
-    vectors.sums(net.build, running(program, form.results, rows_of(program)), streams, result.over, inner, (), [output],
-                 kept)
+    sums(net.build, running(program, form.results, rows_of(program)), streams, result.over, inner, (), [output], kept)
     return node, ()
 
 

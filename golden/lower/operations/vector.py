@@ -17,6 +17,7 @@ from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Made, Nodes
 from ..same import aten
+from ..sums import sums
 from .chained import adds_rows, elements_of, order_of, sums_of
 from .forms import formed
 
@@ -92,7 +93,7 @@ def _rows(net, node, form, values):
     left = [d for d in range(len(shape)) if d != inner and d not in over]
     for place in np.ndindex(*(shape[d] for d in left)):
         own = [[each.at(dict(zip(left, place, strict=True))) for each in some] for some in (sources, given, totals)]
-        vectors.sums(net.build, parts, own[0], over, inner, own[1], own[2])
+        sums(net.build, parts, own[0], over, inner, own[1], own[2])
     return node, ()
 
 
