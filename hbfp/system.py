@@ -102,7 +102,7 @@ class Accelerator(describe.Description):
     memory_banks : int
         0: each memory is read and written in a cycle; else memories have one port, so that a read waits for a write,
         or a load of weights for a read: W and P as a whole, V and X in so many banks, a power of two, a word in that of
-        its address modulo so many. Equal bits. Not with two contexts where operands may be wide.
+        its address modulo so many. Equal bits.
 
     Raises
     ------
@@ -173,9 +173,6 @@ class Accelerator(describe.Description):
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
         if self.contexts > 1:
-            if self.memory_banks and core.wide:    # a program's cycles were not those of the model
-                raise ConflictError("memory_banks", self.memory_banks, "must be 0 with two contexts where operands may "
-                                    "be wide")
             for name in ("x_words", "v_words"):
                 if (value := getattr(self, name)) < SHARES * self.memory_banks:
                     raise ConflictError(name, value, f"must be at least {SHARES * self.memory_banks} with two contexts "

@@ -63,8 +63,6 @@ def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
     ({"contexts": 2, "p_words": 128, "core": Design(rows=32)},
      "P words 128 must be at least 256 with two contexts, 16 times 16: memories are shared by sixteenths"),
     ({"memory_banks": 3}, "Memory banks 3 must be a power of two"),
-    ({"contexts": 2, "memory_banks": 2, "core": Design(format=HBFPFormat(mantissa=4), wide=6)},
-     "Memory banks 2 must be 0 with two contexts where operands may be wide"),
     ({"contexts": 2, "memory_banks": 8, "v_words": 64},
      "V words 64 must be at least 128 with two contexts and 8 banks: memories are shared by sixteenths"),
     ({"queue": 1}, "Queue must be 2 to 64 instructions, not 1"),

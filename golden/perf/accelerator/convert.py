@@ -22,8 +22,8 @@ STATE = record(
     # are read, and leave.
     "row later_row column leaving "
     # Addresses in X: of the word that V gives, or of the first column of its square; of its mantissas; of the columns
-    # that leave.
-    "into later_into square_into",
+    # that are read; of the one that leaves.
+    "into later_into square_into leaving_into",
     # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
     # was busy in the last cycle.
     "shared square active by_columns turned to_w was_busy "
@@ -83,7 +83,7 @@ def ask(m: Record) -> None:
         ports.ask(m.ports, _V_READ, UNIT, s.base + source * s.stride + _word(s) & low)
     if not s.to_w:
         if s.by_columns and s.leaves:
-            ports.ask(m.ports, _X_WRITE, UNIT, s.square_into + s.leaving & low)
+            ports.ask(m.ports, _X_WRITE, UNIT, s.leaving_into & low)
         if s.later and not s.by_columns:
             ports.ask(m.ports, _X_WRITE, UNIT, s.later_into & low)
     else:
@@ -126,7 +126,8 @@ def _advance(s):
 def _transpose(s):
     """The transposer, from what its registers are."""
     complete = s.later and s.turned and s.later_row == s.side - 1
-    s.leaves, s.leaving = s.reading, s.column
+    # The next square may be complete while the last column of this one leaves.
+    s.leaves, s.leaving, s.leaving_into = s.reading, s.column, s.square_into + s.column
     if s.reading:
         s.column += 1
         if s.column == s.side:
