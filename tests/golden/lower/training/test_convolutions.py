@@ -71,6 +71,7 @@ CASES = {
     "bordered": before(nn.MaxPool2d(3, 2, 1)), "average": before(nn.AvgPool2d(2), nn.ReLU()),
     "norm": before(nn.BatchNorm2d(16), nn.ReLU()), "no parameters": before(nn.BatchNorm2d(16, affine=False)),
     "instances": before(nn.InstanceNorm2d(16), nn.ReLU()),
+    "affine instances": before(nn.InstanceNorm2d(16, affine=True, track_running_stats=True), nn.ReLU()),
     "no statistics": before(nn.BatchNorm2d(16, track_running_stats=False)), "frozen": Frozen,
     "rows": lambda: nn.Sequential(nn.Flatten(), nn.Linear(150, 20), nn.BatchNorm1d(20, 1e-3, 0.3), nn.Linear(20, 10)),
     "blocks": lambda: nn.Sequential(nn.Conv2d(5, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), *head(32))}
