@@ -12,7 +12,7 @@ from hbfp.program import Product, Tensor
 from ..errors import LoweringError
 from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
-from ..products import draw, wide
+from ..products import draw
 from ..products.after import After
 from ..products.convolution import convolution
 from ..products.gathered import gathered
@@ -20,6 +20,7 @@ from ..products.matrix import matrix
 from ..products.patches import Patches
 from ..products.planes import fits, planes
 from ..products.weights import Steps, Weights, computed_weights, constant_weights
+from ..products.wide import widths
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
@@ -61,23 +62,24 @@ def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *opt
     return hbfp.conv2d_backward(g, x, torch.zeros(shape), *options, [False, True])[1]
 
 
-def _check(net, text):
-    """LoweringError if a convolution would have to do what only products of matrices do."""
+def _widths(net, text, x, w):
+    """Which operands are wide; LoweringError if a convolution would have to do what only products of matrices do."""
     draw.refuse(Formats.read(text))
-    wide.refuse(Formats.read(text), net.build.accelerator)
+    return widths(text, net.build.accelerator, x, w)
 
 
 def conv2d(net: Nodes, node: Any) -> Made:
     """A convolution of x (N, C, H, W) with w (O, C / groups, kh, kw), one group after the other."""
     x, w, stride, padding, dilation, groups, text = node.args
-    _check(net, text)
+    wide = _widths(net, text, "x", "w")
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
     window = _window(shape, stride, padding, dilation)
-    kernel = _constant(net, net.constant(w), groups) if net.is_constant(w) else _forward(net, net.value(w), groups)
+    kernel = _constant(net, net.constant(w), groups, wide) if net.is_constant(w) else _forward(
+        net, net.value(w), groups, wide)
     output = _space(net, last, groups)
-    _convolve(net, x, shape[1], kernel, window, groups, steps, output, after)
+    _convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
     return last, (_work(result, shape, groups),)
 
 
@@ -90,7 +92,7 @@ def images_gradient(net: Nodes, node: Any) -> Made:
         If there is more padding than the kernel reaches.
     """
     g, w, _, stride, padding, dilation, groups, text = node.args
-    _check(net, text)
+    wide = _widths(net, text, "g", "w")
     result, shape = net.graph.results[node], net.graph.results[w].shape
     window = _window(shape, stride, padding, dilation)
     around = window.reach[0] - padding[0], window.reach[1] - padding[1]
@@ -98,25 +100,25 @@ def images_gradient(net: Nodes, node: Any) -> Made:
         raise LoweringError(f"its padding {tuple(padding)} is more than its kernel reaches, {window.reach}; at most "
                             "that would do")
     after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
-    kernel = _turned(net, net.value(w), groups)
+    kernel = _turned(net, net.value(w), groups, wide)
     output = _space(net, last, groups)
     outs = shape[0] // groups
     if window.stride == (1, 1):
         turned = Window(window.size, (1, 1), around, window.dilation)
-        _convolve(net, g, outs, kernel, turned, groups, Steps(), output, after)
+        _convolve(net, g, outs, kernel, wide, turned, groups, Steps(), output, after)
     else:
         sides = result.shape[2] + window.reach[0], result.shape[3] + window.reach[1]
         spread = _laid(net, net.value(g), sides, around, window.stride,
                        words=not _gathers(net, window, outs, groups, False))
         turned = Window(window.size, (1, 1), (0, 0), window.dilation)
-        _convolve(net, spread, outs, kernel, turned, groups, Steps(), output, after)
+        _convolve(net, spread, outs, kernel, wide, turned, groups, Steps(), output, after)
     return last, (_work(net.graph.results[g], shape, groups),)
 
 
 def weights_gradient(net: Nodes, node: Any) -> Made:
     """The gradient of a convolution's weights: a product over all pixels of all images, of g turned and patches."""
     g, x, shape, stride, padding, dilation, groups, text = node.args
-    _check(net, text)
+    wide = _widths(net, text, "g", "x")
     top = net.value(g)
     window = _window(shape, stride, padding, dilation)
     outs, ins = shape[0] // groups, shape[1]
@@ -134,7 +136,7 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         patches = Patches(part, window.size, window.stride, window.dilation, tuple(top.shape[2:]))
         left = Value(rows[:, group * outs:(group + 1) * outs].t(), top.home)
         own = Value(output.where[group * outs:(group + 1) * outs].permute(0, 2, 3, 1), output.home)
-        weights = Weights(patches.terms, patches.columns, lines=patches)
+        weights = Weights(patches.terms, patches.columns, lines=patches, wide=wide)
         if ins % net.build.lanes:                          # rows would be stored from within a word
             dense = net.build.dram.empty((outs, patches.columns))
             matrix(net.build, left, weights, Steps(), dense, After(net.build))
@@ -166,7 +168,7 @@ def _space(net, node, groups):
     return net.fresh(node, filled=0.0 if groups > 1 and outs % net.build.lanes else None)
 
 
-def _convolve(net, x, channels, kernel, window, groups, steps, output, after):
+def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, after):
     """A convolution of a node's images, or of those at a value with their borders, group after group."""
     build, outs = net.build, output.shape[1] // groups
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
@@ -174,7 +176,7 @@ def _convolve(net, x, channels, kernel, window, groups, steps, output, after):
     plain = window.plain
     gathers = _gathers(net, window, channels, groups, plain)
     planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
-        build, net.value(x), Weights(size[0] * size[1] * channels, outs), size, stride, padding, dilation)
+        build, net.value(x), Weights(size[0] * size[1] * channels, outs, wide=wide), size, stride, padding, dilation)
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
@@ -192,15 +194,15 @@ def _convolve(net, x, channels, kernel, window, groups, steps, output, after):
         build.forget()
 
 
-def _constant(net, w, groups):
+def _constant(net, w, groups, wide):
     """Kernels of weights that are constants."""
     def kernel(group, apart):
         own = w.chunk(groups)[group].permute(2, 3, 1, 0).reshape(-1, len(w) // groups).contiguous().numpy()
-        return constant_weights(net.build, own, w.shape[1] if apart else len(own))
+        return constant_weights(net.build, own, w.shape[1] if apart else len(own), wide)
     return kernel
 
 
-def _forward(net, w, groups):
+def _forward(net, w, groups, wide):
     """Kernels of weights (O, C, kh, kw) that are computed, with K along C and the taps."""
     outs, channels, lanes = w.shape[0] // groups, w.shape[1], net.build.lanes
     taps = w.shape[2] * w.shape[3]
@@ -212,16 +214,16 @@ def _forward(net, w, groups):
                 taps * pitch, w.shape[3] * pitch, pitch):
             terms = channels if taps == 1 else taps * pitch
             where = located((outs, terms), (taps * pitch, 1), own.address)
-            return computed_weights(Value(where.t(), Home(own.address, outs, terms, taps * pitch)), lanes)
+            return computed_weights(Value(where.t(), Home(own.address, outs, terms, taps * pitch)), lanes, wide=wide)
         length = pitch if apart else channels
         rows = net.build.dram.empty((outs, taps * length))
         net.build.dram.zeros(rows.home)
         net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(torch.narrow, 3, 0, channels))
-        return computed_weights(rows.view(torch.t), lanes)
+        return computed_weights(rows.view(torch.t), lanes, wide=wide)
     return kernel
 
 
-def _turned(net, w, groups):
+def _turned(net, w, groups, wide):
     """Kernels of the same weights for the gradient of the images: K along O and the taps, from the last on."""
     outs, channels, lanes = w.shape[0] // groups, w.shape[1], net.build.lanes
     down, across = w.shape[2:]
@@ -229,14 +231,14 @@ def _turned(net, w, groups):
     def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs)
         if down == across == 1:
-            return computed_weights(Value(own.where[:, :, 0, 0], own.home), lanes)
+            return computed_weights(Value(own.where[:, :, 0, 0], own.home), lanes, wide=wide)
         high = -(-outs // lanes) * lanes if apart else outs
         rows = net.build.dram.empty((down * across, high, channels))
         net.build.dram.zeros(rows.home)
         for tap in range(down * across):
             y, x = divmod(down * across - 1 - tap, across)
             net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[tap, :outs], rows.home))
-        return computed_weights(rows.view(torch.flatten, 0, 1), lanes)
+        return computed_weights(rows.view(torch.flatten, 0, 1), lanes, wide=wide)
     return kernel
 
 

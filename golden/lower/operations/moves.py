@@ -63,6 +63,18 @@ def stack(net: Nodes, node: Any) -> Made:
     return node, ()
 
 
+def repeat(net: Nodes, node: Any) -> Made:
+    """Copy a tensor so many times along each dimension, of which there may be more than it has, in front."""
+    x, times = node.args
+    value, output = net.value(x), net.fresh(node, filled=0.0)
+    source, target = value.where[(None,) * (len(times) - len(value.shape))], output.where
+    for dim in reversed(range(len(times))):
+        target = target.unflatten(dim, (times[dim], source.shape[dim]))
+        source = source.unsqueeze(dim)
+    net.copy(Value(source.expand(target.shape), value.home), Value(target, output.home))
+    return node, ()
+
+
 def _stacked(value, dim):
     """The order of the dimensions of what is stacked along ``dim``: of images the channels stay innermost."""
     order = vectors.physical(value)
@@ -131,6 +143,6 @@ def masked(net: Nodes, node: Any) -> Made:
 
 
 MOVES: dict[Any, Handler] = {
-    aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack,
+    aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack, aten.repeat.default: repeat,
     aten.slice_backward.default: slice_backward, aten.select_backward.default: select_backward,
     aten.embedding.default: embedding, aten.masked_fill.Scalar: masked}

@@ -20,14 +20,14 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
     n, c, h, w = value.shape
     oh, ow = output.shape[2:]
-    words = -(-c // build.lanes)
+    words, wide = -(-c // build.lanes), weights.wide
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     dims, every = value.dims(), [each.dims() for each in (flat, *after.others)]
     margin = (ph * w + pw) * words
     reach = dh * (kh - 1) + 1
 
     def space(band):
-        return min((band - 1) * sh + reach, h) * w * words + margin
+        return (min((band - 1) * sh + reach, h) * w * words + margin) * wide.digits
     fits = [b for b in range(1, oh + 1) if space(b) <= build.x.size]
     good = [b for b in fits if b == oh and n == 1 or 2 * space(b) <= build.x.size]
     if not fits:
@@ -42,33 +42,34 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
             rows = min(band, oh - top)
             first = min(max(top * sh - ph, 0), h)
             last = max(min((top + rows - 1) * sh - ph + reach, h), first)
-            span = build.x.take((last - first) * w * words + margin)
+            low = (last - first) * w * words + margin      # of wide pixels, low digits behind all high ones
+            span = build.x.take(low * wide.digits)
             base = span.start + margin
-            _pixels(build, value, dims, image, first, last, words, base)
-            for start, wide in core.groups():
-                where, there = core.place(start, wide)
+            _pixels(build, value, dims, image, first, last, words, base, wide, low)
+            for start, some in core.groups():
+                where, there = core.place(start, some)
                 if not there and where is not None:
-                    core.bring(where, start, wide)
+                    core.bring(where, start, some)
                 down = even(rows, max(1, most // ow)) if across == ow else 1
                 for y, x in product(range(top, top + rows, down), range(0, ow, across)):
                     tall_, long = min(down, top + rows - y), min(across, ow - x)
                     lines = [[(tall_, each[1][1]), (long, each[2][1])] for each in every]
                     skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
-                    extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, wide, start)
-                    result = build.v.take(tall_ * long * wide, kept=True)
+                    extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, some, start)
+                    result = build.v.take(tall_ * long * some, kept=True)
                     at = base + ((y * sh - ph - first) * w + x * sw - pw) * words
                     bounded = {"bounded": 1, "x": x * sw - pw, "y": y * sh - ph, "x_row": sw, "y_row": sh,
                                "x_pass": dw, "y_pass": dh, "width": w, "height": h} if ph or pw else {}
                     core.multiply(span, {
                         "base": at, "rows0": long, "rows1": tall_, "row0": sw * words, "row1": sh * w * words,
                         "passes0": words, "passes1": kw, "passes2": kh, "pass0": 1, "pass1": dw * words,
-                        "pass2": dh * w * words, **bounded}, where, wide, result, wide, start)
-                    after.work(result, extra, tall_ * long, wide)
-                    store(build, result.start, wide, flat, 3, start, skips[0], lines[0])
+                        "pass2": dh * w * words, **bounded, **wide.multiply(low)}, where, some, result, some, start)
+                    after.work(result, extra, tall_ * long, some)
+                    store(build, result.start, some, flat, 3, start, skips[0], lines[0])
                     build.v.release()
 
 
-def _pixels(build, value, dims, image, first, last, words, target):
+def _pixels(build, value, dims, image, first, last, words, target, wide, low):
     """Rows of pixels to X."""
     c, w = value.shape[1], value.shape[3]
     most = max(1, build.v.size // 6 // (w * words))
@@ -80,4 +81,4 @@ def _pixels(build, value, dims, image, first, last, words, target):
         here = build.v.take(rows * w * words)
         build.load(value, (), 1, here.start, words, skip=image * dims[0][1] + y * dims[2][1],
                    rows=[(rows, dims[2][1]), dims[3]])
-        to_x(build, here, rows * w, words, target + (y - first) * w * words, words, 1)
+        to_x(build, here, rows * w, words, target + (y - first) * w * words, words, 1, wide, low)

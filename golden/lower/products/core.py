@@ -1,7 +1,6 @@
 """The core with one weight: its columns come into W, whole or tile by tile, and rows of X are multiplied with them."""
 
 from collections.abc import Callable, Sequence
-from itertools import product
 
 from hbfp.isa.instructions import Opcode
 
@@ -100,22 +99,24 @@ class Core:
         steps, wide = {"scale": int("scale" in self.kept), "bias": int("bias" in self.kept)}, self.weights.wide
         cut = cut or self.cut(fields)
         each = 1 if len(cut) > 1 else wide.tiles           # column tiles of an instruction, of a column
-        for half, (number, part) in product(range(0, wide.tiles, each), enumerate(cut)):
-            if before is not None:
-                before(part, half)
-            if where is None:
-                span = self.build.w.take(each * part.tiles * rows)
-                self.bring(span, first, 1, part.first, part.tiles, half if each < wide.tiles else None)
-            else:
-                begin = where.start + (half * tiles + part.first) * rows
-                span = Span("W", begin, begin + ((columns * each - 1) * tiles + part.tiles) * rows)
-            schedule.emit(Opcode.WEIGHTS, {"base": span.start, "tiles": (span.stop - span.start) // rows,
-                                           "repeats": 1}, [span])
-            schedule.emit(Opcode.MULTIPLY, {
-                "first": int(number == 0), "last": int(number == len(cut) - 1), **steps,
-                "relu": int(self.steps.relu), "tiles": tiles, "columns": columns * each, **part.fields},
-                [source] if isinstance(source, Span) else source(part))
-        self._drain(steps, fields, columns, result, row, first)
+        for half in range(0, wide.tiles, each):
+            for number, part in enumerate(cut):
+                if before is not None:
+                    before(part, half)
+                if where is None:
+                    span = self.build.w.take(each * part.tiles * rows)
+                    self.bring(span, first, 1, part.first, part.tiles, half if each < wide.tiles else None)
+                else:
+                    begin = where.start + (half * tiles + part.first) * rows
+                    span = Span("W", begin, begin + ((columns * each - 1) * tiles + part.tiles) * rows)
+                schedule.emit(Opcode.WEIGHTS, {"base": span.start, "tiles": (span.stop - span.start) // rows,
+                                               "repeats": 1}, [span])
+                schedule.emit(Opcode.MULTIPLY, {
+                    "first": int(number == 0), "last": int(number == len(cut) - 1), **steps,
+                    "relu": int(self.steps.relu), "tiles": tiles, "columns": columns * each, **part.fields},
+                    [source] if isinstance(source, Span) else source(part))
+            if half == 0:                                  # else weights of the second half would wait for it in vain
+                self._drain(steps, fields, columns, result, row, first)
 
     def _drain(self, steps, fields, columns, result, row, first):
         drain = {**steps, "columns": columns * self.weights.wide.tiles, "rows0": fields["rows0"],

@@ -116,9 +116,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
                 load(skips[0], lines[0], here.start + done * words, word, words)
-            for part, fields in enumerate(wide.rows()):
-                to_x(build, here, lower, words, target + part * low, 1, high,
-                     {**fields_of(drawn, start + row, word), **fields})
+            to_x(build, here, lower, words, target, 1, high, wide, low, fields_of(drawn, start + row, word))
             yield
 
     def bring(*what):
@@ -231,13 +229,18 @@ def _zeros(build, words):
     return span
 
 
-def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: int, word: int,
+def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: int, word: int, wide: Wide, low: int,
          more: Mapping[str, int] | None = None) -> None:
-    """Convert rows of words to X, where rows and words are ``row`` and ``word`` apart; ``more`` are further fields."""
-    build.schedule.emit(Opcode.CONVERT, {
-        "base": here.start, "words": words, "rows": rows, "stride": words, "target": target, "target_word": word,
-        "target_row": row, **(more or {})}, [here],
-        [Span("X", target, target + (rows - 1) * row + (words - 1) * word + 1)])
+    """Convert rows of words to X, where rows and words are ``row`` and ``word`` apart; ``more`` are further fields.
+
+    Low digits of wide ones lie ``low`` behind the high ones.
+    """
+    for part, fields in enumerate(wide.rows()):
+        own = target + part * low
+        build.schedule.emit(Opcode.CONVERT, {
+            "base": here.start, "words": words, "rows": rows, "stride": words, "target": own, "target_word": word,
+            "target_row": row, **(more or {}), **fields}, [here],
+            [Span("X", own, own + (rows - 1) * row + (words - 1) * word + 1)])
 
 
 def row_step(build: Builder, turned: bool) -> int:

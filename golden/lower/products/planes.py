@@ -51,9 +51,8 @@ def fits(build: Builder, value: Value, weights: Weights, size: Sequence[int], st
     found = words_of(size, dilation, lanes // c).planes
     if stride[0] * stride[1] * sum(len(each) - 1 for each in found) >= size[0] * -(-size[1] * c // lanes):
         return False
-    count = len(found)
-    wide = w + 2 * padding[1]
-    return 2 * count * (dilation[0] * (size[0] - 1) + 1) * wide <= build.x.size and 6 * wide <= build.v.size
+    count, across = len(found) * weights.wide.digits, w + 2 * padding[1]
+    return 2 * count * (dilation[0] * (size[0] - 1) + 1) * across <= build.x.size and 6 * across <= build.v.size
 
 
 def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, size: Sequence[int],
@@ -66,17 +65,20 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     every = [each.dims() for each in (flat, *after.others)]
     words = words_of(size, dilation, build.lanes // c)
-    wide, reach, count = w + 2 * pw, dilation[0] * (size[0] - 1) + 1, len(words.planes)
-    band = max(b for b in range(1, oh + 1) if b == 1 or 2 * count * ((b - 1) * sh + reach) * wide <= build.x.size)
+    wide, reach, count = weights.wide, dilation[0] * (size[0] - 1) + 1, len(words.planes)
+    line = w + 2 * pw                                      # words of a line of a plane
+    band = max(b for b in range(1, oh + 1)
+               if b == 1 or 2 * count * wide.digits * ((b - 1) * sh + reach) * line <= build.x.size)
     most = max(1, min(machine.core.depth, after.share, PASS * machine.core.rows))
     across = even(ow, most)
     for image, top in product(range(n), range(0, oh, band)):
         rows = min(band, oh - top)
         lines = (rows - 1) * sh + reach
-        span = build.x.take(count * lines * wide)
-        base = {each: span.start + number * lines * wide for number, each in enumerate(words.planes)}
+        low = count * lines * line
+        span = build.x.take(low * wide.digits)
+        base = {each: span.start + number * lines * line for number, each in enumerate(words.planes)}
         for each in words.planes:
-            _plane(build, value, each, (ph, pw), image, top * sh, lines, base[each])
+            _plane(build, value, each, (ph, pw), image, top * sh, lines, base[each], wide, low)
         for start, some in core.groups():
             where, there = core.place(start, some)
             assert where is not None
@@ -89,9 +91,9 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
                 skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
                 extra = after.bring([(0, [0, *skips], [[], *loops])], tall * long, 1, start + column)
                 result = build.v.take(tall * long, kept=True)
-                fields = {"rows0": long, "rows1": tall, "row0": sw, "row1": sh * wide, "passes0": 1, "passes1": 1,
-                          "passes2": 1}
-                cut = [Portion(number, 1, {**fields, "base": base[alike] + ((y - top) * sh + dy) * wide + x * sw + dx})
+                fields = {"rows0": long, "rows1": tall, "row0": sw, "row1": sh * line, "passes0": 1, "passes1": 1,
+                          "passes2": 1, **wide.multiply(low)}
+                cut = [Portion(number, 1, {**fields, "base": base[alike] + ((y - top) * sh + dy) * line + x * sw + dx})
                        for number, ((dy, dx), alike) in enumerate(zip(words.first, words.alike, strict=True))]
                 core.multiply(span, fields,
                               Span("W", where.start + column * core.height, where.start + (column + 1) * core.height),
@@ -101,27 +103,27 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
                 build.v.release()
 
 
-def _plane(build, value, alike, padding, image, first, lines, target):
+def _plane(build, value, alike, padding, image, first, lines, target, wide, low):
     """Lines ``first`` on of a plane, counted with the border, to X."""
     dims = value.dims()
     (_, _, h, w), (ph, pw), lanes, c = value.shape, padding, build.lanes, value.shape[1]
-    wide = w + 2 * pw
-    most = max(1, build.v.size // 6 // wide)
+    across = w + 2 * pw
+    most = max(1, build.v.size // 6 // across)
     for line in range(first, first + lines, most):
         some = min(most, first + lines - line)
-        here = build.v.take(some * wide)
-        build.fill(here.start, some * wide)
+        here = build.v.take(some * across)
+        build.fill(here.start, some * across)
         for place, (dy, dx) in enumerate(alike):
             # Words (y, x) of the piece whose pixel (y + dy - ph, x + dx - pw) is one of the image.
             top, left = max(0, ph - dy - line), max(0, pw - dx)
-            bottom, right = min(some, h + ph - dy - line), min(wide, w + pw - dx)
+            bottom, right = min(some, h + ph - dy - line), min(across, w + pw - dx)
             if bottom <= top or right <= left:
                 continue
             at = value.address + image * dims[0][1] + (line + top + dy - ph) * dims[2][1] + (left + dx - pw) * lanes
-            word = here.start + top * wide + left
+            word = here.start + top * across + left
             if place == 0:
-                build.words(at, right - left, [(bottom - top, dims[2][1], wide)], word)
+                build.words(at, right - left, [(bottom - top, dims[2][1], across)], word)
             else:
-                build.gather(at, c, [(right - left, lanes, lanes), (bottom - top, dims[2][1], wide * lanes)],
+                build.gather(at, c, [(right - left, lanes, lanes), (bottom - top, dims[2][1], across * lanes)],
                              word * lanes + place * c)
-        to_x(build, here, some * wide, 1, target + (line - first) * wide, 1, 1)
+        to_x(build, here, some * across, 1, target + (line - first) * across, 1, 1, wide, low)

@@ -44,7 +44,8 @@ class Lines(Protocol):
 class Weights:
     """A matrix (K, N) for memory W: in DRAM as records, or a value or lines that are converted on the device.
 
-    ``apart`` is a copy of the value, (column tiles, K, lanes).
+    ``apart`` is a copy of the value, (column tiles, K, lanes). LoweringError if it is narrow beside wide rows, and no
+    records: CONVERT puts no narrow mantissas where wide products have theirs.
     """
     terms: int
     columns: int
@@ -55,6 +56,11 @@ class Weights:
     drawn: Drawn | None = None
     wide: Wide = NARROW
     apart: Value | None = None
+
+    def __post_init__(self) -> None:
+        if self.wide.x and not self.wide.w and not self.constant:
+            raise LoweringError("its first operand is wide and its second one, which is computed, is not; one width "
+                                "for both would do")
 
     @property
     def constant(self) -> bool:
@@ -131,12 +137,9 @@ def constant_weights(build: Builder, weight: np.ndarray, chunk: int, wide: Wide 
 def computed_weights(value: Value, lanes: int, draw: Draw | None = None, wide: Wide = NARROW) -> Weights:
     """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM.
 
-    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`, and if it is
-    narrow beside wide rows: CONVERT puts no narrow mantissas where wide products have theirs.
+    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`, and as
+    :class:`Weights`.
     """
-    if wide.x and not wide.w:
-        raise LoweringError("its first operand is wide and its second one, which is computed, is not; one width for "
-                            "both would do")
     (terms, down), (columns, along) = value.dims()
     turned = down == 1 and along != 1
     drawn = in_v(draw, turned, terms if turned else columns, lanes)

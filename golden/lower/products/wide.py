@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.placed import read
 from hbfp.system import Accelerator
 
@@ -55,10 +54,16 @@ class Wide:
 NARROW = Wide()
 
 
-def widths(text: str, accelerator: Accelerator) -> Wide:
-    """The widths of a traced product's operands; LoweringError if the accelerator does not have them."""
+def widths(text: str, accelerator: Accelerator, x: str = "x", w: str = "w") -> Wide:
+    """The widths of a traced product's operands, which have these roles.
+
+    Raises
+    ------
+    LoweringError
+        If the accelerator does not have them.
+    """
     formats, _ = read(text)
-    return Wide(*(_wide(getattr(formats, role).mantissa, accelerator) for role in ("x", "w")))
+    return Wide(*(_wide(getattr(formats, role).mantissa, accelerator) for role in (x, w)))
 
 
 def _wide(mantissa, accelerator):
@@ -79,10 +84,3 @@ def would(mantissa: int, accelerator: Accelerator) -> str:
     """What would do for mantissas that an accelerator does not have."""
     narrow = accelerator.core.format.mantissa
     return f"--{'wide' if narrow < mantissa < 2 * narrow else 'mantissa'} {mantissa} would do"
-
-
-def refuse(formats: Formats, accelerator: Accelerator) -> None:
-    """LoweringError if a product that cannot be wide would have to."""
-    if any(_wide(getattr(formats, role).mantissa, accelerator) for role in ("x", "w", "g")):
-        raise LoweringError("its product would be wide, which linear layers and products of matrices can be; a layer "
-                            f"of {accelerator.core.format.mantissa} bits would do")

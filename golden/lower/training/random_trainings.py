@@ -30,7 +30,7 @@ LIMITS = {
     "row words": r"--row-words", "vector rows": r"--vector-rows", "functions": r"--functions",
     "passes": r"passes of the core", "program words": r"--p-words",
     "stochastic": r"would round stochastically|rounded stochastically|Noise by position is that of linear layers",
-    "wide": r"its product would be wide|one width for both would do"}
+    "wide": r"one width for both would do"}
 #: How often a training is drawn anew, before a number has none.
 DRAWS = 40
 SAMPLES = (1, 2, 3, 4, 5, 8, 9, 12)

@@ -186,6 +186,8 @@ CASES = {
     "softmax of an odd row": (lambda: nn.Softmax(-1), (5, 20)),
     "views": (lambda: Of(lambda x: x.transpose(0, 1).reshape(5, -1)[:, 1:7].t() + 1), (2, 5, 6)),
     "stack": (lambda: Of(lambda x: torch.stack([x, x * 2], 1)), (3, 5)),
+    "repeat": (lambda: Of(lambda x, y: (x.repeat(3), y.repeat(2, 1, 3), x.repeat(2, 1))), (5,), (3, 13)),
+    "affine instance norm": (lambda: nn.InstanceNorm2d(3, affine=True), (2, 3, 4, 5)),
     "pad": (lambda: Of(lambda x: F.pad(x, (1, 2, 0, 1))), (2, 3, 4, 5)),
     "flatten": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(60, 4)), (2, 3, 4, 5)),
     "mask": (lambda: Of(lambda x: x.masked_fill(torch.eye(5, dtype=torch.bool), -2.5)), (2, 5, 5)),

@@ -21,6 +21,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
+from tests.cases import sweep
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -78,9 +79,9 @@ def multiplies(program):
     return {(each["wide_x"], each["wide_w"]) for each in program.instructions if each.opcode == Opcode.MULTIPLY}
 
 
-def check(model, machine, count=20):
+def check(model, machine, *shape):
     """Every tensor, in an order that the waits guarantee; the widths that products have."""
-    program = (made := lower(model, (torch.randn(count, 20),), machine)).program
+    program = (made := lower(model, (torch.randn(*shape or (20, 20)),), machine)).program
     device = Machine(program, races=True)
     device.run()
     for name, values in made.expected.items():
@@ -108,10 +109,16 @@ def test_both_digits_of_the_next_band_come_between_commands_of_one():
     """A row is 3 words of high digits and 3 of low ones: X has two bands of 10 rows."""
     machine = accelerator((1, 8), x_words=128, w_words=64, v_words=256)
     model = converted(lambda: nn.Linear(20, 40), machine, x=6, w=6)
-    assert check(model, machine, 62) == {(1, 1)}
+    assert check(model, machine, 62, 20) == {(1, 1)}
     opcodes = [each.opcode for each in lower(model, (torch.randn(62, 20),), machine).program.instructions]
     places = [place for place, each in enumerate(opcodes) if each == Opcode.MULTIPLY]
     assert sum(Opcode.CONVERT in opcodes[a:b] for a, b in zip(places, places[1:], strict=False)) > 3
+
+
+def test_results_of_the_first_half_leave_before_weights_of_the_second_come():
+    """A column of 25 passes comes to W in portions, of which there is room for four; a drain takes both halves."""
+    machine = MACHINES["streamed"]
+    assert check(converted(lambda: nn.Linear(200, 40), machine, x=6, w=6), machine, 5, 200) == {(1, 1)}
 
 
 def test_layers_of_their_own_widths():
@@ -146,9 +153,20 @@ def test_widths_that_it_has_not(wide, mantissa, would):
         lower(converted(MODELS["mlp"], machine, x=mantissa, w=mantissa), (torch.randn(20, 20),), machine)
 
 
-def test_wide_convolutions_are_refused():
-    machine = MACHINES["plain"]
-    model = converted(lambda: nn.Conv2d(8, 8, 3), machine, x=6, w=6)
-    with pytest.raises(LoweringError, match="linear layers and products of matrices can be; a layer of 4 bits would "
-                                            "do$"):
-        lower(model, (torch.randn(1, 8, 5, 5),), machine)
+#: Images of 8 channels: patches by address; by planes of words, a word having several pixels; gathered; and pixels.
+CONVOLUTIONS = {"addresses": lambda: nn.Sequential(nn.Conv2d(8, 24, 3, 2, 1), nn.ReLU()),
+                "planes": lambda: nn.Sequential(nn.Conv2d(8, 4, 1), nn.ReLU(), nn.Conv2d(4, 10, 3, padding=1)),
+                "gathered": lambda: nn.Sequential(nn.Conv2d(8, 9, 3, padding=1), nn.Conv2d(9, 8, (3, 2), 2)),
+                "groups": lambda: nn.Conv2d(8, 24, 3, 1, 1, groups=4),
+                "depthwise": lambda: nn.Conv2d(8, 8, 3, groups=8),
+                "pixels": lambda: nn.Conv2d(8, 12, 1, 2)}
+
+
+@pytest.mark.parametrize(("model", "machine", "wide"), sweep(
+    7, [(model, machine, wide) for model in CONVOLUTIONS for machine in MACHINES for wide in ((1, 0), (0, 1), (1, 1))]))
+def test_convolutions(model, machine, wide):
+    """Their weights are constants, so that rows may be wide beside narrow ones."""
+    machine = MACHINES[machine]
+    bits = 4, machine.core.wide
+    model = converted(CONVOLUTIONS[model], machine, x=bits[wide[0]], w=bits[wide[1]])
+    assert check(model, machine, 2, 8, 9, 7) == {wide}

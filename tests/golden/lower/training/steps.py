@@ -16,10 +16,10 @@ from hbfp.system import Accelerator
 
 
 @cache
-def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", rounding="rne", **sizes):
+def accelerator(rows=8, block=(1, 8), mantissa=8, accumulate="fp32", rounding="rne", wide=0, **sizes):
     """A small one, so that everything is cut."""
     fmt = HBFPFormat(mantissa=mantissa, block=block, rounding=rounding)
-    return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
+    return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32, wide=wide),
                        **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
 
 

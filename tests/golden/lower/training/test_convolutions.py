@@ -15,6 +15,7 @@ from golden.lower.errors import LoweringError
 from golden.lower.operations.convolutions import input_gradient, weight_gradient
 from golden.lower.training.step import lower_step
 from golden.nn.formats import Formats
+from golden.schedule import MixedMantissa
 from golden.study.resnet import Block
 from hbfp.isa.instructions import Opcode
 from tests.cases import sweep
@@ -27,6 +28,11 @@ MACHINES = {"8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), acc
             "16-long": accelerator(16, (1, 32), v_words=512, vector_rows=4),
             "8-tiles": accelerator(8, (8, 8), v_words=1024, x_words=512),
             "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=1024)}
+#: Of whose products both operands have 6 bits, or 7, in place of 4.
+WIDE = {"8": accelerator(mantissa=4, wide=6), "8-aligned": accelerator(mantissa=4, accumulate="aligned", wide=7),
+        "8-short": accelerator(mantissa=4, wide=6, w_words=128, x_words=512),
+        "16-long": accelerator(16, (1, 32), 4, wide=6, v_words=512, x_words=512, w_words=1024),
+        "8-tiles": accelerator(8, (8, 8), 4, wide=6, v_words=1024, x_words=1024)}
 
 
 def between(*options, channels=16, **named):
@@ -65,6 +71,7 @@ CASES = {
     "bordered": before(nn.MaxPool2d(3, 2, 1)), "average": before(nn.AvgPool2d(2), nn.ReLU()),
     "norm": before(nn.BatchNorm2d(16), nn.ReLU()), "no parameters": before(nn.BatchNorm2d(16, affine=False)),
     "instances": before(nn.InstanceNorm2d(16), nn.ReLU()),
+    "affine instances": before(nn.InstanceNorm2d(16, affine=True, track_running_stats=True), nn.ReLU()),
     "no statistics": before(nn.BatchNorm2d(16, track_running_stats=False)), "frozen": Frozen,
     "rows": lambda: nn.Sequential(nn.Flatten(), nn.Linear(150, 20), nn.BatchNorm1d(20, 1e-3, 0.3), nn.Linear(20, 10)),
     "blocks": lambda: nn.Sequential(nn.Conv2d(5, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), *head(32))}
@@ -81,6 +88,16 @@ def test_steps(name, machine):
     """Sums over 90 pixels straddle lines, images and blocks."""
     torch.manual_seed(2)
     follow(CASES[name](), F.cross_entropy, [draw(3), draw(3)], MACHINES[machine])
+
+
+@pytest.mark.parametrize(("name", "machine"), sweep(17, [(name, machine) for name in CASES for machine in WIDE]))
+def test_wide_steps(name, machine):
+    """Both digits of pixels, of words of them, and of weights that are computed."""
+    torch.manual_seed(2)
+    plan = MixedMantissa(base=4, boosted=WIDE[machine].core.wide, epochs=1)
+    step, _ = follow(CASES[name](), F.cross_entropy, [draw(3)], WIDE[machine], mixed=plan)
+    assert all(each["wide_x"] and each["wide_w"] for each in step.lowered.program.instructions
+               if each.opcode == Opcode.MULTIPLY)
 
 
 def test_rows_in_registers_leave_streams_for_others():

@@ -45,8 +45,8 @@ def mixed(machine=None, plan=PLAN, **options):
     return lower_mixed(model, F.cross_entropy, sgd, next(batches()), machine or accelerator(), plan, EPOCH, **options)
 
 
-def wide_products(program):
-    return sum(each["wide_x"] for each in program.instructions if each.opcode == Opcode.MULTIPLY)
+def wide_products(instructions):
+    return sum(each["wide_x"] for each in instructions if each.opcode == Opcode.MULTIPLY)
 
 
 @pytest.mark.parametrize("options", [{}, {"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)}])
@@ -57,8 +57,25 @@ def test_bits_of_the_schedule(options):
     found = runs.on_machine(step, batches(), 3 * EPOCH, every=True)
     assert found.total.mismatches == 0 and found.total.compared == 3 * EPOCH * (
         1 + 3 * (21 * 16 + 16 + 16 * 16 + 16 + 16 * 10 + 10))
-    assert found.turns == [2 * EPOCH] and 0 < wide_products(first) < wide_products(last)
+    assert found.turns == [2 * EPOCH] and 0 < wide_products(first.instructions) < wide_products(last.instructions)
     assert [layer.formats.x.mantissa for _, layer in hbfp_layers(step.reference.model)] == [6, 6, 6]
+
+
+def test_convolutions_of_the_schedule():
+    """What each layer gives, too: the second convolution is narrow until the last epoch."""
+    def images():
+        while True:
+            yield (torch.randn(3, 1, 8, 8),), (torch.randint(10, (3,)),)
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.ReLU(),
+                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+    step = lower_mixed(model, F.cross_entropy, sgd, next(images()), accelerator(), PLAN, 1)
+    found = runs.on_machine(step, images(), 3, every=True, layers=True)
+    assert found.total.mismatches == 0 and found.turns == [2] and "conv2d" in found.tensors
+    first, last = ({each.name: wide_products(program.instructions[each.first:each.stop])
+                    for each in program.layers if each.macs} for program in step.programs)
+    assert [name for name, count in first.items() if not count] == ["forward 2", "gx 2", "gw 2"]
+    assert all(last.values())
 
 
 def test_programs_follow_the_schedule():
