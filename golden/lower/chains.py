@@ -165,11 +165,11 @@ def _shorter(program):
     found = list(program)
     for number, each in reversed(list(enumerate(program))):
         if _copies(each) and each.target == Target.REGISTER and each.post == "none":
-            behind = found[number + 1:]
-            if _spared(each, found[:number], behind):
-                own = register(each.target_index)
+            behind, own = found[number + 1:], register(each.target_index)
+            alive = _until_written(own, behind)
+            if _spared(each, found[:number], alive):
                 found[number:] = [_mapped(other, lambda one, own=own, by=each.a: by if one == own else one)
-                                  for other in behind]
+                                  for other in alive] + behind[len(alive):]
     *first, last = found
     if first and _copies(last) and first[-1].target == Target.REGISTER and first[-1].post == "none" \
             and first[-1].op == Op.MULADD and last.a == register(first[-1].target_index):
@@ -177,12 +177,18 @@ def _shorter(program):
     return found
 
 
+def _until_written(own, program):
+    """A program up to the instruction that writes a register, that included."""
+    places = [number for number, each in enumerate(program)
+              if each.target == Target.REGISTER and register(each.target_index) == own]
+    return program[:places[0] + 1] if places else program
+
+
 def _spared(copy, before, behind):
-    """Whether what a copy copies can stand where its register is read."""
-    own, written = register(copy.target_index), [register(each.target_index) for each in behind
-                                                 if each.target == Target.REGISTER]
+    """Whether what a copy copies can stand where its register is read; ``behind`` goes until that is written."""
+    own = register(copy.target_index)
     users = [each for each in behind if own in _operands(each)]
-    if own in written or copy.a in written:
+    if copy.a in [register(each.target_index) for each in behind[:-1] if each.target == Target.REGISTER]:
         return False
     if copy.a == STREAM:
         return (len(users) == 1 and users[0].op == Op.MULADD

@@ -1,7 +1,8 @@
 """Gradients of pooling: to each element what the windows that it lies in give it, added tap by tap.
 
-A window gives its gradient to the first of its largest elements, or a share to each. Where
-windows overlap, each tap has a tensor as large as the result; these are added kernel row by kernel row.
+A window gives its gradient to the first of its largest elements, or a share to each. Where windows overlap, the
+elements of each phase of the stride are a sum of those taps that reach them, kernel row by kernel row, of tensors as
+large as the windows' result; +0 stands for all taps that reach them not, since one is as many.
 """
 
 from math import prod
@@ -16,27 +17,47 @@ aten = torch.ops.aten
 
 def _to_elements(taps, shape, size, stride, padding, dilation):
     """Tensors of the windows' shape, one of each tap, as what they add up to in the elements of ``shape``."""
-    (kh, kw), (sh, sw), (dh, dw), (h, w) = size, stride, dilation, shape[-2:]
+    (kh, kw), (sh, sw), (h, w) = size, stride, shape[-2:]
     oh, ow = taps[0].shape[-2:]
     if size == stride and (h, w) == (oh * kh, ow * kw) and not any(padding) and dilation == (1, 1):
         lines = [torch.stack(taps[i * kw:(i + 1) * kw], -1).flatten(-2) for i in range(kh)]
         return torch.stack(lines, -2).flatten(-3, -2)
-    total = None
-    tall, wide = h + 2 * padding[0], w + 2 * padding[1]
+    high, wide = -(-h // sh), -(-w // sw)
+    lines = [_alternating([_phase(taps, (padding[0] + y, padding[1] + x), (high, wide), size, stride, dilation)
+                           for x in range(sw)], -1) for y in range(sh)]
+    return _alternating(lines, -2)[..., :h, :w]
+
+
+def _phase(taps, corner, sides, size, stride, dilation):
+    """What every ``stride``-th element from ``corner`` on gets, ``sides`` of them: a sum of the taps that reach them.
+
+    Corners and taps are counted in pixels from the border's first.
+    """
+    parts = []
     for number, tap in enumerate(taps):
-        i, j = number // kw * dh, number % kw * dw
-        place = _between(_between(tap, sw, -1), sh, -2)
-        place = aten.constant_pad_nd(place, [j, wide - j - place.shape[-1], i, tall - i - place.shape[-2]])
-        total = place if total is None else total + place
-    return total[..., padding[0]:padding[0] + h, padding[1]:padding[1] + w]
+        behind = [place * d - at for place, d, at in zip(divmod(number, size[1]), dilation, corner, strict=True)]
+        if not any(each % step for each, step in zip(behind, stride, strict=True)):
+            parts.append(_moved(tap, [each // step for each, step in zip(behind, stride, strict=True)], sides))
+    if parts:
+        return sum(parts[1:], parts[0] if len(parts) == len(taps) else parts[0] + 0.0)
+    return torch.zeros_like(taps[0])[..., :1, :1].expand(*taps[0].shape[:-2], *sides)
 
 
-def _between(tensor, step, dim):
-    """A tensor with ``step - 1`` zeros between any two numbers along a dimension."""
-    if step == 1:
-        return tensor
-    apart = torch.stack([tensor, *[torch.zeros_like(tensor)] * (step - 1)], dim)
-    return apart.flatten(dim - 1, dim).narrow(dim, 0, (tensor.shape[dim] - 1) * step + 1)
+def _moved(tensor, by, sides):
+    """A tensor's pixels as those from ``by`` on of images of these sides, and zeros where it has none."""
+    around = []
+    for dim, first, side in zip((-2, -1), by, sides, strict=True):
+        begin, end = max(0, -first), min(tensor.shape[dim], side - first)
+        if end <= begin:
+            return torch.zeros_like(tensor)[..., :1, :1].expand(*tensor.shape[:-2], *sides)
+        tensor = tensor.narrow(dim, begin, end - begin)
+        around = [max(0, first), side - first - end, *around]
+    return aten.constant_pad_nd(tensor, around) if any(around) else tensor
+
+
+def _alternating(parts, dim):
+    """Tensors whose numbers take turns along a dimension."""
+    return parts[0] if len(parts) == 1 else torch.stack(parts, dim).flatten(dim - 1, dim)
 
 
 def _max_pool(gradient, x, size, stride, padding, dilation, ceil_mode, indices):
@@ -52,10 +73,9 @@ def _max_pool(gradient, x, size, stride, padding, dilation, ceil_mode, indices):
         for j in range(size[1]):
             tap = around[..., dilation[0] * i:, dilation[1] * j:]
             tap = tap[..., :stride[0] * (oh - 1) + 1:stride[0], :stride[1] * (ow - 1) + 1:stride[1]]
-            less = aten.threshold_backward(torch.ones_like(gradient), most - tap, 0)
-            mine = aten.threshold_backward(left, 1 - less, 0)          # the largest, and none before it was
-            taps.append(aten.threshold_backward(gradient, mine, 0))
-            left = left - mine
+            others = aten.threshold_backward(left, most - tap, 0)
+            taps.append(aten.threshold_backward(gradient, left - others, 0))     # the largest, and none before it was
+            left = others
     return _to_elements(taps, x.shape, size, stride, padding, dilation)
 
 

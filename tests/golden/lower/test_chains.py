@@ -115,7 +115,13 @@ ONE, X, Y, Z = constant(1), register(0), register(1), register(2)
     ([programs.vector(b=STREAM, to=1), programs.vector(Y, to=2), chosen(ONE, Z, "out")], 1, 2),
     # What is written again behind a copy is another number then.
     ([programs.vector(b=STREAM, to=0), programs.vector(X, to=1), programs.vector(c=X, to=0),
-      programs.vector(X, Y, to="out")], 2, 4)])
+      programs.vector(X, Y, to="out")], 2, 4),
+    # What reads a copy last may write its register, unless another row comes between.
+    ([programs.vector(to=0), programs.vector(X, c=X, to=0), programs.vector(X, X, to="out")], 1, 2),
+    ([programs.vector(to=0), programs.vector(to=1), programs.vector(X, Y, to=0),
+      programs.vector(X, X, to="out")], 2, 3),
+    ([programs.vector(to=0), programs.vector(X, c=X, to=1), programs.vector(X, Y, to=0),
+      programs.vector(X, X, to="out")], 1, 4)])
 def test_spared_copies(program, count, passes):
     shorter = with_operands(program, [None] * count)
     assert passes_of(shorter) == passes

@@ -13,7 +13,7 @@ import golden.nn
 from golden.ops.optimisers import update
 from golden.vector import programs
 from golden.vector.side import ascending, elements
-from tests.golden.nn.test_gradients import SIDE, bits, near, numbers, same
+from tests.golden.nn.test_gradients import SIDE, bits, gradients, near, numbers, same
 
 aten = torch.ops.aten
 
@@ -215,6 +215,31 @@ def test_average_pooling(size, stride, padding):
             place[..., i:i + sh * (g.shape[2] - 1) + 1:sh, j:j + sw * (g.shape[3] - 1) + 1:sw] = share
             total = place if total is None else of(programs.add(), total, place)
     same(found + 0, np.ascontiguousarray(total[..., padding:padding + 8, padding:padding + 9]))
+
+
+@pytest.mark.parametrize(("size", "stride", "padding", "dilation"), [
+    ((3, 3), (2, 2), (1, 1), (1, 1)), ((3, 3), (1, 1), (1, 1), (1, 1)), ((2, 2), (3, 3), (1, 0), (1, 1)),
+    ((3, 2), (2, 1), (0, 1), (2, 3)), ((2, 5), (4, 2), (1, 2), (1, 1)), ((1, 1), (2, 2), (0, 0), (1, 1))])
+def test_maximum_pooling_adds_tap_by_tap(size, stride, padding, dilation):
+    """Of a stride's phases, borders and elements that no window has: the sums of the law, with their zeros' signs."""
+    x = torch.randint(-2, 3, (2, 3, 8, 11)).float()
+    def pool(x):
+        return F.max_pool2d(x, size, stride, padding, dilation)
+    g = numbers(*pool(x).shape)
+    g.view(-1)[::4] = -0.0
+    around = F.pad(x, (padding[1], padding[1], padding[0], padding[0]), value=float("-inf")).numpy()
+    total, left = None, np.ones(g.shape, bool)
+    for i in range(size[0]):
+        for j in range(size[1]):
+            here = tuple(slice(place, place + step * (count - 1) + 1, step) for place, step, count in zip(
+                (i * dilation[0], j * dilation[1]), stride, g.shape[2:], strict=True))
+            mine = left & (around[(..., *here)] == pool(x).numpy())
+            place, left = np.zeros(around.shape, np.uint32), left & ~mine
+            place[(..., *here)] = np.where(mine, bits(g), 0)
+            total = place if total is None else of(programs.add(), total, place)
+    with golden.nn.sided(SIDE):
+        found, = gradients(pool, x, weigh=g)
+    same(found, np.ascontiguousarray(total[..., padding[0]:padding[0] + 8, padding[1]:padding[1] + 11]))
 
 
 @pytest.mark.parametrize("size", [1, (2, 3), (4, 9)])
