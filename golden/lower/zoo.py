@@ -1,6 +1,7 @@
 """Models to run on the accelerator: a few by name, and those of a user's file."""
 
 import re
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -120,8 +121,9 @@ def _lstm():
     return _Lstm().eval(), (test.view(-1, 4, 16)[:, :3],)
 
 
-_MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm,
-           "resnet50": _resnet50, "bert-base": _bert, "lstm-2048": _wide_lstm}
+_MAKERS: dict[str, Callable[..., Source]] = {
+    "mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm,
+    "resnet50": _resnet50, "bert-base": _bert, "lstm-2048": _wide_lstm}
 
 
 #: A product of any shape has a name, too.
