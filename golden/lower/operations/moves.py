@@ -143,6 +143,7 @@ def masked(net: Nodes, node: Any) -> Made:
 
 
 MOVES: dict[Any, Handler] = {
-    aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack, aten.repeat.default: repeat,
+    aten.constant_pad_nd.default: pad, aten.pad.default: pad_mode, aten.cat.default: cat, aten.stack.default: stack,
+    aten.repeat.default: repeat,
     aten.slice_backward.default: slice_backward, aten.select_backward.default: select_backward,
     aten.embedding.default: embedding, aten.masked_fill.Scalar: masked}
