@@ -45,13 +45,18 @@ class Top:
         return tuple(name for name in describe.declared(self.description) if name not in OPTIONS)
 
 
+def _map(system):
+    """What decides which registers an accelerator has."""
+    return system.contexts, system.stochastic, system.dispatched
+
+
 #: Name on the command line -> what is built.
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
                            lambda system: {"accelerator": system,
-                                           "registers": described(system.contexts, system.stochastic)},
-                           lambda system: {"registers.rdl": rdl(system.contexts, system.stochastic),
-                                          "hbfp_accelerator.h": header(system.contexts, system.stochastic)}),
+                                           "registers": described(*_map(system))},
+                           lambda system: {"registers.rdl": rdl(*_map(system)),
+                                          "hbfp_accelerator.h": header(*_map(system))}),
         "pods": Top(PodsDesign, Pods)}
 
 

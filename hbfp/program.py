@@ -17,7 +17,7 @@ from typing import Self
 
 from . import describe
 from .files import write
-from .isa.instructions import ARGUMENTS, BYTES, IllegalInstruction, Instruction, decode
+from .isa.instructions import ARGUMENTS, BYTES, IllegalInstruction, Instruction, Opcode, decode
 from .system import Accelerator
 from .values import OptionError, readable_file, refuse, shown
 
@@ -214,6 +214,8 @@ class Program:
     layers : sequence of Layer
     arguments : sequence of int
         Values of the registers ``argument1`` and so on; those that are missing are undefined.
+    requests : sequence of (int, int)
+        Where inputs and outputs of its batch's requests lie; those that are missing are the last one again.
     seed : int
         What the register ``seed`` has while it runs.
 
@@ -230,14 +232,21 @@ class Program:
     layers: tuple[Layer, ...] = ()
     arguments: tuple[int, ...] = ()
     seed: int = 0
+    requests: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self):
-        for name in ("instructions", "memory", "layers", "arguments"):
+        for name in ("instructions", "memory", "layers", "arguments", "requests"):
             object.__setattr__(self, name, _sequence(name.capitalize(), getattr(self, name)))
         _check_whole("Limit", self.limit)
         _check_whole("Number of arguments", len(self.arguments), most=ARGUMENTS)
         for number, value in enumerate(self.arguments, 1):
             _check_whole(f"Argument {number}", value)
+        object.__setattr__(self, "requests", tuple(_sequence("Places of a request", each) for each in self.requests))
+        _check_whole("Number of requests", len(self.requests), most=self.accelerator.requests)
+        for each in self.requests:
+            _check_whole("Places of a request", len(each), 2, 2)
+            for name, value in zip(("input", "output"), each, strict=True):
+                _check_whole(f"Place of a request's {name}", value)
         _check_whole("Seed", self.seed, most=_MOST if self.accelerator.stochastic else 0)
         if self.limit % self.accelerator.beat:
             raise ProgramError(f"Limit must be a multiple of the beat of {self.accelerator.beat} bytes, not "
@@ -274,9 +283,17 @@ class Program:
                 **({"seed": self.seed} if self.accelerator.stochastic else {})}
 
     def offset(self, instruction: Instruction) -> int:
-        """Where a LOAD or STORE begins in DRAM: its offset and its argument, if it has one, modulo 2^32."""
-        number = instruction["argument"]
-        return (instruction["offset"] + (self.argument(number) if number else 0)) & _MOST
+        """Where a LOAD or STORE begins in DRAM: its offset and its argument or its request's place, if it has one of
+        them, modulo 2^32.
+        """
+        number, request, further = instruction["argument"], instruction["request"], 0
+        if number:
+            further = self.argument(number)
+        elif request:
+            if not self.requests:
+                raise ProgramError(f"Request {request} must have a place where an instruction reads it")
+            further = self.requests[min(request, len(self.requests)) - 1][instruction.opcode == Opcode.STORE]
+        return (instruction["offset"] + further) & _MOST
 
     def rewritten(self, instructions: Mapping[int, Instruction]) -> Self:
         """The program with instructions in place of those of these numbers."""
@@ -292,7 +309,8 @@ class Program:
         header = {"version": VERSION, "accelerator": self.accelerator.as_dict(), "limit": self.limit,
                   "arguments": self.arguments, "memory": [[region.address, len(region.data)] for region in self.memory],
                   "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
-                  "layers": [asdict(layer) for layer in self.layers]} | ({"seed": self.seed} if self.seed else {})
+                  "layers": [asdict(layer) for layer in self.layers]} | {
+                      name: value for name, value in (("seed", self.seed), ("requests", self.requests)) if value}
         entries = (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
             region.data for region in self.memory)
         archive = io.BytesIO()
@@ -331,7 +349,8 @@ class Program:
         return cls(accelerator=Accelerator.from_dict(header["accelerator"]),
                    instructions=[decode(int.from_bytes(words[at:at + BYTES], "little"))
                                  for at in range(0, len(words), BYTES)],
-                   limit=header["limit"], arguments=header.get("arguments", ()), memory=regions,
+                   limit=header["limit"], arguments=header.get("arguments", ()),
+                   requests=header.get("requests", ()), memory=regions,
                    seed=header.get("seed", 0),
                    tensors={name: Tensor(**tensor) for name, tensor in header["tensors"].items()},
                    layers=[Layer(**layer | {"products": [Product(**each) for each in layer.get("products", ())]})

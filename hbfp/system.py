@@ -103,6 +103,11 @@ class Accelerator(describe.Description):
         0: each memory is read and written in a cycle; else memories have one port, so that a read waits for a write,
         or a load of weights for a read: W and P as a whole, V and X in so many banks, a power of two, a word in that of
         its address modulo so many. Equal bits.
+    dispatch : int
+        Requests that the dispatcher in front of two contexts holds, a power of two from 2 on; 0: there is none. With
+        one context it is what programs of such a machine are made for, and nothing that is built.
+    dispatch_batch : int
+        Requests that its batches have at most, no more than it holds.
 
     Raises
     ------
@@ -137,6 +142,10 @@ class Accelerator(describe.Description):
                           **_tag("cx"))
     memory_banks: int = whole(0, 0, 16, title="Memory banks", usual="two ports", **_tag("mb"),
                               text="banks of V and of X, where each memory has one port for reads and writes")
+    dispatch: int = whole(0, 0, 4096, title="Dispatcher", unit=" requests", usual="none", **_tag("dq"),
+                          text="requests that the dispatcher in front of two contexts holds")
+    dispatch_batch: int = whole(8, 1, 32, title="Dispatcher's batch", unit=" requests", where="dispatched",
+                                text="requests that its batches have at most", **_tag("db"))
 
     def __post_init__(self):
         describe.check(self)
@@ -172,6 +181,12 @@ class Accelerator(describe.Description):
         if self.burst * self.beat > 4096:
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
+        if self.dispatch:
+            if self.dispatch == 1 or self.dispatch & self.dispatch - 1:
+                raise ConflictError("dispatch", self.dispatch, "must be 0 or a power of two from 2 on")
+            if self.dispatch_batch > self.dispatch:
+                raise ConflictError("dispatch_batch", self.dispatch_batch,
+                                    f"must be at most {self.dispatch}, the requests that the dispatcher holds")
         if self.contexts > 1:
             for name in ("x_words", "v_words"):
                 if (value := getattr(self, name)) < SHARES * self.memory_banks:
@@ -183,7 +198,8 @@ class Accelerator(describe.Description):
                                         f"times {least}: memories are shared by sixteenths")
 
     def share(self, sixteenths: int) -> Self:
-        """What a context sees that has so many sixteenths of each memory: an accelerator of one context.
+        """What a context sees that has so many sixteenths of each memory: an accelerator of one context, whose programs
+        name requests as those of the whole do.
 
         Raises
         ------
@@ -206,8 +222,18 @@ class Accelerator(describe.Description):
     @property
     def extras(self) -> tuple[str, ...]:
         """What its instructions have that not all accelerators' have: of :data:`hbfp.isa.instructions.EXTRAS`."""
-        has = {"stochastic": self.stochastic, "wide": bool(self.core.wide)}
+        has = {"stochastic": self.stochastic, "wide": bool(self.core.wide), "requests": self.dispatched}
         return tuple(name for name, there in has.items() if there)
+
+    @property
+    def dispatched(self) -> bool:
+        """Whether a dispatcher stands in front of the contexts."""
+        return self.dispatch > 0
+
+    @property
+    def requests(self) -> int:
+        """Requests of a batch whose places instructions read; 0 without a dispatcher."""
+        return self.dispatch_batch if self.dispatch else 0
 
     @property
     def nearest(self) -> HBFPFormat:

@@ -60,5 +60,6 @@ def _system_values(rng, side):
     return {**{f"{name}_words": rng.choice(_WORDS) for name in "xwvp"}, "row_words": rng.randint(1, 6),
             "vector_rows": rng.randint(1, 6), "vector_lanes": lanes, "functions": functions,
             "function_lanes": shared if functions else 0, "queue": rng.randint(2, 6), "reads": rng.randint(1, 8),
-            "burst": rng.randint(1, 16), "contexts": rng.choice((1, 1, 1, 2)),
-            "memory_banks": rng.choice((0, 1, 2, 4, 8))}
+            "burst": rng.randint(1, 16), "contexts": (contexts := rng.choice((1, 1, 1, 2))),
+            "memory_banks": rng.choice((0, 1, 2, 4, 8)),
+            **({"dispatch": rng.choice((0, 4, 16)), "dispatch_batch": rng.randint(1, 4)} if contexts > 1 else {})}

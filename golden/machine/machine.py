@@ -119,7 +119,9 @@ class Machine:
         try:
             offset = self.program.offset(instruction)
         except ProgramError:
-            raise MachineError(f"Argument {instruction['argument']} is read, which the host has not written") from None
+            number = instruction["argument"]
+            what = f"Argument {number} is read" if number else f"The place of request {instruction['request']} is read"
+            raise MachineError(f"{what}, which the host has not written") from None
         work(self.accelerator, self.memories, self.dram, instruction, offset)
 
     # --- Tensors --------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _slot(name):
 
 #: Input and output slots of a vector instruction.
 VECTOR_INPUTS, VECTOR_OUTPUTS = ("i0", "i1", "i2"), ("o0", "o1")
-_TRANSFER = "offset:32 " + _loops(3, count=16, dram="32s", buffer="22s") + " base:22 run:7 argument:4"
+_TRANSFER = "offset:32 " + _loops(3, count=16, dram="32s", buffer="22s") + " base:22 run:7 argument:4 request:6"
 #: Opcode -> its own fields, which follow the header from bit 85 up. All bits beyond are zero.
 FIELDS = {
     Opcode.LOAD: _fields("memory:2 elements:1 " + _TRANSFER),
@@ -110,7 +110,7 @@ FIELDS = {
 
 #: What only some accelerators have -> the fields that they alone have; in all others their bits are zero.
 EXTRAS = {"stochastic": ("stochastic", "key", "place", "place_row"),
-          "wide": ("wide", "part", "wide_x", "wide_w", "low")}
+          "wide": ("wide", "part", "wide_x", "wide_w", "low"), "requests": ("request",)}
 
 
 def fields_of(opcode: Opcode, extras: Collection[str] = tuple(EXTRAS)) -> tuple[Field, ...]:

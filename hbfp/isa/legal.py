@@ -43,7 +43,7 @@ class Rule:
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,
-            **{extra: int(extra in accelerator.extras) for extra in EXTRAS}}
+            **{extra: int(extra in accelerator.extras) for extra in EXTRAS}, "requests": accelerator.requests}
 
 
 def _each(text, **rule):
@@ -61,6 +61,7 @@ _TRANSFER = (
     _each("dram0 buffer0 run", must=Must.ZERO, when={"elements": 0}),
     _each("run", must=Must.RANGE, when={"elements": 1}, low=1, high="lanes"),
     _each("argument", must=Must.RANGE, low=0, high=ARGUMENTS),
+    _each("request", must=Must.RANGE, low=0, high="requests"),
 )
 #: Opcode -> its rules, in the order in which they are looked at.
 RULES = {

@@ -39,6 +39,7 @@ class Cause(IntEnum):
     END = 7             # the program runs beyond its instructions
     REFUSED = 8         # the core or the vector unit refused
     STOPPED = 9
+    OVERDUE = 10        # the dispatcher's patience is over
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Register:
         Its bits; none where all 32 are one number.
     several : bool
         Whether only an accelerator with more than one context has it.
+    dispatched : bool
+        Whether only an accelerator with a dispatcher has it.
     stochastic : bool
         Whether only an accelerator with stochastic rounding has it.
     reset : int
@@ -78,6 +81,7 @@ class Register:
     text: str
     fields: tuple[Field, ...] = ()
     several: bool = False
+    dispatched: bool = False
     stochastic: bool = False
     reset: int = 0
 
@@ -104,6 +108,50 @@ def _arguments():
 def _shares(width):
     """A field of each memory."""
     return tuple(Field(name, 8 * place, width, f"of {name.upper()}") for place, name in enumerate("vxwp"))
+
+
+#: Behind those of two contexts.
+DISPATCH = 2 * SPAN
+#: Bits of ``policy`` that are one, and of ``dispatch_error``.
+_POLICY = (Field("attached", 0, 1, "the dispatcher has the contexts"), Field("inference", 1, 1, "batches are started"),
+           Field("training", 2, 1, "quanta are started"), Field("priority", 3, 1, "a batch that is due goes first"),
+           Field("batch", 8, 6, "requests that make a batch due at once, and the most that it takes"),
+           Field("share", 16, 5, "sixteenths of the time that training has at most"))
+_ERRORS = (Field("overdue", 0, 1, "training did not yield within patience, and was stopped"),
+           Field("unasked", 1, 1, "something ended that was not started"),
+           Field("policy", 2, 1, "the policy is none: nothing is started"),
+           Field("time", 3, 1, "a time did not fit its bits"))
+_STATE = (Field("completion", 0, 1, "a completion waits"), Field("error", 1, 1, "dispatch_error is not 0"))
+
+
+def _dispatcher():
+    """Its registers: requests, policy, completions, counters."""
+    rows = (
+        ("request_input", Access.WRITE, "place of the next request's input, bytes from the base of context 0"),
+        ("request_output", Access.WRITE, "place of its output"),
+        ("request_tag", Access.WRITE, "its tag; writing it puts the request into the queue: SLVERR if that is full"),
+        ("refused", Access.READ, "requests that a full queue has refused"),
+        ("policy", Access.WRITE, "what is started when the machine is free", _POLICY),
+        ("timeout", Access.WRITE, "cycles after which the oldest request makes a batch due"),
+        ("patience", Access.WRITE, "cycles after which a quantum that has not yielded is stopped; 0: never"),
+        ("dispatch_status", Access.READ, "what the dispatcher does", (
+            *_STATE, Field("batch", 2, 1, "a batch is under way"), Field("quantum", 3, 1, "a quantum is"),
+            Field("overdue", 4, 1, "training was stopped, and has not ended"))),
+        ("dispatch_enable", Access.WRITE, "what raises the interrupt while it lasts", _STATE),
+        ("dispatch_error", Access.CLEAR, "of the dispatcher; a one in any bit clears all", _ERRORS),
+        ("now", Access.READ, "cycles since reset"),
+        ("completion", Access.CLEAR, "the oldest request that is done", (
+            Field("valid", 0, 1, "there is one, and the next four registers have it; a one goes on to the next"),
+            Field("failed", 1, 1, "its batch ended with an error"))),
+        ("completion_tag", Access.READ, "its tag"), ("completion_arrived", Access.READ, "when it came"),
+        ("completion_started", Access.READ, "when its batch was started"),
+        ("completion_finished", Access.READ, "when that was done"),
+        ("count_select", Access.WRITE, "address of a counter of the dispatcher"),
+        ("count_low", Access.READ, "its value"),
+        ("count_high", Access.READ, "the rest of it", (
+            Field("value", 0, 16, "bits 47 to 32"), Field("known", 31, 1, "the value is that of count_select"))))
+    return tuple(Register(name, DISPATCH + 4 * number, access, *rest, dispatched=True)
+                 for number, (name, access, *rest) in enumerate(rows))
 
 
 _DONE = (Field("done", 0, 1, "the program has come to HALT"), Field("error", 1, 1, "the program has stopped"))
@@ -154,19 +202,23 @@ REGISTERS = (
     Register("cycles", 0x80, Access.READ, "that it has had the machine, from the doorbell to the end"),
     *_counters(),
     *_arguments(),
+    *_dispatcher(),
 )
-def registers(contexts: int = 1, stochastic: bool = False) -> tuple[Register, ...]:
-    """All registers of an accelerator of so many contexts, with stochastic rounding or without it, in the order of
-    addresses; those of a second context end in ``_1``.
+
+
+def registers(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -> tuple[Register, ...]:
+    """All registers of an accelerator of so many contexts, with stochastic rounding and a dispatcher or without, in the
+    order of addresses; those of a second context end in ``_1``.
     """
     own = [register for register in REGISTERS if (contexts > 1 or not register.several)
-           and (stochastic or not register.stochastic)]
+           and (stochastic or not register.stochastic) and not register.dispatched]
     return tuple(own + [replace(each, name=f"{each.name}_{context}", address=each.address + context * SPAN)
-                        for context in range(1, contexts) for each in own if each.address >= CONTEXT])
+                        for context in range(1, contexts) for each in own if each.address >= CONTEXT]
+                 + [register for register in REGISTERS if register.dispatched and dispatched])
 
 
 #: Name -> register, those of a second context, too.
-BY_NAME = {register.name: register for register in registers(2, True)}
+BY_NAME = {register.name: register for register in registers(2, True, True)}
 
 
 def parameters(accelerator: Accelerator) -> dict[str, int]:
@@ -180,11 +232,11 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
                 1 << 16 + FUNCTIONS.index(name) for name in accelerator.functions)}
 
 
-def described(contexts: int = 1, stochastic: bool = False) -> dict[str, dict[str, Any]]:
+def described(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -> dict[str, dict[str, Any]]:
     """The map of an accelerator, of which :func:`registers` has the parameters, as plain data, for manifests."""
     return {one.name: {"address": one.address, "access": one.access.name.lower(), "fields": {
         each.name: {"low": each.low, "width": each.width} for each in one.fields}}
-        for one in registers(contexts, stochastic)}
+        for one in registers(contexts, stochastic, dispatched)}
 
 
 #: Access in the words of the page.
@@ -203,6 +255,8 @@ def table() -> str:
     lines = ["| address | register | access | |", "|---|---|---|---|"]
     for register in REGISTERS:
         text = "; ".join([register.text, *map(_bits, register.fields)])
-        text += " (two contexts)" if register.several else " (stochastic rounding)" if register.stochastic else ""
+        text += next((f" ({what})" for what, only in (
+            ("two contexts", register.several), ("stochastic rounding", register.stochastic),
+            ("a dispatcher", register.dispatched)) if only), "")
         lines.append(f"| 0x{register.address:03X} | `{register.name}` | {_WORDS[register.access]} | {text} |")
     return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ from operator import or_
 from amaranth import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hbfp.design import ConflictError
 from hbfp.isa.instructions import ARGUMENTS, Opcode, Unit
 from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator as Description
@@ -13,11 +14,12 @@ from hbfp.system import Accelerator as Description
 from ..lib.component import Component
 from .array_core import ArrayCore
 from .axi import lite_signature, read_signature, write_signature
-from .control import Control, decode_signature, host_signature
+from .control import Control, decode_signature, host_signature, start_signature
 from .convert import Convert
 from .counters import Counters
 from .drain import DrainToV
 from .fetch import Fetch
+from .front import Front, answers_signature
 from .issue import HOLDING, Issue
 from .load import Load
 from .memories import PMemory, VMemory, WMemory, XMemory
@@ -63,7 +65,9 @@ class Accelerator(Component):
 
     @classmethod
     def of(cls, system):
-        """The accelerator of a description."""
+        """The accelerator of a description; ConflictError if it cannot be built."""
+        if system.dispatched and system.contexts < 2:
+            raise ConflictError("dispatch", system.dispatch, "must be 0 without two contexts where it is built")
         return cls.made(system)
 
     @property
@@ -78,7 +82,7 @@ class Accelerator(Component):
 
     @staticmethod
     def ports(params):
-        buses = (LITE, lite_signature(params.contexts)), (FULL, read_signature(params.beat)), (
+        buses = (LITE, lite_signature(params.contexts + params.dispatched)), (FULL, read_signature(params.beat)), (
             FULL, write_signature(params.beat))
         return {"aclk": In(1), "aresetn": In(1),
                 **{prefix + name: member for prefix, bus in buses for name, member in bus.members.items()},
@@ -111,6 +115,11 @@ class Accelerator(Component):
         self._units(m, parts, inside, ports, counters)
         if system.contexts > 1:
             self._contexts(m, parts, inside, counters)
+        if system.dispatched:
+            m.submodules.front = front = Front.of(system)
+            for other, signature in ((parts["registers"], answers_signature()), (control, start_signature())):
+                connect(m, view(other, signature), view(front, signature.flip()))
+            m.d.comb += [inside["load"].places.eq(front.inputs), inside["store"].places.eq(front.outputs)]
         return m
 
     def _bus(self, m, parts, inside):
@@ -118,7 +127,8 @@ class Accelerator(Component):
         registers, reader, writer = parts["registers"], parts["reader"], parts["writer"]
         fetch, load, store = inside["fetch"], inside["load"], inside["store"]
         beat = self.params.beat
-        for part, prefix, bus in ((registers, LITE, lite_signature(self.params.contexts)),
+        lite = lite_signature(self.params.contexts + self.params.dispatched)
+        for part, prefix, bus in ((registers, LITE, lite),
                                   (reader, FULL, read_signature(beat)), (writer, FULL, write_signature(beat))):
             connect(m, flipped(view(self, bus, prefix)), view(part, bus))
         connect(m, fetch.request, reader.fetch)
@@ -175,7 +185,11 @@ class Accelerator(Component):
         """Instructions, faults, progress, counters."""
         control, registers, issue = parts["control"], parts["registers"], inside["issue"]
         reader, writer, fetch = parts["reader"], parts["writer"], inside["fetch"]
-        connect(m, fetch.o, issue.i)
+        if self.params.dispatched:    # between quanta fetch has instructions that nobody takes
+            m.d.comb += [issue.i.valid.eq(fetch.o.valid & control.running), issue.i.payload.eq(fetch.o.payload),
+                         fetch.o.ready.eq(issue.i.ready & control.running)]
+        else:
+            connect(m, fetch.o, issue.i)
         for one, other, signature in ((issue, control, decode_signature()),
                                       (registers, control, host_signature(self.params.contexts))):
             connect(m, view(one, signature), view(other, signature.flip()))

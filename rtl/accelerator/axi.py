@@ -8,11 +8,13 @@ from hbfp.isa.registers import SPAN, WORD
 BUS_BITS = 64
 #: Of ``awburst``, ``awcache`` and so on: addresses that count up; a normal, modifiable, bufferable access.
 INCREMENTING, NORMAL = 1, 3
+#: A response: it could not be done.
+SLVERR = 2
 
 
-def lite_signature(contexts):
-    """AXI4-Lite of the registers of so many contexts, as these see it."""
-    address = (contexts * SPAN - 1).bit_length()
+def lite_signature(blocks):
+    """AXI4-Lite of so many blocks of registers, one for each context and one for a dispatcher, as these see it."""
+    address = (blocks * SPAN - 1).bit_length()
     return Signature({
         "awaddr": In(address), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
         "wdata": In(WORD), "wstrb": In(WORD // 8), "wvalid": In(1), "wready": Out(1),

@@ -28,7 +28,7 @@ FIRST_BITS, SIZE_BITS = (SHARES - 1).bit_length(), SHARES.bit_length()
 
 class State(IntEnum):
     """How the program that has the machine stands; in IDLE and PARK none has it."""
-    IDLE, START, RUN, END, STOP, TURN, PARK = range(7)
+    IDLE, START, RUN, END, STOP, TURN, PARK, HOLD = range(8)
 
 
 def _of(bits, context):
@@ -44,6 +44,13 @@ def host_signature(contexts):
         "busy": In(contexts), "waiting": In(contexts), "done": In(contexts), "error": In(contexts),
         "cause": In(ArrayLayout(max(Cause).bit_length(), contexts)), "error_pc": In(ArrayLayout(NUMBER_BITS, contexts)),
         "ends": In(contexts), "fails": In(contexts)})
+
+
+def start_signature():
+    """What dispatcher and control tell each other, as control sees it: :class:`Control` has what it means."""
+    return Signature({
+        "attached": In(1), "batch": In(1), "quantum": In(1), "loaded": In(1), "overdue": In(1), "taken": In(1),
+        "free": Out(1), "trains": Out(1), "over": Out(1), "over_training": Out(1), "failed": Out(1)})
 
 
 def decode_signature():
@@ -64,9 +71,13 @@ class Control(Component):
     which begins with that one. Units and queues are reset in all states but RUN, so that none of them changes anything
     from the second cycle after an error on.
 
+    Where a dispatcher is attached, the program of context 0 begins with each ``batch``, and has the machine to its end;
+    that of context 1 has it from a ``quantum`` to its next YIELD. Behind that comes *HOLD*, until the dispatcher has
+    started something: RUN again, or PARK and so on. START lasts until the places of the batch are there, too.
+
     Of several errors in one cycle the first of these counts: bus, units (:attr:`fault`), decode (:attr:`illegal`,
-    :attr:`beyond`), doorbell, stop, watch-dog. The watch-dog counts cycles of START, RUN and TURN in a row without
-    progress. A program that waits ends at once when its doorbell is rung again, or it is stopped.
+    :attr:`beyond`), doorbell, stop, watch-dog, dispatcher. The watch-dog counts cycles of START, RUN and TURN in a
+    row without progress. A program that waits ends at once when its doorbell is rung again, or it is stopped.
 
     Members
     -------
@@ -96,6 +107,12 @@ class Control(Component):
         START, RUN and TURN: the program has the machine.
     busy, waiting, done, error, cause, error_pc, ends, fails
         See :class:`~rtl.accelerator.registers.Registers`.
+    attached, batch, quantum, loaded, overdue, taken : ``In(1)``
+        With a dispatcher: it has the contexts; it starts a batch, or a quantum, only while ``free``; the places of the
+        batch are there; the quantum is overdue; it takes note of what is over.
+    free, trains, over, over_training, failed : ``Out(1)``
+        Something may be started; context 1 has a program; a batch, or a quantum, is over, until ``taken``; the batch
+        ended with an error.
     """
     kind, area, apart = "control", "accelerator control", True
 
@@ -103,12 +120,15 @@ class Control(Component):
     class Parameters(Sizes):
         lanes: int = parameter("l")
         contexts: int = parameter("cx", 1)
+        dispatched: bool = parameter("dp", False)
 
     @staticmethod
     def ports(params):
         cause, number, contexts = range(max(Cause) + 1), NUMBER_BITS, params.contexts
         several = {"share_first": In(ArrayLayout(FIRST_BITS, 4)), "share_size": In(ArrayLayout(SIZE_BITS, 4))
                    } if contexts > 1 else {}
+        if params.dispatched:
+            several |= start_signature().members
         return {**host_signature(contexts).flip().members, **decode_signature().flip().members, **several,
                 "origin": In(BUS_BITS), "base": In(BUS_BITS), "bus_error": In(1), "bus_pc": In(number),
                 "fault": In(1), "fault_cause": In(cause), "fault_pc": In(number), "progress": In(1), "quiet": In(1),
@@ -126,29 +146,40 @@ class Control(Component):
         ends = Signal()
         fails = Signal()
         turns = Signal()
-        active = chosen = 0
+        active = chosen = attached = 0
+        start = rung = self.start
+        may, holds, loaded = None, 0, 1
         if contexts > 1:
             active = self.active
             chosen = Signal()
+        if self.params.dispatched:
+            attached, holds, loaded = self.attached, state == State.HOLD, active | self.loaded
+            rung = Cat(rung[0] & ~attached, rung[1])
+            start = Cat(rung[0] | self.batch, rung[1])
+            may = self._dispatched(m, state, waits, found, active)
         owned = Signal()
+        goes = self.running | (state == State.TURN)
+        asking = (waits ^ start) & ~self.stop
         m.d.comb += [
-            self.running.eq(state == State.RUN), self.fetches.eq(self.running | (state == State.TURN)),
-            self.counts.eq(self.fetches | (state == State.START)),
+            self.running.eq(state == State.RUN), self.fetches.eq(goes | holds if self.params.dispatched else goes),
+            self.counts.eq((goes if self.params.dispatched else self.fetches) | (state == State.START)),
             owned.eq((state != State.IDLE) & (state != State.PARK)), self.waiting.eq(waits),
-            asks.eq((waits ^ self.start) & ~self.stop), self.place.eq(places[active]), pc.eq(self.place),
+            asks.eq(asking if may is None else asking & may), self.place.eq(places[active]), pc.eq(self.place),
         ]
         if contexts > 1:
+            gives = _of(waits, ~active) & ~(self.yielding & ~active)
             m.d.comb += [chosen.eq(active ^ _of(asks, ~active)),
-                         turns.eq(_of(waits, ~active) & ~(self.yielding & ~active))]
+                         turns.eq(gives & ~attached if self.params.dispatched else gives)]
         begins = (state == State.IDLE) & asks.any()
-        self._errors(m, state, timer, found, pc, active)
+        ready = self.quiet & loaded if self.params.dispatched else self.quiet
+        self._errors(m, state, timer, found, pc, active, rung)
 
         m.d.sync += timer.eq(Mux(self.counts & self.progress, 0, timer + 1))
         settled = (timer >= SETTLE) & (self.quiet | (timer >= PATIENCE))
         with m.If(self.takes & self.running):
             m.d.sync += places[active].eq(self.place + 1)
         for context in range(contexts):
-            self._context(m, context, waits, begins & (chosen == context), owned & (active == context),
+            self._context(m, context, start[context], waits, begins & (chosen == context), owned & (active == context),
                           places[context])
             with m.If(active == context):
                 m.d.comb += self.ends[context].eq(ends)
@@ -160,7 +191,7 @@ class Control(Component):
 
         with m.If(state == State.IDLE):
             with m.If(begins):
-                m.d.comb += self.begins.eq(_of(self.start, chosen) | (places[chosen] == 0))
+                m.d.comb += self.begins.eq(_of(start, chosen) | (places[chosen] == 0))
                 m.d.sync += [state.eq(State.START), timer.eq(0)]
                 if contexts > 1:
                     m.d.sync += active.eq(chosen)
@@ -176,34 +207,60 @@ class Control(Component):
             for context in range(contexts):
                 with m.If(active == context):
                     m.d.sync += [self.cause[context].eq(found), self.error_pc[context].eq(pc)]
-        with m.Elif((state == State.START) & self.quiet):
+        with m.Elif((state == State.START) & ready):
             m.d.sync += [state.eq(State.RUN), timer.eq(0)]
         with m.Elif(self.running & self.halted):
             m.d.sync += [state.eq(State.END), timer.eq(0)]
         with m.Elif(self.running & self.paused):
             m.d.sync += state.eq(State.TURN)
         with m.Elif(state == State.TURN):
-            m.d.sync += [state.eq(Mux(turns, State.PARK, State.RUN)), timer.eq(0)]
+            on = Mux(attached & active, State.HOLD, State.RUN) if self.params.dispatched else State.RUN
+            m.d.sync += [state.eq(Mux(turns, State.PARK, on)), timer.eq(0)]
             for context in range(contexts if contexts > 1 else 0):
                 with m.If(turns & (active == context)):
                     m.d.sync += waits[context].eq(1)
         with m.Elif((state == State.END) & (timer >= SETTLE)):
             m.d.comb += ends.eq(1)
             m.d.sync += state.eq(State.IDLE)
+        if self.params.dispatched:
+            with m.Elif(holds & (self.batch | ~attached)):
+                m.d.sync += [state.eq(State.PARK), waits[1].eq(1)]
+            with m.Elif(holds & self.quantum):
+                m.d.sync += [state.eq(State.RUN), timer.eq(0)]
         return m
 
-    def _errors(self, m, state, timer, found, pc, active):
+    def _dispatched(self, m, state, waits, found, active):
+        """What the dispatcher has started, and what of it is over; the contexts that may have the machine."""
+        serves = Signal()     # it has started a batch, or a quantum, which it does not know to be over
+        quantum = Signal()
+        own = Signal()        # a program begins or runs
+        m.d.comb += [
+            own.eq((state == State.START) | (state == State.RUN)),
+            self.over_training.eq(quantum & ~(waits[1] | own & active)),
+            self.over.eq(self.over_training | serves & ~(waits[0] | (own | (state == State.TURN)) & ~active)),
+            self.failed.eq(self.error[0] | (state == State.STOP) & ~active),
+            self.free.eq(((state == State.IDLE) | (state == State.HOLD) & ~found.any()) & ~self.stop.any()),
+            self.trains.eq(waits[1] | (state == State.HOLD)),
+        ]
+        m.d.sync += [quantum.eq(self.quantum | quantum & ~(self.taken & self.over_training)),
+                     serves.eq(self.batch | serves & ~(self.taken & ~self.over_training))]
+        return Cat(1, ~self.attached | self.quantum | quantum)
+
+    def _errors(self, m, state, timer, found, pc, active, rung):
         """What ends the program that has the machine, and its instruction. The last that holds counts."""
         aligned = max(BYTES, self.params.beat)
         starting = Signal()
         wrong = Signal()
         m.d.comb += [starting.eq(state == State.START),
                      wrong.eq((self.origin & aligned - 1).any() | self.base[:12].any())]
+        if self.params.dispatched:
+            with m.If(self.overdue & active & self.counts):
+                m.d.comb += found.eq(Cause.OVERDUE)
         with m.If((timer == self.watchdog) & self.watchdog.any() & self.counts & ~self.progress):
             m.d.comb += found.eq(Cause.WATCHDOG)
         with m.If(_of(self.stop, active)):
             m.d.comb += found.eq(Cause.STOPPED)
-        with m.If(_of(self.start, active)):
+        with m.If(_of(rung, active)):
             m.d.comb += found.eq(Cause.BUSY)
         with m.If(starting):
             if self.params.contexts > 1:
@@ -224,9 +281,9 @@ class Control(Component):
         with m.If(self.fetches & self.bus_error):
             m.d.comb += [found.eq(Cause.BUS), pc.eq(self.bus_pc)]
 
-    def _context(self, m, context, waits, begins, owner, place):
+    def _context(self, m, context, start, waits, begins, owner, place):
         """A context's program while it has not the machine, and its status."""
-        start, stop, waits = self.start[context], self.stop[context], waits[context]
+        stop, waits = self.stop[context], waits[context]
         done, error = self.done[context], self.error[context]
         m.d.comb += self.busy[context].eq(waits | owner)
         with m.If(begins):

@@ -89,7 +89,7 @@ class Convert(Component):
         @property
         def extras(self):
             """What its instructions have that not all accelerators' have."""
-            return tuple(extra for extra in EXTRAS if getattr(self, extra))
+            return tuple(extra for extra in EXTRAS if getattr(self, extra, False))
 
     @staticmethod
     def ports(params):

@@ -67,12 +67,13 @@ class Issue(Component):
         height: int = parameter("h")
         stochastic: bool = parameter("sr", False)
         wide: int = parameter("wide", 0)
+        requests: int = parameter("rq", 0)
 
         @property
         def sizes(self):
             """The sizes that rules of instructions name."""
             return {**{name: getattr(self, name) for name in ("lanes", "rows", "height")},
-                    **{extra: int(extra in self.extras) for extra in EXTRAS}}
+                    **{extra: int(extra in self.extras) for extra in EXTRAS}, "requests": self.requests}
 
         @property
         def extras(self):

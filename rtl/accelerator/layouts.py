@@ -2,7 +2,7 @@
 
 from amaranth import Shape, signed
 
-from hbfp.isa.instructions import ARGUMENTS, FIELDS, HEADER
+from hbfp.isa.instructions import ARGUMENTS, EXTRAS, HEADER, fields_of
 from hbfp.isa.registers import WORD
 
 from ..lib.layout import ArrayLayout, StructLayout
@@ -22,14 +22,19 @@ def header_layout():
     return fields_layout(HEADER)
 
 
-def instruction_layout(opcode):
-    """The fields of an opcode, its header left out: what its unit takes."""
-    return fields_layout(FIELDS[opcode])
+def instruction_layout(opcode, extras=tuple(EXTRAS)):
+    """The fields of an opcode, its header left out: what its unit takes, in an accelerator that has these extras."""
+    return fields_layout(fields_of(opcode, extras))
 
 
 def arguments_layout():
     """The registers that instructions read by number; element 0 belongs to number 1."""
     return ArrayLayout(WORD, ARGUMENTS)
+
+
+def requests_layout(requests):
+    """The places of a batch's requests, of their inputs or of their outputs; element 0 belongs to request 1."""
+    return ArrayLayout(WORD, requests)
 
 
 def v_layout(params):

@@ -16,7 +16,7 @@ from .layouts import ADDRESS_BITS, arguments_layout
 from .rotate import Rotate, covered
 from .signatures import p_write, unit_members, v_write, w_scales_write, w_write
 from .sizes import Sizes
-from .walk import OFFSET_BITS, Walk, piece_layout
+from .walk import OFFSET_BITS, Walk, given, piece_layout, places
 
 
 def request_layout(params):
@@ -36,7 +36,7 @@ class Load(Component):
     -------
     instruction, done, fault
         As of every unit; an instruction is taken with the request of its last burst.
-    limit, arguments : ``In(32)``, ``In(arguments_layout())``
+    limit, arguments, places : ``In(32)``, ``In(arguments_layout())``, ``In(requests_layout(requests))``
         Bytes of DRAM; see :class:`~rtl.accelerator.walk.Walk`.
     request : ``Out(stream.Signature(request_layout))``
         A burst; taken when the bus takes it.
@@ -61,6 +61,12 @@ class Load(Component):
         exponent: int = parameter("e")
         height: int = parameter("h")
         packed: int = parameter("p")
+        requests: int = parameter("rq", 0)
+
+        @property
+        def extras(self):
+            """What its instructions have that not all accelerators' have."""
+            return Walk.Parameters.load(self).extras
 
         @property
         def record_beats(self):
@@ -69,8 +75,9 @@ class Load(Component):
 
     @staticmethod
     def ports(params):
-        return {**unit_members(Opcode.LOAD), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
-                "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+        return {**unit_members(Opcode.LOAD, params.extras), "limit": In(32), "arguments": In(arguments_layout()),
+                **places(params), "begins": Out(1), "misaligned": Out(1), "outside": Out(1),
+                "request": Out(stream.Signature(request_layout(params))),
                 "beat": In(stream.Signature(8 * params.beat)), "v": Out(v_write(params)), "w": Out(w_write(params)),
                 **({"w_scales": Out(w_scales_write(params))} if params.exponent else {}), "p": Out(p_write(params))}
 
@@ -82,7 +89,8 @@ class Load(Component):
         connect(m, flipped(self.instruction), walk.instruction)
         both = Signal()
         m.d.comb += [
-            walk.limit.eq(self.limit), walk.arguments.eq(self.arguments), self.begins.eq(walk.begins),
+            walk.limit.eq(self.limit), walk.arguments.eq(self.arguments), *given(self, walk),
+            self.begins.eq(walk.begins),
             self.misaligned.eq(walk.misaligned), self.outside.eq(walk.outside),
             both.eq(self.request.ready & pieces.i.ready), walk.o.ready.eq(both),
             self.request.valid.eq(walk.o.valid & pieces.i.ready), self.request.payload.address.eq(walk.address),

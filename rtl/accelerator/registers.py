@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.registers import (
@@ -20,19 +20,20 @@ from hbfp.isa.registers import (
 
 from ..lib.component import Component
 from ..lib.names import parameter
-from .axi import lite_signature
+from .axi import SLVERR, lite_signature
 from .control import host_signature
+from .front import answers_signature
 
 #: Registers that say what the machine is, but for the two that all machines share.
 SIZES = tuple(one.name for one in REGISTERS if one.access is Access.READ and one.address < CONTEXT)[2:]
 #: Counters, in the order of their addresses: ``cycles`` and what follows.
 COUNTERS = tuple(each.name for each in REGISTERS
-                 if each.address >= BY_NAME["cycles"].address and each.access is Access.READ)
+                 if BY_NAME["cycles"].address <= each.address < SPAN and each.access is Access.READ)
 
 
-def written(contexts, stochastic=False):
+def written(contexts, stochastic=False, dispatched=False):
     """Registers that the host writes, those of a context but once: name -> bits that are written."""
-    found = {one.name: one for one in registers(contexts, stochastic) if one.access is Access.WRITE}
+    found = {one.name: one for one in registers(contexts, stochastic, dispatched) if one.access is Access.WRITE}
     return {name: max((field.low + field.width for field in one.fields), default=WORD) for name, one in found.items()
             if name in {each.name for each in REGISTERS}}
 
@@ -42,7 +43,8 @@ class Registers(Component):
 
     A write is taken in the cycle after the first in which address and data are there and no response waits, and its
     response follows one cycle later; strobes count. A read is answered two cycles after its address. Addresses without
-    a register read as 0. Every response is OKAY. What is written counts from the next cycle, also while a program runs.
+    a register read as 0. Every response is OKAY, but SLVERR to a request that the dispatcher's queue has no room for;
+    others go there in the cycle of the response. What is written counts from the next cycle, also while a program runs.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ class Registers(Component):
         What the registers :data:`SIZES` say.
     stochastic : bool
         Whether there is a register ``seed``.
+    dispatched : bool
+        Whether there are those of a dispatcher.
 
     Members
     -------
@@ -68,6 +72,8 @@ class Registers(Component):
     interrupt : ``Out(1)``
     count_en, count_addr, count, count_known : ``Out``, ``Out``, ``In(32)``, ``In(1)``
         Read port of the counters, of which number 0 is ``cycles``; the context stands above the number.
+    settings ... tally_known : ``Out``, ``In``
+        With a dispatcher: see :func:`~rtl.accelerator.front.answers_signature`.
     """
     kind, area, apart = "registers", "accelerator control", True
 
@@ -75,6 +81,12 @@ class Registers(Component):
     class Parameters:
         sizes: tuple[int, ...] = parameter("v")
         stochastic: bool = parameter("sr", False)
+        dispatched: bool = parameter("dp", False)
+
+        @property
+        def map(self):
+            """What decides which registers there are."""
+            return self.contexts, self.stochastic, self.dispatched
 
         @property
         def contexts(self):
@@ -85,13 +97,14 @@ class Registers(Component):
         def of(cls, system):
             """The parameters of an accelerator's registers."""
             known = parameters(system)
-            return cls(tuple(known[name] for name in SIZES), system.stochastic)
+            return cls(tuple(known[name] for name in SIZES), system.stochastic, system.dispatched)
 
     @staticmethod
     def ports(params):
         contexts, number = params.contexts, (len(COUNTERS) - 1).bit_length()
-        own = written(contexts, params.stochastic)
-        return {**lite_signature(contexts).members, **{name: Out(size) for name, size in own.items()},
+        own = {name: Out(size) for name, size in written(*params.map).items() if not BY_NAME[name].dispatched}
+        several = answers_signature().members if params.dispatched else {}
+        return {**lite_signature(contexts + params.dispatched).members, **own, **several,
                 **host_signature(contexts).members, "interrupt": Out(1), "count_en": Out(1),
                 "count_addr": Out(number + contexts - 1), "count": In(WORD), "count_known": In(1)}
 
@@ -112,13 +125,17 @@ class Registers(Component):
                       f"cause{end}": self.cause[context], f"error_pc{end}": self.error_pc[context],
                       f"interrupt_status{end}": status}
             raised.append(status)
-        for name in written(contexts, self.params.stochastic):
-            kept = self._kept(m, takes, name)
+        for name, size in written(*self.params.map).items():
+            kept = self._kept(m, takes, name, size)
             shown |= kept
+            if BY_NAME[name].dispatched:
+                continue
             values = list(kept.values())
             m.d.comb += getattr(self, name).eq(Mux(self.active, values[1], values[0]) if len(values) > 1 else values[0])
             if name == "interrupt_enable":
                 interrupt = Cat(status & value for status, value in zip(raised, values, strict=True)).any()
+        if self.params.dispatched:
+            interrupt |= self._dispatcher(m, takes, shown)
         m.d.comb += self.interrupt.eq(interrupt)
         self._read(m, shown)
         return m
@@ -130,14 +147,32 @@ class Registers(Component):
         m.d.sync += [takes.eq(self.awvalid & self.wvalid & ~takes & ~self.bvalid),
                      self.bvalid.eq(takes | (self.bvalid & ~self.bready))]
         return {register.name: takes & (self.awaddr[2:] == register.address >> 2)
-                for register in registers(self.params.contexts, self.params.stochastic)}
+                for register in registers(*self.params.map)}
 
-    def _kept(self, m, takes, name):
+    def _dispatcher(self, m, takes, shown):
+        """Its registers, as they are shown; whether it raises the interrupt."""
+        full = Signal()
+        refused = Signal(WORD)
+        settings, asks = self.settings, takes["request_tag"]
+        m.d.comb += [*(settings[name].eq(shown[name]) for name in settings.shape().members), full.eq(asks & self.full),
+                     self.takes.eq(takes["completion"] & self.wstrb[0] & self.wdata[0]),
+                     self.clears.eq(takes["dispatch_error"] & self.wstrb[0] & self.wdata[:4].any())]
+        m.d.sync += [self.push.eq(asks & ~self.full), self.selects.eq(takes["count_select"]),
+                     refused.eq(refused + full)]
+        with m.If(self.awready):
+            m.d.sync += self.bresp.eq(Mux(full, SLVERR, 0))
+        shown |= {"refused": refused, "dispatch_status": self.status, "dispatch_error": self.dispatch_error,
+                  "now": self.now, "completion": self.completion, "count_low": self.tally[:WORD],
+                  "count_high": Cat(self.tally[WORD:], Const(0, 15), self.tally_known),
+                  **{f"completion_{name}": self.completed[name] for name in ("tag", "arrived", "started", "finished")}}
+        return (shown["dispatch_enable"] & self.status[:2]).any()
+
+    def _kept(self, m, takes, name, size):
         """What the host has written into a register, of each context that has it: name -> value."""
-        contexts = self.params.contexts if BY_NAME[name].address >= CONTEXT else 1
+        contexts = self.params.contexts if CONTEXT <= BY_NAME[name].address < SPAN else 1
         found = {}
         for own in [name, *(f"{name}_{context}" for context in range(1, contexts))]:
-            size, fields = len(getattr(self, name)), BY_NAME[own].fields
+            fields = BY_NAME[own].fields
             known = sum((1 << field.width) - 1 << field.low for field in fields) if fields else (1 << size) - 1
             found[own] = value = Signal(size, name=f"{own}_value", init=BY_NAME[own].reset)
             for byte in range(-(-size // 8)):
@@ -156,11 +191,12 @@ class Registers(Component):
         counter = Signal()    # one that is not known is 0, as addresses without a register are
         value = Signal(WORD)
         asked, place = self.araddr[2:], (len(COUNTERS) - 1).bit_length()
+        known = self.count_known & ~address[-1] if self.params.dispatched else self.count_known    # those of contexts
         m.d.comb += [
             self.arready.eq(~pending & ~self.rvalid), takes.eq(self.arvalid & self.arready),
             self.count_en.eq(takes & (asked[:low] >= first)),
             self.count_addr.eq(Cat((asked[:low] - first)[:place], asked[low:]) if contexts > 1 else asked - first),
-            counter.eq((address[:low] >= first) & (address[:low] < first + len(COUNTERS)) & self.count_known),
+            counter.eq((address[:low] >= first) & (address[:low] < first + len(COUNTERS)) & known),
         ]
         with m.Switch(address):
             for name, what in shown.items():

@@ -17,7 +17,7 @@ from .load import request_layout
 from .rotate import Rotate, covered
 from .signatures import unit_members, v_read
 from .sizes import Sizes
-from .walk import Walk, piece_layout
+from .walk import Walk, given, piece_layout, places
 
 #: Pieces that wait for V.
 PIECES = 4
@@ -38,7 +38,7 @@ class Store(Component):
     -------
     instruction, done, fault
         As of every unit; an instruction is taken with the request of its last burst.
-    limit, arguments, begins, misaligned, outside, request
+    limit, arguments, places, begins, misaligned, outside, request
         See :class:`~rtl.accelerator.load.Load`.
     v : ``Out(v_read)``
         A read port of V.
@@ -56,11 +56,18 @@ class Store(Component):
         lanes: int = parameter("l")
         burst: int = parameter("b")
         v_words: int = parameter("v")
+        requests: int = parameter("rq", 0)
+
+        @property
+        def extras(self):
+            """What its instructions have that not all accelerators' have."""
+            return Walk.Parameters.store(self).extras
 
     @staticmethod
     def ports(params):
-        return {**unit_members(Opcode.STORE), "limit": In(32), "arguments": In(arguments_layout()), "begins": Out(1),
-                "misaligned": Out(1), "outside": Out(1), "request": Out(stream.Signature(request_layout(params))),
+        return {**unit_members(Opcode.STORE, params.extras), "limit": In(32), "arguments": In(arguments_layout()),
+                **places(params), "begins": Out(1), "misaligned": Out(1), "outside": Out(1),
+                "request": Out(stream.Signature(request_layout(params))),
                 "v": Out(v_read(params)), "room": In(1), "beat": Out(stream.Signature(beat_layout(params))),
                 "written": In(1)}
 
@@ -72,7 +79,8 @@ class Store(Component):
         m.submodules.pieces = pieces = Fifo(PIECES, layout.size)
         connect(m, flipped(self.instruction), walk.instruction)
         m.d.comb += [
-            walk.limit.eq(self.limit), walk.arguments.eq(self.arguments), self.begins.eq(walk.begins),
+            walk.limit.eq(self.limit), walk.arguments.eq(self.arguments), *given(self, walk),
+            self.begins.eq(walk.begins),
             self.misaligned.eq(walk.misaligned), self.outside.eq(walk.outside), self.done.eq(self.written),
             walk.o.ready.eq(self.request.ready & pieces.i.ready),
             self.request.valid.eq(walk.o.valid & pieces.i.ready), self.request.payload.address.eq(walk.address),

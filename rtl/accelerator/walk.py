@@ -12,7 +12,7 @@ from hbfp.isa.instructions import Memory, Opcode
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
-from .layouts import ADDRESS_BITS, arguments_layout, instruction_layout
+from .layouts import ADDRESS_BITS, arguments_layout, instruction_layout, requests_layout
 
 #: Bytes that no burst may cross.
 PAGE = 4096
@@ -37,6 +37,16 @@ def piece_layout(params):
                          "beats": range(params.burst + 1), "last": 1})
 
 
+def places(params):
+    """The port with the places of a batch's requests, where there is one."""
+    return {"places": In(requests_layout(params.requests))} if params.requests else {}
+
+
+def given(part, walk):
+    """Statements that give a part's places to its walker."""
+    return [walk.places.eq(part.places)] if part.params.requests else []
+
+
 class Walk(Component):
     """Divides a LOAD or STORE into bursts, in the order of its loops.
 
@@ -53,6 +63,8 @@ class Walk(Component):
         Of memories V (words), W (rows) and P (beats); the last two are 0 for stores.
     record, height : int
         Beats and rows of a segment of W; 0 for stores.
+    requests : int
+        Requests of a batch whose places instructions may name; 0 without a dispatcher.
 
     Members
     -------
@@ -62,6 +74,8 @@ class Walk(Component):
         Bytes of DRAM.
     arguments : ``In(arguments_layout())``
         What an instruction may add to its offset, as it begins.
+    places : ``In(requests_layout(requests))``
+        What it may add if it adds no argument; there is no such port without a dispatcher.
     address : ``Out``
         Place of the burst that is offered, in beats from the base.
     o : ``Out(stream.Signature(piece_layout))``
@@ -82,22 +96,28 @@ class Walk(Component):
         p_words: int = parameter("p", 0)
         record: int = parameter("r", 0)
         height: int = parameter("h", 0)
+        requests: int = parameter("rq", 0)
 
         @classmethod
         def load(cls, params):
             """For loads of a :class:`~rtl.accelerator.load.Load` with these parameters."""
             return cls(params.lanes, params.burst, params.v_words, params.w_words, 2 * params.p_words // params.lanes,
-                       params.record_beats, params.height)
+                       params.record_beats, params.height, params.requests)
 
         @classmethod
         def store(cls, params):
             """For a :class:`~rtl.accelerator.store.Store`."""
-            return cls(params.lanes, params.burst, params.v_words)
+            return cls(params.lanes, params.burst, params.v_words, requests=params.requests)
 
         @property
         def opcode(self):
             """The opcode whose instructions it takes."""
             return Opcode.LOAD if self.record else Opcode.STORE
+
+        @property
+        def extras(self):
+            """What its instructions have that not all accelerators' have."""
+            return ("requests",) if self.requests else ()
 
         @property
         def beat_bits(self):
@@ -106,8 +126,8 @@ class Walk(Component):
 
     @staticmethod
     def ports(params):
-        return {"instruction": In(stream.Signature(instruction_layout(params.opcode))), "limit": In(32),
-                "arguments": In(arguments_layout()), "address": Out(OFFSET_BITS - params.beat_bits),
+        return {"instruction": In(stream.Signature(instruction_layout(params.opcode, params.extras))), "limit": In(32),
+                "arguments": In(arguments_layout()), **places(params), "address": Out(OFFSET_BITS - params.beat_bits),
                 "o": Out(stream.Signature(piece_layout(params))), "begins": Out(1), "misaligned": Out(1),
                 "outside": Out(1)}
 
@@ -152,6 +172,11 @@ class Walk(Component):
         m.d.comb += [offset_next.eq(offset_from + offset_step), place_next.eq(place_from + place_step)]
         with m.If(self.begins):
             m.d.comb += [offset_from.eq(fields.offset), place_from.eq(fields.base)]
+            if params.requests:
+                with m.Switch(fields.request):
+                    for number, place in enumerate(self.places, 1):
+                        with m.Case(number):
+                            m.d.comb += offset_step.eq(place)
             with m.Switch(fields.argument):
                 for number, argument in enumerate(self.arguments, 1):
                     with m.Case(number):

@@ -28,7 +28,7 @@ def decoded(program: Program, first: NDArray[np.int64]) -> NDArray[np.void]:
     for number, each in enumerate(program.instructions):
         places += [number * len(column) + column[name] for name in each.values]
         values += each.values.values()
-        if each["argument"]:
+        if each["argument"] or each["request"]:
             places.append(number * len(column) + column["offset"])
             values.append(program.offset(each))
         for place, wait in enumerate(each.waits):
