@@ -131,7 +131,7 @@ def _dispatcher():
         ("request_output", Access.WRITE, "place of its output"),
         ("request_tag", Access.WRITE, "its tag; writing it puts the request into the queue: SLVERR if that is full"),
         ("refused", Access.READ, "requests that a full queue has refused"),
-        ("policy", Access.WRITE, "what is started when the machine is free", _POLICY),
+        ("policy", Access.WRITE, "what is started when the machine is free; a batch of 1 at reset", _POLICY),
         ("timeout", Access.WRITE, "cycles after which the oldest request makes a batch due"),
         ("patience", Access.WRITE, "cycles after which a quantum that has not yielded is stopped; 0: never"),
         ("dispatch_status", Access.READ, "what the dispatcher does", (
@@ -150,7 +150,8 @@ def _dispatcher():
         ("count_low", Access.READ, "its value"),
         ("count_high", Access.READ, "the rest of it", (
             Field("value", 0, 16, "bits 47 to 32"), Field("known", 31, 1, "the value is that of count_select"))))
-    return tuple(Register(name, DISPATCH + 4 * number, access, *rest, dispatched=True)
+    return tuple(Register(name, DISPATCH + 4 * number, access, *rest, dispatched=True,
+                          reset=(name == "policy") << 8)
                  for number, (name, access, *rest) in enumerate(rows))
 
 

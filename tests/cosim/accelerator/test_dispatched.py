@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from cosim.accelerator.device import Timing
-from cosim.accelerator.dispatched import answered, ask, attach, counter
+from cosim.accelerator.dispatched import answered, ask, attach, counter, push
 from cosim.accelerator.host import prepare, put, read, room, write
+from cosim.accelerator.pair import Pair, execute
 from golden.perf.accelerator import model
 from golden.perf.accelerator.colocate.dispatched import Machine, quanta, serve
 from golden.perf.dispatch.twin import Request, Twin
 from golden.spec.dispatch import Counter, Policy
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
+from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 from hbfp.system import Share
 from rtl.accelerator.front import unit
@@ -172,3 +174,214 @@ def test_requests_at_random_times_beside_training(built, device, seed):
     counted = [counter(device, number) for number in numbers]
     assert counted == [machine.twin.tally.values[number] for number in numbers]
     assert counted[2] == (12 if training else 0) and read(device, "status", 1) == (2 if training else 0)
+
+
+def test_a_full_queue_refuses(device):
+    """Visibly: nothing that was taken is lost, nothing that was refused is done, and the order stays."""
+    serving = copies(4)
+    begin(device, serving, policy=Policy(batch=4, inference=False))
+    taken = [ask(device, place(number)) for number in range(20)]
+    assert taken == [True] * 16 + [False] * 4 and read(device, "refused") == 4 and not answered(device)
+    attach(device, Policy(batch=4))
+    device.idle(3000)
+    found = answered(device)
+    assert [each.completion.tag for each in found] == [place(number).tag for number in range(16)]
+    assert [copied(device, serving, number) for number in range(20)] == taken
+    assert ask(device, place(16)) and read(device, "refused") == 4
+
+
+def test_completions_that_nobody_takes(device):
+    """Service goes on until their queue is full, then it waits; all of them come in the end."""
+    serving = copies(1)
+    begin(device, serving)
+    numbers = list(range(16 + 16))
+    for number in numbers:
+        while not ask(device, place(number)):
+            device.idle(100)
+    device.idle(10_000)
+    assert not any(push(device, 0) for _ in range(3))
+    found = answered(device)
+    device.idle(10_000)
+    found += answered(device)
+    assert [each.completion.tag for each in found] == [place(number).tag for number in numbers]
+    assert all(copied(device, serving, number) for number in numbers)
+
+
+def clients(device, requests, seed):
+    """Two clients ask as fast as they can, each for its own places, with its own tags and its own new data."""
+    pick, serving, numbers = Random(seed), copies(4), np.random.default_rng(seed)
+    begin(device, serving, trains([1, 2, 3]), Policy(batch=4, timeout=pick.choice((0, 200))))
+    data = device.memory[room(serving)[1]:]
+    asked, got, given = ([], []), ([], []), {}
+    while sum(map(len, got)) < requests:
+        client = pick.random() < 0.5
+        number = len(asked[client]) % 32 + 32 * client
+        tag = client << 31 | len(asked[client]) << 8 | number
+        if sum(map(len, asked)) < requests and len(asked[client]) - len(got[client]) < 32:
+            wanted = numbers.integers(0, 256, SIZE, np.uint8)
+            data[number * SIZE:][:SIZE] = wanted
+            if ask(device, place(number)._replace(tag=tag)):
+                asked[client].append(tag)
+                given[tag] = wanted
+        for each in answered(device) if pick.random() < 0.4 else ():
+            tag = each.completion.tag
+            assert not each.failed
+            assert np.array_equal(data[OUTPUTS + (tag & 0xFF) * SIZE:][:SIZE], given.pop(tag))
+            got[tag >> 31].append(tag)
+    assert asked == got
+
+
+def test_tags_of_two_clients_are_never_mixed(device):
+    clients(device, 300, 1)
+
+
+@pytest.mark.slow
+def test_ten_thousand_tags_of_two_clients(device):
+    clients(device, 10_000, 2)
+
+
+def serves(device, serving, numbers):
+    """Whether requests are served, one after the other, each well."""
+    for number in numbers:
+        assert ask(device, place(number))
+        device.idle(600)
+        (found,) = answered(device)
+        assert found.completion.tag == place(number).tag and not found.failed and copied(device, serving, number)
+
+
+def test_training_that_does_not_yield_is_stopped(device):
+    """Within patience nothing happens; then it stops, with a cause of its own, and inference goes on."""
+    serving, training = copies(1), trains([2, 200])
+    for patience in (40_000, 700):
+        device.reset()
+        begin(device, serving, training, Policy(batch=1, patience=patience))
+        device.idle(500)
+        assert ask(device, place(1))
+        device.idle(30_000)
+        (found,) = answered(device)
+        stopped = patience == 700
+        assert not found.failed and copied(device, serving, 1)
+        assert (found.completion.finished - found.completion.arrived < 700 + 600) == stopped
+        assert [read(device, name, 1) for name in ("status", "cause")] == ([4, Cause.OVERDUE] if stopped else [2, 0])
+        assert read(device, "dispatch_error") == stopped and read(device, "dispatch_status") == 2 * stopped
+        serves(device, serving, range(2, 6))
+    write(device, "control", 1, 1)
+    device.idle(2000)
+    assert read(device, "status", 1) == 9    # barred
+    write(device, "dispatch_error", 1)
+    assert read(device, "dispatch_error") == 0
+    serves(device, serving, range(6, 9))
+    device.idle(3000)
+    assert read(device, "cause", 1) == Cause.OVERDUE and counter(device, Counter.QUANTA) > 1
+
+
+FAULTS = {
+    "illegal": (Instruction(Opcode.LOAD, ONE | {"count1": 0}), Cause.ILLEGAL),
+    "request": (Instruction(Opcode.LOAD, ONE | {"request": 5}), Cause.ILLEGAL),
+    "address": (Instruction(Opcode.LOAD, ONE | {"offset": 8192}), Cause.ADDRESS),
+    "bus": (Instruction(Opcode.LOAD, ONE | {"offset": 4096 + 2048}), Cause.BUS),
+    "stuck": (Instruction(Opcode.LOAD, ONE, (Wait(Unit.VECTOR, 9),)), Cause.WATCHDOG),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_training_end_its_quantum(device, fault):
+    serving, training = copies(1), trains([1, 1, 2])
+    instruction, cause = FAULTS[fault]
+    training = replace(training, instructions=(*training.instructions[:-1], instruction, HALT))
+    base = SECOND + room(training)[1]
+    device.poison(base + 4096 + 2048, base + 4096 + 2048 + 32)
+    begin(device, serving, training, watchdog=500)
+    device.idle(5000)
+    assert (read(device, "status", 1), read(device, "cause", 1)) == (4, cause) and read(device, "dispatch_status") == 0
+    serves(device, serving, range(5))
+    for again in range(2):    # and the next training is one like any other
+        write(device, "control", 1, 1)
+        serves(device, serving, range(5 + 5 * again, 10 + 5 * again))
+    device.idle(2000)
+    assert read(device, "cause", 1) == cause and counter(device, Counter.QUANTA) == 9
+
+
+@pytest.mark.parametrize("fault", ["bus", "address", "stop"])
+def test_faults_of_a_batch_are_its_requests(device, fault):
+    """They are reported as failed; the batch behind them is not touched."""
+    serving, training = copies(2), trains([1, 2, 3, 4])
+    begin(device, serving, training, Policy(batch=2, timeout=100, inference=False))
+    base = room(serving)[1]
+    device.poison(base + 3 * SIZE, base + 3 * SIZE + 32)
+    bad = place(3) if fault == "bus" else place(5)._replace(input=serving.limit) if fault == "address" else place(5)
+    for each in (place(0), bad, place(7), place(8)):
+        assert ask(device, each)
+    attach(device, Policy(batch=2, timeout=100))
+    if fault == "stop":
+        while not read(device, "dispatch_status") & 4:
+            pass
+        write(device, "control", 2)
+    found = []
+    while len(found) < 2:
+        found += answered(device)
+    assert [each.failed for each in found[:2]] == [True, True]
+    device.idle(2000)
+    found += answered(device)
+    assert [each.failed for each in found[2:]] == [False, False] and len(found) == 4
+    assert copied(device, serving, 7) and copied(device, serving, 8)
+    device.heal()
+    serves(device, serving, range(10, 14))
+    assert read(device, "status", 1) == 2
+
+
+@pytest.mark.parametrize("context", [0, 1])
+def test_a_stop_at_any_cycle_leaves_all_going(device, context):
+    serving, training = copies(2), trains([1, 2, 1])
+    for cycles in range(0, 500, 29):
+        device.reset()
+        begin(device, serving, training, Policy(batch=2))
+        assert ask(device, place(0)) and ask(device, place(1))
+        device.idle(cycles)
+        write(device, "control", 2, context)
+        device.idle(2500)
+        assert len(answered(device)) == 2 and read(device, "dispatch_status") & 0b11100 == 0
+        attach(device, Policy(batch=1))
+        serves(device, serving, range(2, 4))
+        assert read(device, "status", 1) in ((2,) if context == 0 else (0, 2, 4))
+
+
+def test_reset_in_mid_batch(device):
+    serving, training = copies(4), trains([1, 5, 1])
+    for cycles in range(5, 700, 47):
+        begin(device, serving, training, Policy(batch=4, timeout=50))
+        for number in range(6):
+            ask(device, place(number))
+        device.idle(cycles)
+        device.reset()
+        names = "policy", "refused", "dispatch_status", "dispatch_error", "completion", "status"
+        assert [read(device, name) for name in names] == [0x100, 0, 0, 0, 0, 0]
+    begin(device, serving, training, Policy(batch=4, timeout=50))
+    serves(device, serving, range(10, 14))
+
+
+def test_the_interrupt_is_there_as_long_as_its_cause(device):
+    serving = copies(1)
+    begin(device, serving)
+    write(device, "interrupt_enable", 0)    # of HALTs of context 0
+    write(device, "dispatch_enable", 1)
+    assert not device.run(50)
+    assert ask(device, place(3)) and device.run(1000) and device.run(10)
+    assert len(answered(device)) == 1 and not device.run(50)
+    attach(device, Policy(batch=5))    # more than a batch may have
+    assert not device.run(10) and read(device, "dispatch_error") == 4
+    write(device, "dispatch_enable", 2)
+    assert device.run(10)
+    attach(device, Policy(batch=1))
+    write(device, "dispatch_error", 4)
+    assert not device.run(50) and read(device, "dispatch_error") == 0
+
+
+def test_without_the_dispatcher_contexts_are_as_ever(built, device):
+    manifest, _ = built
+    both = Pair((trains([1, 2, 3]), trains([3, 1])), HALVES)
+    both.place(device.memory)
+    ended = execute(device, both)
+    turns = model.together(both.programs, manifest.data.latency, *MEMORY, rung=ended.rung, accelerator=SYSTEM)
+    assert [each.cycles for each in ended.results] == [each.owned for each in turns]
+    assert not ask(device, place(0)) or read(device, "dispatch_status") == 0
