@@ -10,6 +10,7 @@ from .depthwise import Depthwise
 from .formats import Formats
 from .grouped import Grouped
 from .once import once_differentiable, unviewed
+from .placed import Given, by_role, laid
 from .products import check_float32
 
 
@@ -22,7 +23,8 @@ class Conv2d(torch.autograd.Function):
                 kept: Any = None) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory."""
         ctx.save_for_backward(x, w)
-        ctx.options, ctx.groups = (stride, padding, dilation, formats, stream), groups
+        stream, _, of_g = by_role(stream)
+        ctx.options, ctx.groups = (stride, padding, dilation, formats, of_g), groups
         (ph, pw), size = padding, tuple(w.shape[2:])
         ctx.last = [unfold.channels_last(part, (pw, pw, ph, ph)) for part in x.detach().chunk(groups, 1)]
         if not unfold.compiled(ctx.last[0], (formats.x, formats.w), formats, stream):
@@ -39,13 +41,16 @@ class Conv2d(torch.autograd.Function):
         x, w = ctx.saved_tensors
         (stride, padding, dilation, formats, stream), size = ctx.options, tuple(w.shape[2:])
         shape = x.shape[0], x.shape[1] // ctx.groups, *x.shape[2:]
-        gx, gw = [], []
-        for last, own, top in zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1), strict=True):
+        gx, gw, outs = [], [], w.shape[0] // ctx.groups
+        draw = Given.of(stream, g, formats.g)
+        for group, (last, own, top) in enumerate(zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1),
+                                                     strict=True)):
+            mine = laid(draw, lambda numbers, first=group * outs: numbers[..., first:first + outs])
             if ctx.needs_input_grad[0]:
-                gx.append(conv_products.input_gradient(top, own, shape, stride, padding, dilation, formats, stream))
+                gx.append(conv_products.input_gradient(top, own, shape, stride, padding, dilation, formats, mine))
             if ctx.needs_input_grad[1]:
                 flat = unfold.channels_last(top, (0, 0, 0, 0))
-                gw.append(conv_products.over_pixels(last, flat, formats, stream, size, stride, dilation))
+                gw.append(conv_products.over_pixels(last, flat, formats, mine, size, stride, dilation))
         return (_joined(gx).permute(0, 3, 1, 2) if gx else None,
                 _joined(gw).permute(3, 2, 0, 1) if gw else None, *[None] * 7)
 

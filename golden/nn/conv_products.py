@@ -23,6 +23,7 @@ from ..noise import Stream
 from . import integers, portable, unfold
 from .formats import Formats
 from .memory import array
+from .placed import laid
 from .products import Operand, pieces_of, product
 from .unfold import Pair
 
@@ -61,7 +62,8 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     else:
         matrix = view.reshape(n * oh * ow, kh * kw * c)
-        y = product(Operand(matrix, fmt, stream).along(-1), Operand(w, w_fmt, stream).along(0), formats)
+        own = laid(stream, lambda numbers: unfold.view(numbers, size, stride, dilation))
+        y = product(Operand(matrix, fmt, own).along(-1), Operand(w, w_fmt, stream).along(0), formats)
     return y.view(n, oh, ow, w.shape[1])
 
 
@@ -111,4 +113,6 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
     """Gradient (N, H, W, C) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
     spread = unfold.spread(g, w.shape[2:], shape, stride, padding, dilation)
     turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, shape[1]).contiguous()
-    return over_channels(spread, turned, formats.g, formats.w, formats, stream, tuple(w.shape[2:]), (1, 1), dilation)
+    own = laid(stream, lambda numbers: unfold.spread(numbers.permute(0, 3, 1, 2).float(), w.shape[2:], shape, stride,
+                                                     padding, dilation).int())
+    return over_channels(spread, turned, formats.g, formats.w, formats, own, tuple(w.shape[2:]), (1, 1), dilation)

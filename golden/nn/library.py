@@ -15,7 +15,7 @@ from ..noise import Stream
 from . import conv, emulator, ops, volume
 from .formats import Formats
 from .once import once_differentiable, unviewed
-from .placed import Placed, read
+from .placed import Placed, check_gradients, read
 from .record import note
 from .state import NO_NOISE
 
@@ -33,7 +33,7 @@ def refuse_onnx() -> None:
 def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | Placed | None, matrices: bool = False) -> bool:
     """Whether a product has to be an operator; ValueError if it has to, and would draw noise of lanes.
 
-    Noise by position is said by the operator of ``matrices``, and drawn by no other: NotImplementedError.
+    Noise by position is said by the operators of ``matrices``, and drawn by no other: NotImplementedError.
     """
     tracing = torch.compiler.is_compiling()
     if not tracing and not tensor.is_meta and not isinstance(tensor, FakeTensor):
@@ -138,9 +138,11 @@ def _convolution_macs(y, x, w):
 
 
 def _convolution(run):
-    return lambda x, w, stride, padding, dilation, groups, formats: run(
-        x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding), dilation=tuple(dilation),
-        groups=groups)
+    def product(x, w, stride, padding, dilation, groups, text):
+        formats, stream = read(text)
+        return run(x, w, formats, stride=tuple(stride), padding=tuple(padding), dilation=tuple(dilation), groups=groups,
+                   stream=stream)
+    return product
 
 
 _CONV = "int[] stride, int[] padding, int[] dilation, int groups, str formats"
@@ -209,8 +211,9 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
     """:func:`golden.nn.conv.conv2d`, traced or not."""
     if formats.mode == "emulator":
         return emulator.product(lambda a, b: F.conv2d(a, b, None, stride, padding, dilation, groups), x, w, formats)
-    if traced(x, formats, stream):
-        return _CONV2D(x, w, stride, padding, dilation, groups, formats.text)
+    check_gradients(formats, stream)
+    if traced(x, formats, stream, True):
+        return _CONV2D(x, w, stride, padding, dilation, groups, _text(formats, stream))
     return conv.conv2d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups, stream=stream)
 
 

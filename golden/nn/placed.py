@@ -5,7 +5,7 @@ products within a step, which :func:`begin_step` sets back to 0.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,9 @@ from .formats import Formats
 
 #: What a layer draws its noise by.
 NOISES = ("lanes", "position")
+#: What draws by position, where anything else would.
+ONLY = ("Noise by position is that of linear layers, of products of matrices, and of g alone in convolutions of one "
+        "and two dimensions; rounding 'rne' would do here")
 
 
 @dataclass(frozen=True)
@@ -123,13 +126,36 @@ class Placed:
     @property
     def state(self) -> Any:
         """What no numbers by position have; NotImplementedError, one line."""
-        raise NotImplementedError("Noise by position is that of linear layers and products of matrices; rounding 'rne' "
-                                  "would do here")
+        raise NotImplementedError(ONLY)
 
     @property
     def draw(self) -> Any:
         """As :attr:`state`."""
         return self.state
+
+
+class Given:
+    """Numbers of pixels (N, H, W, C), to be drawn as they are."""
+
+    def __init__(self, numbers: torch.Tensor) -> None:
+        self.numbers = numbers
+
+    @classmethod
+    def of(cls, draw: Any, g: torch.Tensor, fmt: HBFPFormat) -> Any:
+        """How images (N, C, H, W) draw as a matrix (pixels, C), by position; a stream stays as it is."""
+        if not isinstance(draw, Draw) or fmt.rounding != "stochastic":
+            return draw
+        n, c, h, w = g.shape
+        return cls(torch.from_numpy(draw.draw((n * h * w, c), fmt)).view(n, h, w, c))
+
+    def draw(self, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
+        """As :meth:`Draw.draw`."""
+        return self.numbers.reshape(shape).numpy()
+
+
+def laid(draw: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """How images draw that something is done to, such as spreading; a stream stays as it is."""
+    return Given(change(draw.numbers)) if isinstance(draw, Given) else draw
 
 
 def part(draw: Any, first: int) -> Any:
@@ -149,6 +175,12 @@ def by_role(stream: Any) -> tuple[Any, ...]:
         return stream, stream, stream
     product = stream.product()
     return tuple(product.role(role) for role in ROLES)
+
+
+def check_gradients(formats: Formats, stream: Any) -> None:
+    """NotImplementedError if a convolution would draw by position for anything but the gradient of its output."""
+    if isinstance(stream, Placed) and "stochastic" in (formats.x.rounding, formats.w.rounding):
+        raise NotImplementedError(ONLY)
 
 
 def check_formats(formats: Formats) -> None:

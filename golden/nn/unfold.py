@@ -14,6 +14,7 @@ from ..fast import kernels, lanes, patches
 from ..fast.lanes import Generators
 from .formats import Formats
 from .memory import array
+from .placed import Given
 from .portable import on_host
 from .record import watcher
 
@@ -78,7 +79,8 @@ def compiled(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats, stre
     ``quick`` takes them too."""
     return (on_host(x) and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
             and formats.mode == "hbfp" and watcher() is None and all(
-                (drawn := draws(fmt, stream)) is None or lanes.fits(drawn, fmt.terms) for fmt in pair))
+                (drawn := draws(fmt, stream)) is None or not isinstance(drawn, Given) and lanes.fits(drawn, fmt.terms)
+                for fmt in pair))
 
 
 def integers(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats) -> bool:

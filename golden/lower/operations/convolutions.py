@@ -1,20 +1,19 @@
 """Convolutions and their gradients: gx is a convolution of g with turned weights, gw a product over all pixels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from hbfp.golden.nn.formats import Formats
 from hbfp.program import Product, Tensor
 
 from ..errors import LoweringError
 from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
-from ..products import draw
 from ..products.after import After
 from ..products.convolution import convolution
+from ..products.draw import Pixels, of_gradient
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.patches import Patches
@@ -62,16 +61,11 @@ def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *opt
     return hbfp.conv2d_backward(g, x, torch.zeros(shape), *options, [False, True])[1]
 
 
-def _widths(net, text, x, w):
-    """Which operands are wide; LoweringError if a convolution would have to do what only products of matrices do."""
-    draw.refuse(Formats.read(text))
-    return widths(text, net.build.accelerator, x, w)
-
-
 def conv2d(net: Nodes, node: Any) -> Made:
     """A convolution of x (N, C, H, W) with w (O, C / groups, kh, kw), one group after the other."""
     x, w, stride, padding, dilation, groups, text = node.args
-    wide = _widths(net, text, "x", "w")
+    wide = widths(text, net.build.accelerator)
+    of_gradient(text)                                      # which refuses what draws here
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
@@ -92,7 +86,7 @@ def images_gradient(net: Nodes, node: Any) -> Made:
         If there is more padding than the kernel reaches.
     """
     g, w, _, stride, padding, dilation, groups, text = node.args
-    wide = _widths(net, text, "g", "w")
+    wide, draw = widths(text, net.build.accelerator, "g", "w"), of_gradient(text)
     result, shape = net.graph.results[node], net.graph.results[w].shape
     window = _window(shape, stride, padding, dilation)
     around = window.reach[0] - padding[0], window.reach[1] - padding[1]
@@ -103,23 +97,28 @@ def images_gradient(net: Nodes, node: Any) -> Made:
     kernel = _turned(net, net.value(w), groups, wide)
     output = _space(net, last, groups)
     outs = shape[0] // groups
+    drawn = Pixels.of(draw, net.graph.results[g].shape, net.build.lanes, around, window.stride)
+    if drawn is not None and _gathers(net, window, outs, groups, window.plain and not drawn.apart):
+        _refuse_patches(net, outs, groups)
     if window.stride == (1, 1):
         turned = Window(window.size, (1, 1), around, window.dilation)
-        _convolve(net, g, outs, kernel, wide, turned, groups, Steps(), output, after)
+        _convolve(net, g, outs, kernel, wide, turned, groups, Steps(), output, after, drawn)
     else:
         sides = result.shape[2] + window.reach[0], result.shape[3] + window.reach[1]
         spread = _laid(net, net.value(g), sides, around, window.stride,
                        words=not _gathers(net, window, outs, groups, False))
         turned = Window(window.size, (1, 1), (0, 0), window.dilation)
-        _convolve(net, spread, outs, kernel, wide, turned, groups, Steps(), output, after)
+        _convolve(net, spread, outs, kernel, wide, turned, groups, Steps(), output, after, drawn)
     return last, (_work(net.graph.results[g], shape, groups),)
 
 
 def weights_gradient(net: Nodes, node: Any) -> Made:
     """The gradient of a convolution's weights: a product over all pixels of all images, of g turned and patches."""
     g, x, shape, stride, padding, dilation, groups, text = node.args
-    wide = _widths(net, text, "g", "x")
-    top = net.value(g)
+    wide, draw = widths(text, net.build.accelerator, "g", "x"), of_gradient(text)
+    if draw is not None and groups > 1:
+        _refuse_patches(net, shape[0] // groups, groups)
+    draw, top = draw and replace(draw, turned=True), net.value(g)
     window = _window(shape, stride, padding, dilation)
     outs, ins = shape[0] // groups, shape[1]
     images = _bordered(net, x, padding) if any(padding) or _apart(net.value(x)) else net.value(x)
@@ -139,12 +138,20 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         weights = Weights(patches.terms, patches.columns, lines=patches, wide=wide)
         if ins % net.build.lanes:                          # rows would be stored from within a word
             dense = net.build.dram.empty((outs, patches.columns))
-            matrix(net.build, left, weights, Steps(), dense, After(net.build))
+            matrix(net.build, left, weights, Steps(), dense, After(net.build), draw)
             net.copy(Value(dense.where.unflatten(1, own.shape[1:]), dense.home), own)
         else:
-            matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build))
+            matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build), draw)
         net.build.forget()
     return node, (_work(net.graph.results[g], shape, groups),)
+
+
+def _refuse_patches(net, channels, groups):
+    """LoweringError: patches are rounded once they are put together, and then a word has numbers of several pixels."""
+    fmt = net.accelerator.core.format
+    raise LoweringError(f"its output's gradient, {channels} channels in {'each of ' * (groups > 1)}{groups} "
+                        f"group{'s' * (groups > 1)}, comes in patches before it is rounded stochastically; one group "
+                        f"of a multiple of {fmt.terms} channels in blocks (1, B), or rounding to nearest, would do")
 
 
 def _window(shape, stride, padding, dilation):
@@ -168,12 +175,15 @@ def _space(net, node, groups):
     return net.fresh(node, filled=0.0 if groups > 1 and outs % net.build.lanes else None)
 
 
-def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, after):
-    """A convolution of a node's images, or of those at a value with their borders, group after group."""
+def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, after, drawn=None):
+    """A convolution of a node's images, or of those at a value with their borders, group after group.
+
+    ``drawn`` is how the images are rounded, if not to nearest.
+    """
     build, outs = net.build, output.shape[1] // groups
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
-    plain = window.plain
+    plain = window.plain and not (drawn and drawn.apart)
     gathers = _gathers(net, window, channels, groups, plain)
     planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
         build, net.value(x), Weights(size[0] * size[1] * channels, outs, wide=wide), size, stride, padding, dilation)
@@ -184,13 +194,14 @@ def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, aft
         mine, weights = steps.part(group * outs, outs), kernel(group, not gathers)
         if plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
-            matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after)
+            matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
+                   drawn and drawn.draw)
         elif planar:
             planes(build, part, weights, mine, target, size, stride, padding, dilation, after)
         elif gathers:
             gathered(build, part, weights, mine, target, size, stride, dilation, after)
         else:
-            convolution(build, part, weights, mine, target, size, stride, padding, dilation, after)
+            convolution(build, part, weights, mine, target, size, stride, padding, dilation, after, drawn)
         build.forget()
 
 

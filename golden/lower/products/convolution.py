@@ -8,14 +8,19 @@ from ..errors import LoweringError
 from ..memory import Value
 from .after import After
 from .core import Core
+from .draw import Pixels
 from .matrix import PASS, store, to_x
 from .passes import even
 from .weights import Steps, Weights
 
 
 def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, size: Sequence[int],
-                stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], after: After) -> None:
-    """Patches by address, of (N, C, H, W) whose blocks lie within the channels of a pixel: (N, O, OH, OW)."""
+                stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], after: After,
+                drawn: Pixels | None = None) -> None:
+    """Patches by address, of (N, C, H, W) whose blocks lie within the channels of a pixel: (N, O, OH, OW).
+
+    ``drawn`` is how images are rounded, if not to nearest.
+    """
     core, machine = Core(build, weights, steps), build.accelerator
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
     n, c, h, w = value.shape
@@ -45,7 +50,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
             low = (last - first) * w * words + margin      # of wide pixels, low digits behind all high ones
             span = build.x.take(low * wide.digits)
             base = span.start + margin
-            _pixels(build, value, dims, image, first, last, words, base, wide, low)
+            _pixels(build, value, dims, image, first, last, words, base, wide, low, drawn)
             for start, some in core.groups():
                 where, there = core.place(start, some)
                 if not there and where is not None:
@@ -69,7 +74,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                     build.v.release()
 
 
-def _pixels(build, value, dims, image, first, last, words, target, wide, low):
+def _pixels(build, value, dims, image, first, last, words, target, wide, low, drawn):
     """Rows of pixels to X."""
     c, w = value.shape[1], value.shape[3]
     most = max(1, build.v.size // 6 // (w * words))
@@ -81,4 +86,9 @@ def _pixels(build, value, dims, image, first, last, words, target, wide, low):
         here = build.v.take(rows * w * words)
         build.load(value, (), 1, here.start, words, skip=image * dims[0][1] + y * dims[2][1],
                    rows=[(rows, dims[2][1]), dims[3]])
-        to_x(build, here, rows * w, words, target + (y - first) * w * words, words, 1, wide, low)
+        own = target + (y - first) * w * words
+        if drawn is None or drawn.apart:                   # what lies between is zeros, rounded in any way
+            to_x(build, here, rows * w, words, own, words, 1, wide, low)
+        for at, count, apart, row in drawn.runs(image, y, rows, w) if drawn is not None else ():
+            to_x(build, here, count, words, own + at * words, apart * words, 1, wide, low, {
+                **drawn.drawn.fields(row, 0), "base": here.start + at * words, "stride": apart * words})

@@ -1,8 +1,8 @@
 """What a conversion draws under stochastic rounding: fields of CONVERT for a part of a matrix."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.placed import Draw, read
 from hbfp.golden.position import pitch
 
@@ -27,6 +27,56 @@ class Drawn:
     def fields(self, row: int, word: int) -> dict[str, int]:
         """Of a CONVERT whose first word is word ``word`` of row ``row``."""
         return {"stochastic": 1, "key": self.key, "place": self.first + row * self.row + word, "place_row": self.row}
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How images draw that lie within zeros, apart from each other: those of a tensor (N, H, W, C).
+
+    Attributes
+    ----------
+    draw : Draw
+        Of the tensor as a matrix (pixels, C).
+    drawn : Drawn
+        Of the same in words.
+    sides : (int, int)
+        H and W.
+    corner, step : (int, int)
+        Where the first pixel of an image lies, down and across, and how far it is to the next.
+    """
+    draw: Draw
+    drawn: Drawn
+    sides: tuple[int, int]
+    corner: tuple[int, int] = (0, 0)
+    step: tuple[int, int] = (1, 1)
+
+    @classmethod
+    def of(cls, draw: Draw | None, shape: tuple[int, ...], lanes: int, corner: tuple[int, int],
+           step: tuple[int, int]) -> "Pixels | None":
+        """Of images (N, C, H, W) that draw so; None of those that do not."""
+        if draw is None:
+            return None
+        made = cls(draw, Drawn(draw.key, pitch(shape[1]) // lanes, 0), (shape[2], shape[3]))
+        return made if step == (1, 1) else replace(made, corner=corner, step=step)
+
+    @property
+    def apart(self) -> bool:
+        """Whether there is anything between pixels, or around them."""
+        return (self.corner, self.step) != ((0, 0), (1, 1))
+
+    def runs(self, image: int, first: int, lines: int, across: int) -> Iterator[tuple[int, int, int, int]]:
+        """The pixels among those of lines ``first`` on of an image, ``across`` in a line.
+
+        Gives the number of the first one, how many follow each other, how far apart, and the matrix's row of the first.
+        """
+        (h, w), (top, left), (down, right) = self.sides, self.corner, self.step
+        if not self.apart:
+            yield 0, lines * across, 1, (image * h + first) * w
+            return
+        for line in range(first, first + lines):
+            row, between = divmod(line - top, down)
+            if not between and 0 <= row < h:
+                yield (line - first) * across + left, w, right, (image * h + row) * w
 
 
 def fields(drawn: Drawn | None, row: int, word: int) -> dict[str, int]:
@@ -61,8 +111,15 @@ def in_v(draw: Draw | None, turned: bool, columns: int, lanes: int) -> Drawn | N
     return Drawn(draw.key, row, draw.first * row)
 
 
-def refuse(formats: Formats) -> None:
-    """LoweringError if a product that cannot draw numbers would have to."""
-    if formats.stochastic:
-        raise LoweringError("its product would round stochastically, which linear layers and products of matrices do; "
-                            "rounding to nearest would do")
+def of_gradient(text: str) -> Draw | None:
+    """How the gradient of a convolution's output draws, of whose product this is the text; None if to nearest.
+
+    Raises
+    ------
+    LoweringError
+        If x or w would draw.
+    """
+    if any(draws(text, "x", "w")):
+        raise LoweringError("its x or w would be rounded stochastically, which those of linear layers and of products "
+                            "of matrices are; g alone, or rounding to nearest, would do")
+    return draws(text, "g")[0]

@@ -14,6 +14,7 @@ from torch import fx
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch.nn.modules import transformer
 
+from hbfp.golden.nn.replace import hbfp_layers
 from hbfp.golden.ops.table import parts
 
 from ..errors import LoweringError
@@ -67,6 +68,7 @@ def captured(reference: Reference, batch: Batch) -> Capture:
         If torch cannot trace it.
     """
     _check_norms(reference.model)
+    _check_convolutions(reference.model)
     trained, inputs = list(reference.updates()), {**_named("input", batch[0]), **_named("target", batch[1])}
     kept = {name: each.detach().clone() for name, each in reference.model.named_buffers()}
     given = {name: each.detach().clone() for name, each in reference.model.named_parameters()} | kept | inputs
@@ -104,6 +106,18 @@ def captured(reference: Reference, batch: Batch) -> Capture:
 def _named(what, leaves):
     """Leaves by names of their own: the kind alone if there is one, else with a number."""
     return {what if len(leaves) == 1 else f"{what} {number}": each for number, each in enumerate(leaves)}
+
+
+def _check_convolutions(model):
+    """Refuse convolutions that would round more than gradients stochastically."""
+    for name, layer in hbfp_layers(model):
+        if isinstance(layer, torch.nn.modules.conv._ConvNd):
+            roles = [role for role in "xw" if getattr(layer.formats, role).rounding == "stochastic"]
+            if roles:
+                kind = type(layer).__name__.removeprefix("HBFP")
+                raise LoweringError(f"Layer {name!r} ({kind}) cannot be lowered: its {' and '.join(roles)} would be "
+                                    "rounded stochastically, which those of linear layers and of products of matrices "
+                                    "are; g alone (--stochastic g), or none, would do")
 
 
 def _check_norms(model):

@@ -9,6 +9,7 @@ from torch import fx
 from hbfp.golden.nn.placed import at_step
 from hbfp.golden.nn.side import sided
 
+from ..operations.convolutions import input_gradient, weight_gradient
 from ..tensors import first_of
 from .capture import Batch, Capture
 from .reference import Reference
@@ -32,7 +33,7 @@ class _Keeping(fx.Interpreter):
         """What an operation gives; texts of formats, and dropouts, are told the step: the graph has the first's."""
         if target is torch.ops.hbfp.dropout.default:
             args = (*args[:-1], self.key)
-        elif getattr(target, "namespace", None) == "hbfp":
+        elif target in (input_gradient, weight_gradient) or getattr(target, "namespace", None) == "hbfp":
             args = tuple(at_step(each, self.key) if isinstance(each, str) else each for each in args)
         return super().call_function(target, args, kwargs)
 

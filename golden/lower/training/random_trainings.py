@@ -29,7 +29,7 @@ LIMITS = {
     "V, X or W": r"words of memory [VXW]\b|rows of memory W\b|--[xwv]-words",
     "row words": r"--row-words", "vector rows": r"--vector-rows", "functions": r"--functions",
     "passes": r"passes of the core", "program words": r"--p-words",
-    "stochastic": r"would round stochastically|rounded stochastically|Noise by position is that of linear layers",
+    "stochastic": r"rounded stochastically|Noise by position is that of linear layers",
     "wide": r"one width for both would do"}
 #: How often a training is drawn anew, before a number has none.
 DRAWS = 40
@@ -107,7 +107,7 @@ class _Recipe:
         self.optimisers = [make for _, make in optimisers]
         self.plan_text, self.plan = self._plan()
         self.clip = pick.choice((None, None, 0.1, 10.0))
-        likely = 0.6 * accelerator.stochastic * (0.1 if kind == "images" else 1)    # convolutions round to nearest
+        likely = 0.6 * accelerator.stochastic * (0.1 if kind == "images" else 1)    # convolutions refuse most
         self.stochastic = tuple(role for role in "xwg" if pick.random() < likely)
         self.mixed = None
         if core.wide and several == 1 and pick.random() < 0.8:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import golden.nn as gn
 from golden.bfp import encode
@@ -56,6 +57,42 @@ def test_a_layer_draws_by_the_rule(fmt):
     assert torch.equal(y, product(along("x", x, -1), turned(along("w", w, -1))))
     assert torch.equal(x.grad, product(along("g", g, -1), along("w", w, -2)))
     assert torch.equal(w.grad, product(turned(along("g", g, -2)), along("x", x, -2)))
+
+
+@pytest.mark.parametrize(("fmt", "channels", "groups", "stride"), [
+    (STOCHASTIC, 16, 1, 1), (STOCHASTIC, 16, 1, 2), (STOCHASTIC, 10, 1, 2), (STOCHASTIC, 12, 2, 1), (TILES, 16, 1, 2)])
+def test_gradients_of_convolutions(fmt, channels, groups, stride):
+    """A pixel of g is a row of the tensor that draws, whatever lies around it, and in however many patches it is."""
+    torch.manual_seed(0)
+    layer = nn.Conv2d(4, channels, 3, stride, 1, groups=groups, bias=False)
+    plain = gn.convert(copy.deepcopy(layer), replace(fmt, rounding="rne"))
+    layer = converted(layer, replace(fmt, rounding="rne"), g=fmt, seed=9)
+    x = torch.randn(2, 4, 7, 6, requires_grad=True)
+    gn.begin_step(layer, 5)
+    y = layer(x)
+    assert torch.equal(y, plain(x))
+    n, _, h, w = y.shape
+    g = torch.randn(y.shape).contiguous(memory_format=torch.channels_last)
+    gx, gw = torch.autograd.grad(y, (x, layer.weight), g)
+    numbers = torch.from_numpy(drawn(tensor_key(9, 0, "g") ^ step_key(9, 5), (n * h * w, channels), fmt))
+    outs, ins = channels // groups, 4 // groups
+    for group in range(groups):
+        own = slice(group * outs, (group + 1) * outs)
+        top, mine = g[:, own], numbers.view(n, h, w, channels)[..., own]
+        patches = F.unfold(x.detach()[:, group * ins:(group + 1) * ins], 3, padding=1, stride=stride).view(
+            n, ins, 9, -1).permute(0, 3, 2, 1).reshape(n * h * w, 9 * ins)
+        flat = encode(top.permute(0, 2, 3, 1).reshape(-1, outs).numpy(), fmt, mine.reshape(-1, outs).numpy(), axis=-2)
+        found = product(turned(flat), encode(patches.numpy(), replace(fmt, rounding="rne"), axis=-2))
+        assert torch.equal(gw[own], found.view(outs, 3, 3, ins).permute(0, 3, 1, 2))
+        spread, dice = torch.zeros(2, n, outs, 9, 8)
+        places = (..., slice(1, 1 + (h - 1) * stride + 1, stride), slice(1, 1 + (w - 1) * stride + 1, stride))
+        spread[places], dice[places] = top, mine.permute(0, 3, 1, 2).float()
+        rows = [F.unfold(each, 3).view(n, outs, 9, -1).permute(0, 3, 2, 1).reshape(-1, 9 * outs).numpy()
+                for each in (spread, dice)]
+        weights = layer.weight.detach()[own].flip(2, 3).permute(2, 3, 0, 1).reshape(-1, ins).numpy()
+        found = product(encode(rows[0], fmt, rows[1].astype(np.int32)),
+                        encode(weights, replace(fmt, rounding="rne"), axis=-2))
+        assert torch.equal(gx[:, group * ins:(group + 1) * ins], found.view(n, 7, 6, ins).permute(0, 3, 1, 2))
 
 
 def test_products_of_a_layer_are_numbered():
@@ -139,5 +176,5 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="^Noise width must be at most 8 bits for numbers by position, not 12$"):
         converted(nn.Linear(8, 8), replace(STOCHASTIC, noise_bits=12))
     conv = converted(nn.Conv2d(8, 8, 3))
-    with pytest.raises(NotImplementedError, match="^Noise by position is that of linear layers and products of matr"):
+    with pytest.raises(NotImplementedError, match="^Noise by position is that of linear layers, of products of matr"):
         conv(torch.randn(1, 8, 5, 5))

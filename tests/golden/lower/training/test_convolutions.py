@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from cosim.accelerator.training import on_machine
 from golden.lower.errors import LoweringError
 from golden.lower.operations.convolutions import input_gradient, weight_gradient
 from golden.lower.training.step import lower_step
@@ -98,6 +99,43 @@ def test_wide_steps(name, machine):
     step, _ = follow(CASES[name](), F.cross_entropy, [draw(3)], WIDE[machine], mixed=plan)
     assert all(each["wide_x"] and each["wide_w"] for each in step.lowered.program.instructions
                if each.opcode == Opcode.MULTIPLY)
+
+
+#: Networks whose gradients of convolutions' outputs are rounded stochastically: pixels that a stride sets apart, too.
+DRAWN = {**{name: CASES[name] for name in ("dilation", "pixels", "norm", "blocks", "frozen")},
+         "wide": between(48, 3, padding=1), "stride": between(16, 3, 2, 1), "strided pixels": between(16, 1, 2)}
+DRAWING = {"8": accelerator(rounding="stochastic"), "8-long": accelerator(8, (1, 16), rounding="stochastic"),
+           "8-wide": accelerator(mantissa=4, rounding="stochastic", wide=6, x_words=512)}
+
+
+@pytest.mark.parametrize(("name", "machine"), sweep(5, [(name, machine) for name in DRAWN for machine in DRAWING]))
+def test_stochastic_steps(name, machine):
+    """In two steps, and every tensor of each by its graph."""
+    torch.manual_seed(2)
+    plan = {"mixed": MixedMantissa(base=4, boosted=6, epochs=1)} if machine == "8-wide" else {}
+    model, batches = DRAWN[name](), [draw(3), draw(3)]
+    step = lower_step(model, F.cross_entropy, sgd(), batches[0], DRAWING[machine], stochastic=("g",), **plan)
+    drawn = [each for each in step.lowered.program.instructions if each["stochastic"]]
+    assert any(each["to_w"] == 0 and each["columns"] for each in drawn) and not any(each["to_w"] for each in drawn)
+    assert any(not each["columns"] for each in drawn)
+    found = on_machine(step, iter(batches), 2, every=True, layers=True)
+    assert found.total.mismatches == 0
+
+
+def test_stochastic_convolutions_that_cannot_be_lowered():
+    def lowered(model, *roles):
+        return lower_step(model(), F.cross_entropy, sgd(), draw(3), DRAWING["8"], stochastic=roles)
+    for roles, said in (("x", "x"), ("xg", "x"), ("xw", "x and w")):
+        line = (f"Layer '0' (Conv2d) cannot be lowered: its {said} would be rounded stochastically, which those of "
+                "linear layers and of products of matrices are; g alone (--stochastic g), or none, would do")
+        with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+            lowered(CASES["norm"], *roles)
+    for name, channels in (("uneven", "9 channels in 1 group,"), ("groups", "8 channels in each of 2 groups,")):
+        line = (f"Layer 'gx 2' (input_gradient) cannot be lowered: its output's gradient, {channels} comes in patches "
+                "before it is rounded stochastically; one group of a multiple of 8 channels in blocks (1, B), or "
+                "rounding to nearest, would do")
+        with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+            lowered(CASES[name], "g")
 
 
 def test_rows_in_registers_leave_streams_for_others():
