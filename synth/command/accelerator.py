@@ -35,6 +35,7 @@ EXAMPLES = """\
 examples:
   python -m synth accelerator                      32 x 32, HBFP8
   python -m synth accelerator --rows 16 --block 1,16 --v-words 2048
+  python -m synth accelerator --kinds convert,multiply    these units alone
 """
 
 
@@ -45,6 +46,8 @@ def make_parser() -> Parser:
     add_system_options(parser, Accelerator, "accelerator")
     add_flow_options(parser)
     add_memory_option(parser)
+    parser.add_argument("--kinds", metavar="LIST", default="", help="measure units of these kinds alone, such as "
+                        "convert,multiply (default: all)")
     parser.add_argument("--out", metavar="DIR", help="folder of accelerator.json and the picture (default: "
                         "build/NAME)")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
@@ -57,7 +60,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     processes, bit, target = jobs(args), memory_bit(args), choose_target(args.recipe, args.liberty)
     folder = writable_folder("out", files.output(system.name) if args.out is None else args.out)
     file = None if args.json is None else writable_file("json", args.json)
-    return partial(work, system, target, processes, bit, folder, file)
+    return partial(work, system, target, processes, bit, folder, file, [each for each in args.kinds.split(",") if each])
 
 
 def table(report: AcceleratorReport) -> Table:
@@ -76,12 +79,12 @@ def table(report: AcceleratorReport) -> Table:
 
 
 def work(system: Accelerator, target: tuple[str, Library | None], processes: int, bit: float | None, folder: Path,
-         file: Path | None) -> None:
+         file: Path | None, kinds: Sequence[str] = ()) -> None:
     """Measure, write the report, print it."""
     console = make_console()
     with progress_bar(console) as bar:
         report = measure(system, *target, processes, mover(bar, system.name), bit, lambda name: console.print(
-            f"{name}: under way for {SLOW // 60} minutes", markup=False, soft_wrap=True))
+            f"{name}: under way for {SLOW // 60} minutes", markup=False, soft_wrap=True), kinds)
     make_folder("out", folder)
     files.write_json(folder / "accelerator.json", report.as_dict())
     save(component_plot(report), folder / "accelerator.png")

@@ -1,7 +1,7 @@
 """Area of an accelerator by component: those of its core, and its own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from hbfp import generator
 from hbfp.manifest import Manifest
 from hbfp.system import Accelerator
+from hbfp.values import OptionError
 
 from ..tools import yosys
 from ..tools.library import Library
@@ -65,7 +66,7 @@ class AcceleratorReport:
 
     def share(self, component: str) -> float:
         """The share that a component has of the logic."""
-        return self.components[component].area / self.logic
+        return self.components[component].area / (self.logic or 1)    # memories alone have none
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -80,7 +81,7 @@ class AcceleratorReport:
 
 def measure(system: Accelerator, recipe: str = "area", library: Library | None = None, jobs: int = 1,
             progress: Progress | None = None, bit: float | None = None,
-            slow: Callable[[str], object] | None = None) -> AcceleratorReport:
+            slow: Callable[[str], object] | None = None, kinds: Collection[str] = ()) -> AcceleratorReport:
     """The report of an accelerator, each distinct module synthesised once.
 
     Parameters
@@ -92,6 +93,8 @@ def measure(system: Accelerator, recipe: str = "area", library: Library | None =
         Modules that are synthesised side by side; what is largest begins first.
     slow : callable, optional
         Called as ``slow(name)``, once, of a module that takes more than :data:`SLOW` seconds.
+    kinds : collection of str
+        Measure units of these kinds alone, so that components have these alone; all if there are none.
 
     Returns
     -------
@@ -99,17 +102,22 @@ def measure(system: Accelerator, recipe: str = "area", library: Library | None =
 
     Raises
     ------
+    OptionError
+        If no unit is of one of the kinds.
     GeneratorError, SynthError
         If the generator or a tool fails.
     """
     folder = generator.emitted(system.name, ["--top", "accelerator", *system.words(), *generator.MEASURED])
     manifest = Manifest.load(folder)
     found = partition.units((folder / manifest.verilog).read_text(), manifest)
+    there, owner = {part.kind for part in found}, owners(found, WHOLE)
+    if missing := sorted(set(kinds) - there):
+        raise OptionError(f"--kinds must be of {', '.join(sorted(there))}, not {missing[0]}")
+    found = [part for part in found if not kinds or part.kind in kinds]
     figures = {part.top: memory(manifest.modules[part.top]) for part in found if part.kind == "ram"}
     parts = sorted((part for part in found if part.kind != "ram"), key=lambda part: -len(part.verilog))
     figures |= _synthesised(parts, lambda part: measure_unit(part, recipe, library), jobs, progress, slow)
     components: dict[str, Figures] = {}
-    owner = owners(found, WHOLE)
     for part in found:
         for name, count in owner[part.top].items():
             components[name] = components.get(name, Figures()) + figures[part.top] * count

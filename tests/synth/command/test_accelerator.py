@@ -54,6 +54,29 @@ def test_components_are_sums_of_modules(monkeypatch, tmp_path, capsys):
     assert (tmp_path / "accelerator.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_units_of_some_kinds(monkeypatch, tmp_path, capsys):
+    """No other is measured, or counts; memories are a kind, too, and memories alone have no logic."""
+    measured = []
+
+    def one(part, recipe, library):
+        measured.append(part.kind)
+        return Figures(area=3.0)
+    monkeypatch.setattr(accelerator, "measure_unit", one)
+    words = ["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path), "--kinds"]
+    assert main([*words, "convert,multiply"]) == 0
+    data = json.loads((tmp_path / "accelerator.json").read_text())
+    assert sorted(measured) == ["convert", "multiply"] and (data["logic"], data["bits"]) == (6.0, 0)
+    assert main([*words, "ram"]) == 0
+    data = json.loads((tmp_path / "accelerator.json").read_text())
+    assert len(measured) == 2 and data["logic"] == 0 < data["bits"]
+    with pytest.raises(SystemExit) as caught:
+        main([*words, "converter"])
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("python -m synth accelerator: error: --kinds must be of accelerator, accumulator, ")
+    assert error.endswith(", not converter\n")
+
+
 def test_what_takes_long_is_said(monkeypatch, tmp_path, capsys):
     """One line for a module that is not done after a while, and none for the others."""
     def one(part, recipe, library):
