@@ -10,7 +10,7 @@ from .depthwise import Depthwise
 from .formats import Formats
 from .grouped import Grouped
 from .once import once_differentiable, unviewed
-from .placed import Given, by_role, laid
+from .placed import Given, by_groups, by_role
 from .products import check_float32
 
 
@@ -41,16 +41,14 @@ class Conv2d(torch.autograd.Function):
         x, w = ctx.saved_tensors
         (stride, padding, dilation, formats, stream), size = ctx.options, tuple(w.shape[2:])
         shape = x.shape[0], x.shape[1] // ctx.groups, *x.shape[2:]
-        gx, gw, outs = [], [], w.shape[0] // ctx.groups
-        draw = Given.of(stream, g, formats.g)
-        for group, (last, own, top) in enumerate(zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1),
-                                                     strict=True)):
-            mine = laid(draw, lambda numbers, first=group * outs: numbers[..., first:first + outs])
+        gx, gw = [], []
+        draws = by_groups(Given.of(stream, g, formats.g), ctx.groups)
+        for last, own, top, draw in zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1), draws, strict=True):
             if ctx.needs_input_grad[0]:
-                gx.append(conv_products.input_gradient(top, own, shape, stride, padding, dilation, formats, mine))
+                gx.append(conv_products.input_gradient(top, own, shape, stride, padding, dilation, formats, draw))
             if ctx.needs_input_grad[1]:
                 flat = unfold.channels_last(top, (0, 0, 0, 0))
-                gw.append(conv_products.over_pixels(last, flat, formats, mine, size, stride, dilation))
+                gw.append(conv_products.over_pixels(last, flat, formats, draw, size, stride, dilation))
         return (_joined(gx).permute(0, 3, 1, 2) if gx else None,
                 _joined(gw).permute(3, 2, 0, 1) if gw else None, *[None] * 7)
 

@@ -153,6 +153,11 @@ class Given:
         return self.numbers.reshape(shape).numpy()
 
 
+def by_groups(draw: Any, groups: int) -> list[Any]:
+    """How the channels of each of so many groups draw; a stream stays as it is."""
+    return [Given(each) for each in draw.numbers.chunk(groups, -1)] if isinstance(draw, Given) else [draw] * groups
+
+
 def laid(draw: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """How images draw that something is done to, such as spreading; a stream stays as it is."""
     return Given(change(draw.numbers)) if isinstance(draw, Given) else draw

@@ -107,8 +107,9 @@ class _Recipe:
         self.optimisers = [make for _, make in optimisers]
         self.plan_text, self.plan = self._plan()
         self.clip = pick.choice((None, None, 0.1, 10.0))
-        likely = 0.6 * accelerator.stochastic * (0.1 if kind == "images" else 1)    # convolutions refuse most
-        self.stochastic = tuple(role for role in "xwg" if pick.random() < likely)
+        likely = 0.6 * accelerator.stochastic
+        rarely = likely * (0.1 if kind == "images" else 1)     # convolutions have g alone
+        self.stochastic = tuple(role for role in "xwg" if pick.random() < (likely if role == "g" else rarely))
         self.mixed = None
         if core.wide and several == 1 and pick.random() < 0.8:
             self.mixed = MixedMantissa(base=core.format.mantissa, boosted=core.wide, epochs=steps,
